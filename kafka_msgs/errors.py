@@ -1,0 +1,193 @@
+"""The exceptions of kafka-msgs: what went wrong, as data, and the one place that words it.
+
+Every error carries its facts as attributes, so that a program can act on them, and builds its text from those facts
+here. Nothing else in the project formats a position or a path.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "BudgetExceededError",
+    "DecodeError",
+    "EncodeError",
+    "InternalError",
+    "InvalidLengthError",
+    "InvalidTagError",
+    "InvalidUtf8Error",
+    "InvalidVarintError",
+    "KafkaMsgsError",
+    "MissingExtraError",
+    "SchemaError",
+    "TrailingDataError",
+    "TruncatedError",
+    "UnexpectedNullError",
+    "UnsupportedFieldError",
+    "UnsupportedVersionError",
+]
+
+
+class KafkaMsgsError(Exception):
+    """Base of everything this library raises on purpose.
+
+    Subclasses take keyword arguments only; each becomes an attribute. Instances survive pickling, so that a worker
+    process can hand its error to the driver whole.
+    """
+
+    def __init__(self, **facts: Any) -> None:
+        self.__dict__.update(facts)
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        raise TypeError(f"{type(self).__name__} is abstract")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.__dict__.copy())
+
+
+def _rebuild(cls: type[KafkaMsgsError], facts: dict[str, Any]) -> KafkaMsgsError:
+    return cls(**facts)
+
+
+class SchemaError(KafkaMsgsError, ValueError):
+    """A message definition (or a class made from one) that breaks a rule.
+
+    Attributes: ``source`` (file name or None), ``line`` and ``column`` (from 1, or None), ``path`` (message and field,
+    dotted, may be empty), ``rule`` (such as ``"V17"``, or None) and ``reason``.
+    """
+
+    reason: str
+    source: str | None
+    line: int | None
+    column: int | None
+    path: str
+    rule: str | None
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        source: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        path: str = "",
+        rule: str | None = None,
+    ) -> None:
+        super().__init__(reason=reason, source=source, line=line, column=column, path=path, rule=rule)
+
+    def _text(self) -> str:
+        where = ":".join(str(part) for part in (self.source, self.line, self.column) if part is not None)
+        rule = f" [{self.rule}]" if self.rule else ""
+        return ": ".join(part for part in (where, self.path, self.reason) if part) + rule
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild_schema, (self.__dict__.copy(),)
+
+
+def _rebuild_schema(facts: dict[str, Any]) -> SchemaError:
+    return SchemaError(facts.pop("reason"), **facts)
+
+
+class UnsupportedVersionError(KafkaMsgsError, ValueError):
+    """A version that the message does not have.
+
+    Attributes: ``message`` (name), ``version`` and ``supported`` (a ``VersionRange``).
+    """
+
+    message: str
+    version: int
+    supported: Any
+
+    def _text(self) -> str:
+        return f"{self.message} has no version {self.version}; it has {self.supported}"
+
+
+class MissingExtraError(KafkaMsgsError, ImportError):
+    """A feature whose packages are not installed. Attributes: ``feature``, ``extra`` and ``package``."""
+
+    feature: str
+    extra: str
+    package: str
+
+    def _text(self) -> str:
+        return f"{self.feature} needs {self.package}: pip install 'kafka-msgs[{self.extra}]'"
+
+
+class InternalError(KafkaMsgsError):
+    """The library contradicted itself; always a bug worth reporting. Attribute: ``reason``."""
+
+    reason: str
+
+    def _text(self) -> str:
+        return f"internal error, please report: {self.reason}"
+
+
+class EncodeError(KafkaMsgsError, ValueError):
+    """A value that cannot be written at this version.
+
+    Attributes: ``message`` (name), ``version``, ``path`` (such as ``groups[2].topics``), ``value`` and ``reason``.
+    """
+
+    message: str
+    version: int
+    path: str
+    value: Any
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.message} v{self.version}: {self.path}: {self.reason}"
+
+
+class UnsupportedFieldError(EncodeError):
+    """A field that is set, that this version lacks, and that may not be silently dropped."""
+
+
+class DecodeError(KafkaMsgsError, ValueError):
+    """Bytes that are not this message at this version.
+
+    Attributes: ``message`` (name), ``version``, ``path`` (such as ``groups[2].topics[0].name``), ``offset`` (byte
+    position in the buffer, from 0) and ``reason``.
+    """
+
+    message: str
+    version: int
+    path: str
+    offset: int
+    reason: str
+
+    def _text(self) -> str:
+        path = f" {self.path}" if self.path else ""
+        return f"{self.message} v{self.version}:{path} at byte {self.offset}: {self.reason}"
+
+
+class TruncatedError(DecodeError):
+    """The bytes end before the value does."""
+
+
+class InvalidLengthError(DecodeError):
+    """A length or count that is negative or larger than what the bytes left could hold."""
+
+
+class InvalidVarintError(DecodeError):
+    """A variable-length integer of more than five bytes, or of more than 32 bits."""
+
+
+class InvalidUtf8Error(DecodeError):
+    """A string that is not UTF-8."""
+
+
+class InvalidTagError(DecodeError):
+    """A tagged field that is out of order, repeated, not valid at this version, or not of its declared size."""
+
+
+class UnexpectedNullError(DecodeError):
+    """Null where this version does not allow it."""
+
+
+class TrailingDataError(DecodeError):
+    """Bytes left over after a whole message."""
+
+
+class BudgetExceededError(DecodeError):
+    """More elements, bytes or depth than the decode budget allows."""
