@@ -1,0 +1,205 @@
+"""The vocabulary of generated code: ``Struct``, ``field`` and ``MessageInfo``.
+
+A generated module is data: attrs classes whose fields say how Kafka's definition describes them. This file owns that
+description (``FieldInfo``, ``MessageInfo``) and the value semantics of the classes (equality, hash, repr). It knows
+nothing about bytes; ``kafka_msgs.codec`` turns the description into a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, ClassVar, Final, TypeAlias
+from uuid import UUID
+
+import attrs
+
+from kafka_msgs.versions import VersionRange
+
+__all__ = ["ZERO_UUID", "FieldInfo", "MessageInfo", "Struct", "field", "fields"]
+
+ZERO_UUID: Final = UUID(int=0)
+"""The uuid that Kafka uses for "no id"."""
+
+_METADATA_KEY: Final = "kafka_msgs"
+
+StructClass: TypeAlias = "type[Struct]"
+
+
+@attrs.frozen(kw_only=True)
+class FieldInfo:
+    """One field of a message definition, as Kafka's schema describes it.
+
+    ``name`` is Kafka's spelling and ``attribute`` the Python one. ``type`` is the definition's type text, such as
+    ``int32``, ``[]string`` or ``[]OffsetFetchRequestTopic``; ``struct`` is the class for the latter. ``versions``,
+    ``nullable`` and ``tagged`` are the versions in which the field exists, may be None, and travels as tagged field
+    ``tag``. ``flexible`` overrides the message's flexible versions for this field alone (None: no override).
+    ``default`` is the value of an absent field; ``ignorable`` allows a set field to be dropped silently at a version
+    that lacks it. ``map_key``, ``entity_type`` and ``zero_copy`` do not change the wire format.
+    """
+
+    name: str
+    attribute: str
+    type: str
+    versions: VersionRange
+    nullable: VersionRange
+    tag: int | None
+    tagged: VersionRange
+    flexible: VersionRange | None
+    default: Any
+    ignorable: bool
+    struct: StructClass | None
+    map_key: bool
+    entity_type: str | None
+    zero_copy: bool
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the field is an array."""
+        return self.type.startswith("[]")
+
+    @property
+    def element_type(self) -> str:
+        """The type text of one element of an array, or of the field itself."""
+        return self.type.removeprefix("[]")
+
+    @property
+    def json_name(self) -> str:
+        """The key that Kafka's JSON converters use."""
+        return self.name[0].lower() + self.name[1:]
+
+
+def _versions(text: str) -> VersionRange:
+    return VersionRange.parse(text)
+
+
+@attrs.frozen(kw_only=True)
+class MessageInfo:
+    """What a definition says about a message as a whole.
+
+    ``kind`` is the definition's type: ``request``, ``response``, ``header``, ``data``, ``metadata``,
+    ``coordinator-key`` or ``coordinator-value``. ``api_key`` is None where the kind has none. ``errors`` maps the
+    names of the errors a response documents to the versions that may return them. ``draft`` names the page of a
+    definition that never shipped in this form, and is None otherwise.
+    """
+
+    name: str
+    kind: str
+    api_key: int | None = None
+    versions: VersionRange = attrs.field(converter=_versions)
+    flexible: VersionRange = attrs.field(converter=_versions)
+    deprecated: VersionRange = attrs.field(converter=_versions, default="none")
+    listeners: tuple[str, ...] = ()
+    latest_version_unstable: bool = False
+    errors: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+    draft: str | None = None
+
+
+def field(
+    name: str,
+    type: str,
+    versions: str = "0+",
+    *,
+    default: Any,
+    struct: type[Struct] | None = None,
+    nullable: str = "none",
+    tag: int | None = None,
+    tagged: str = "none",
+    flexible: str | None = None,
+    ignorable: bool = False,
+    map_key: bool = False,
+    entity: str | None = None,
+    zero_copy: bool = False,
+) -> Any:
+    """Declare a field of a generated class; see ``FieldInfo`` for the meaning of each argument.
+
+    Returns an attrs field. The annotation is ``Any`` so that the declared type of the attribute is what type checkers
+    see.
+    """
+    description = (
+        name, type, versions, nullable, tag, tagged, flexible, default, ignorable, struct, map_key, entity, zero_copy
+    )  # fmt: skip
+    return attrs.field(default=default, metadata={_METADATA_KEY: description})
+
+
+@attrs.frozen(kw_only=True, repr=False, eq=False)
+class Struct:
+    """Base of every generated class: an immutable value whose attributes are the fields of a definition.
+
+    ``unknown_tagged_fields`` holds the tagged fields of this struct that the definition does not name, as pairs of tag
+    and raw bytes in ascending order of tag. They are kept when decoding, count in equality, and are written back.
+    """
+
+    unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in attribute_names(self.__class__))
+
+    def __hash__(self) -> int:
+        return hash((self.__class__, *(getattr(self, name) for name in attribute_names(self.__class__))))
+
+    def __repr__(self) -> str:
+        shown = [f"{name}={getattr(self, name)!r}" for name in attribute_names(self.__class__)[1:]]
+        if self.unknown_tagged_fields:
+            shown.append(f"unknown_tagged_fields={self.unknown_tagged_fields!r}")
+        return f"{self.__class__.__name__}({', '.join(shown)})"
+
+
+class Described(Struct):
+    """A struct that is a whole message, and so has a ``MessageInfo``."""
+
+    __slots__ = ()
+
+    INFO: ClassVar[MessageInfo]
+
+
+@cache
+def attribute_names(cls: type[Any]) -> tuple[str, ...]:
+    """Names of all attributes of a generated class, ``unknown_tagged_fields`` first, then in the definition's order."""
+    return tuple(attribute.name for attribute in attrs.fields(cls))
+
+
+@cache
+def fields(cls: type[Any]) -> tuple[FieldInfo, ...]:
+    """Return the fields of a generated class in the order of its definition."""
+    return tuple(
+        _field_info(attribute.name, attribute.metadata[_METADATA_KEY])
+        for attribute in attrs.fields(cls)
+        if _METADATA_KEY in attribute.metadata
+    )
+
+
+def _field_info(attribute: str, description: tuple[Any, ...]) -> FieldInfo:
+    (
+        name,
+        type_,
+        versions,
+        nullable,
+        tag,
+        tagged,
+        flexible,
+        default,
+        ignorable,
+        struct,
+        map_key,
+        entity,
+        zero_copy,
+    ) = description
+    return FieldInfo(
+        name=name,
+        attribute=attribute,
+        type=type_,
+        versions=VersionRange.parse(versions),
+        nullable=VersionRange.parse(nullable),
+        tag=tag,
+        tagged=VersionRange.parse(tagged),
+        flexible=None if flexible is None else VersionRange.parse(flexible),
+        default=default,
+        ignorable=ignorable,
+        struct=struct,
+        map_key=map_key,
+        entity_type=entity,
+        zero_copy=zero_copy,
+    )
