@@ -8,13 +8,12 @@ nothing about bytes; ``kafka_msgs.codec`` turns the description into a plan.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, ClassVar, Final, TypeAlias
 from uuid import UUID
 
 import attrs
 
-from kafka_msgs.versions import VersionRange
+from kafka_msgs.versions import NONE, VersionRange
 
 __all__ = ["ZERO_UUID", "FieldInfo", "MessageInfo", "Struct", "field", "fields"]
 
@@ -69,8 +68,8 @@ class FieldInfo:
         return self.name[0].lower() + self.name[1:]
 
 
-def _versions(text: str) -> VersionRange:
-    return VersionRange.parse(text)
+def _versions(text: str | VersionRange) -> VersionRange:
+    return text if isinstance(text, VersionRange) else VersionRange.parse(text)
 
 
 @attrs.frozen(kw_only=True)
@@ -88,7 +87,7 @@ class MessageInfo:
     api_key: int | None = None
     versions: VersionRange = attrs.field(converter=_versions)
     flexible: VersionRange = attrs.field(converter=_versions)
-    deprecated: VersionRange = attrs.field(converter=_versions, default="none")
+    deprecated: VersionRange = attrs.field(converter=_versions, default=NONE)
     listeners: tuple[str, ...] = ()
     latest_version_unstable: bool = False
     errors: Mapping[str, str] = attrs.field(factory=dict, hash=False)
@@ -155,20 +154,26 @@ class Described(Struct):
     INFO: ClassVar[MessageInfo]
 
 
-@cache
+_NAMES: dict[type[Any], tuple[str, ...]] = {}
+_FIELDS: dict[type[Any], tuple[FieldInfo, ...]] = {}
+
+
 def attribute_names(cls: type[Any]) -> tuple[str, ...]:
     """Names of all attributes of a generated class, ``unknown_tagged_fields`` first, then in the definition's order."""
-    return tuple(attribute.name for attribute in attrs.fields(cls))
+    if cls not in _NAMES:
+        _NAMES[cls] = tuple(attribute.name for attribute in attrs.fields(cls))
+    return _NAMES[cls]
 
 
-@cache
 def fields(cls: type[Any]) -> tuple[FieldInfo, ...]:
     """Return the fields of a generated class in the order of its definition."""
-    return tuple(
-        _field_info(attribute.name, attribute.metadata[_METADATA_KEY])
-        for attribute in attrs.fields(cls)
-        if _METADATA_KEY in attribute.metadata
-    )
+    if cls not in _FIELDS:
+        _FIELDS[cls] = tuple(
+            _field_info(attribute.name, attribute.metadata[_METADATA_KEY])
+            for attribute in attrs.fields(cls)
+            if _METADATA_KEY in attribute.metadata
+        )
+    return _FIELDS[cls]
 
 
 def _field_info(attribute: str, description: tuple[Any, ...]) -> FieldInfo:
