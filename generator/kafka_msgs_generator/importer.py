@@ -1,0 +1,162 @@
+"""Brings definitions into the tree: reads them at their source, writes them in canonical layout, records hashes.
+
+Owns ``<into>/kafka/<origin>/`` and ``<into>/SOURCE.toml``, and there only the files that a ``SOURCE.toml`` lists:
+a file somebody added by hand is never removed. Finding the definitions is ``release``'s, their layout ``canonical``'s,
+the error table ``error_table``'s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from attrs import frozen
+
+from kafka_msgs.errors import SchemaError
+from kafka_msgs_generator.canonical import canonical_text, read_definition
+from kafka_msgs_generator.error_table import error_table_text, extract_errors
+from kafka_msgs_generator.release import OriginSource, read_path, read_release
+
+__all__ = ["ImportReport", "import_path", "import_release"]
+
+_MIXED_RELEASES = "mixed"
+
+
+@frozen
+class ImportReport:
+    """What an import did.
+
+    Attributes: ``release`` (of everything now in ``SOURCE.toml``; ``"mixed"`` when origins differ); ``counts``
+    (definitions found, by origin); ``added``, ``changed`` and ``removed`` (as ``origin/Name``, in order).
+    """
+
+    release: str
+    counts: Mapping[str, int]
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+@frozen
+class _Plan:
+    """Files to be: path below the target to text. ``hashes`` is each origin's part of ``SOURCE.toml``."""
+
+    files: Mapping[str, str]
+    origins: Mapping[str, Mapping[str, Any]]
+
+
+def import_release(release: str, into: Path) -> ImportReport:
+    """Import every definition and the error table of a Kafka release, fetched through Maven.
+
+    Raises ``SourceUnavailableError`` when something cannot be fetched, and ``SchemaError`` for a definition that
+    cannot be read; nothing is written then.
+    """
+    plan = _plan(read_release(release))
+    errors = error_table_text(extract_errors(release))
+    report = _apply(plan, into)
+    _write(into / "errors.json", errors)
+    return report
+
+
+def import_path(path: Path, into: Path, origin: str | None = None) -> ImportReport:
+    """Import the definitions at ``path``: a jar, a checkout, or a directory (then with its ``origin``).
+
+    Only the origins found there are touched; the error table stays as it is. Raises as `import_release` does.
+    """
+    return _apply(_plan(read_path(path, origin)), into)
+
+
+def _plan(sources: list[OriginSource]) -> _Plan:
+    files: dict[str, str] = {}
+    origins: dict[str, dict[str, Any]] = {}
+    for source in sources:
+        hashes = {}
+        for file, text in source.texts.items():
+            name, canonical = _convert(f"{source.origin}/{file}", text)
+            files[f"kafka/{source.origin}/{name}.json"] = canonical
+            hashes[name] = hashlib.sha256(text.encode()).hexdigest()
+        described = {"release": source.release, "artifact": source.artifact, "sha256": source.sha256}
+        origins[source.origin] = {**described, "files": hashes}
+    return _Plan(files, origins)
+
+
+def _convert(source: str, text: str) -> tuple[str, str]:
+    """Return a definition's message name, which names its file with us, and its canonical text."""
+    definition = read_definition(text, source)
+    name = definition.get("name", "")
+    if not name.isidentifier():
+        raise SchemaError(f"message name {name!r} cannot name a file", source=source, rule="V16")
+    return name, canonical_text(definition)
+
+
+def _apply(plan: _Plan, into: Path) -> ImportReport:
+    before = _read_source(into)
+    after = {**before, **plan.origins}
+    owned = {path for origin in plan.origins for path in _paths(before, origin)}
+    added = [path for path in plan.files if not (into / path).exists()]
+    written = [path for path, text in plan.files.items() if _write(into / path, text)]
+    removed = sorted(owned - plan.files.keys())
+    for path in removed:
+        (into / path).unlink(missing_ok=True)
+    release = _common_release(after)
+    _write(into / "SOURCE.toml", _source_text(release, after))
+    return ImportReport(
+        release=release,
+        counts={origin: len(facts["files"]) for origin, facts in plan.origins.items()},
+        added=_short_names(added),
+        changed=_short_names(sorted(set(written) - set(added))),
+        removed=_short_names(removed),
+    )
+
+
+def _paths(origins: Mapping[str, Any], origin: str) -> Iterator[str]:
+    return (f"kafka/{origin}/{name}.json" for name in origins.get(origin, {}).get("files", {}))
+
+
+def _short_names(paths: list[str]) -> tuple[str, ...]:
+    return tuple(path.removeprefix("kafka/").removesuffix(".json") for path in paths)
+
+
+def _common_release(origins: Mapping[str, Mapping[str, Any]]) -> str:
+    releases = {facts["release"] for facts in origins.values()}
+    return releases.pop() if len(releases) == 1 else _MIXED_RELEASES
+
+
+def _read_source(into: Path) -> dict[str, Any]:
+    path = into / "SOURCE.toml"
+    origins = tomllib.loads(path.read_text(encoding="utf-8")).get("origins", {}) if path.is_file() else {}
+    return dict(origins)
+
+
+def _source_text(release: str, origins: Mapping[str, Mapping[str, Any]]) -> str:
+    """Write ``SOURCE.toml``; a JSON string is also a TOML basic string."""
+    lines = [
+        "# Where the definitions below kafka/ come from. Written by the import command; hashes are SHA-256, those of",
+        "# files over the text as the source has it.",
+        f"release = {json.dumps(release)}",
+    ]
+    for origin, facts in sorted(origins.items()):
+        lines += ["", f"[origins.{origin}]"]
+        lines += [f"{key} = {json.dumps(facts[key])}" for key in ("release", "artifact", "sha256") if facts.get(key)]
+        lines += ["", f"[origins.{origin}.files]"]
+        lines += [f"{name} = {json.dumps(digest)}" for name, digest in sorted(facts["files"].items())]
+    return "\n".join(lines) + "\n"
+
+
+def _write(path: Path, text: str) -> bool:
+    """Make ``path`` hold ``text`` and tell whether it had to be written; never leave half a file."""
+    data = text.encode("utf-8")
+    if path.is_file() and path.read_bytes() == data:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        file.write(data)
+    os.chmod(file.name, 0o644)
+    os.replace(file.name, path)
+    return True
