@@ -1,0 +1,286 @@
+"""Asks Kafka's own classes to encode and decode, many values a round trip.
+
+Owns the process and the pipe protocol (stated in ``src/main/java/oracle/Oracle.java``). What the answers mean for
+this library is for the tests to say.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import select
+import struct
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from itertools import islice
+from time import monotonic
+from typing import IO, Any, Final, TypeVar
+
+from attrs import define, frozen
+
+from kafka_msgs.versions import VersionRange
+from tests.oracle.build import OracleUnavailableError, java_command
+
+ANSWER_SECONDS: Final = 120
+"""How long one batch may take before the process is taken for hung and ended."""
+
+BATCH: Final = 2000
+"""Items a round trip: enough to hide the pipe, few enough to keep both sides' buffers small."""
+
+_LIST, _ENCODE, _DECODE = 0, 1, 2
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+class OracleReject(Exception):  # noqa: N818 - a verdict, not a failure
+    """Kafka's class refused. Attributes: ``kafka_class`` (the Java exception) and ``reason`` (its text)."""
+
+    def __init__(self, kafka_class: str, reason: str) -> None:
+        super().__init__(f"{kafka_class}: {reason}")
+        self.kafka_class = kafka_class
+        self.reason = reason
+
+
+class OracleCrashError(RuntimeError):
+    """The Java process ended or hung in the middle of a batch; the text carries the end of its error output."""
+
+
+@frozen
+class MessageInfo:
+    """A message of Kafka's: its definition's name and type, the artifact it is in, and what can be asked of it."""
+
+    index: int
+    name: str
+    kind: str
+    artifact: str
+    versions: VersionRange
+    has_json: bool
+    """False where Kafka ships no JSON converter: then only ``decode`` works, and its JSON is a rejection."""
+    definition: dict[str, Any]
+    """Kafka's definition as the jar carries it."""
+
+
+@define(slots=False)
+class Decoded:
+    """What Kafka's class read, and what it writes back."""
+
+    json_text: bytes | OracleReject
+    consumed: int
+    """How many bytes were read; Kafka leaves the rest to the caller."""
+    reencoded: bytes | OracleReject
+    """The value written again. It carries what the JSON leaves out: unknown tags and the content of records fields."""
+
+    @cached_property
+    def json(self) -> Any:
+        """Kafka's JSON form, parsed; raises ``OracleReject`` where there is none."""
+        if isinstance(self.json_text, OracleReject):
+            raise self.json_text
+        return json.loads(self.json_text)
+
+
+class Oracle:
+    """One Java process, started at the first question and again after a crash. Safe to share between threads."""
+
+    _shared: Oracle | None = None
+    _unavailable: str | None = None
+
+    def __init__(self, command: list[str]) -> None:
+        self._command = command
+        self._process: subprocess.Popen[bytes] | None = None
+        self._errors: IO[bytes] | None = None
+        self._lock = threading.Lock()
+        self._messages: dict[str, MessageInfo] | None = None
+
+    @classmethod
+    def available(cls) -> tuple[bool, str]:
+        """Whether the oracle can run here, and if not why; builds it where needed."""
+        if cls._shared is None and cls._unavailable is None:
+            try:
+                cls._shared = cls(java_command())
+                atexit.register(cls._shared.close)
+            except OracleUnavailableError as reason:
+                cls._unavailable = str(reason)
+        return cls._shared is not None, cls._unavailable or ""
+
+    @classmethod
+    def shared(cls) -> Oracle:
+        """Return this process's oracle; raises ``OracleUnavailableError`` where it cannot run."""
+        available, reason = cls.available()
+        if not available or cls._shared is None:
+            raise OracleUnavailableError(reason)
+        return cls._shared
+
+    def messages(self) -> dict[str, MessageInfo]:
+        """Return every message of the release, test messages included, by name."""
+        if self._messages is None:
+            listing = json.loads(_Reader(self._ask(bytes([_LIST]) + _int32(0))).take_bytes())
+            infos = [_message_info(index, entry) for index, entry in enumerate(listing)]
+            self._messages = {info.name: info for info in infos}
+        return self._messages
+
+    def encode(self, name: str, version: int, value: Any, *, json_version: int | None = None) -> bytes:
+        """Return the bytes of a JSON value at a version; raises ``OracleReject`` when Kafka refuses.
+
+        With ``json_version``, the value is read at that version and written at ``version``: so fields can be set that
+        the written version lacks.
+        """
+        (result,) = self.encode_many([(name, version, value)], json_version=json_version)
+        if isinstance(result, OracleReject):
+            raise result
+        return result
+
+    def decode(self, name: str, version: int, data: bytes) -> Decoded:
+        """Read ``data`` at a version; raises ``OracleReject`` when Kafka refuses."""
+        (result,) = self.decode_many([(name, version, data)])
+        if isinstance(result, OracleReject):
+            raise result
+        return result
+
+    def encode_many(
+        self, items: Iterable[tuple[str, int, Any]], *, json_version: int | None = None
+    ) -> list[bytes | OracleReject]:
+        """As ``encode``, for (name, version, value) triples in order; a refusal is a value of the list."""
+
+        def pack(item: tuple[str, int, Any]) -> bytes:
+            name, version, value = item
+            text = json.dumps(value).encode()
+            read_at = version if json_version is None else json_version
+            return struct.pack(">hhhi", self.messages()[name].index, read_at, version, len(text)) + text
+
+        return self._ask_many(_ENCODE, items, pack, _Reader.take_part)
+
+    def decode_many(self, items: Iterable[tuple[str, int, bytes]]) -> list[Decoded | OracleReject]:
+        """As ``decode``, for (name, version, bytes) triples in order; a refusal is a value of the list."""
+
+        def pack(item: tuple[str, int, bytes]) -> bytes:
+            name, version, data = item
+            return struct.pack(">hhi", self.messages()[name].index, version, len(data)) + data
+
+        return self._ask_many(_DECODE, items, pack, _Reader.take_decoded)
+
+    def close(self) -> None:
+        """End the process; the next question starts another."""
+        process, self._process = self._process, None
+        errors, self._errors = self._errors, None
+        if process is not None:
+            _end(process)
+        if errors is not None:
+            errors.close()
+
+    def _ask_many(
+        self, operation: int, items: Iterable[_T], pack: Callable[[_T], bytes], take: Callable[[_Reader], _R]
+    ) -> list[_R]:
+        results: list[_R] = []
+        for batch in _batches(items):
+            packed = [pack(item) for item in batch]
+            reader = _Reader(self._ask(bytes([operation]) + _int32(len(packed)) + b"".join(packed)))
+            results.extend(take(reader) for _ in packed)
+        return results
+
+    def _ask(self, question: bytes) -> bytes:
+        with self._lock:
+            process = self._process or self._start()
+            try:
+                return _exchange(process, question)
+            except (OSError, EOFError, TimeoutError) as failure:
+                _end(process)
+                printed = self._last_errors()
+                self.close()
+                raise OracleCrashError(f"{failure}\n{printed}") from None
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=self._errors, bufsize=0)
+        return self._process
+
+    def _last_errors(self) -> str:
+        if self._errors is None:
+            return ""
+        self._errors.seek(0)
+        return self._errors.read()[-4000:].decode(errors="replace")
+
+
+class _Reader:
+    """Takes an answer apart, front to back."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take_int32(self) -> int:
+        self._at += 4
+        return int.from_bytes(self._data[self._at - 4 : self._at], "big", signed=True)
+
+    def take_bytes(self) -> bytes:
+        size = self.take_int32()
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def take_part(self) -> bytes | OracleReject:
+        return self.take_bytes() if self._accepted() else self._take_reject()
+
+    def take_decoded(self) -> Decoded | OracleReject:
+        if not self._accepted():
+            return self._take_reject()
+        consumed = self.take_int32()
+        return Decoded(json_text=self.take_part(), consumed=consumed, reencoded=self.take_part())
+
+    def _accepted(self) -> bool:
+        self._at += 1
+        return self._data[self._at - 1] == 1
+
+    def _take_reject(self) -> OracleReject:
+        kafka_class = self.take_bytes().decode()
+        return OracleReject(kafka_class, self.take_bytes().decode())
+
+
+def _message_info(index: int, entry: dict[str, Any]) -> MessageInfo:
+    versions = VersionRange(entry.pop("lowest"), entry.pop("highest"))
+    return MessageInfo(index=index, versions=versions, **entry)
+
+
+def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
+    source = iter(items)
+    while batch := list(islice(source, BATCH)):
+        yield batch
+
+
+def _int32(value: int) -> bytes:
+    return value.to_bytes(4, "big", signed=True)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+
+
+def _exchange(process: subprocess.Popen[bytes], question: bytes) -> bytes:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    deadline = monotonic() + ANSWER_SECONDS
+    rest = memoryview(_int32(len(question)) + question)
+    while rest:
+        rest = rest[process.stdin.write(rest) :]
+    size = int.from_bytes(_read(process.stdout.fileno(), 4, deadline), "big")
+    return _read(process.stdout.fileno(), size, deadline)
+
+
+def _read(source: int, size: int, deadline: float) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        ready, _, _ = select.select([source], [], [], max(0.0, deadline - monotonic()))
+        if not ready:
+            raise TimeoutError("the oracle gave no answer in time")
+        chunk = os.read(source, size - len(data))
+        if not chunk:
+            raise EOFError("the oracle's process ended")
+        data += chunk
+    return bytes(data)
