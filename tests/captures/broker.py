@@ -1,0 +1,235 @@
+"""A single Apache Kafka node in KRaft mode, for the scripts that record what a real broker writes.
+
+This file owns fetching the jars, formatting the storage, starting the node, stopping it, and running Kafka's own
+command-line classes against it. It knows nothing of what is recorded.
+
+Needs Java 17 or newer, Maven, and ``timeout`` from coreutils: the last ends the node even when the Python process that
+started it was killed. The node listens on loopback only, and its files live in a temporary directory that goes with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+from xml.etree import ElementTree
+
+__all__ = ["LOOPBACK", "Broker", "BrokerError", "classpath", "java_command", "kafka_release"]
+
+LOOPBACK: Final = "127.0.0.1"
+
+_HERE: Final = Path(__file__).parent
+_POM: Final = _HERE / "pom.xml"
+_CLASSPATH: Final = _HERE / "target" / "classpath.txt"
+_CLUSTER_ID: Final = "a2Fma2EtbXNncy1jYXB0dQ"
+_JVM: Final = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xshare:auto",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
+_START_SECONDS: Final = 60
+_STOP_SECONDS: Final = 20
+
+# ApiVersions v0, correlation id 0, no client id: the one request that every listener answers.
+_PROBE: Final = struct.pack(">ihhih", 10, 18, 0, 0, -1)
+
+_SETTINGS: Final[Mapping[str, str]] = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "LOCAL",
+    "listener.security.protocol.map": "LOCAL:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "auto.create.topics.enable": "false",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "num.network.threads": "1",
+    "num.io.threads": "2",
+    "log.cleaner.dedupe.buffer.size": "2097152",
+}
+
+
+class BrokerError(Exception):
+    """The node, or a Kafka class run against it, did not do what was asked; the text carries its last output."""
+
+
+def kafka_release() -> str:
+    """The Apache Kafka release that the pom pins, such as ``"4.3.1"``."""
+    version = ElementTree.parse(_POM).getroot().find(".//{*}kafka.version")
+    if version is None or not version.text:
+        raise BrokerError("pom.xml names no kafka.version")
+    return version.text
+
+
+def classpath() -> str:
+    """The Java class path of the pinned release; Maven resolves it once, and again when the pom changes."""
+    if not _CLASSPATH.exists() or _CLASSPATH.stat().st_mtime < _POM.stat().st_mtime:
+        goal = ["dependency:build-classpath", f"-Dmdep.outputFile={_CLASSPATH}", "-DincludeScope=runtime"]
+        subprocess.run(["mvn", "-q", "-B", *goal], cwd=_HERE, check=True, timeout=600)
+    return _CLASSPATH.read_text().strip()
+
+
+def java_command(class_name: str, arguments: Sequence[str], *, heap_mb: int) -> list[str]:
+    """The command line that runs the main method of ``class_name``, or of a ``.java`` source file given by its path."""
+    return ["java", f"-Xmx{heap_mb}m", *_JVM, "-cp", classpath(), class_name, *arguments]
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nothing listened on a moment ago; all are held until the last one is found, so none repeats."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind((LOOPBACK, 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def _answers(port: int) -> bool:
+    try:
+        with socket.create_connection((LOOPBACK, port), timeout=2) as connection:
+            connection.sendall(_PROBE)
+            return len(connection.recv(4)) == 4
+    except OSError:
+        return False
+
+
+class Broker:
+    """One Kafka node, alive inside a ``with`` block and for ``lifetime`` seconds at most.
+
+    ``advertised_port`` opens a second listener, at ``proxied_port``, whose address clients are told is
+    ``127.0.0.1:advertised_port``: whoever listens there sees all that clients say. ``settings`` override the broker
+    configuration. ``home`` is a temporary directory that goes when the node goes. Raises :class:`BrokerError` when the
+    node does not come up.
+    """
+
+    def __init__(
+        self,
+        *,
+        advertised_port: int | None = None,
+        lifetime: int = 300,
+        heap_mb: int = 256,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="kafka-msgs-broker-"))
+        self._lifetime = lifetime
+        self._heap_mb = heap_mb
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port, self.proxied_port, self._controller_port = _free_ports(3)
+        self._settings = {**_SETTINGS, **self._addresses(advertised_port), **(settings or {})}
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port`` of the listener that leads to the node directly."""
+        return f"{LOOPBACK}:{self.port}"
+
+    @property
+    def log_dir(self) -> Path:
+        """The directory that holds the partitions' segment files."""
+        return self.home / "data"
+
+    def run_class(self, class_name: str, arguments: Sequence[str] = (), *, stdin: str = "", timeout: float = 60) -> str:
+        """Run a Kafka command-line class to its end and return what it printed.
+
+        Raises :class:`BrokerError` when it fails, and ``subprocess.TimeoutExpired`` after ``timeout`` seconds.
+        """
+        done = subprocess.run(
+            java_command(class_name, arguments, heap_mb=128),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise BrokerError(f"{class_name} ended with {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def __enter__(self) -> Broker:
+        try:
+            self._format()
+            self._start()
+            self._await_ready()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def _addresses(self, advertised_port: int | None) -> dict[str, str]:
+        listeners = {"LOCAL": self.port, "CONTROLLER": self._controller_port}
+        advertised = {"LOCAL": self.port}
+        if advertised_port is not None:
+            listeners["PROXIED"] = self.proxied_port
+            advertised["PROXIED"] = advertised_port
+        return {
+            "listeners": _listener_list(listeners),
+            "advertised.listeners": _listener_list(advertised),
+            "controller.quorum.voters": f"1@{LOOPBACK}:{self._controller_port}",
+            "log.dirs": str(self.log_dir),
+        }
+
+    @property
+    def _properties(self) -> Path:
+        return self.home / "server.properties"
+
+    @property
+    def _output(self) -> Path:
+        return self.home / "broker.out"
+
+    def _format(self) -> None:
+        self._properties.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()))
+        self.run_class("kafka.tools.StorageTool", ["format", "-t", _CLUSTER_ID, "-c", str(self._properties)])
+
+    def _start(self) -> None:
+        java = java_command("kafka.Kafka", [str(self._properties)], heap_mb=self._heap_mb)
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(
+                ["timeout", "--kill-after=10", str(self._lifetime), *java],
+                cwd=self.home,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def _await_ready(self) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + _START_SECONDS
+        while not _answers(self.port):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise BrokerError("the broker did not start:\n" + self._output.read_text()[-4000:])
+            time.sleep(0.1)
+
+    def _stop(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+def _listener_list(ports: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in ports.items())

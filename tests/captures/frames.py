@@ -1,0 +1,125 @@
+"""Recorded frames: the file format, and which response answers which request.
+
+A recording is a JSON-lines file. Its first line describes the recording; every other line is one frame: ``connection``
+(from 1), ``direction`` (``request`` or ``response``), ``ms`` (milliseconds since the recording began) and ``bytes``
+(hexadecimal, with the four bytes of size in front, as on the wire).
+
+This file reads eight bytes of a request and four of a response, all that pairing needs; decoding is left to kafka_msgs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from attrs import frozen
+
+__all__ = [
+    "REQUEST",
+    "RESPONSE",
+    "SIZE_BYTES",
+    "Direction",
+    "Exchange",
+    "Frame",
+    "exchanges",
+    "read_frames",
+    "read_header",
+    "write_lines",
+]
+
+Direction = Literal["request", "response"]
+
+REQUEST: Final[Direction] = "request"
+RESPONSE: Final[Direction] = "response"
+SIZE_BYTES: Final = 4
+
+
+@frozen
+class Frame:
+    """One size-prefixed message as it crossed a connection; ``ms`` counts from the start of the recording."""
+
+    connection: int
+    direction: Direction
+    ms: float
+    data: bytes
+
+    @property
+    def payload(self) -> bytes:
+        """The frame without its size: header and body."""
+        return self.data[SIZE_BYTES:]
+
+    @property
+    def correlation_id(self) -> int:
+        """The number that a response repeats from its request."""
+        start = 4 if self.direction == REQUEST else 0
+        return int.from_bytes(self.payload[start : start + 4], "big", signed=True)
+
+    def to_json(self) -> dict[str, Any]:
+        """The frame as its line in the file holds it."""
+        return {
+            "connection": self.connection,
+            "direction": self.direction,
+            "ms": round(self.ms, 1),
+            "bytes": self.data.hex(),
+        }
+
+    @classmethod
+    def from_json(cls, line: dict[str, Any]) -> Frame:
+        """The inverse of :meth:`to_json`."""
+        return cls(line["connection"], line["direction"], line["ms"], bytes.fromhex(line["bytes"]))
+
+
+@frozen
+class Exchange:
+    """A request and the response to it."""
+
+    request: Frame
+    response: Frame
+
+    @property
+    def api_key(self) -> int:
+        """Which API the request calls."""
+        return int.from_bytes(self.request.payload[0:2], "big", signed=True)
+
+    @property
+    def api_version(self) -> int:
+        """The version that both bodies are written in."""
+        return int.from_bytes(self.request.payload[2:4], "big", signed=True)
+
+
+def exchanges(frames: Iterable[Frame]) -> Iterator[Exchange]:
+    """Pair requests with their responses, in the order of the responses.
+
+    Raises ``KeyError`` for a response that no earlier request on its connection asked for. Requests without a response
+    are left out.
+    """
+    waiting: dict[tuple[int, int], Frame] = {}
+    for frame in frames:
+        key = frame.connection, frame.correlation_id
+        if frame.direction == REQUEST:
+            waiting[key] = frame
+        else:
+            yield Exchange(waiting.pop(key), frame)
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The first line of a recording: its format, the Kafka release, the clients, the date, the script."""
+    with path.open(encoding="ascii") as lines:
+        header: dict[str, Any] = json.loads(next(lines))
+        return header
+
+
+def read_frames(path: Path) -> Iterator[Frame]:
+    """The frames of a recording, in the order in which they were seen."""
+    with path.open(encoding="ascii") as lines:
+        next(lines)
+        for line in lines:
+            yield Frame.from_json(json.loads(line))
+
+
+def write_lines(path: Path, header: dict[str, Any], lines: Iterable[dict[str, Any]]) -> None:
+    """Write a recording: the header, then one object a line."""
+    text = "".join(json.dumps(line) + "\n" for line in (header, *lines))
+    path.write_text(text, encoding="ascii")
