@@ -1,0 +1,144 @@
+"""Our own documentation of messages and fields, kept apart from the definitions that the import rewrites.
+
+Owns the format of ``message_defs/glossary/*.toml`` and the rule by which an entry is found. What is done with the
+sentences is the emitter's business.
+
+A file holds a table for each message: ``message`` says what it is for, and a key such as ``"groups.topics.name"``
+documents one field by its path of names in lower camel case. A table ``structs.<Name>`` inside documents the fields of
+a common struct. Tables of one message may stand in several files. ``common.toml`` holds the tables ``fields`` and
+``structs``, which serve every message that says nothing of its own.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+from kafka_msgs.errors import SchemaError
+
+__all__ = ["Glossary", "dangling_entries", "load_glossary", "undocumented_fields"]
+
+_COMMON_FILE: Final = "common.toml"
+_Table = Mapping[str, str]
+_Path = tuple[str, ...]
+
+
+@frozen
+class Glossary:
+    """The entries of a glossary directory.
+
+    Attributes: ``messages`` (message name to its table: ``message`` and field paths), ``structs`` (message and struct
+    name to the struct's fields), ``common_structs`` (struct name to its fields) and ``common_fields``.
+    """
+
+    messages: Mapping[str, _Table]
+    structs: Mapping[tuple[str, str], _Table]
+    common_structs: Mapping[str, _Table]
+    common_fields: _Table
+
+    def message(self, name: str) -> str | None:
+        """Return what the message ``name`` is for, or None."""
+        return self.messages.get(name, {}).get("message")
+
+    def field(self, message_name: str, path: tuple[str, ...], struct: str) -> str | None:
+        """Return the documentation of a field, or None.
+
+        ``path`` is the names from the message down to the field, in lower camel case; ``struct`` is the struct that
+        declares the field, or ``message_name`` at the top. For a field of a common struct the path is its name alone.
+        """
+        in_common_struct = len(path) == 1 and struct != message_name
+        found = self._of_struct(message_name, path[0], struct) if in_common_struct else None
+        if not in_common_struct:
+            found = self.messages.get(message_name, {}).get(".".join(path))
+        return found or self.common_fields.get(path[-1])
+
+    def _of_struct(self, message_name: str, name: str, struct: str) -> str | None:
+        own = self.structs.get((message_name, struct), {}).get(name)
+        return own or self.common_structs.get(struct, {}).get(name)
+
+
+def load_glossary(directory: Path) -> Glossary:
+    """Read every ``*.toml`` of a glossary directory; raise ``SchemaError`` naming the file that is not as it should."""
+    messages: dict[str, dict[str, str]] = {}
+    structs: dict[tuple[str, str], dict[str, str]] = {}
+    common: dict[str, Any] = {}
+    for path in sorted(directory.glob("*.toml")):
+        tables = _read(path)
+        if path.name == _COMMON_FILE:
+            common = tables
+            continue
+        for name, table in tables.items():
+            for struct, entries in table.pop("structs", {}).items():
+                _merge(structs.setdefault((name, struct), {}), entries, path)
+            _merge(messages.setdefault(name, {}), table, path)
+    return Glossary(messages, structs, common.get("structs", {}), common.get("fields", {}))
+
+
+def undocumented_fields(glossary: Glossary, definition: Mapping[str, Any]) -> list[str]:
+    """Return the fields of a definition that the glossary says nothing about, as ``Struct: path``."""
+    name = definition["name"]
+    return [
+        f"{struct}: {'.'.join(path)}"
+        for path, struct in _fields(definition)
+        if glossary.field(name, path, struct) is None
+    ]
+
+
+def dangling_entries(glossary: Glossary, definitions: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the entries that document nothing in ``definitions``, as dotted keys, sorted.
+
+    Several definitions may share a name (a draft and the released message); an entry needs to fit one of them.
+    """
+    known = {key for definition in definitions for key in _keys(definition)}
+    entries = {f"{name}.{key}" for name, table in glossary.messages.items() for key in table}
+    entries |= {f"{name}.structs.{struct}.{key}" for (name, struct), table in glossary.structs.items() for key in table}
+    entries |= {f"structs.{struct}.{key}" for struct, table in glossary.common_structs.items() for key in table}
+    entries |= {f"fields.{key}" for key in glossary.common_fields}
+    return sorted(entries - known)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise SchemaError(str(error), source=path.name) from None
+
+
+def _merge(into: dict[str, str], entries: Mapping[str, Any], path: Path) -> None:
+    for key, text in entries.items():
+        if not isinstance(text, str):
+            raise SchemaError("expected a string", source=path.name, path=key)
+        if key in into:
+            raise SchemaError("documented twice", source=path.name, path=key)
+        into[key] = text
+
+
+def _keys(definition: Mapping[str, Any]) -> Iterator[str]:
+    """Every key under which a definition could be documented."""
+    name = definition["name"]
+    yield f"{name}.message"
+    for path, struct in _fields(definition):
+        yield f"fields.{path[-1]}"
+        if len(path) > 1 or struct == name:
+            yield f"{name}.{'.'.join(path)}"
+        else:
+            yield f"{name}.structs.{struct}.{path[0]}"
+            yield f"structs.{struct}.{path[0]}"
+
+
+def _fields(definition: Mapping[str, Any]) -> Iterator[tuple[_Path, str]]:
+    """Every field with its path and the struct that declares it, as `Glossary.field` takes them."""
+    yield from _walk(definition.get("fields", ()), (), definition["name"])
+    for struct in definition.get("commonStructs", ()):
+        yield from _walk(struct.get("fields", ()), (), struct["name"])
+
+
+def _walk(fields: Iterable[Mapping[str, Any]], parents: _Path, struct: str) -> Iterator[tuple[_Path, str]]:
+    for field in fields:
+        path = (*parents, field["name"][0].lower() + field["name"][1:])
+        yield path, struct
+        yield from _walk(field.get("fields", ()), path, field["type"].removeprefix("[]"))
