@@ -1,0 +1,86 @@
+"""Values at the edges of the wire types, and which fields of a class a version has.
+
+What ``strategies`` and ``random_values`` share, so that both look for trouble in the same places. Owns no randomness.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from kafka_msgs.errors import UnsupportedVersionError
+from kafka_msgs.schema import Described, FieldInfo, Struct, fields
+
+INTEGER_BOUNDS: Final = {
+    "int8": (-(2**7), 2**7 - 1),
+    "int16": (-(2**15), 2**15 - 1),
+    "uint16": (0, 2**16 - 1),
+    "int32": (-(2**31), 2**31 - 1),
+    "uint32": (0, 2**32 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+}
+"""Lowest and highest value of every integer type."""
+
+MAX_TAG: Final = 2**31 - 2
+"""The highest tag number that Kafka's writer accepts."""
+
+STRINGS: Final = (
+    "",
+    "a",
+    "orders.eu-1",
+    "\0",
+    "grüße",
+    "日本語",
+    "\U0001f99c",
+    "a" * 126,
+    "a" * 127,
+    "é" * 63 + "a",
+    "日" * 42,
+    "é" * 64,
+    "b" * 255,
+    "b" * 256,
+)
+"""Empty, non-ASCII, and as long as one byte of length can say (127 bytes, less one where null has a code) or more."""
+
+LONG_STRINGS: Final = ("c" * 16382, "c" * 16383, "語" * 5461, "d" * 16384, "e" * 32767, "é" * 16383 + "e")
+"""Where two bytes of length end, and the longest string there is: 32,767 bytes of UTF-8."""
+
+BYTES: Final = (b"", b"\0", b"\xff", b"\x80\x81", bytes(126), bytes(127), bytes(range(256)))
+"""Empty, not UTF-8, and as long as one byte of length can say or more."""
+
+LONG_BYTES: Final = (bytes(16382), bytes(16383), b"\xfe" * 16384, b"\xfd" * 40000)
+"""Where two bytes of length end, and longer than any string."""
+
+UUIDS: Final = (UUID(int=0), UUID(int=1), UUID(int=2**127), UUID(int=2**128 - 1))
+"""The absent id, and ids at the ends of both halves."""
+
+FLOATS: Final = (0.0, -0.0, 1.0, -1.5, 5e-324, 1.7976931348623157e308, float("inf"), float("-inf"))
+"""Both zeros, the smallest and the largest finite number, and the infinities."""
+
+
+def integers(type_: str) -> tuple[int, ...]:
+    """Return the integers of a type where encodings change: its ends, around zero, and where a byte is full."""
+    low, high = INTEGER_BOUNDS[type_]
+    around = (0, 1, -1, 127, 128, 255, 256, 2**15, 2**16 - 1, 2**31, 2**32 - 1)
+    return (low, high, *(value for value in around if low < value < high))
+
+
+def check_version(cls: type[Described], version: int) -> None:
+    """Raise ``UnsupportedVersionError`` for a version that the message does not have."""
+    if version not in cls.INFO.versions:
+        raise UnsupportedVersionError(message=cls.INFO.name, version=version, supported=cls.INFO.versions)
+
+
+def present_fields(cls: type[Struct], version: int) -> list[FieldInfo]:
+    """Return the fields of a class that a version has, positional and tagged ones alike."""
+    return [info for info in fields(cls) if version in info.versions]
+
+
+def declared_tags(cls: type[Struct]) -> frozenset[int]:
+    """Return the tags that a class declares, at whatever version: an unknown tag must be none of them."""
+    return frozenset(info.tag for info in fields(cls) if info.tag is not None)
+
+
+def default_is_allowed(info: FieldInfo, version: int) -> bool:
+    """Whether a field may have its own default at a version: a default of None needs a nullable field."""
+    return info.default is not None or version in info.nullable

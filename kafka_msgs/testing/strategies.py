@@ -1,0 +1,125 @@
+"""Hypothesis strategies for the generated classes, derived from their schema (extra ``testing``).
+
+    @given(messages(OffsetFetchRequest, version=2))
+    def test_my_proxy_forwards(request): ...
+
+A strategy makes values that can be encoded at its version and looks at the edges first: nulls, empty arrays, the ends
+of the integer types, non-ASCII text, lengths where the encoding of a length grows, unknown tags.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from attrs import frozen
+
+from kafka_msgs.errors import MissingExtraError
+from kafka_msgs.schema import Described, FieldInfo, Struct
+from kafka_msgs.testing import samples
+
+try:
+    from hypothesis import strategies as st
+    from hypothesis.strategies import SearchStrategy
+except ImportError as error:
+    raise MissingExtraError(feature="kafka_msgs.testing.strategies", extra="testing", package="hypothesis") from error
+
+__all__ = ["messages", "struct"]
+
+_M = TypeVar("_M", bound=Described)
+_S = TypeVar("_S", bound=Struct)
+
+
+@frozen
+class _Options:
+    unknown_tags: bool
+    max_elements: int
+
+
+def messages(cls: type[_M], version: int, *, unknown_tags: bool = True, max_elements: int = 3) -> SearchStrategy[_M]:
+    """Return a strategy for values of a message class that can be encoded at ``version``.
+
+    Fields that the version lacks keep their defaults. Arrays have up to ``max_elements`` elements. ``unknown_tags``
+    allows tagged fields that the definition does not name, in the versions that can carry them. Not-a-number is left
+    out, since a value that holds it does not equal itself. Raises ``UnsupportedVersionError``.
+    """
+    samples.check_version(cls, version)
+    flexible = version in cls.INFO.flexible
+    return struct(cls, version, flexible=flexible, unknown_tags=unknown_tags, max_elements=max_elements)
+
+
+def struct(
+    cls: type[_S], version: int, *, flexible: bool, unknown_tags: bool = True, max_elements: int = 3
+) -> SearchStrategy[_S]:
+    """Return a strategy for values of a nested class, as they stand inside their message at ``version``.
+
+    ``flexible`` says whether the message is flexible at that version, which a nested class does not know. The other
+    arguments are those of ``messages``.
+    """
+    strategy: SearchStrategy[_S] = _struct(cls, version, flexible, _Options(unknown_tags, max_elements))
+    return strategy
+
+
+_STRATEGIES: dict[tuple[Any, ...], SearchStrategy[Any]] = {}
+
+
+def _struct(cls: type[Struct], version: int, flexible: bool, options: _Options) -> SearchStrategy[Any]:
+    key = (cls, version, flexible, options)
+    if key not in _STRATEGIES:
+        _STRATEGIES[key] = _new_struct(cls, version, flexible, options)
+    return _STRATEGIES[key]
+
+
+def _new_struct(cls: type[Struct], version: int, flexible: bool, options: _Options) -> SearchStrategy[Any]:
+    attributes = {
+        info.attribute: _field(info, version, flexible, options) for info in samples.present_fields(cls, version)
+    }
+    if flexible and options.unknown_tags:
+        attributes["unknown_tagged_fields"] = _unknown_tags(samples.declared_tags(cls))
+    return st.builds(cls, **attributes)
+
+
+def _field(info: FieldInfo, version: int, flexible: bool, options: _Options) -> SearchStrategy[Any]:
+    if info.struct is not None:
+        strategy = _struct(info.struct, version, flexible, options)
+    else:
+        strategy = _scalar(info.element_type)
+    if info.is_array:
+        strategy = st.lists(strategy, max_size=options.max_elements).map(tuple)
+    if version in info.nullable:
+        strategy = st.none() | strategy
+    if version in info.tagged and samples.default_is_allowed(info, version):
+        strategy = st.just(info.default) | strategy
+    return strategy
+
+
+@cache
+def _scalar(type_: str) -> SearchStrategy[Any]:
+    if type_ in samples.INTEGER_BOUNDS:
+        low, high = samples.INTEGER_BOUNDS[type_]
+        return st.integers(low, high) | st.sampled_from(samples.integers(type_))
+    return _SCALARS[type_]
+
+
+def _with_rare(ordinary: SearchStrategy[Any], edges: tuple[Any, ...], rare: tuple[Any, ...]) -> SearchStrategy[Any]:
+    """Mix in edges often and the long ones seldom: those cost a hundred times as much as all the others."""
+    return ordinary | st.sampled_from(edges * 20 + rare)
+
+
+_BYTES: Final = _with_rare(st.binary(max_size=12), samples.BYTES, samples.LONG_BYTES)
+
+_SCALARS: Final[dict[str, SearchStrategy[Any]]] = {
+    "bool": st.booleans(),
+    "float64": st.floats(allow_nan=False) | st.sampled_from(samples.FLOATS),
+    "uuid": st.integers(0, 2**128 - 1).map(lambda number: UUID(int=number)) | st.sampled_from(samples.UUIDS),
+    "string": _with_rare(st.text(max_size=12), samples.STRINGS, samples.LONG_STRINGS),
+    "bytes": _BYTES,
+    "records": _BYTES,
+}
+
+
+def _unknown_tags(declared: frozenset[int]) -> SearchStrategy[tuple[tuple[int, bytes], ...]]:
+    tags = (st.integers(0, 20) | st.integers(0, samples.MAX_TAG)).filter(lambda tag: tag not in declared)
+    some = st.dictionaries(tags, _BYTES, max_size=3).map(lambda tagged: tuple(sorted(tagged.items())))
+    return st.just(()) | st.just(()) | some
