@@ -1,0 +1,126 @@
+"""The default of a field: its text in a definition, read as a Python value (rules V57-V66)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+from uuid import UUID
+
+from kafka_msgs.schema import ZERO_UUID
+from kafka_msgs_generator.ir import Default, NewStruct
+from kafka_msgs_generator.spec import FieldSpec
+from kafka_msgs_generator.types import INTEGER_BOUNDS
+
+__all__ = ["read_default"]
+
+_DECIMAL = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_LEADING_ZERO = re.compile(r"[+-]?0[0-9]+", re.ASCII)
+_HEX = re.compile(r"0x[0-9a-fA-F]+", re.ASCII)
+_FLOAT = re.compile(r"([+-]?)(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[dDfF]?)", re.ASCII)
+_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[dDfF]?", re.ASCII)
+_UUID = re.compile(r"[A-Za-z0-9_-]{22}(?:==)?", re.ASCII)
+_NULL: Final = "null"
+
+
+class _DefaultTextError(Exception):
+    """Text that is no default of its type: the rule that it breaks, and why."""
+
+    def __init__(self, rule: str, reason: str) -> None:
+        self.rule = rule
+        self.reason = reason
+        super().__init__(rule, reason)
+
+
+def read_default(field: FieldSpec) -> Default:
+    """Return the value of ``field`` when it is absent or not set; raise ``SchemaError`` for a bad default."""
+    try:
+        return _default(field)
+    except _DefaultTextError as bad:
+        reason = f"invalid default {field.default!r} for {field.type} field {field.name}: {bad.reason}"
+        raise field.site.error(bad.rule, reason, "default") from None
+
+
+def _default(field: FieldSpec) -> Default:
+    text, type_ = field.default, field.type
+    if type_.scalar in _SCALAR_READERS:
+        return _SCALAR_READERS[type_.scalar](text, type_.element)
+    if text == _NULL:
+        _check_null(field)
+        return None
+    if type_.scalar == "string":
+        return text
+    if text:
+        raise _DefaultTextError("V64", "it can only be empty or null")
+    if type_.array:
+        return ()
+    return NewStruct(type_.element) if type_.is_struct else b""
+
+
+def _check_null(field: FieldSpec) -> None:
+    if not field.nullable.covers(field.versions):
+        reason = f"it cannot be null in all its versions {field.versions}, only in {field.nullable}"
+        raise _DefaultTextError("V66", reason)
+
+
+def _records(text: str, _: str) -> None:
+    if text not in ("", _NULL):
+        raise _DefaultTextError("V65", "records always start as null")
+
+
+def _bool(text: str, _: str) -> bool:
+    if text.lower() not in ("", "true", "false"):
+        raise _DefaultTextError("V57", "it is neither true nor false")
+    return text.lower() == "true"
+
+
+def _integer(text: str, type_: str) -> int:
+    lowest, highest = INTEGER_BOUNDS[type_]
+    rule = "V58" if lowest else "V59"
+    if _LEADING_ZERO.fullmatch(text):
+        raise _DefaultTextError("V60", "a leading zero could mean octal")
+    if text and not _DECIMAL.fullmatch(text) and not _HEX.fullmatch(text):
+        raise _DefaultTextError(rule, "it is neither a decimal number nor 0x and hexadecimal digits")
+    value = int(text or "0", 16 if text.startswith("0x") else 10)
+    if not lowest <= value <= highest:
+        raise _DefaultTextError(rule, f"out of range, {type_} holds {lowest} to {highest}")
+    return value
+
+
+def _float64(text: str, _: str) -> float:
+    text = text.strip() or "0"
+    if _HEX_FLOAT.fullmatch(text):
+        return _hex_float(text.rstrip("dDfF"))
+    if not _FLOAT.fullmatch(text):
+        raise _DefaultTextError("V61", "it is not a number")
+    return float(text.rstrip("dDfF"))
+
+
+def _hex_float(text: str) -> float:
+    try:
+        return float.fromhex(text)
+    except OverflowError:
+        return float("-inf" if text.startswith("-") else "inf")
+
+
+def _uuid(text: str, _: str) -> UUID:
+    if not text:
+        return ZERO_UUID
+    if not _UUID.fullmatch(text):
+        raise _DefaultTextError("V62", "it is not 16 bytes in URL-safe base64")
+    try:
+        return UUID(bytes=base64.urlsafe_b64decode(text.rstrip("=") + "=="))
+    except binascii.Error as error:
+        raise _DefaultTextError("V62", str(error)) from None
+
+
+_SCALAR_READERS: Final[Mapping[str | None, Callable[[str, str], Default]]] = {
+    "bool": _bool,
+    **dict.fromkeys(INTEGER_BOUNDS, _integer),
+    "float64": _float64,
+    "uuid": _uuid,
+    "records": _records,
+}
+"""How to read the default of the scalar types where that needs nothing but the text."""

@@ -1,0 +1,117 @@
+"""The second stage: a definition that is checked and resolved, ready to be written as code.
+
+No text is left to parse here: types refer to structs of the same message, versions are ranges, defaults are Python
+values, attributes have their final names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Protocol, TypeAlias
+from uuid import UUID
+
+from attrs import frozen
+
+from kafka_msgs.versions import VersionRange
+from kafka_msgs_generator.types import FieldType
+
+__all__ = ["UNDOCUMENTED", "Default", "Documentation", "Field", "Message", "NewStruct", "Struct"]
+
+
+@frozen
+class NewStruct:
+    """The default of a struct field that is not null: a struct with all its fields at their defaults."""
+
+    name: str
+
+
+Default: TypeAlias = bool | int | float | str | bytes | UUID | tuple[()] | NewStruct | None
+"""The value of a field that is absent or not set."""
+
+
+@frozen(kw_only=True)
+class Field:
+    """A field. ``flexible`` is None without an override; ``doc`` is empty when nothing documents the field."""
+
+    name: str
+    attribute: str
+    type: FieldType
+    versions: VersionRange
+    nullable: VersionRange
+    tag: int | None
+    tagged: VersionRange
+    flexible: VersionRange | None
+    default: Default
+    ignorable: bool
+    map_key: bool
+    entity: str | None
+    zero_copy: bool
+    doc: str
+
+    @property
+    def can_be_none(self) -> bool:
+        """Whether None is a value of the field in some version, or what it starts as."""
+        return not self.nullable.empty or self.default is None
+
+
+@frozen(kw_only=True)
+class Struct:
+    """A nested struct. ``origin`` is the attribute path of the field that defines it, or None for a common struct.
+
+    ``versions`` are those in which it can exist; ``element`` says whether it is the element of an array.
+    """
+
+    name: str
+    origin: str | None
+    element: bool
+    versions: VersionRange
+    fields: tuple[Field, ...]
+
+
+@frozen(kw_only=True)
+class Message:
+    """A message. ``structs`` stands leaf first, so that each may refer to those before it."""
+
+    name: str
+    kind: str
+    api_key: int | None
+    versions: VersionRange
+    flexible: VersionRange
+    deprecated: VersionRange
+    listeners: tuple[str, ...]
+    unstable: bool
+    header_versions: tuple[tuple[VersionRange, int], ...]
+    errors: Mapping[str, VersionRange]
+    structs: tuple[Struct, ...]
+    fields: tuple[Field, ...]
+    doc: str
+
+    @property
+    def retired(self) -> bool:
+        """Whether no version of the message is left, so that no code is generated."""
+        return self.versions.empty
+
+
+class Documentation(Protocol):
+    """Where the sentences in generated docstrings come from."""
+
+    def message(self, name: str) -> str | None:
+        """Return what the message is for."""
+
+    def field(self, message_name: str, path: tuple[str, ...], struct: str) -> str | None:
+        """Return what a field means. ``path`` is its JSON names from the message down; ``struct`` names its class.
+
+        The path of a common struct's field starts at the struct.
+        """
+
+
+class _Undocumented:
+    def message(self, name: str) -> str | None:
+        return None
+
+    def field(self, message_name: str, path: tuple[str, ...], struct: str) -> str | None:
+        return None
+
+
+UNDOCUMENTED: Final[Documentation] = _Undocumented()
+"""Documents nothing."""

@@ -1,0 +1,213 @@
+"""Reads the text of a definition into a tree that remembers where everything stood.
+
+Owns the text level: JSON with ``//`` and ``/* */`` comments, and the line and column of every key and value. What the
+keys mean is left to `kafka_msgs_generator.spec`.
+
+The lenient mode reads pages that people wrote by hand: a non-breaking space counts as white space, and a bare word
+such as ``TBD`` stands for the value that the caller binds to it. A word without a binding stays an error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import Final, NoReturn, TypeAlias
+
+from attrs import frozen
+
+from kafka_msgs.errors import SchemaError
+
+__all__ = ["Member", "Node", "Number", "Value", "parse_definition"]
+
+_MAX_DEPTH: Final = 100
+_NO_BINDINGS: Final[Mapping[str, str]] = {}
+_NBSP: Final = "\N{NO-BREAK SPACE}"
+_SKIPPED = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_SKIPPED_LENIENT = re.compile(r"(?:[ \t\r\n\u00a0]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CONSTANTS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "null": None}
+
+
+@frozen
+class Number:
+    """A JSON number, kept as written: what it means depends on the key."""
+
+    text: str
+
+
+@frozen(eq=False)
+class Node:
+    """A JSON value and where it starts; ``line`` and ``column`` count from 1, the column in characters."""
+
+    value: Value
+    line: int
+    column: int
+
+
+@frozen(eq=False)
+class Member:
+    """One entry of a JSON object: the key, with its place, and the value."""
+
+    key: Node
+    value: Node
+
+
+Value: TypeAlias = str | bool | Number | tuple[Node, ...] | dict[str, Member] | None
+"""What a node can hold: text, truth, number, list, object or null."""
+
+
+def parse_definition(
+    text: str, source: str | None = None, *, lenient: bool = False, bindings: Mapping[str, str] = _NO_BINDINGS
+) -> Node:
+    """Return the tree of one definition.
+
+    ``source`` names the text in errors. ``bindings`` gives the values of placeholder words and counts only with
+    ``lenient``. Raises ``SchemaError`` (rules V2 and V3) with line and column for text that is not one JSON object.
+    """
+    return _Parser(text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"), source, lenient, bindings).definition()
+
+
+class _Parser:
+    def __init__(self, text: str, source: str | None, lenient: bool, bindings: Mapping[str, str]) -> None:
+        self._text = text
+        self._source = source
+        self._lenient = lenient
+        self._bindings = bindings
+        self._skipped = _SKIPPED_LENIENT if lenient else _SKIPPED
+        self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._at = 0
+
+    def definition(self) -> Node:
+        self._skip()
+        root = self._value(0)
+        if not isinstance(root.value, dict):
+            self._fail("a definition is one JSON object", (root.line, root.column))
+        self._skip()
+        if self._at < len(self._text):
+            self._refuse("V2", f"unexpected {self._shown()} after the end of the definition", self._place())
+        return root
+
+    def _value(self, depth: int) -> Node:
+        line, column = self._place()
+        return Node(self._bare_value(depth), line, column)
+
+    def _bare_value(self, depth: int) -> Value:
+        if depth > _MAX_DEPTH:
+            self._fail(f"nested deeper than {_MAX_DEPTH} levels")
+        char = self._text[self._at : self._at + 1]
+        if char == "{":
+            return self._object(depth)
+        if char == "[":
+            return self._list(depth)
+        if char == '"':
+            return self._string()
+        if number := _NUMBER.match(self._text, self._at):
+            self._at = number.end()
+            return Number(number[0])
+        return self._word()
+
+    def _object(self, depth: int) -> dict[str, Member]:
+        members: dict[str, Member] = {}
+        while self._next_item("{" if not members else ",", "}"):
+            line, column = self._place()
+            if not self._text.startswith('"', self._at):
+                self._fail(f"expected a key in double quotes, found {self._shown()}")
+            key = self._string()
+            if key in members:
+                self._fail(f"the key {key!r} is repeated", (line, column))
+            self._expect(":")
+            members[key] = Member(Node(key, line, column), self._value(depth + 1))
+        return members
+
+    def _list(self, depth: int) -> tuple[Node, ...]:
+        items: list[Node] = []
+        while self._next_item("[" if not items else ",", "]"):
+            items.append(self._value(depth + 1))
+        return tuple(items)
+
+    def _next_item(self, opener: str, closer: str) -> bool:
+        """Step over what stands before an item; return False, past the closer, when there is none."""
+        self._skip()
+        if opener == "," and self._take(closer):
+            return False
+        if not self._take(opener):
+            self._fail(f"expected {opener!r} or {closer!r}, found {self._shown()}")
+        self._skip()
+        if not self._take(closer):
+            return True
+        if opener == ",":
+            self._at -= 1
+            self._fail(f"a comma before {closer!r} is not JSON")
+        return False
+
+    def _take(self, char: str) -> bool:
+        found = self._text.startswith(char, self._at)
+        self._at += found
+        return found
+
+    def _expect(self, char: str) -> None:
+        self._skip()
+        if not self._take(char):
+            self._fail(f"expected {char!r}, found {self._shown()}")
+        self._skip()
+
+    def _string(self) -> str:
+        try:
+            value, self._at = scanstring(self._text, self._at + 1, True)
+        except json.JSONDecodeError as error:
+            self._fail(f"bad string: {error.msg}", self._place(error.pos))
+        assert isinstance(value, str)
+        return value
+
+    def _word(self) -> Value:
+        match = _WORD.match(self._text, self._at)
+        if match is None:
+            self._fail(f"expected a value, found {self._shown()}")
+        word = match[0]
+        if word not in _CONSTANTS and not (self._lenient and word in self._bindings):
+            self._fail(self._unbound(word))
+        self._at = match.end()
+        return _CONSTANTS[word] if word in _CONSTANTS else _bound(self._bindings[word])
+
+    def _unbound(self, word: str) -> str:
+        if self._lenient:
+            return f"{word} is not bound to a value; bind it with --bind {word}=VALUE"
+        return f"{word} is not JSON; bind it with --lenient --bind {word}=VALUE"
+
+    def _skip(self) -> None:
+        match = self._skipped.match(self._text, self._at)
+        assert match is not None
+        self._at = match.end()
+        if self._text.startswith("/*", self._at):
+            self._fail("this comment has no end")
+
+    def _shown(self) -> str:
+        """Name what stands at the current place, for an error."""
+        char = self._text[self._at : self._at + 1]
+        if not char:
+            return "the end of the text"
+        if char == _NBSP:
+            return "a non-breaking space (U+00A0) outside a string; --lenient accepts it"
+        return repr(char)
+
+    def _place(self, offset: int | None = None) -> tuple[int, int]:
+        offset = self._at if offset is None else offset
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
+
+    def _fail(self, reason: str, place: tuple[int, int] | None = None) -> NoReturn:
+        self._refuse("V3", reason, place or self._place())
+
+    def _refuse(self, rule: str, reason: str, place: tuple[int, int]) -> NoReturn:
+        raise SchemaError(reason, source=self._source, line=place[0], column=place[1], rule=rule)
+
+
+def _bound(text: str) -> Value:
+    """Read what a placeholder stands for: a JSON number or constant, otherwise the text itself."""
+    if _NUMBER.fullmatch(text):
+        return Number(text)
+    return _CONSTANTS.get(text, text)

@@ -1,0 +1,59 @@
+"""Python names for Kafka's: attributes, modules, and the names that generated code keeps for itself."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from typing import Final
+
+__all__ = ["RESERVED_CLASS_NAMES", "attribute_name", "json_name", "module_name", "snake_case"]
+
+RESERVED_CLASS_NAMES: Final = frozenset(
+    {"ClassVar", "False", "Message", "MessageInfo", "None", "Struct", "True", "UUID", "ZERO_UUID"}
+)
+"""Names that a generated module uses, so that no class of it can have them."""
+
+_RESERVED_ATTRIBUTES: Final = frozenset(
+    {"bool", "bytes", "float", "int", "memoryview", "str", "tuple"}  # stand in annotations and defaults
+    | {"field", "frozen", "self"}  # called in, or by, a class body
+    | {"decode", "encode", "from_json", "read", "to_json", "unknown_tagged_fields"}  # the classes' own
+)
+_WORD_START = re.compile(r"(?<=[^A-Z_])(?=[A-Z])")
+
+
+def snake_case(name: str) -> str:
+    """Put an underscore before each capital that does not follow another one, and lower all.
+
+    >>> snake_case("V3AndBelowTopics"), snake_case("KRaftVersion"), snake_case("groupId"), snake_case("FORTRAN")
+    ('v3_and_below_topics', 'kraft_version', 'group_id', 'fortran')
+    """
+    return _WORD_START.sub("_", name).lower()
+
+
+def attribute_name(name: str) -> str:
+    """Return the attribute for a field's name; a name that Python or the classes need gets an underscore.
+
+    >>> attribute_name("TopicName"), attribute_name("From"), attribute_name("Read"), attribute_name("Type")
+    ('topic_name', 'from_', 'read_', 'type')
+    """
+    snake = snake_case(name)
+    return f"{snake}_" if keyword.iskeyword(snake) or snake in _RESERVED_ATTRIBUTES else snake
+
+
+def module_name(name: str) -> str:
+    """Return the module for a message's name.
+
+    >>> module_name("OffsetFetchRequest"), module_name("Import")
+    ('offset_fetch_request', 'import_')
+    """
+    snake = snake_case(name)
+    return f"{snake}_" if keyword.iskeyword(snake) else snake
+
+
+def json_name(name: str) -> str:
+    """Return a field's name as Kafka's JSON form spells it.
+
+    >>> json_name("TopicName")
+    'topicName'
+    """
+    return name[:1].lower() + name[1:]

@@ -1,0 +1,114 @@
+"""Brings generated files to disk: only changes, each atomically, and away with what is no longer generated.
+
+A directory's index lists the files that belong to the generator. Nothing else is ever removed, and a file that the
+generator did not write is never overwritten.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import os
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from tempfile import NamedTemporaryFile
+
+from attrs import frozen
+
+from kafka_msgs_generator.emit import MARK
+from kafka_msgs_generator.package import INDEX
+
+__all__ = ["Changes", "ForeignFileError", "apply", "plan", "summary"]
+
+
+class ForeignFileError(Exception):
+    """A file that is to be written exists and is not the generator's; ``path`` names it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(f"{path} was not written by the generator; move it away first")
+
+
+@frozen
+class Changes:
+    """What separates a directory from what it should hold: paths below ``root`` to text, and paths to remove."""
+
+    root: Path
+    written: Mapping[str, str]
+    removed: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.written or self.removed)
+
+
+def plan(root: Path, files: Mapping[str, str]) -> Changes:
+    """Compare ``root`` with ``files``, path to text; raise `ForeignFileError` when one would overwrite another's."""
+    written = {path: text for path, text in sorted(files.items()) if _current(root / path) != text}
+    for path in written:
+        current = _current(root / path)
+        if current is not None and current.strip() and not current.startswith(MARK):
+            raise ForeignFileError(root / path)
+    orphans = sorted(_owned(root) - files.keys())
+    return Changes(root, written, tuple(path for path in orphans if (_current(root / path) or "").startswith(MARK)))
+
+
+def apply(changes: Changes) -> None:
+    """Make the directory what it should be."""
+    for path, text in changes.written.items():
+        _write(changes.root / path, text)
+    for path in changes.removed:
+        (changes.root / path).unlink()
+        _remove_if_empty((changes.root / path).parent, changes.root)
+
+
+def summary(changes: Changes) -> list[str]:
+    """Say what would change, a line a file."""
+    lines = []
+    for path, text in changes.written.items():
+        current = _current(changes.root / path)
+        lines.append(f"missing  {path}" if current is None else f"changed  {path} ({_difference(current, text)})")
+    return lines + [f"orphaned {path}" for path in changes.removed]
+
+
+def _difference(current: str, text: str) -> str:
+    diff = list(difflib.unified_diff(current.splitlines(), text.splitlines(), n=0, lineterm=""))[2:]
+    return f"+{sum(line.startswith('+') for line in diff)} -{sum(line.startswith('-') for line in diff)} lines"
+
+
+def _current(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+def _owned(root: Path) -> set[str]:
+    """Read which files the last run wrote below ``root``; what points outside is left alone."""
+    text = _current(root / INDEX)
+    if text is None or not text.startswith(MARK):
+        return set()
+    for statement in ast.parse(text).body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id="FILES"), value=ast.expr() as value):
+                return {path for path in ast.literal_eval(value) if _inside(path)}
+    return set()
+
+
+def _inside(path: str) -> bool:
+    pure = PurePosixPath(path)
+    return not pure.is_absolute() and ".." not in pure.parts
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=path.parent, delete=False) as file:
+        file.write(text)
+    os.chmod(file.name, 0o644)
+    os.replace(file.name, path)
+
+
+def _remove_if_empty(directory: Path, root: Path) -> None:
+    leftovers = [entry for entry in directory.iterdir() if entry.name != "__pycache__"]
+    if directory != root and not leftovers:
+        for cached in (directory / "__pycache__").glob("*.pyc"):
+            cached.unlink()
+        for empty in (directory / "__pycache__", directory):
+            if empty.is_dir():
+                empty.rmdir()

@@ -1,0 +1,126 @@
+"""From files to messages: finds definitions, runs the stages on each, and checks what only a set can show.
+
+Owns the rules about several definitions (V69, V70, N1). Text is `kafka_msgs_generator.load`'s, one definition is
+`kafka_msgs_generator.lower`'s, and what is written is `kafka_msgs_generator.package`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from attrs import field, frozen
+
+from kafka_msgs.errors import SchemaError
+from kafka_msgs_generator.ir import UNDOCUMENTED, Documentation, Message
+from kafka_msgs_generator.load import parse_definition
+from kafka_msgs_generator.lower import lower_message
+from kafka_msgs_generator.naming import module_name
+from kafka_msgs_generator.site import Site
+from kafka_msgs_generator.spec import KEYED_KINDS, MessageSpec, read_message
+
+__all__ = ["Compiled", "InvalidDefinitionsError", "Reading", "check_pairs", "check_set", "compile_file", "compile_text"]
+__all__ += ["definition_files"]
+
+_PARTNERS: Final = (("request", "response"), ("coordinator-key", "coordinator-value"))
+_SUFFIXES: Final = {"request": "Request", "response": "Response"}
+
+
+@frozen
+class Reading:
+    """How to read definitions: strictly, or leniently with values for placeholder words; and what documents them."""
+
+    lenient: bool = False
+    bindings: Mapping[str, str] = field(factory=dict)
+    documentation: Documentation = UNDOCUMENTED
+
+
+@frozen(eq=False)
+class Compiled:
+    """A compiled definition. ``origin`` is the directory that it belongs to, ``source`` its file below that."""
+
+    message: Message
+    spec: MessageSpec
+    origin: str
+    source: str
+
+    @property
+    def site(self) -> Site:
+        """Where the definition stands, for errors."""
+        return self.spec.site
+
+
+class InvalidDefinitionsError(Exception):
+    """Everything wrong with a set of definitions: ``errors`` holds one ``SchemaError`` for each bad file."""
+
+    def __init__(self, errors: Sequence[SchemaError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("\n".join(str(error) for error in errors))
+
+
+def compile_text(text: str, source: str | None = None, reading: Reading | None = None, origin: str = "") -> Compiled:
+    """Compile one definition; raise ``SchemaError`` when it breaks a rule."""
+    reading = reading or Reading()
+    root = parse_definition(text, source, lenient=reading.lenient, bindings=reading.bindings)
+    spec = read_message(root, source)
+    return Compiled(lower_message(spec, reading.documentation), spec, origin, source or f"{spec.name}.json")
+
+
+def compile_file(path: Path, reading: Reading, origin: str) -> Compiled:
+    """Compile the definition in a file; ``SchemaError`` names it by ``origin`` and file name."""
+    source = f"{origin}/{path.name}"
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SchemaError(f"not UTF-8: {error.reason} at byte {error.start}", source=source, rule="V3") from None
+    return compile_text(text, source, reading, origin)
+
+
+def definition_files(path: Path) -> list[tuple[str, Path]]:
+    """Return the definitions at ``path``, a file or a directory, each with its origin: its directory's name."""
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    return [(file.resolve().parent.name, file) for file in files]
+
+
+def check_set(compiled: Iterable[Compiled]) -> None:
+    """Raise ``SchemaError`` when two definitions share a name (N1), or a key within their origin and kind (V69)."""
+    names: dict[str, Compiled] = {}
+    keys: dict[tuple[str, str, int], Compiled] = {}
+    for item in compiled:
+        message = item.message
+        other = names.setdefault(module_name(message.name), item)
+        if other is not item:
+            raise item.site.error("N1", f"{other.source} has the same name, {other.message.name}", "name")
+        if message.kind not in KEYED_KINDS or message.api_key is None:
+            continue
+        other = keys.setdefault((item.origin, message.kind, message.api_key), item)
+        if other is not item:
+            reason = f"the {message.kind} {other.message.name} has the same key, {message.api_key}"
+            raise item.site.error("V69", reason, "apiKey")
+
+
+def check_pairs(compiled: Sequence[Compiled]) -> None:
+    """Raise ``SchemaError`` (V70) when a message that needs a partner of the same origin and key lacks it."""
+    keyed = {(item.origin, item.message.kind, item.message.api_key): item for item in compiled}
+    partner_kinds = dict(_PARTNERS) | {second: first for first, second in _PARTNERS}
+    for (origin, kind, key), item in keyed.items():
+        if kind not in partner_kinds:
+            continue
+        partner = keyed.get((origin, partner_kinds[kind], key))
+        if partner is None:
+            raise item.site.error("V70", f"no {partner_kinds[kind]} has the key {key} of this {kind}", "apiKey")
+        _check_suffixes(item, partner)
+
+
+def _check_suffixes(item: Compiled, partner: Compiled) -> None:
+    """A request is called X + Request, its response X + Response."""
+    suffix = _SUFFIXES.get(item.message.kind)
+    if suffix is None:
+        return
+    if not item.message.name.endswith(suffix):
+        raise item.site.error("V70", f"a {item.message.kind}'s name ends in {suffix!r}", "name")
+    stem = item.message.name.removesuffix(suffix)
+    if stem != partner.message.name.removesuffix(_SUFFIXES[partner.message.kind]):
+        reason = f"{partner.message.name} has its key {item.message.api_key} but not its name"
+        raise item.site.error("V70", reason, "name")
