@@ -17,6 +17,7 @@ __all__ = [
     "InvalidTagError",
     "InvalidUtf8Error",
     "InvalidVarintError",
+    "JsonFormError",
     "KafkaMsgsError",
     "MissingExtraError",
     "SchemaError",
@@ -191,3 +192,18 @@ class TrailingDataError(DecodeError):
 
 class BudgetExceededError(DecodeError):
     """More elements, bytes or depth than the decode budget allows."""
+
+
+class JsonFormError(KafkaMsgsError, ValueError):
+    """A JSON value that is not the JSON form of this message.
+
+    Attributes: ``message`` (name), ``version``, ``path`` (such as ``OffsetFetchRequest.groups[2]``) and ``reason``.
+    """
+
+    message: str
+    version: int
+    path: str
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.message} v{self.version}: {self.path}: {self.reason}"

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, TypeAlias
-from uuid import UUID
 
 import attrs
 
+from kafka_msgs.primitives import ZERO_UUID
 from kafka_msgs.versions import NONE, VersionRange
 
 __all__ = ["ZERO_UUID", "FieldInfo", "MessageInfo", "Struct", "field", "fields"]
-
-ZERO_UUID: Final = UUID(int=0)
-"""The uuid that Kafka uses for "no id"."""
 
 _METADATA_KEY: Final = "kafka_msgs"
 

@@ -1,0 +1,159 @@
+"""The JSON form of messages, as Kafka's own JSON converters define it.
+
+Keys are Kafka's field names with a small first letter; uuids are 22 characters of URL-safe base64, bytes are base64.
+Positional fields are always there, tagged fields only when they differ from their default, and fields that the version
+lacks not at all. Unknown tagged fields have no JSON form. Both directions follow the plan of the version.
+
+Kafka's converters leave the content of records fields out. Here it is base64 by default, so that nothing is lost; the
+``records`` argument chooses Kafka's forms instead.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, Literal, NoReturn, TypeVar
+from uuid import UUID
+
+from kafka_msgs.codec import codec_for
+from kafka_msgs.codec.ops import FIXED, Op
+from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
+from kafka_msgs.codec.reference import differs
+from kafka_msgs.errors import EncodeError, JsonFormError, UnsupportedFieldError
+from kafka_msgs.primitives import uuid_from_bytes
+from kafka_msgs.schema import Described
+
+__all__ = ["RecordsForm", "from_json", "to_json"]
+
+RecordsForm = Literal["base64", "empty", "size"]
+"""How records are shown: their bytes, an empty string (Kafka's converters), or only ``<field>SizeInBytes``."""
+
+M = TypeVar("M", bound=Described)
+
+
+def to_json(message: Described, version: int, records: RecordsForm = "base64") -> dict[str, Any]:
+    """Return the JSON form of a message at a version, as objects that ``json.dumps`` takes.
+
+    Raises ``UnsupportedVersionError``, and ``EncodeError`` for a message that the version cannot carry.
+    """
+    return _Writer(codec_for(type(message), version).plan, records).struct_at_root(message)
+
+
+def from_json(cls: type[M], obj: Any, version: int) -> M:
+    """Return the message of a JSON form; keys that are not fields are ignored, as Kafka does.
+
+    Raises ``UnsupportedVersionError``, and ``JsonFormError`` for a missing field or a value of the wrong type.
+    """
+    plan = codec_for(cls, version).plan
+    message: M = _Reader(plan).struct(plan.root, obj, plan.name)
+    return message
+
+
+class _Writer:
+    def __init__(self, plan: Plan, records: RecordsForm) -> None:
+        self.plan = plan
+        self.records = records
+
+    def fail(self, error: type[EncodeError], path: str, value: Any, reason: str) -> NoReturn:
+        raise error(message=self.plan.name, version=self.plan.version, path=path, value=value, reason=reason)
+
+    def struct_at_root(self, message: Any) -> dict[str, Any]:
+        return self.struct(self.plan.root, message, "")
+
+    def struct(self, plan: StructPlan, item: Any, path: str) -> dict[str, Any]:
+        for absent in plan.absent:
+            value = getattr(item, absent.attribute)
+            if not absent.ignorable and differs(value, absent.default):
+                reason = f"set to {value!r}, but this version lacks the field"
+                self.fail(UnsupportedFieldError, _join(path, absent.attribute), value, reason)
+        result: dict[str, Any] = {}
+        for step in plan.steps:
+            self.field(step, getattr(item, step.attribute), path, result)
+        for step in plan.tagged:
+            if differs(getattr(item, step.attribute), step.default):
+                self.field(step, getattr(item, step.attribute), path, result)
+        return result
+
+    def field(self, step: Step, item: Any, path: str, result: dict[str, Any]) -> None:
+        if step.value.op is Op.RECORDS and self.records == "size":
+            result[f"{step.json_name}SizeInBytes"] = -1 if item is None else len(item)
+        else:
+            result[step.json_name] = self.value(step.value, item, _join(path, step.attribute))
+
+    def value(self, value: Value, item: Any, path: str) -> Any:
+        if item is None:
+            if not value.nullable:
+                self.fail(EncodeError, path, None, "None, which this version does not allow")
+            return None
+        if value.op is Op.ARRAY:
+            return [self.value(value.item, each, f"{path}[{number}]") for number, each in enumerate(item)]
+        if value.op is Op.STRUCT:
+            return self.struct(value.inner, item, path)
+        if value.op is Op.UUID:
+            return base64.urlsafe_b64encode(item.bytes).rstrip(b"=").decode()
+        if value.op is Op.RECORDS and self.records == "empty":
+            return ""
+        if value.op in (Op.BYTES, Op.RECORDS):
+            return base64.b64encode(item).decode()
+        return item
+
+
+class _Reader:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def fail(self, path: str, reason: str) -> NoReturn:
+        raise JsonFormError(message=self.plan.name, version=self.plan.version, path=path, reason=reason)
+
+    def struct(self, plan: StructPlan, obj: Any, path: str) -> Any:
+        if not isinstance(obj, dict):
+            self.fail(path, f"expected an object, got {type(obj).__name__}")
+        values = {}
+        for step in plan.steps + plan.tagged:
+            if step.json_name in obj:
+                values[step.attribute] = self.value(step.value, obj[step.json_name], f"{path}.{step.json_name}")
+            elif step.tag is None:
+                self.fail(f"{path}.{step.json_name}", "missing")
+        return plan.cls(**values)
+
+    def value(self, value: Value, obj: Any, path: str) -> Any:
+        if obj is None:
+            if not value.nullable:
+                self.fail(path, "null, which this version does not allow")
+            return None
+        if value.op is Op.ARRAY:
+            if not isinstance(obj, list):
+                self.fail(path, f"expected an array, got {type(obj).__name__}")
+            return tuple(self.value(value.item, each, f"{path}[{number}]") for number, each in enumerate(obj))
+        if value.op is Op.STRUCT:
+            return self.struct(value.inner, obj, path)
+        return self.scalar(value.op, obj, path)
+
+    def scalar(self, op: Op, obj: Any, path: str) -> Any:
+        expected: Any = _JSON_TYPES.get(op, str if op not in FIXED else int)
+        if not isinstance(obj, expected) or (isinstance(obj, bool) and op is not Op.BOOL):
+            self.fail(path, f"expected {op.name.lower()}, got {type(obj).__name__}")
+        if op is Op.FLOAT64:
+            return float(obj)
+        if op is Op.UUID:
+            return self.uuid(obj, path)
+        return self.binary(obj, path) if op in (Op.BYTES, Op.RECORDS) else obj
+
+    def uuid(self, text: str, path: str) -> UUID:
+        raw = self.binary(text.replace("-", "+").replace("_", "/") + "==", path)
+        if len(raw) != 16:
+            self.fail(path, f"a uuid has 16 bytes, not {len(raw)}")
+        return uuid_from_bytes(raw)
+
+    def binary(self, text: str, path: str) -> bytes:
+        try:
+            return base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as error:
+            self.fail(path, f"not base64: {error}")
+
+
+_JSON_TYPES = {Op.BOOL: bool, Op.FLOAT64: (int, float), Op.UUID: str}
+
+
+def _join(path: str, attribute: str) -> str:
+    return f"{path}.{attribute}" if path else attribute

@@ -1,0 +1,46 @@
+"""What a caller may choose about decoding and encoding: limits, copies, and how strict text is."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from attrs import field, frozen, validators
+
+__all__ = ["DEFAULT_BUDGET", "DEFAULT_OPTIONS", "CodecOptions", "DecodeBudget"]
+
+
+@frozen(kw_only=True)
+class DecodeBudget:
+    """How much one decode call may create; beyond it ``BudgetExceededError`` is raised.
+
+    ``elements`` counts array elements and unknown tagged fields, ``bytes`` the content of strings, bytes, records and
+    unknown tagged fields, ``depth`` the levels of structs and arrays. Counts and lengths are checked against the bytes
+    that are left in any case; a budget bounds how much larger than its input a decoded message may grow.
+    """
+
+    elements: int = field(default=4_000_000, validator=validators.ge(0))
+    bytes: int = field(default=256 * 1024 * 1024, validator=validators.ge(0))
+    depth: int = field(default=64, validator=validators.ge(0))
+
+
+DEFAULT_BUDGET: Final = DecodeBudget()
+
+
+@frozen(kw_only=True)
+class CodecOptions:
+    """Choices that change what a codec accepts or returns.
+
+    ``budget`` limits decoding. With ``memoryview_records`` the fields of type records, and bytes fields marked
+    zero-copy in the definition, are decoded as ``memoryview`` of the input instead of ``bytes``. ``utf8_errors`` is
+    the error handler for strings, both ways: ``strict`` refuses what is not UTF-8, ``surrogateescape`` keeps any bytes
+    and writes them back, ``replace`` does as Kafka's own classes do and loses them.
+    """
+
+    budget: DecodeBudget = DEFAULT_BUDGET
+    memoryview_records: bool = False
+    utf8_errors: Literal["strict", "surrogateescape", "replace"] = field(
+        default="strict", validator=validators.in_(("strict", "surrogateescape", "replace"))
+    )
+
+
+DEFAULT_OPTIONS: Final = CodecOptions()

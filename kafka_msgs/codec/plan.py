@@ -1,0 +1,234 @@
+"""From a generated class and a version to a plan: what is on the wire, in order, with no version left in it.
+
+Owns the reading of the schema's version rules (present, tagged, nullable, flexible, absent). The executors
+(``reference``, ``python`` and the C core) see only plans. A plan prints itself, one line a step, and those prints are
+reviewed when a definition changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import frozen
+
+from kafka_msgs.codec.ops import FIXED, PRIMITIVES, Op
+from kafka_msgs.errors import UnsupportedVersionError
+from kafka_msgs.schema import Described, FieldInfo, fields
+
+__all__ = ["Absent", "Plan", "Step", "StructPlan", "Value", "compile_plan"]
+
+
+@frozen
+class Value:
+    """How one value is written.
+
+    ``compact`` lengths are an unsigned varint of length + 1 (0 is null); otherwise they are int16 or int32 (-1 is
+    null). The marker of a nullable struct is a varint when compact and an int8 otherwise. ``zero_copy`` values may be
+    decoded as a view of the input. ``element`` is set for arrays, ``struct`` for structs.
+    """
+
+    op: Op
+    compact: bool = False
+    nullable: bool = False
+    zero_copy: bool = False
+    element: Value | None = None
+    struct: StructPlan | None = None
+
+    @property
+    def min_size(self) -> int:
+        """The fewest bytes the value can take, and at least 1, which is what bounds an array's count."""
+        if self.op in FIXED:
+            return FIXED[self.op][1]
+        if self.op is Op.STRUCT:
+            return 1 if self.nullable else max(1, self.inner.min_size)
+        if self.compact:
+            return 1
+        return 2 if self.op is Op.STRING else 4
+
+    @property
+    def depth(self) -> int:
+        """How many arrays and structs are nested in the value."""
+        if self.op is Op.ARRAY:
+            return self.item.depth + (self.item.op is not Op.STRUCT)
+        return self.inner.depth if self.op is Op.STRUCT else 0
+
+    @property
+    def inner(self) -> StructPlan:
+        """The plan of a struct's fields."""
+        assert self.struct is not None, "only structs have fields"
+        return self.struct
+
+    @property
+    def item(self) -> Value:
+        """How one element of an array is written."""
+        assert self.element is not None, "only arrays have elements"
+        return self.element
+
+    def __str__(self) -> str:
+        words = ["compact"] * self.compact + ["nullable"] * self.nullable
+        if self.op is Op.STRUCT:
+            words.append(self.inner.cls.__name__)
+        elif self.op is Op.ARRAY:
+            words.append(f"array of {self.item}")
+        else:
+            words.append(self.op.name.lower())
+        return " ".join(words)
+
+
+@frozen
+class Step:
+    """One field that is on the wire: positional when ``tag`` is None, else in the tag section unless default."""
+
+    attribute: str
+    json_name: str
+    value: Value
+    default: Any
+    tag: int | None = None
+
+
+@frozen
+class Absent:
+    """A field this version lacks: decoding gives ``default``; encoding another value is an error unless ignorable."""
+
+    attribute: str
+    json_name: str
+    default: Any
+    ignorable: bool
+
+
+@frozen
+class StructPlan:
+    """The steps of one struct at one version.
+
+    ``tagged`` is in ascending order of tag. ``inactive_tags`` are numbers that the definition declares but that are
+    not tagged fields at this version: never legal on the wire, neither as known nor as unknown tags.
+    """
+
+    cls: type[Any]
+    flexible: bool
+    steps: tuple[Step, ...]
+    tagged: tuple[Step, ...]
+    absent: tuple[Absent, ...]
+    inactive_tags: frozenset[int]
+
+    @property
+    def min_size(self) -> int:
+        """The fewest bytes the struct can take."""
+        return sum(step.value.min_size for step in self.steps) + self.flexible
+
+    @property
+    def depth(self) -> int:
+        """The levels of structs and arrays, this struct included."""
+        return 1 + max((step.value.depth for step in self.steps + self.tagged), default=0)
+
+    @property
+    def weightless_elements(self) -> bool:
+        """Whether some array's elements may take no bytes, so that the input's size does not bound their number."""
+        for step in self.steps + self.tagged:
+            value = step.value.item if step.value.op is Op.ARRAY else step.value
+            if value.op is Op.STRUCT and (
+                (step.value.op is Op.ARRAY and not value.inner.min_size) or value.inner.weightless_elements
+            ):
+                return True
+        return False
+
+    @property
+    def declared_tags(self) -> frozenset[int]:
+        """Every tag number the definition uses, at any version."""
+        return self.inactive_tags | {step.tag for step in self.tagged if step.tag is not None}
+
+
+@frozen
+class Plan:
+    """A message at one version."""
+
+    cls: type[Any]
+    version: int
+    root: StructPlan
+
+    @property
+    def name(self) -> str:
+        """The message's name."""
+        return str(self.cls.INFO.name)
+
+    def __str__(self) -> str:
+        form = "flexible" if self.root.flexible else "not flexible"
+        return "\n".join([f"{self.name} v{self.version}, {form}", *_lines(self.root, "  ")])
+
+
+def _lines(plan: StructPlan, indent: str) -> Iterator[str]:
+    for step in plan.steps + plan.tagged:
+        tag = "" if step.tag is None else f"tag {step.tag}: "
+        omitted = "" if step.tag is None else f", omitted when {step.default!r}"
+        yield f"{indent}{tag}{step.attribute}: {step.value}{omitted}"
+        value = step.value.item if step.value.op is Op.ARRAY else step.value
+        if value.op is Op.STRUCT:
+            yield from _lines(value.inner, indent + "  ")
+    for absent in plan.absent:
+        rule = "dropped" if absent.ignorable else f"must be {absent.default!r}"
+        yield f"{indent}absent {absent.attribute}: {rule}"
+    if plan.inactive_tags:
+        yield f"{indent}inactive tags: {', '.join(map(str, sorted(plan.inactive_tags)))}"
+
+
+def compile_plan(cls: type[Described], version: int) -> Plan:
+    """Resolve a message class at one version; raise ``UnsupportedVersionError`` when it has no such version."""
+    info = cls.INFO
+    if version not in info.versions:
+        raise UnsupportedVersionError(message=info.name, version=version, supported=info.versions)
+    return Plan(cls, version, _Resolver(version, version in info.flexible).struct(cls))
+
+
+class _Resolver:
+    """Turns classes into struct plans at one version, each class once."""
+
+    def __init__(self, version: int, flexible: bool) -> None:
+        self.version = version
+        self.flexible = flexible
+        self.done: dict[type[Any], StructPlan] = {}
+
+    def struct(self, cls: type[Any]) -> StructPlan:
+        if cls not in self.done:
+            self.done[cls] = self._struct(cls)
+        return self.done[cls]
+
+    def _struct(self, cls: type[Any]) -> StructPlan:
+        present = [info for info in fields(cls) if self.version in info.versions]
+        tagged = [info for info in present if self.version in info.tagged]
+        active = {info.tag for info in tagged}
+        return StructPlan(
+            cls=cls,
+            flexible=self.flexible,
+            steps=tuple(self.step(info) for info in present if info not in tagged),
+            tagged=tuple(sorted((self.step(info) for info in tagged), key=lambda step: step.tag or 0)),
+            absent=tuple(
+                Absent(info.attribute, info.json_name, info.default, info.ignorable)
+                for info in fields(cls)
+                if self.version not in info.versions
+            ),
+            inactive_tags=frozenset(
+                info.tag for info in fields(cls) if info.tag is not None and info.tag not in active
+            ),
+        )
+
+    def step(self, info: FieldInfo) -> Step:
+        tag = info.tag if self.version in info.tagged else None
+        return Step(info.attribute, info.json_name, self.value(info, tag), info.default, tag)
+
+    def value(self, info: FieldInfo, tag: int | None) -> Value:
+        compact = self.flexible and (info.flexible is None or self.version in info.flexible)
+        nullable = self.version in info.nullable
+        op = PRIMITIVES.get(info.element_type, Op.STRUCT)
+        if info.is_array:
+            return Value(Op.ARRAY, compact, nullable, element=self.scalar(op, info, compact))
+        if op is Op.STRUCT:
+            # The marker of a nullable struct is an int8 among the positional fields and a varint in a tag.
+            return Value(op, tag is not None and nullable, nullable, struct=self.struct(info.struct or type(None)))
+        return Value(op, compact and op not in FIXED, nullable, info.zero_copy or op is Op.RECORDS)
+
+    def scalar(self, op: Op, info: FieldInfo, compact: bool) -> Value:
+        """An element of an array: never nullable, a struct without a marker."""
+        if op is Op.STRUCT:
+            return Value(op, struct=self.struct(info.struct or type(None)))
+        return Value(op, compact and op not in FIXED)

@@ -1,0 +1,75 @@
+"""Text of generated functions: lines, indentation, and the objects the text refers to.
+
+Owns what the decode and encode emitters share. ``build`` compiles the text and registers it in ``linecache``, so that
+tracebacks and debuggers show the generated lines.
+"""
+
+from __future__ import annotations
+
+import linecache
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["MalformedError", "Source"]
+
+
+class MalformedError(Exception):
+    """Raised by generated code where something is wrong; the reference interpreter then says what."""
+
+
+class Source:
+    """A function's text under construction, with the constants it names."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.constants: dict[str, Any] = {"MalformedError": MalformedError}
+        self._indent = 0
+        self._names = 0
+
+    def line(self, text: str) -> None:
+        """Add one line at the current indentation."""
+        self.lines.append("    " * self._indent + text)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Add ``head`` and indent what is added inside the block."""
+        self.line(head)
+        self._indent += 1
+        yield
+        self._indent -= 1
+
+    def name(self, stem: str) -> str:
+        """Return a local name not used before in this function."""
+        self._names += 1
+        return f"{stem}{self._names}"
+
+    def constant(self, stem: str, value: Any) -> str:
+        """Make ``value`` available to the text; return its name, which starts with ``stem``."""
+        name, number = stem, 1
+        while self.constants.setdefault(name, value) is not value:
+            number += 1
+            name = f"{stem}_{number}"
+        return name
+
+    def struct_method(self, method: str, code: str) -> tuple[str, int]:
+        """Name the bound ``method`` (pack, unpack_from) of ``struct.Struct(code)``; return it with the size."""
+        compiled = struct.Struct(f">{code}")
+        name = f"{method}_{code}".replace("?", "t")
+        self.constants.setdefault(name, getattr(compiled, method))
+        return name, compiled.size
+
+    def text(self) -> str:
+        """Return the source text so far."""
+        return "\n".join(self.lines) + "\n"
+
+    def build(self, function: str, filename: str) -> Callable[..., Any]:
+        """Compile the text and return the function named ``function``."""
+        text = self.text()
+        namespace = dict(self.constants)
+        exec(compile(text, filename, "exec"), namespace)
+        linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+        built = namespace[function]
+        assert callable(built)
+        return built  # type: ignore[no-any-return]
