@@ -6,11 +6,12 @@ Owns the rules about several definitions (V69, V70, N1). Text is `kafka_msgs_gen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
 from typing import Final
 
-from attrs import field, frozen
+from attrs import frozen
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs_generator.ir import UNDOCUMENTED, Documentation, Message
@@ -20,11 +21,28 @@ from kafka_msgs_generator.naming import module_name
 from kafka_msgs_generator.site import Site
 from kafka_msgs_generator.spec import KEYED_KINDS, MessageSpec, read_message
 
-__all__ = ["Compiled", "InvalidDefinitionsError", "Reading", "check_pairs", "check_set", "compile_file", "compile_text"]
-__all__ += ["definition_files"]
+__all__ = [
+    "Binding",
+    "Compiled",
+    "InvalidDefinitionsError",
+    "Reading",
+    "compile_file",
+    "compile_set",
+    "compile_text",
+]
 
 _PARTNERS: Final = (("request", "response"), ("coordinator-key", "coordinator-value"))
+Progress = Callable[[int, int], None]
 _SUFFIXES: Final = {"request": "Request", "response": "Response"}
+
+
+@frozen
+class Binding:
+    """The value of a placeholder word, in the definitions whose file stem matches the pattern ``files``."""
+
+    word: str
+    value: str
+    files: str = "*"
 
 
 @frozen
@@ -32,8 +50,13 @@ class Reading:
     """How to read definitions: strictly, or leniently with values for placeholder words; and what documents them."""
 
     lenient: bool = False
-    bindings: Mapping[str, str] = field(factory=dict)
+    bindings: Sequence[Binding] = ()
     documentation: Documentation = UNDOCUMENTED
+
+    def words(self, source: str | None) -> Mapping[str, str]:
+        """Return the values of the placeholder words in one definition; of several for a word, the last counts."""
+        stem = PurePosixPath(source or "").stem
+        return {binding.word: binding.value for binding in self.bindings if fnmatchcase(stem, binding.files)}
 
 
 @frozen(eq=False)
@@ -62,7 +85,7 @@ class InvalidDefinitionsError(Exception):
 def compile_text(text: str, source: str | None = None, reading: Reading | None = None, origin: str = "") -> Compiled:
     """Compile one definition; raise ``SchemaError`` when it breaks a rule."""
     reading = reading or Reading()
-    root = parse_definition(text, source, lenient=reading.lenient, bindings=reading.bindings)
+    root = parse_definition(text, source, lenient=reading.lenient, bindings=reading.words(source))
     spec = read_message(root, source)
     return Compiled(lower_message(spec, reading.documentation), spec, origin, source or f"{spec.name}.json")
 
@@ -77,13 +100,47 @@ def compile_file(path: Path, reading: Reading, origin: str) -> Compiled:
     return compile_text(text, source, reading, origin)
 
 
-def definition_files(path: Path) -> list[tuple[str, Path]]:
+def compile_set(
+    paths: Iterable[Path], reading: Reading, *, partial: bool, progress: Progress | None = None
+) -> list[Compiled]:
+    """Compile the definitions at ``paths``, files or directories, as one set.
+
+    With ``partial``, messages whose partner is missing are accepted. ``progress`` is told how many definitions are
+    done, and of how many. Raises `InvalidDefinitionsError` with one error for each bad file, or with the first one
+    that the set as a whole shows.
+    """
+    files = [file for path in paths for file in _definition_files(path)]
+    compiled: list[Compiled] = []
+    errors: list[SchemaError] = []
+    for number, (origin, file) in enumerate(files, 1):
+        try:
+            compiled.append(compile_file(file, reading, origin))
+        except SchemaError as error:
+            errors.append(error)
+        if progress is not None:
+            progress(number, len(files))
+    if errors:
+        raise InvalidDefinitionsError(errors)
+    try:
+        _check_set(compiled, partial)
+    except SchemaError as error:
+        raise InvalidDefinitionsError([error]) from None
+    return compiled
+
+
+def _definition_files(path: Path) -> list[tuple[str, Path]]:
     """Return the definitions at ``path``, a file or a directory, each with its origin: its directory's name."""
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     return [(file.resolve().parent.name, file) for file in files]
 
 
-def check_set(compiled: Iterable[Compiled]) -> None:
+def _check_set(compiled: Sequence[Compiled], partial: bool) -> None:
+    _check_unique(compiled)
+    if not partial:
+        _check_pairs(compiled)
+
+
+def _check_unique(compiled: Iterable[Compiled]) -> None:
     """Raise ``SchemaError`` when two definitions share a name (N1), or a key within their origin and kind (V69)."""
     names: dict[str, Compiled] = {}
     keys: dict[tuple[str, str, int], Compiled] = {}
@@ -100,7 +157,7 @@ def check_set(compiled: Iterable[Compiled]) -> None:
             raise item.site.error("V69", reason, "apiKey")
 
 
-def check_pairs(compiled: Sequence[Compiled]) -> None:
+def _check_pairs(compiled: Sequence[Compiled]) -> None:
     """Raise ``SchemaError`` (V70) when a message that needs a partner of the same origin and key lacks it."""
     keyed = {(item.origin, item.message.kind, item.message.api_key): item for item in compiled}
     partner_kinds = dict(_PARTNERS) | {second: first for first, second in _PARTNERS}

@@ -10,31 +10,22 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafka_msgs.errors import SchemaError
 from kafka_msgs_generator.glossary import load_glossary
 from kafka_msgs_generator.output import Changes, plan
 from kafka_msgs_generator.package import drafts_package, error_codes_module, message_package
-from kafka_msgs_generator.pipeline import (
-    Compiled,
-    InvalidDefinitionsError,
-    Reading,
-    check_pairs,
-    check_set,
-    compile_file,
-    definition_files,
-)
+from kafka_msgs_generator.pipeline import Compiled, Progress, Reading, compile_set
 
-__all__ = ["compile_all", "project_changes"]
+__all__ = ["project_changes"]
 
 
-def project_changes(definitions: Path, package: Path) -> Iterator[Changes]:
+def project_changes(definitions: Path, package: Path, progress: Progress | None = None) -> Iterator[Changes]:
     """Yield what separates the package ``kafka_msgs`` from what ``message_defs`` says, a directory at a time.
 
     Raises `InvalidDefinitionsError` when definitions break rules.
     """
     reading = Reading(documentation=load_glossary(definitions / "glossary"))
     origins = sorted(path for path in (definitions / "kafka").iterdir() if path.is_dir())
-    compiled = compile_all(origins, reading, partial=False)
+    compiled = compile_set(origins, reading, partial=False, progress=progress)
     release = tomllib.loads((definitions / "SOURCE.toml").read_text(encoding="utf-8"))["release"]
     doc = f"Every message of Apache Kafka {release}; importing one name loads that message's module alone."
     yield plan(package / "messages", message_package(compiled, doc, release=release))
@@ -46,29 +37,4 @@ def project_changes(definitions: Path, package: Path) -> Iterator[Changes]:
 def _drafts(directory: Path, reading: Reading) -> Iterator[tuple[str, tuple[str, list[Compiled]]]]:
     for about in sorted(directory.glob("*/draft.toml")):
         title = tomllib.loads(about.read_text(encoding="utf-8"))["title"]
-        yield about.parent.name, (title, compile_all([about.parent], reading, partial=True))
-
-
-def compile_all(paths: list[Path], reading: Reading, *, partial: bool) -> list[Compiled]:
-    """Compile the definitions at ``paths``, files or directories, as one set.
-
-    With ``partial``, messages whose partner is missing are accepted. Raises `InvalidDefinitionsError` with one error for each
-    bad file, or with the first one that the set as a whole shows.
-    """
-    compiled: list[Compiled] = []
-    errors: list[SchemaError] = []
-    for path in paths:
-        for origin, file in definition_files(path):
-            try:
-                compiled.append(compile_file(file, reading, origin))
-            except SchemaError as error:
-                errors.append(error)
-    if errors:
-        raise InvalidDefinitionsError(errors)
-    try:
-        check_set(compiled)
-        if not partial:
-            check_pairs(compiled)
-    except SchemaError as error:
-        raise InvalidDefinitionsError([error]) from None
-    return compiled
+        yield about.parent.name, (title, compile_set([about.parent], reading, partial=True))

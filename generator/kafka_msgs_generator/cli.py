@@ -1,0 +1,149 @@
+"""The command: compile anybody's definitions, generate this project's own code, import Kafka's definitions.
+
+Thin: options in, one call, words out. Exit status 0 is success, 1 a bad definition or (with ``--check``) files that
+are not as the definitions say, 2 a wrong call.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import click
+
+from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs_generator import importer
+from kafka_msgs_generator.glossary import load_glossary
+from kafka_msgs_generator.ir import UNDOCUMENTED
+from kafka_msgs_generator.output import Changes, ForeignFileError, apply, plan, summary
+from kafka_msgs_generator.package import message_package
+from kafka_msgs_generator.pipeline import Binding, InvalidDefinitionsError, Reading, compile_set
+from kafka_msgs_generator.project import project_changes
+
+__all__ = ["command"]
+
+_PATIENCE: Final = 2.0
+"""Seconds of silence before a long run shows how far it is."""
+
+_BINDING = re.compile(r"(?:(?P<files>[^:=]+):)?(?P<word>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)")
+_DIRECTORY = click.Path(file_okay=False, path_type=Path)
+_EXISTING = click.Path(exists=True, path_type=Path)
+
+
+@click.group()
+def command() -> None:
+    """Compile Kafka message definitions to typed Python classes."""
+
+
+@command.command("compile")
+@click.argument("definitions", nargs=-1, required=True, type=_EXISTING)
+@click.option("--out", required=True, type=_DIRECTORY, help="The package directory to write.")
+@click.option("--check", is_flag=True, help="Write nothing; fail when the package is not up to date.")
+@click.option("--partial", is_flag=True, help="Accept a request without its response, and the like.")
+@click.option("--lenient", is_flag=True, help="Accept non-breaking spaces, and placeholder words that --bind names.")
+@click.option("--bind", "binds", multiple=True, metavar="[FILES:]WORD=VALUE", help="The value of a placeholder word.")
+@click.option("--glossary", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Documentation to use.")
+def compile_command(
+    definitions: tuple[Path, ...],
+    out: Path,
+    check: bool,
+    partial: bool,
+    lenient: bool,
+    binds: tuple[str, ...],
+    glossary: Path | None,
+) -> None:
+    """Compile DEFINITIONS, files or directories of JSON, into one package.
+
+    A placeholder word such as TBD needs --lenient and a --bind; FILES, a pattern such as 'Heartbeat*', limits the
+    binding to the definitions whose file name matches without its suffix.
+    """
+    if binds and not lenient:
+        raise click.UsageError("--bind needs --lenient")
+    bindings = [_binding(text) for text in binds]
+    with _plain_errors():
+        reading = Reading(lenient, bindings, load_glossary(glossary) if glossary else UNDOCUMENTED)
+        compiled = compile_set(definitions, reading, partial=partial, progress=_Ticker())
+        _finish([plan(out, message_package(compiled, f"Messages compiled from {len(compiled)} definitions."))], check)
+
+
+def _binding(text: str) -> Binding:
+    match = _BINDING.fullmatch(text)
+    if match is None:
+        raise click.BadParameter(f"{text!r} does not read [FILES:]WORD=VALUE", param_hint="--bind")
+    return Binding(match["word"], match["value"], match["files"] or "*")
+
+
+@command.command()
+@click.option("--check", is_flag=True, help="Write nothing; fail when the code is not up to date.")
+@click.option("--definitions", default="message_defs", show_default=True, type=_EXISTING)
+@click.option("--package", default="kafka_msgs", show_default=True, type=_DIRECTORY)
+def generate(check: bool, definitions: Path, package: Path) -> None:
+    """Generate this project's own messages, drafts and error codes."""
+    with _plain_errors():
+        _finish(project_changes(definitions, package, _Ticker()), check)
+
+
+@command.command("import")
+@click.option("--release", help="The Kafka release to fetch through Maven, such as 4.3.1.")
+@click.option("--from", "path", type=_EXISTING, help="A jar, a directory of definitions, or a checkout of Kafka.")
+@click.option("--origin", help="What to call the definitions of a directory.")
+@click.option("--into", default="message_defs", show_default=True, type=_DIRECTORY)
+def import_command(release: str | None, path: Path | None, origin: str | None, into: Path) -> None:
+    """Bring the definitions of a Kafka release, or those at a path, into a directory."""
+    if (release is None) == (path is None):
+        raise click.UsageError("give either --release or --from")
+    with _plain_errors():
+        if path is not None:
+            report = importer.import_path(path, into, origin)
+        else:
+            click.echo(f"fetching Kafka {release} through Maven", err=True)
+            report = importer.import_release(str(release), into)
+    for name, number in report.counts.items():
+        click.echo(f"{name}: {number} definitions")
+    for what in ("added", "changed", "removed"):
+        for definition in getattr(report, what):
+            click.echo(f"{what} {definition}")
+
+
+def _finish(planned: Iterable[Changes], check: bool) -> None:
+    """Apply changes, or with ``check`` list them and fail when there are any."""
+    stale = 0
+    for changes in planned:
+        if check:
+            for line in summary(changes):
+                click.echo(f"{changes.root}: {line}")
+            stale += bool(changes)
+        else:
+            apply(changes)
+            click.echo(f"{changes.root}: {len(changes.written)} files written, {len(changes.removed)} removed")
+    if stale:
+        raise click.ClickException("the generated files are not what the definitions say; generate them again")
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Turn what went wrong into a message without a traceback, and exit status 1."""
+    try:
+        yield
+    except InvalidDefinitionsError as error:
+        for each in error.errors:
+            click.echo(f"Error: {each}", err=True)
+        raise click.exceptions.Exit(1) from None
+    except (KafkaMsgsError, ForeignFileError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+class _Ticker:
+    """Says how far a run is, once it has taken longer than people wait without wondering."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + _PATIENCE
+
+    def __call__(self, done: int, total: int) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + _PATIENCE
+            click.echo(f"compiled {done} of {total} definitions", err=True)

@@ -1,0 +1,57 @@
+"""Compiles a definition at run time: from its text to a working class, with no files written.
+
+The class comes from the same text that the command would write; it is registered with ``linecache``, so that a
+traceback or a debugger shows it.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from kafka_msgs.schema import Described
+from kafka_msgs_generator.emit import message_module
+from kafka_msgs_generator.pipeline import Binding, Compiled, Reading, compile_file, compile_text
+
+__all__ = ["compile_schema"]
+
+_serial: Final = count(1)
+
+
+def compile_schema(
+    text_or_path: str | Path, *, lenient: bool = False, bindings: Mapping[str, str] | None = None
+) -> type[Described]:
+    """Return the message class that a definition describes.
+
+    ``text_or_path`` is the definition's text, or a file's path; a string with a brace in it is text. ``lenient`` and
+    ``bindings`` (placeholder word to value) read pages that people wrote by hand, as the command's options do. Raises
+    ``SchemaError`` for a definition that breaks a rule or describes a retired message, ``OSError`` for a file that
+    cannot be read, and ``MissingExtraError`` without Jinja2.
+    """
+    words = [Binding(word, value) for word, value in (bindings or {}).items()]
+    compiled = _compile(text_or_path, Reading(lenient=lenient, bindings=words))
+    if compiled.message.retired:
+        raise compiled.site.error("V8", "a retired message has no version to compile", "validVersions")
+    cls: type[Described] = getattr(_execute(compiled), compiled.message.name)
+    return cls
+
+
+def _compile(text_or_path: str | Path, reading: Reading) -> Compiled:
+    if isinstance(text_or_path, str) and "{" in text_or_path:
+        return compile_text(text_or_path, None, reading)
+    path = Path(text_or_path)
+    return compile_file(path, reading, path.resolve().parent.name)
+
+
+def _execute(compiled: Compiled) -> ModuleType:
+    text = message_module(compiled.message, compiled.source)
+    name = f"{compiled.message.name}_{next(_serial)}"
+    file = f"<kafka-msgs {name}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    module = ModuleType(name)
+    exec(compile(text, file, "exec"), module.__dict__)
+    return module
