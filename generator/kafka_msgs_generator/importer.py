@@ -76,9 +76,13 @@ def _plan(sources: list[OriginSource]) -> _Plan:
     files: dict[str, str] = {}
     origins: dict[str, dict[str, Any]] = {}
     for source in sources:
-        hashes = {}
+        hashes: dict[str, str] = {}
         for file, text in source.texts.items():
             name, canonical = _convert(f"{source.origin}/{file}", text)
+            if name in hashes:
+                raise SchemaError(
+                    f"{name} is defined in another file, too", source=f"{source.origin}/{file}", rule="N1"
+                )
             files[f"kafka/{source.origin}/{name}.json"] = canonical
             hashes[name] = hashlib.sha256(text.encode()).hexdigest()
         described = {"release": source.release, "artifact": source.artifact, "sha256": source.sha256}
@@ -91,7 +95,7 @@ def _convert(source: str, text: str) -> tuple[str, str]:
     definition = read_definition(text, source)
     name = definition.get("name", "")
     if not name.isidentifier():
-        raise SchemaError(f"message name {name!r} cannot name a file", source=source, rule="V16")
+        raise SchemaError(f"{name!r} cannot name a message", source=source, rule="V25")
     return name, canonical_text(definition)
 
 

@@ -46,6 +46,7 @@ ORIGINS: Final[Mapping[str, str]] = {
 
 _UNKNOWN_RELEASE: Final = "unknown"
 _FOLDERS = ("message", "metadata")
+_ORIGIN_NAME = re.compile(r"[a-z0-9-]+")
 _JAR_NAME = re.compile(r"(?P<artifact>[a-z][a-z-]*[a-z])(?:_[0-9.]+)?-(?P<release>[0-9].*?)\.jar")
 _POM = """<project>
   <modelVersion>4.0.0</modelVersion>
@@ -113,6 +114,8 @@ def read_path(path: Path, origin: str | None = None) -> list[OriginSource]:
     ``origin`` is needed for a directory, and for a jar whose name is not that of a known artifact; a checkout tells
     the origin of each definition by its module. Raises ``SourceUnavailableError``.
     """
+    if origin is not None and not _ORIGIN_NAME.fullmatch(origin):
+        raise SourceUnavailableError(reason=f"{origin!r} cannot name an origin: lower-case letters, digits and dashes")
     if path.is_file():
         return [_read_jar(path, origin or _origin_of_jar(path), path.name)]
     if not path.is_dir():
@@ -167,7 +170,7 @@ def _read_jar(path: Path, origin: str, artifact: str) -> OriginSource:
     try:
         with zipfile.ZipFile(path) as jar:
             names = [name for name in jar.namelist() if _is_definition(PurePosixPath(name))]
-            texts = {PurePosixPath(name).name: jar.read(name).decode("utf-8") for name in sorted(names)}
+            texts = {PurePosixPath(name).name: _decoded(jar.read(name), name) for name in sorted(names)}
     except (OSError, zipfile.BadZipFile) as error:
         raise SourceUnavailableError(reason=f"{path.name} cannot be read as a jar: {error}") from None
     if not texts:
@@ -204,4 +207,11 @@ def _is_definition(name: PurePosixPath) -> bool:
 
 
 def _texts(files: Iterator[Path]) -> dict[str, str]:
-    return {file.name: file.read_text(encoding="utf-8") for file in sorted(files)}
+    return {file.name: _decoded(file.read_bytes(), file.name) for file in sorted(files)}
+
+
+def _decoded(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SourceUnavailableError(reason=f"{name} is not UTF-8: byte {error.start} cannot be read") from None
