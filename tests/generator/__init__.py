@@ -1,0 +1,1 @@
+"""Tests of the generator: definitions in, checked and resolved, modules out."""

@@ -1,0 +1,148 @@
+"""The glossary: how an entry is found, and that the committed one documents what it promises to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_msgs.errors import SchemaError
+from kafka_msgs_generator.glossary import Glossary, dangling_entries, load_glossary, undocumented_fields
+
+DEFINITIONS = Path("message_defs")
+DOCUMENTED = [
+    *(f"{call}{side}" for call in ("OffsetFetch", "OffsetCommit", "DescribeGroups", "FindCoordinator", "Metadata",
+                                   "ApiVersions") for side in ("Request", "Response")),
+    "RequestHeader", "ResponseHeader", "OffsetCommitKey", "OffsetCommitValue", "LegacyOffsetCommitKey",
+    "LegacyOffsetCommitValue",
+]  # fmt: skip
+
+PLANETS = """
+[PlanetsResponse]
+message = "Says which planets there are."
+planets = "Planets, by distance."
+"planets.name" = "What the planet is called."
+name = "What the star is called."
+
+[PlanetsResponse.structs.Moon]
+name = "What the moon is called."
+"""
+COMMON = """
+[fields]
+errorCode = "What went wrong."
+name = "A name."
+
+[structs.Orbit]
+radius = "Distance, in km."
+"""
+DEFINITION: dict[str, Any] = {
+    "name": "PlanetsResponse",
+    "fields": [
+        {"name": "Name", "type": "string"},
+        {"name": "ErrorCode", "type": "int16"},
+        {"name": "Planets", "type": "[]Planet", "fields": [
+            {"name": "Name", "type": "string"},
+            {"name": "Moons", "type": "[]Moon"},
+            {"name": "Orbit", "type": "Orbit"},
+        ]},
+    ],
+    "commonStructs": [
+        {"name": "Moon", "fields": [{"name": "Name", "type": "string"}, {"name": "Mass", "type": "int32"}]},
+        {"name": "Orbit", "fields": [{"name": "Radius", "type": "int64"}]},
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture
+def planets(tmp_path: Path) -> Glossary:
+    """A glossary of one message and common entries."""
+    (tmp_path / "planets.toml").write_text(PLANETS, encoding="utf-8")
+    (tmp_path / "common.toml").write_text(COMMON, encoding="utf-8")
+    return load_glossary(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def committed() -> Glossary:
+    """The project's own glossary."""
+    return load_glossary(DEFINITIONS / "glossary")
+
+
+@pytest.fixture(scope="module")
+def definitions() -> list[dict[str, Any]]:
+    """Every committed definition, drafts included."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(DEFINITIONS.glob("*/*/*.json"))]
+
+
+@pytest.mark.parametrize(
+    ("path", "struct", "text"),
+    [
+        (("name",), "PlanetsResponse", "What the star is called."),
+        (("planets", "name"), "Planet", "What the planet is called."),
+        (("name",), "Moon", "What the moon is called."),
+        (("name",), "Orbit", "A name."),
+        (("radius",), "Orbit", "Distance, in km."),
+        (("planets", "errorCode"), "Planet", "What went wrong."),
+        (("mass",), "Moon", None),
+        (("radius",), "PlanetsResponse", None),
+    ],
+)
+def test_the_nearest_entry_is_found(planets: Glossary, path: tuple[str, ...], struct: str, text: str | None) -> None:
+    assert planets.field("PlanetsResponse", path, struct) == text
+
+
+def test_a_message_is_documented_or_not(planets: Glossary) -> None:
+    assert planets.message("PlanetsResponse") == "Says which planets there are."
+    assert planets.message("StarsResponse") is None
+
+
+def test_undocumented_fields_are_reported(planets: Glossary) -> None:
+    assert undocumented_fields(planets, DEFINITION) == ["Planet: planets.moons", "Planet: planets.orbit", "Moon: mass"]
+
+
+def test_entries_that_document_nothing_are_reported(planets: Glossary, tmp_path: Path) -> None:
+    assert dangling_entries(planets, [DEFINITION]) == []
+    more = '[PlanetsResponse]\n"planets.size" = "x"\n[PlanetsResponse.structs.Sun]\nname = "x"\n[Gone]\nmessage = "x"\n'
+    (tmp_path / "more.toml").write_text(more, encoding="utf-8")
+    assert dangling_entries(load_glossary(tmp_path), [DEFINITION]) == [
+        "Gone.message",
+        "PlanetsResponse.planets.size",
+        "PlanetsResponse.structs.Sun.name",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('[PlanetsResponse]\nname = "Again."\n', r"zebra\.toml: name: documented twice"),
+        ("[PlanetsResponse]\nsize = 3\n", r"zebra\.toml: size: expected a string"),
+        ("[PlanetsResponse\n", r"zebra\.toml: .*line 1"),
+    ],
+)
+@pytest.mark.usefixtures("planets")
+def test_a_bad_file_is_named(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "zebra.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(SchemaError, match=reason):
+        load_glossary(tmp_path)
+
+
+def test_no_committed_entry_is_dangling(committed: Glossary, definitions: list[dict[str, Any]]) -> None:
+    assert dangling_entries(committed, definitions) == []
+
+
+def test_the_promised_messages_are_documented_field_by_field(
+    committed: Glossary, definitions: list[dict[str, Any]]
+) -> None:
+    promised = [item for item in definitions if item["name"] in DOCUMENTED or item["name"].startswith("StreamsGroup")]
+    assert {item["name"] for item in promised} >= set(DOCUMENTED)
+    assert [item["name"] for item in promised if committed.message(item["name"]) is None] == []
+    missing = {item["name"]: fields for item in promised if (fields := undocumented_fields(committed, item))}
+    assert missing == {}
+
+
+def test_entries_are_sentences(committed: Glossary) -> None:
+    tables = [*committed.messages.values(), *committed.structs.values(), *committed.common_structs.values()]
+    texts = [text for table in (*tables, committed.common_fields) for text in table.values()]
+    assert [text for text in texts if not text.endswith(".") or text != text.strip() or "\n" in text] == []
+    assert [text for text in texts if "null" in text.lower()] == []
