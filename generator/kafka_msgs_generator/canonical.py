@@ -179,7 +179,7 @@ _dump = partial(json.dumps, ensure_ascii=False)
 
 
 def _key_lines(key: str, value: Any) -> str:
-    if key in ("fields", "commonStructs") and value:
+    if key in ("fields", "commonStructs"):
         return f"  {_dump(key)}: {_children(value, 2)}"
     if isinstance(value, dict):
         lines = ",\n".join(f"    {_dump(name)}: {_dump(text)}" for name, text in value.items())
@@ -188,6 +188,8 @@ def _key_lines(key: str, value: Any) -> str:
 
 
 def _children(items: list[Definition], indent: int) -> str:
+    if not items:
+        return "[]"
     lines = ",\n".join(_object_lines(item, indent + 2) for item in items)
     return f"[\n{lines}\n{' ' * indent}]"
 
