@@ -1,0 +1,109 @@
+"""kafka-msgs: every Apache Kafka protocol message, at every version, byte for byte.
+
+    >>> from kafka_msgs import OffsetFetchRequest
+    >>> OffsetFetchRequest(group_id="billing", topics=None).encode(version=2).hex()
+    '000762696c6c696e67ffffffff'
+
+Message classes are attributes of this module and are imported when first asked for, one module a message. Nested
+structs live in their message's module, such as ``kafka_msgs.messages.offset_fetch_request``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kafka_msgs.codec import Buffer, CodecOptions, DecodeBudget, backend, codec_for
+from kafka_msgs.errors import (
+    BudgetExceededError,
+    DecodeError,
+    EncodeError,
+    InternalError,
+    InvalidKeyTypeError,
+    InvalidLengthError,
+    InvalidTagError,
+    InvalidUtf8Error,
+    InvalidVarintError,
+    JsonFormError,
+    KafkaMsgsError,
+    MissingExtraError,
+    SchemaError,
+    TrailingDataError,
+    TruncatedError,
+    UnexpectedNullError,
+    UnknownMessageError,
+    UnsupportedFieldError,
+    UnsupportedVersionError,
+)
+from kafka_msgs.message import Message
+from kafka_msgs.schema import FieldInfo, MessageInfo, Struct, fields
+from kafka_msgs.versions import VersionRange
+
+if TYPE_CHECKING:
+    from kafka_msgs.catalog import message_class, message_classes
+    from kafka_msgs.codec.codec import Codec
+    from kafka_msgs.compile import compile_schema
+    from kafka_msgs.error_codes import ErrorCode
+    from kafka_msgs.messages import *  # noqa: F403
+    from kafka_msgs.versioned import Versioned, decode_versioned, encode_versioned
+else:
+    _LAZY = {
+        "Codec": "kafka_msgs.codec.codec",
+        "ErrorCode": "kafka_msgs.error_codes",
+        "Versioned": "kafka_msgs.versioned",
+        "compile_schema": "kafka_msgs.compile",
+        "decode_versioned": "kafka_msgs.versioned",
+        "encode_versioned": "kafka_msgs.versioned",
+        "message_class": "kafka_msgs.catalog",
+        "message_classes": "kafka_msgs.catalog",
+    }
+
+    def __getattr__(name: str) -> Any:
+        messages = import_module("kafka_msgs.messages")
+        if name not in _LAZY and name not in messages.__all__:
+            raise AttributeError(f"module 'kafka_msgs' has no attribute {name!r}")
+        value = getattr(import_module(_LAZY[name]) if name in _LAZY else messages, name)
+        globals()[name] = value
+        return value
+
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BudgetExceededError",
+    "Buffer",
+    "Codec",
+    "CodecOptions",
+    "DecodeBudget",
+    "DecodeError",
+    "EncodeError",
+    "ErrorCode",
+    "FieldInfo",
+    "InternalError",
+    "InvalidKeyTypeError",
+    "InvalidLengthError",
+    "InvalidTagError",
+    "InvalidUtf8Error",
+    "InvalidVarintError",
+    "JsonFormError",
+    "KafkaMsgsError",
+    "Message",
+    "MessageInfo",
+    "MissingExtraError",
+    "SchemaError",
+    "Struct",
+    "TrailingDataError",
+    "TruncatedError",
+    "UnexpectedNullError",
+    "UnknownMessageError",
+    "UnsupportedFieldError",
+    "UnsupportedVersionError",
+    "VersionRange",
+    "Versioned",
+    "backend",
+    "codec_for",
+    "compile_schema",
+    "decode_versioned",
+    "encode_versioned",
+    "fields",
+    "message_class",
+    "message_classes",
+]

@@ -13,6 +13,7 @@ __all__ = [
     "DecodeError",
     "EncodeError",
     "InternalError",
+    "InvalidKeyTypeError",
     "InvalidLengthError",
     "InvalidTagError",
     "InvalidUtf8Error",
@@ -24,6 +25,7 @@ __all__ = [
     "TrailingDataError",
     "TruncatedError",
     "UnexpectedNullError",
+    "UnknownMessageError",
     "UnsupportedFieldError",
     "UnsupportedVersionError",
 ]
@@ -104,6 +106,31 @@ class UnsupportedVersionError(KafkaMsgsError, ValueError):
         return f"{self.message} has no version {self.version}; it has {self.supported}"
 
 
+class UnknownMessageError(KafkaMsgsError, LookupError):
+    """An api key that no message has. Attributes: ``api_key``, ``kind`` and ``origin``."""
+
+    api_key: int
+    kind: str
+    origin: str
+
+    def _text(self) -> str:
+        return f"no {self.kind} of {self.origin} has the api key {self.api_key}"
+
+
+class InvalidKeyTypeError(KafkaMsgsError, ValueError):
+    """A coordinator's key that starts with another record type.
+
+    Attributes: ``message`` (name), ``expected`` and ``found`` (record types).
+    """
+
+    message: str
+    expected: int
+    found: int
+
+    def _text(self) -> str:
+        return f"{self.message} has the record type {self.expected}, this key has {self.found}"
+
+
 class MissingExtraError(KafkaMsgsError, ImportError):
     """A feature whose packages are not installed. Attributes: ``feature``, ``extra`` and ``package``."""
 
@@ -147,19 +174,20 @@ class UnsupportedFieldError(EncodeError):
 class DecodeError(KafkaMsgsError, ValueError):
     """Bytes that are not this message at this version.
 
-    Attributes: ``message`` (name), ``version``, ``path`` (such as ``groups[2].topics[0].name``), ``offset`` (byte
-    position in the buffer, from 0) and ``reason``.
+    Attributes: ``message`` (name), ``version`` (None before it is known), ``path`` (such as
+    ``groups[2].topics[0].name``), ``offset`` (byte position in the buffer, from 0) and ``reason``.
     """
 
     message: str
-    version: int
+    version: int | None
     path: str
     offset: int
     reason: str
 
     def _text(self) -> str:
+        version = "" if self.version is None else f" v{self.version}"
         path = f" {self.path}" if self.path else ""
-        return f"{self.message} v{self.version}:{path} at byte {self.offset}: {self.reason}"
+        return f"{self.message}{version}:{path} at byte {self.offset}: {self.reason}"
 
 
 class TruncatedError(DecodeError):

@@ -5,11 +5,13 @@ A thin surface over ``kafka_msgs.codec``; owns nothing but the spelling.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
-from kafka_msgs.codec.json import RecordsForm, from_json, to_json
 from kafka_msgs.schema import Described
+
+if TYPE_CHECKING:
+    from kafka_msgs.codec.json import RecordsForm
 
 __all__ = ["Message"]
 
@@ -50,6 +52,8 @@ class Message(Described):
 
         Raises ``UnsupportedVersionError`` and ``EncodeError``. See ``kafka_msgs.codec.json`` for ``records``.
         """
+        from kafka_msgs.codec.json import to_json
+
         return to_json(self, version, records)
 
     @classmethod
@@ -58,4 +62,6 @@ class Message(Described):
 
         Raises ``UnsupportedVersionError`` and ``JsonFormError``.
         """
+        from kafka_msgs.codec.json import from_json
+
         return from_json(cls, obj, version)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from attrs import field, frozen, validators
 
-__all__ = ["DEFAULT_BUDGET", "DEFAULT_OPTIONS", "CodecOptions", "DecodeBudget"]
+__all__ = ["DEFAULT_BUDGET", "DEFAULT_OPTIONS", "Buffer", "CodecOptions", "DecodeBudget"]
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+"""What can be decoded. ``bytes`` is read in place; the others are copied once."""
 
 
 @frozen(kw_only=True)

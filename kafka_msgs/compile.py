@@ -1,0 +1,29 @@
+"""``compile_schema``: a message class from a definition, at run time.
+
+The compiler is a package of its own that this one never imports at load time; it comes with the ``generator`` extra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from os import PathLike
+from typing import Any
+
+from kafka_msgs.message import Message
+
+__all__ = ["compile_schema"]
+
+
+def compile_schema(
+    definition: str | PathLike[str], *, lenient: bool = False, bindings: Mapping[str, str] | None = None
+) -> type[Message]:
+    """Return the message class of a definition, given as its JSON text or as the path of a file.
+
+    ``lenient`` accepts what people write on KIP pages: non-breaking spaces, and placeholders such as ``TBD``, whose
+    values ``bindings`` gives. Nested structs are attributes of the returned class's module. Raises ``SchemaError``
+    with the place of what is wrong, and ``MissingExtraError`` without the ``generator`` extra.
+    """
+    runtime: Any = import_module("kafka_msgs_generator.runtime")
+    compiled: type[Message] = runtime.compile_schema(definition, lenient=lenient, bindings=bindings)
+    return compiled

@@ -1,0 +1,59 @@
+"""Version-prefixed data: an int16, then a message at that version.
+
+This is the form of the consumer protocol's subscriptions and assignments, and of the keys and values of the internal
+topics. In a coordinator's key the number is not a version but the record type, the key's api key.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, Literal, NamedTuple, TypeVar
+
+from kafka_msgs.codec import Buffer, codec_for
+from kafka_msgs.errors import InvalidKeyTypeError, TruncatedError, UnsupportedVersionError
+from kafka_msgs.message import Message
+
+__all__ = ["Versioned", "decode_versioned", "encode_versioned"]
+
+M = TypeVar("M", bound=Message)
+
+
+class Versioned(NamedTuple, Generic[M]):
+    """A message and the version that it was written at."""
+
+    version: int
+    message: M
+
+
+def encode_versioned(message: Message, version: int) -> bytes:
+    """Return the prefix and the bytes of a message at ``version``; raises what ``Message.encode`` raises."""
+    data = message.encode(version)
+    return _prefix(type(message), version).to_bytes(2, "big", signed=True) + data
+
+
+def decode_versioned(cls: type[M], data: Buffer, *, newer: Literal["refuse", "clamp"] = "refuse") -> Versioned[M]:
+    """Return the message in version-prefixed ``data``, and its version.
+
+    With ``newer="clamp"`` a version above the highest known one is read as the highest, and what follows is ignored,
+    as consumers read each other's subscriptions and assignments. Raises ``UnsupportedVersionError``, ``DecodeError``,
+    and ``InvalidKeyTypeError`` for a coordinator's key of another type.
+    """
+    info = cls.INFO
+    if len(data) < 2:
+        reason = f"a version needs 2 bytes, {len(data)} left"
+        raise TruncatedError(message=info.name, version=None, path="", offset=0, reason=reason)
+    number = int.from_bytes(data[:2], "big", signed=True)
+    if info.kind == "coordinator-key":
+        if number != info.api_key:
+            raise InvalidKeyTypeError(message=info.name, expected=info.api_key, found=number)
+        return Versioned(0, codec_for(cls, 0).decode(data[2:]))
+    if newer == "clamp" and number > info.versions.highest:
+        return Versioned(number, codec_for(cls, info.versions.highest).read(data, 2)[0])
+    if number not in info.versions:
+        raise UnsupportedVersionError(message=info.name, version=number, supported=info.versions)
+    return Versioned(number, codec_for(cls, number).decode(data[2:]))
+
+
+def _prefix(cls: type[Message], version: int) -> int:
+    if cls.INFO.kind == "coordinator-key" and cls.INFO.api_key is not None:
+        return cls.INFO.api_key
+    return version
