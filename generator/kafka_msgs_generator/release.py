@@ -46,6 +46,7 @@ ORIGINS: Final[Mapping[str, str]] = {
 
 _UNKNOWN_RELEASE: Final = "unknown"
 _FOLDERS = ("message", "metadata")
+_RELEASE = re.compile(r"[0-9][0-9A-Za-z.-]*")
 _ORIGIN_NAME = re.compile(r"[a-z0-9-]+")
 _JAR_NAME = re.compile(r"(?P<artifact>[a-z][a-z-]*[a-z])(?:_[0-9.]+)?-(?P<release>[0-9].*?)\.jar")
 _POM = """<project>
@@ -132,6 +133,8 @@ def fetch_jars(release: str, artifacts: tuple[str, ...], into: Path, *, dependen
 
     Raises ``SourceUnavailableError`` when Maven is not there, or naming what it cannot find.
     """
+    if not _RELEASE.fullmatch(release):
+        raise SourceUnavailableError(reason=f"{release!r} is not a release: expected a version such as 4.3.1")
     exclusions = "" if dependencies else _EXCLUDE_ALL
     wanted = (
         _DEPENDENCY.format(group=GROUP, artifact=artifact, release=release, exclusions=exclusions)

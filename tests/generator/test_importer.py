@@ -231,6 +231,12 @@ def test_each_artifact_that_a_release_lacks_is_named(tmp_path: Path, tools: Path
     assert not (tmp_path / "defs").exists()
 
 
+@pytest.mark.parametrize("release", ["LATEST", "", "4.3.1</version>"])
+def test_what_is_no_release_is_refused(tmp_path: Path, release: str) -> None:
+    with pytest.raises(SourceUnavailableError, match="is not a release"):
+        import_release(release, tmp_path / "defs")
+
+
 @pytest.mark.usefixtures("tools")
 def test_a_missing_maven_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceUnavailableError, match=r"needs Maven \(mvn\), which is not installed"):
