@@ -11,7 +11,7 @@ from typing import Final
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.versions import VersionRange
-from kafka_msgs_generator.naming import attribute_name
+from kafka_msgs_generator.naming import attribute_name, json_name
 from kafka_msgs_generator.spec import FieldSpec
 from kafka_msgs_generator.types import ENTITY_TYPES
 
@@ -32,7 +32,9 @@ def check_field(field: FieldSpec, message_flexible: VersionRange) -> None:
 def check_siblings(fields: Sequence[FieldSpec], owner: str) -> None:
     """Raise ``SchemaError`` when fields of the struct ``owner`` share a name, an attribute or a tag, or skip a tag."""
     _check_unique(fields, "V17", lambda field: field.name, f"{owner} already has a field named", "name")
-    _check_unique(fields, "V18", lambda f: attribute_name(f.name), f"{owner} already has a field that becomes", "name")
+    for spelling in (attribute_name, json_name):
+        problem = f"{owner} already has a field that becomes"
+        _check_unique(fields, "V18", _spelled(spelling), problem, "name")
     tagged = [field for field in fields if field.tag is not None]
     _check_unique(tagged, "V36", lambda field: field.tag, f"{owner} already has a field with tag", "tag")
     for expected, field in enumerate(sorted(tagged, key=lambda field: field.tag or 0)):
@@ -49,6 +51,10 @@ def _check_unique(
         if earlier is not field:
             place = f"{earlier.name}, line {earlier.site.node.line}"
             raise field.site.error(rule, f"{problem} {key(field)!r} ({place})", at)
+
+
+def _spelled(spelling: Callable[[str], str]) -> Callable[[FieldSpec], str]:
+    return lambda field: spelling(field.name)
 
 
 def _fields(field: FieldSpec) -> SchemaError | None:

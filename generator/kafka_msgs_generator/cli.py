@@ -23,6 +23,7 @@ from kafka_msgs_generator.output import Changes, ForeignFileError, apply, plan, 
 from kafka_msgs_generator.package import message_package
 from kafka_msgs_generator.pipeline import Binding, InvalidDefinitionsError, Reading, compile_set
 from kafka_msgs_generator.project import project_changes
+from kafka_msgs_generator.rules import DEVIATIONS, RULES
 
 __all__ = ["command"]
 
@@ -109,6 +110,15 @@ def import_command(release: str | None, path: Path | None, origin: str | None, i
             click.echo(f"{what} {definition}")
 
 
+@command.command()
+def rules() -> None:
+    """List the rules that errors refer to, and where they differ from what Kafka does."""
+    for number, rule in RULES.items():
+        click.echo(f"{number:<4} {rule}")
+        if number in DEVIATIONS:
+            click.echo(f"     ({DEVIATIONS[number]})")
+
+
 def _finish(planned: Iterable[Changes], check: bool) -> None:
     """Apply changes, or with ``check`` list them and fail when there are any."""
     stale = 0
@@ -120,6 +130,8 @@ def _finish(planned: Iterable[Changes], check: bool) -> None:
         else:
             apply(changes)
             click.echo(f"{changes.root}: {len(changes.written)} files written, {len(changes.removed)} removed")
+    if check and not stale:
+        click.echo("the generated files are up to date")
     if stale:
         raise click.ClickException("the generated files are not what the definitions say; generate them again")
 

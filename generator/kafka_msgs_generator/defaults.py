@@ -23,6 +23,7 @@ _FLOAT = re.compile(r"([+-]?)(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)
 _HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[dDfF]?", re.ASCII)
 _UUID = re.compile(r"[A-Za-z0-9_-]{22}(?:==)?", re.ASCII)
 _NULL: Final = "null"
+_LONGEST_NUMBER: Final = 100
 
 
 class _DefaultTextError(Exception):
@@ -83,8 +84,9 @@ def _integer(text: str, type_: str) -> int:
         raise _DefaultTextError("V60", "a leading zero could mean octal")
     if text and not _DECIMAL.fullmatch(text) and not _HEX.fullmatch(text):
         raise _DefaultTextError(rule, "it is neither a decimal number nor 0x and hexadecimal digits")
-    value = int(text or "0", 16 if text.startswith("0x") else 10)
-    if not lowest <= value <= highest:
+    too_long = len(text) > _LONGEST_NUMBER
+    value = 0 if too_long else int(text or "0", 16 if text.startswith("0x") else 10)
+    if too_long or not lowest <= value <= highest:
         raise _DefaultTextError(rule, f"out of range, {type_} holds {lowest} to {highest}")
     return value
 

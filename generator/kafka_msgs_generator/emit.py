@@ -48,7 +48,7 @@ def message_module(message: Message, origin: str, draft: str | None = None) -> s
     return render(
         "message.py.j2",
         mark=MARK,
-        origin=origin,
+        origin="".join(char if char.isprintable() else "?" for char in origin),
         module_doc=docstring([f"{message.name}: {summary}."], 0),
         uses_uuid=_uses(message, "UUID"),
         schema_names=_schema_names(message),

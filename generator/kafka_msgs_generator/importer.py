@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from attrs import frozen
@@ -21,6 +19,7 @@ from attrs import frozen
 from kafka_msgs.errors import SchemaError
 from kafka_msgs_generator.canonical import canonical_text, read_definition
 from kafka_msgs_generator.error_table import error_table_text, extract_errors
+from kafka_msgs_generator.files import write_atomically
 from kafka_msgs_generator.release import OriginSource, read_path, read_release
 
 __all__ = ["ImportReport", "import_path", "import_release"]
@@ -155,12 +154,7 @@ def _source_text(release: str, origins: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _write(path: Path, text: str) -> bool:
     """Make ``path`` hold ``text`` and tell whether it had to be written; never leave half a file."""
-    data = text.encode("utf-8")
-    if path.is_file() and path.read_bytes() == data:
+    if path.is_file() and path.read_bytes() == text.encode("utf-8"):
         return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        file.write(data)
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
+    write_atomically(path, text)
     return True

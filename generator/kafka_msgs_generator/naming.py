@@ -10,8 +10,9 @@ __all__ = ["RESERVED_CLASS_NAMES", "attribute_name", "json_name", "module_name",
 
 RESERVED_CLASS_NAMES: Final = frozenset(
     {"ClassVar", "False", "Message", "MessageInfo", "None", "Struct", "True", "UUID", "ZERO_UUID"}
+    | {"MODULES", "TYPE_CHECKING"}
 )
-"""Names that a generated module uses, so that no class of it can have them."""
+"""Names that a generated module or package uses, so that no class of it can have them."""
 
 _RESERVED_ATTRIBUTES: Final = frozenset(
     {"bool", "bytes", "float", "int", "memoryview", "str", "tuple"}  # stand in annotations and defaults

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import ast
 import difflib
-import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from tempfile import NamedTemporaryFile
 
 from attrs import frozen
 
 from kafka_msgs_generator.emit import MARK
+from kafka_msgs_generator.files import write_atomically
 from kafka_msgs_generator.package import INDEX
 
 __all__ = ["Changes", "ForeignFileError", "apply", "plan", "summary"]
@@ -55,7 +54,7 @@ def plan(root: Path, files: Mapping[str, str]) -> Changes:
 def apply(changes: Changes) -> None:
     """Make the directory what it should be."""
     for path, text in changes.written.items():
-        _write(changes.root / path, text)
+        write_atomically(changes.root / path, text)
     for path in changes.removed:
         (changes.root / path).unlink()
         _remove_if_empty((changes.root / path).parent, changes.root)
@@ -76,7 +75,7 @@ def _difference(current: str, text: str) -> str:
 
 
 def _current(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.is_file() else None
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
 
 
 def _owned(root: Path) -> set[str]:
@@ -84,24 +83,21 @@ def _owned(root: Path) -> set[str]:
     text = _current(root / INDEX)
     if text is None or not text.startswith(MARK):
         return set()
-    for statement in ast.parse(text).body:
+    try:
+        statements = ast.parse(text).body
+    except SyntaxError:
+        return set()
+    for statement in statements:
         match statement:
-            case ast.AnnAssign(target=ast.Name(id="FILES"), value=ast.expr() as value):
-                return {path for path in ast.literal_eval(value) if _inside(path)}
+            case ast.AnnAssign(target=ast.Name(id="FILES"), value=ast.Tuple(elts=items)):
+                names = (item.value for item in items if isinstance(item, ast.Constant))
+                return {name for name in names if isinstance(name, str) and _inside(name)}
     return set()
 
 
 def _inside(path: str) -> bool:
     pure = PurePosixPath(path)
     return not pure.is_absolute() and ".." not in pure.parts
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=path.parent, delete=False) as file:
-        file.write(text)
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
 
 
 def _remove_if_empty(directory: Path, root: Path) -> None:

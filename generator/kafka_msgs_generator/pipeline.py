@@ -101,7 +101,7 @@ def compile_file(path: Path, reading: Reading, origin: str) -> Compiled:
 
 
 def compile_set(
-    paths: Iterable[Path], reading: Reading, *, partial: bool, progress: Progress | None = None
+    paths: Sequence[Path], reading: Reading, *, partial: bool, progress: Progress | None = None
 ) -> list[Compiled]:
     """Compile the definitions at ``paths``, files or directories, as one set.
 
@@ -110,6 +110,9 @@ def compile_set(
     that the set as a whole shows.
     """
     files = [file for path in paths for file in _definition_files(path)]
+    if not files:
+        nothing = SchemaError("no definitions (*.json) here", source=", ".join(str(path) for path in paths))
+        raise InvalidDefinitionsError([nothing])
     compiled: list[Compiled] = []
     errors: list[SchemaError] = []
     for number, (origin, file) in enumerate(files, 1):

@@ -18,8 +18,8 @@ from kafka_msgs_generator.pipeline import Compiled, Progress, Reading, compile_s
 __all__ = ["project_changes"]
 
 
-def project_changes(definitions: Path, package: Path, progress: Progress | None = None) -> Iterator[Changes]:
-    """Yield what separates the package ``kafka_msgs`` from what ``message_defs`` says, a directory at a time.
+def project_changes(definitions: Path, package: Path, progress: Progress | None = None) -> list[Changes]:
+    """Return what separates the package ``kafka_msgs`` from what ``message_defs`` says, a directory each.
 
     Raises `InvalidDefinitionsError` when definitions break rules.
     """
@@ -28,10 +28,12 @@ def project_changes(definitions: Path, package: Path, progress: Progress | None 
     compiled = compile_set(origins, reading, partial=False, progress=progress)
     release = tomllib.loads((definitions / "SOURCE.toml").read_text(encoding="utf-8"))["release"]
     doc = f"Every message of Apache Kafka {release}; importing one name loads that message's module alone."
-    yield plan(package / "messages", message_package(compiled, doc, release=release))
-    yield plan(package / "drafts", drafts_package(dict(_drafts(definitions / "drafts", reading))))
     errors = json.loads((definitions / "errors.json").read_text(encoding="utf-8"))
-    yield plan(package, {"error_codes.py": error_codes_module(errors)})
+    return [
+        plan(package / "messages", message_package(compiled, doc, release=release)),
+        plan(package / "drafts", drafts_package(dict(_drafts(definitions / "drafts", reading)))),
+        plan(package, {"error_codes.py": error_codes_module(errors)}),
+    ]
 
 
 def _drafts(directory: Path, reading: Reading) -> Iterator[tuple[str, tuple[str, list[Compiled]]]]:

@@ -19,8 +19,9 @@ from kafka_msgs_generator.load import Member, Node, Number
 __all__ = ["Site"]
 
 _WHOLE = re.compile(r"-?[0-9]+", re.ASCII)
+_LONGEST_NUMBER = 20
 _NEGATIVE_BOUND = re.compile(r"-\d+(?:\+|-\d+)?|\d+--\d+", re.ASCII)
-_REVERSED = re.compile(r"(\d+)-(\d+)", re.ASCII)
+_REVERSED = re.compile(r"(\d{1,20})-(\d{1,20})", re.ASCII)
 _FLAGS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 
 
@@ -46,7 +47,7 @@ class Site:
                 source=source, line=node.line, column=node.column, path=parent, rule="V3",
             )  # fmt: skip
         name = node.value.get("name")
-        own = str(_plain(name.value)) if name is not None and _plain(name.value) is not None else "?"
+        own = (_plain(name.value) if name is not None else None) or "?"
         site = cls(source, f"{parent}.{own}" if parent else own, node, node.value)
         site._refuse_unknown(keys)
         return site
@@ -103,10 +104,9 @@ class Site:
             return None
         if not _WHOLE.fullmatch(text.strip()):
             raise self.error("V6", f"{key} must be a whole number, not {text!r}", key)
-        number = int(text)
-        if not -MAX_VERSION - 1 <= number <= MAX_VERSION:
-            raise self.error("V6", f"{key} {number} is out of range for int16", key)
-        return number
+        if len(text) > _LONGEST_NUMBER or not -MAX_VERSION - 1 <= int(text) <= MAX_VERSION:
+            raise self.error("V6", f"{key} {text} is out of range for int16", key)
+        return int(text)
 
     def choice(self, key: str, allowed: Collection[str]) -> str | None:
         """Return text that is one of ``allowed`` (rule V5)."""

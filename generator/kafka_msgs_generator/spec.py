@@ -134,7 +134,7 @@ def _check_message(spec: MessageSpec) -> None:
         raise site.error("V68", reason, "latestVersionUnstable")
     if spec.kind in KEYED_KINDS and spec.api_key is None:
         raise site.error("V69", f"a {spec.kind} needs an apiKey")
-    if spec.kind == "coordinator-key":
+    if spec.kind == "coordinator-key" and not spec.retired:
         _check_coordinator_key(spec)
 
 
@@ -247,7 +247,7 @@ def _header_versions(site: Site, kind: str) -> tuple[tuple[VersionRange, int], .
         (site.parse_versions(versions, "headerVersions", at), int(text)) for versions, (at, text) in entries.items()
     )
     expected = 0
-    for versions, _ in result:
+    for versions, _ in sorted(result, key=lambda entry: entry[0].lowest):
         if versions.lowest != expected:
             raise site.error("H1", f"headerVersions goes on at {versions}, expected {expected}", "headerVersions")
         expected = versions.highest + 1
