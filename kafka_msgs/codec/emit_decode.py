@@ -17,6 +17,7 @@ from __future__ import annotations
 from struct import Struct as PackedStruct
 from typing import Any
 
+from kafka_msgs.codec.emit_block import BLOCK_MINIMUM, block_reader, is_block
 from kafka_msgs.codec.ops import FIXED, MAX_STRING, MAX_TAG, Op
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan, StructPlan, Value
@@ -67,6 +68,24 @@ def unpackers(code: str, compact: bool) -> tuple[Any, ...]:
         functions = [PackedStruct(f">{count}{code}").unpack_from for count in range(_SHORT)]
         _unpackers[code, compact] = (None, *functions) if compact else tuple(functions)
     return _unpackers[code, compact]
+
+
+def build(source: Source, plan: StructPlan, values: dict[str, str]) -> str:
+    """Emit the making of one object from the expressions of its fields; return its variable."""
+    result = source.name("o")
+    source.line(f"{result} = {source.constant(f'_{plan.cls.__name__}', twin(plan.cls))}()")
+    absent = {absent.attribute: literal(source, absent.attribute, absent.default) for absent in plan.absent}
+    for attribute, value in ({"unknown_tagged_fields": "()"} | absent | values).items():
+        source.line(f"{result}.{attribute} = {value}")
+    source.line(f"{result}.__class__ = {source.constant(plan.cls.__name__, plan.cls)}")
+    return result
+
+
+def literal(source: Source, attribute: str, default: Any) -> str:
+    """Return the expression of a default value."""
+    if default is None or default == () or isinstance(default, bool | int | str | bytes):
+        return repr(default)
+    return source.constant(f"default_{attribute}", default)
 
 
 class _Emitter:
@@ -142,14 +161,11 @@ class _Emitter:
             return self.call(plan)
         self.level += 1
         variables = {step.attribute: self.value(step.value, step.attribute) for step in plan.steps}
-        variables["unknown_tagged_fields"] = "()"
-        for absent in plan.absent:
-            variables[absent.attribute] = self.default(absent.attribute, absent.default)
         if plan.flexible:
             variables |= self.tag_section(plan)
         self.flush()
         self.level -= 1
-        return self.build(plan.cls, variables)
+        return build(self.source, plan, variables)
 
     def call(self, plan: StructPlan) -> str:
         self.flush()
@@ -159,19 +175,6 @@ class _Emitter:
         account = ", elements, room" if self.counted else ""
         self.source.line(f"{result}, pos{account} = {name}(buf, pos{account})")
         return result
-
-    def build(self, cls: type[Any], variables: dict[str, str]) -> str:
-        result = self.source.name("o")
-        self.source.line(f"{result} = {self.source.constant(f'_{cls.__name__}', twin(cls))}()")
-        for attribute, variable in variables.items():
-            self.source.line(f"{result}.{attribute} = {variable}")
-        self.source.line(f"{result}.__class__ = {self.source.constant(cls.__name__, cls)}")
-        return result
-
-    def default(self, attribute: str, default: Any) -> str:
-        if default is None or default == () or isinstance(default, bool | int | str | bytes):
-            return repr(default)
-        return self.source.constant(f"default_{attribute}", default)
 
     # Values
 
@@ -248,8 +251,20 @@ class _Emitter:
             places = f"range(pos, pos + {length} * 16, 16)"
             self.source.line(f"{result} = tuple([uuid(buf[i : i + 16]) for i in {places}])")
             self.source.line(f"pos += {length} * 16")
+        elif not self.counted and value.item.op is Op.STRUCT and is_block(value.item.inner):
+            self.block(value.item, length, result)
         else:
             self.loop(value.item, length, result)
+
+    def block(self, item: Value, length: str, result: str) -> None:
+        plan = item.inner
+        reader = block_reader(plan, lambda source, values: build(source, plan, values))
+        name, block = self.source.constant(f"read_{plan.cls.__name__}s", reader), self.source.name("block")
+        self.source.line(f"{block} = {name}(buf, pos, {length}) if {length} >= {BLOCK_MINIMUM} else None")
+        with self.source.block(f"if {block}:"):
+            self.source.line(f"{result}, pos = {block}")
+        with self.source.block("else:"):
+            self.loop(item, length, result)
 
     def loop(self, item: Value, length: str, result: str) -> None:
         with self.source.block(f"if {length}:"):
@@ -286,7 +301,7 @@ class _Emitter:
         unknown = self.source.name("unknown")
         variables = {step.attribute: self.source.name(step.attribute) for step in plan.tagged}
         for step in plan.tagged:
-            self.source.line(f"{variables[step.attribute]} = {self.default(step.attribute, step.default)}")
+            self.source.line(f"{variables[step.attribute]} = {literal(self.source, step.attribute, step.default)}")
         self.source.line(f"{unknown} = ()")
         with self.source.block(f"if {count}:"):
             self.long_varint(count)

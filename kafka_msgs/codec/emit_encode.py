@@ -26,6 +26,8 @@ __all__ = ["encode_source"]
 
 _INLINE_LEVELS = 8
 _MAX_SHAPES = 256
+_ONE_BYTE_LENGTH = 127
+"""From this length on, a compact length takes more than one byte."""
 
 
 def encode_source(plan: Plan, options: CodecOptions) -> Source:
@@ -87,7 +89,7 @@ class _Emitter:
             self.fixed("h" if value.op is Op.STRING else "i", length)
             self.flush()
             return
-        with self.source.block(f"if {length} < 127:"):
+        with self.source.block(f"if {length} < {_ONE_BYTE_LENGTH}:"):
             self.flush(("B", f"{length} + 1"))
         with self.source.block("else:"):
             if value.op is Op.STRING:
@@ -246,16 +248,13 @@ class _Emitter:
             self.source.line(f"{length} = len({array})")
         codes, arguments = self.shape_of(plan, item, arrays)
         lengths = [length for _, length in arrays.values()]
-        compact = [length for step, (_, length) in arrays.items() if step.value.compact]
         unknown = self.source.name("unknown")
         self.source.line(f"{unknown} = {item}.unknown_tagged_fields")
         self.flush()
-        limits = [f"{length} < 127" for length in compact]
-        with self.source.block(f"if {' and '.join([*limits, f'{unknown} is EMPTY'])}:"):
-            shapes = self.source.constant(f"shapes_{plan.cls.__name__}", {})
-            pack = self.source.name("pack")
-            key = ", ".join(lengths)
-            self.source.line(f"{pack} = {shapes}.get(({key},)) or shape_for({shapes}, {codes!r}, ({key},))")
+        shapes, pack = self.source.constant(f"shapes_{plan.cls.__name__}", {}), self.source.name("pack")
+        key = f"({''.join(f'{length}, ' for length in lengths)})"
+        self.source.line(f"{pack} = {shapes}.get({key}) or shape_for({shapes}, {codes!r}, {key})")
+        with self.source.block(f"if {pack} and {unknown} is EMPTY:"):
             self.source.line(f"{self.put}({pack}({', '.join(arguments)}))")
         self.source.constants["shape_for"] = shape_for
         with self.source.block("else:"):
@@ -359,8 +358,13 @@ def shape(code: str, count: int) -> Callable[..., bytes]:
     return _shapes.get((code, count)) or _remember(_shapes, (code, count), f">{count}{code}")
 
 
-def shape_for(shapes: dict[Any, Any], codes: tuple[str, ...], lengths: tuple[int, ...]) -> Callable[..., bytes]:
-    """Return the ``pack`` of a struct whose arrays have these lengths, and keep it in ``shapes``."""
+def shape_for(shapes: dict[Any, Any], codes: tuple[str, ...], lengths: tuple[int, ...]) -> Callable[..., bytes] | None:
+    """Return the ``pack`` of a struct whose arrays have these lengths, and keep it in ``shapes``.
+
+    None when an array is too long for a compact length of one byte.
+    """
+    if max(lengths) >= _ONE_BYTE_LENGTH:
+        return None
     counts = iter(lengths)
     layout = "".join(f"{next(counts)}{code[1:]}" if code[0] == "*" else code for code in codes)
     return _remember(shapes, lengths, f">{layout}")
