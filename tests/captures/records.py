@@ -1,0 +1,41 @@
+"""Recorded records of an internal topic: one JSON object a line, below a line that describes the recording.
+
+Each holds ``partition``, ``offset``, ``timestamp`` (milliseconds since the epoch), and ``key`` and ``value`` in
+hexadecimal; a value of null is a tombstone. What the bytes mean is left to kafka_msgs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+__all__ = ["Record", "read_records"]
+
+
+@frozen
+class Record:
+    """One record of a log; ``value`` is None for a tombstone, which deletes its key."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes
+    value: bytes | None
+
+    @classmethod
+    def from_json(cls, line: dict[str, Any]) -> Record:
+        """The record that a line of a recording holds."""
+        value = None if line["value"] is None else bytes.fromhex(line["value"])
+        return cls(line["partition"], line["offset"], line["timestamp"], bytes.fromhex(line["key"]), value)
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """The records of a recording, in the order of the log."""
+    with path.open(encoding="ascii") as lines:
+        next(lines)
+        for line in lines:
+            yield Record.from_json(json.loads(line))
