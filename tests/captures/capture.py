@@ -15,7 +15,6 @@ from __future__ import annotations
 import datetime
 import json
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -25,8 +24,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from kafka_msgs import OffsetFetchRequest
+from kafka_msgs.wire import encode_request
 from tests.captures.broker import LOOPBACK, Broker, kafka_release
-from tests.captures.frames import REQUEST, RESPONSE, Frame, exchanges, write_lines
+from tests.captures.frames import REQUEST, RESPONSE, SIZE_BYTES, Frame, exchanges, write_lines
 from tests.captures.proxy import RecordingProxy
 from tests.captures.scenario import BILLING_GROUP, ShopTools
 
@@ -80,17 +81,15 @@ def _run_client(python: Path, script: str, *arguments: str) -> str:
 
 
 def _fetch_all_offsets(broker: Broker, group: str) -> list[Frame]:
-    """Ask the broker for every offset of ``group``, as KIP-88 has it; both frames are spelled out byte by byte."""
+    """Ask the broker for every offset of ``group``, as KIP-88 has it: version 2, null topics."""
     started = time.monotonic()
-    client_id = b"kip88"
-    header = struct.pack(">hhih", 9, 2, 88, len(client_id)) + client_id
-    body = struct.pack(">h", len(group)) + group.encode() + struct.pack(">i", -1)
-    request = struct.pack(">i", len(header) + len(body)) + header + body
+    payload = encode_request(OffsetFetchRequest(group_id=group, topics=None), 2, correlation_id=88, client_id="kip88")
+    request = len(payload).to_bytes(SIZE_BYTES, "big") + payload
     with socket.create_connection((LOOPBACK, broker.port), timeout=10) as connection:
         connection.sendall(request)
         sent_ms = (time.monotonic() - started) * 1000
         stream = connection.makefile("rb")
-        prefix = stream.read(4)
+        prefix = stream.read(SIZE_BYTES)
         response = prefix + stream.read(int.from_bytes(prefix, "big"))
     received_ms = (time.monotonic() - started) * 1000
     return [Frame(1, REQUEST, sent_ms, request), Frame(1, RESPONSE, received_ms, response)]
