@@ -21,8 +21,9 @@ def compile_schema(
     """Return the message class of a definition, given as its JSON text or as the path of a file.
 
     ``lenient`` accepts what people write on KIP pages: non-breaking spaces, and placeholders such as ``TBD``, whose
-    values ``bindings`` gives. Nested structs are attributes of the returned class's module. Raises ``SchemaError``
-    with the place of what is wrong, and ``MissingExtraError`` without the ``generator`` extra.
+    values ``bindings`` gives. Nested structs are attributes of the returned class's module, which
+    ``inspect.getmodule`` finds. Raises ``SchemaError`` with the place of what is wrong, and ``MissingExtraError``
+    without the ``generator`` extra.
     """
     runtime: Any = import_module("kafka_msgs_generator.runtime")
     compiled: type[Message] = runtime.compile_schema(definition, lenient=lenient, bindings=bindings)

@@ -1,12 +1,13 @@
 """Compiles a definition at run time: from its text to a working class, with no files written.
 
-The class comes from the same text that the command would write; it is registered with ``linecache``, so that a
-traceback or a debugger shows it.
+The class comes from the same text that the command would write. Its module is registered like an imported one and its
+text with ``linecache``, so that ``inspect``, a traceback or a debugger shows it, and values can be pickled.
 """
 
 from __future__ import annotations
 
 import linecache
+import sys
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
@@ -52,6 +53,7 @@ def _execute(compiled: Compiled) -> ModuleType:
     name = f"{compiled.message.name}_{next(_serial)}"
     file = f"<kafka-msgs {name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    module = ModuleType(name)
+    module = sys.modules[name] = ModuleType(name)
+    module.__file__ = file
     exec(compile(text, file, "exec"), module.__dict__)
     return module
