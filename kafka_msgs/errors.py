@@ -154,7 +154,8 @@ class InternalError(KafkaMsgsError):
 class EncodeError(KafkaMsgsError, ValueError):
     """A value that cannot be written at this version.
 
-    Attributes: ``message`` (name), ``version``, ``path`` (such as ``groups[2].topics``), ``value`` and ``reason``.
+    Attributes: ``message`` (name), ``version``, ``path`` (such as ``groups[2].topics``, empty for the message itself),
+    ``value`` and ``reason``.
     """
 
     message: str
@@ -164,7 +165,8 @@ class EncodeError(KafkaMsgsError, ValueError):
     reason: str
 
     def _text(self) -> str:
-        return f"{self.message} v{self.version}: {self.path}: {self.reason}"
+        path = f" {self.path}:" if self.path else ""
+        return f"{self.message} v{self.version}:{path} {self.reason}"
 
 
 class UnsupportedFieldError(EncodeError):

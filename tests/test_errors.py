@@ -1,0 +1,176 @@
+"""The exceptions: their facts, their texts, and that both survive a process boundary."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from typing import Any
+
+import pytest
+
+import kafka_msgs
+from kafka_msgs import errors
+from kafka_msgs.errors import (
+    BudgetExceededError,
+    DecodeError,
+    EncodeError,
+    InternalError,
+    InvalidKeyTypeError,
+    InvalidLengthError,
+    InvalidTagError,
+    InvalidUtf8Error,
+    InvalidVarintError,
+    JsonFormError,
+    KafkaMsgsError,
+    MissingExtraError,
+    SchemaError,
+    TrailingDataError,
+    TruncatedError,
+    UnexpectedNullError,
+    UnknownMessageError,
+    UnsupportedFieldError,
+    UnsupportedVersionError,
+)
+from kafka_msgs.versions import VersionRange
+
+POSITION: dict[str, Any] = {
+    "message": "OffsetFetchRequest",
+    "version": 8,
+    "path": "groups[2].topics[0].name",
+    "offset": 117,
+    "reason": "string needs 40 bytes, 12 left",
+}
+DECODE_TEXT = "OffsetFetchRequest v8: groups[2].topics[0].name at byte 117: string needs 40 bytes, 12 left"
+FIELD: dict[str, Any] = {
+    "message": "OffsetFetchRequest", "version": 1, "path": "topics", "value": None, "reason": "None is not allowed",
+}  # fmt: skip
+ENCODE_TEXT = "OffsetFetchRequest v1: topics: None is not allowed"
+
+DECODE_ERRORS = [
+    BudgetExceededError, DecodeError, InvalidLengthError, InvalidTagError, InvalidUtf8Error, InvalidVarintError,
+    TrailingDataError, TruncatedError, UnexpectedNullError,
+]  # fmt: skip
+
+TEXTS: list[tuple[KafkaMsgsError, str]] = [
+    *[(cls(**POSITION), DECODE_TEXT) for cls in DECODE_ERRORS],
+    (EncodeError(**FIELD), ENCODE_TEXT),
+    (UnsupportedFieldError(**FIELD), ENCODE_TEXT),
+    (
+        UnsupportedVersionError(message="Ping", version=9, supported=VersionRange(0, 4)),
+        "Ping has no version 9; it has 0-4",
+    ),
+    (
+        UnknownMessageError(api_key=999, kind="request", origin="clients"),
+        "no request of clients has the api key 999",
+    ),
+    (
+        InvalidKeyTypeError(message="GroupMetadataKey", expected=2, found=1),
+        "GroupMetadataKey has the record type 2, this key has 1",
+    ),
+    (
+        MissingExtraError(feature="compile_schema", extra="generator", package="jinja2"),
+        "compile_schema needs jinja2: pip install 'kafka-msgs[generator]'",
+    ),
+    (InternalError(reason="two and two"), "internal error, please report: two and two"),
+    (
+        JsonFormError(message="Ping", version=0, path="Ping.name", reason="missing"),
+        "Ping v0: Ping.name: missing",
+    ),
+    (
+        SchemaError("not a type", source="Ping.json", line=3, column=9, path="Ping.name", rule="V19"),
+        "Ping.json:3:9: Ping.name: not a type [V19]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "text"), TEXTS, ids=[type(error).__name__ for error, _ in TEXTS])
+def test_the_text_is_built_from_the_facts(error: KafkaMsgsError, text: str) -> None:
+    assert str(error) == text
+
+
+@pytest.mark.parametrize(("error", "text"), TEXTS, ids=[type(error).__name__ for error, _ in TEXTS])
+def test_an_error_survives_pickling_whole(error: KafkaMsgsError, text: str) -> None:
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert str(copy) == text
+    assert vars(copy) == vars(error)
+
+
+def test_every_error_of_the_module_is_covered_here_and_exported() -> None:
+    defined = {
+        cls for _, cls in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(cls, KafkaMsgsError) and cls is not KafkaMsgsError
+    }  # fmt: skip
+    assert defined == {type(error) for error, _ in TEXTS}
+    assert {cls.__name__ for cls in defined} | {"KafkaMsgsError"} == set(errors.__all__)
+    assert set(errors.__all__) <= set(kafka_msgs.__all__)
+
+
+def test_the_facts_are_attributes() -> None:
+    error = TruncatedError(**POSITION)
+    assert (error.message, error.version, error.path) == ("OffsetFetchRequest", 8, "groups[2].topics[0].name")
+    assert (error.offset, error.reason) == (117, "string needs 40 bytes, 12 left")
+    refusal = EncodeError(**FIELD | {"value": 3})
+    assert (refusal.path, refusal.value) == ("topics", 3)
+
+
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        ({"path": ""}, "Ping v1: at byte 0: no"),
+        ({"path": "", "version": None}, "Ping: at byte 0: no"),
+        ({"path": "name", "version": None}, "Ping: name at byte 0: no"),
+    ],
+)
+def test_a_decode_error_leaves_out_what_is_not_known(facts: dict[str, Any], text: str) -> None:
+    known: dict[str, Any] = {"message": "Ping", "version": 1, "path": "", "offset": 0, "reason": "no"}
+    assert str(DecodeError(**known | facts)) == text
+
+
+def test_an_encode_error_of_the_whole_message_has_no_path() -> None:
+    error = EncodeError(message="Ping", version=1, path="", value=3, reason="expected Ping, got int")
+    assert str(error) == "Ping v1: expected Ping, got int"
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ({}, "no"),
+        ({"source": "Ping.json"}, "Ping.json: no"),
+        ({"source": "Ping.json", "line": 2}, "Ping.json:2: no"),
+        ({"path": "Ping.name", "rule": "V1"}, "Ping.name: no [V1]"),
+        ({"line": 2, "column": 5}, "2:5: no"),
+    ],
+)
+def test_a_schema_error_says_as_much_of_the_place_as_is_known(place: dict[str, Any], text: str) -> None:
+    assert str(SchemaError("no", **place)) == text
+
+
+@pytest.mark.parametrize("cls", DECODE_ERRORS)
+def test_what_is_wrong_with_bytes_is_a_decode_error_and_a_value_error(cls: type[KafkaMsgsError]) -> None:
+    assert issubclass(cls, DecodeError)
+    assert issubclass(cls, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("cls", "base"),
+    [
+        (UnsupportedFieldError, EncodeError),
+        (EncodeError, ValueError),
+        (JsonFormError, ValueError),
+        (SchemaError, ValueError),
+        (UnsupportedVersionError, ValueError),
+        (InvalidKeyTypeError, ValueError),
+        (UnknownMessageError, LookupError),
+        (MissingExtraError, ImportError),
+        (InternalError, KafkaMsgsError),
+    ],
+)
+def test_errors_are_also_what_python_calls_such_errors(cls: type[Exception], base: type[Exception]) -> None:
+    assert issubclass(cls, base)
+    assert issubclass(cls, KafkaMsgsError)
+
+
+def test_the_base_class_is_not_raised_itself() -> None:
+    with pytest.raises(TypeError, match="KafkaMsgsError is abstract"):
+        KafkaMsgsError(reason="nothing")
