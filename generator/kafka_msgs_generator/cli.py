@@ -30,6 +30,7 @@ __all__ = ["command"]
 _PATIENCE: Final = 2.0
 """Seconds of silence before a long run shows how far it is."""
 
+_PACKAGE_DOC: Final = "Compiled messages; importing one name loads that message's module alone."
 _BINDING = re.compile(r"(?:(?P<files>[^:=]+):)?(?P<word>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)")
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _EXISTING = click.Path(exists=True, path_type=Path)
@@ -68,7 +69,7 @@ def compile_command(
     with _plain_errors():
         reading = Reading(lenient, bindings, load_glossary(glossary) if glossary else UNDOCUMENTED)
         compiled = compile_set(definitions, reading, partial=partial, progress=_Ticker())
-        _finish([plan(out, message_package(compiled, f"Messages compiled from {len(compiled)} definitions."))], check)
+        _finish([plan(out, message_package(compiled, _PACKAGE_DOC))], check)
 
 
 def _binding(text: str) -> Binding:

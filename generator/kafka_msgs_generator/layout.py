@@ -64,18 +64,14 @@ def docstring(paragraphs: Sequence[str], indent: int) -> str:
     return "\n\n".join(lines) + f'\n{pad}"""'
 
 
-def quoted(text: str) -> str:
-    r"""Return a string literal in double quotes.
+def quoted(value: str | bytes) -> str:
+    r"""Return a string or bytes literal, in double quotes where nothing in it needs escaping for that.
 
-    >>> print(quoted('say "x"'), quoted("plain"))
-    'say "x"' "plain"
+    >>> print(quoted('say "x"'), quoted("it's"), quoted(b""))
+    'say "x"' "it's" b""
     """
-    literal_text = repr(text)
-    return literal_text if '"' in text else f'"{_unquoted(literal_text)}"'
-
-
-def _unquoted(literal_text: str) -> str:
-    return literal_text[1:-1].replace("\\'", "'") if literal_text[0] == "'" else literal_text[1:-1]
+    source = repr(value)
+    return source if '"' in source else source.replace("'", '"')
 
 
 def literal(value: object) -> str:
@@ -84,14 +80,12 @@ def literal(value: object) -> str:
     >>> literal(UUID(int=5)), literal(()), literal(float("inf"))
     ('UUID(int=0x5)', '()', 'float("inf")')
     """
-    if isinstance(value, str):
+    if isinstance(value, (str, bytes)):
         return quoted(value)
     if isinstance(value, UUID):
         return "ZERO_UUID" if value == ZERO_UUID else f"UUID(int={value.int:#x})"
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return f'float("{value}")'
-    if isinstance(value, bytes):
-        return f'b"{repr(value)[2:-1]}"'
     return repr(value)
 
 

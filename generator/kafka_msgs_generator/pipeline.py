@@ -144,14 +144,15 @@ def _check_set(compiled: Sequence[Compiled], partial: bool) -> None:
 
 
 def _check_unique(compiled: Iterable[Compiled]) -> None:
-    """Raise ``SchemaError`` when two definitions share a name (N1), or a key within their origin and kind (V69)."""
+    """Raise ``SchemaError`` when two definitions share a module (N1), or a key within their origin and kind (V69)."""
     names: dict[str, Compiled] = {}
     keys: dict[tuple[str, str, int], Compiled] = {}
     for item in compiled:
         message = item.message
         other = names.setdefault(module_name(message.name), item)
         if other is not item:
-            raise item.site.error("N1", f"{other.source} has the same name, {other.message.name}", "name")
+            reason = f"{other.message.name} in {other.source} becomes the same module, {module_name(message.name)}"
+            raise item.site.error("N1", reason, "name")
         if message.kind not in KEYED_KINDS or message.api_key is None:
             continue
         other = keys.setdefault((item.origin, message.kind, message.api_key), item)

@@ -86,7 +86,7 @@ RULES: Final[Mapping[str, str]] = {
     "K1": "a coordinator key has version 0 alone and is never flexible",
     "H1": "headerVersions covers all versions from 0 without a gap, for requests and responses",
     "X1": "supportedErrors maps the names of errors to versions",
-    "N1": "no two definitions of one package have the same name",
+    "N1": "no two definitions of one package become the same module",
 }
 
 DEVIATIONS: Final[Mapping[str, str]] = {

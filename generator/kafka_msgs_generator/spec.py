@@ -164,11 +164,11 @@ def _flexible_versions(site: Site, versions: VersionRange) -> VersionRange:
     return flexible
 
 
-def _class_name(site: Site, name: str, what: str) -> str:
+def _class_name(site: Site, name: str, what: str, key: str = "name") -> str:
     if not _CLASS_NAME.fullmatch(name):
-        raise site.error("V25", f"{name!r} cannot name a {what}: it is not a capitalised identifier", "name")
+        raise site.error("V25", f"{name!r} cannot name a {what}: it is not a capitalised identifier", key)
     if name in RESERVED_CLASS_NAMES:
-        raise site.error("V25", f"{name!r} cannot name a {what}: generated code uses that name itself", "name")
+        raise site.error("V25", f"{name!r} cannot name a {what}: generated code uses that name itself", key)
     return name
 
 
@@ -224,7 +224,7 @@ def _read_type(site: Site) -> FieldType:
     except TypeTextError as error:
         raise site.error(error.rule, str(error), "type") from None
     if type_.is_struct:
-        _class_name(site, type_.element, "struct")
+        _class_name(site, type_.element, "struct", "type")
     return type_
 
 
