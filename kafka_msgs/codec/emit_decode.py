@@ -18,7 +18,7 @@ from struct import Struct as PackedStruct
 from typing import Any
 
 from kafka_msgs.codec.emit_block import BLOCK_MINIMUM, block_reader, is_block
-from kafka_msgs.codec.ops import FIXED, MAX_STRING, MAX_TAG, Op
+from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, Op
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan, StructPlan, Value
 from kafka_msgs.codec.source import MalformedError, Source
@@ -215,7 +215,8 @@ class _Emitter:
         if value.compact:
             self.long_varint(marker)
         result = self.source.name(stem)
-        with self.source.block(f"if {marker} {'<= 0' if value.compact else '< 0'}:"):
+        null = f"not 0 < {marker} <= {MAX_LENGTH}" if value.compact else f"{marker} < 0"
+        with self.source.block(f"if {null}:"):
             self.source.line(f"{result} = None")
         with self.source.block("else:"):
             self.source.line(f"{result} = {self.struct(value.inner)}")

@@ -237,7 +237,7 @@ class _Decoder:
         if not value.nullable:
             return self.struct(value.inner)
         start = self.position
-        present = self.uvarint() > 0 if value.compact else self.unpack(Op.INT8) >= 0
+        present = 0 < self.uvarint() <= MAX_LENGTH if value.compact else self.unpack(Op.INT8) >= 0
         self.record(start, str(value), "present" if present else None)
         return self.struct(value.inner) if present else None
 
