@@ -6,8 +6,9 @@ Owns the rules about several definitions (V69, V70, N1). Text is `kafka_msgs_gen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -109,7 +110,7 @@ def compile_set(
     done, and of how many. Raises `InvalidDefinitionsError` with one error for each bad file, or with the first one
     that the set as a whole shows.
     """
-    files = [file for path in paths for file in _definition_files(path)]
+    files = _definition_files(paths)
     if not files:
         nothing = SchemaError("no definitions (*.json) here", source=", ".join(str(path) for path in paths))
         raise InvalidDefinitionsError([nothing])
@@ -131,10 +132,21 @@ def compile_set(
     return compiled
 
 
-def _definition_files(path: Path) -> list[tuple[str, Path]]:
-    """Return the definitions at ``path``, a file or a directory, each with its origin: its directory's name."""
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    return [(file.resolve().parent.name, file) for file in files]
+def _definition_files(paths: Iterable[Path]) -> list[tuple[str, Path]]:
+    """Return the definitions at ``paths``, files or directories, each once and with its origin."""
+    found = [path.glob("*.json") if path.is_dir() else [path] for path in paths]
+    files = list(dict.fromkeys(file.resolve() for group in found for file in sorted(group)))
+    origins = _origins({file.parent for file in files})
+    return [(origins[file.parent], file) for file in files]
+
+
+def _origins(directories: Collection[Path]) -> dict[Path, str]:
+    """Name each directory by as few of its last parts as tell all of them apart."""
+    for depth in count(1):
+        names = {path: "/".join(path.parts[-depth:]) for path in directories}
+        if len(set(names.values())) == len(directories):
+            break
+    return names
 
 
 def _check_set(compiled: Sequence[Compiled], partial: bool) -> None:

@@ -86,6 +86,23 @@ def test_the_same_key_may_serve_two_origins(tmp_path: Path) -> None:
     assert [(item.origin, item.message.api_key) for item in compiled] == [("one", 1), ("two", 1)]
 
 
+def test_directories_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    for module, name in (("one", "A"), ("two", "B")):
+        (tmp_path / module / "message").mkdir(parents=True)
+        (tmp_path / module / "message" / "m.json").write_text(keyed(name, "metadata", 1))
+    directories = [tmp_path / "one" / "message", tmp_path / "two" / "message"]
+    compiled = compile_set(directories, Reading(), partial=False)
+    assert [(item.origin, item.source) for item in compiled] == [
+        ("one/message", "one/message/m.json"),
+        ("two/message", "two/message/m.json"),
+    ]
+
+
+def test_a_definition_given_twice_is_compiled_once(tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(keyed("A", "metadata", 1))
+    assert len(compile_set([tmp_path, tmp_path / "m.json", tmp_path], Reading(), partial=False)) == 1
+
+
 def test_every_bad_file_of_a_set_is_reported(tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"{number}.json").write_text("{")
