@@ -1,0 +1,1 @@
+"""Tests of ``kafka_msgs.codec``: the same tests over every executor."""

@@ -1,0 +1,64 @@
+"""What the codec tests share: codecs of a named executor, and small messages made for one rule."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import attrs
+
+from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions
+from kafka_msgs.codec.codec import Codec
+from kafka_msgs.codec.executors import EXECUTORS
+from kafka_msgs.codec.plan import compile_plan
+from kafka_msgs.message import Message
+from kafka_msgs.schema import MessageInfo, Struct
+
+
+@cache
+def codec(executor: str, cls: Any, version: int, options: CodecOptions = DEFAULT_OPTIONS) -> Codec[Any]:
+    """Return the codec of a class and version over a named executor."""
+    return Codec(compile_plan(cls, version), options, EXECUTORS[executor])
+
+
+@attrs.frozen
+class Codecs:
+    """Encodes and decodes over one executor, whatever the environment chose."""
+
+    executor: str
+
+    def encode(self, message: Message, version: int, options: CodecOptions = DEFAULT_OPTIONS) -> bytes:
+        """Return the bytes of a message."""
+        return codec(self.executor, type(message), version, options).encode(message)
+
+    def decode(self, cls: type[Message], data: Any, version: int, options: CodecOptions = DEFAULT_OPTIONS) -> Any:
+        """Return the message in ``data``; hexadecimal text is taken as the bytes it stands for."""
+        return codec(self.executor, cls, version, options).decode(unhex(data))
+
+    def read(
+        self, cls: type[Message], data: Any, version: int, offset: int, options: CodecOptions = DEFAULT_OPTIONS
+    ) -> tuple[Any, int]:
+        """Return the message at an offset, and the offset after it."""
+        return codec(self.executor, cls, version, options).read(unhex(data), offset)
+
+
+def unhex(data: Any) -> Any:
+    """Return the bytes that hexadecimal text with any spacing stands for, and anything else as it is."""
+    return bytes.fromhex(data) if isinstance(data, str) else data
+
+
+def struct_class(name: str, **fields: Any) -> type[Any]:
+    """Return a nested class with the given fields (see ``kafka_msgs.schema.field``)."""
+    return _make(name, fields, Struct, {})
+
+
+def message_class(name: str, versions: str = "0", flexible: str = "none", **fields: Any) -> type[Any]:
+    """Return a message class with the given fields."""
+    info = MessageInfo(name=name, kind="data", versions=versions, flexible=flexible)
+    return _make(name, fields, Message, {"INFO": info})
+
+
+def _make(name: str, fields: dict[str, Any], base: type[Any], body: dict[str, Any]) -> type[Any]:
+    return attrs.make_class(
+        name, fields, bases=(base,), class_body=body, frozen=True, kw_only=True, slots=True, repr=False, eq=False
+    )
