@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import attrs
@@ -15,10 +14,15 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct
 
 
-@cache
+_codecs: dict[tuple[Any, ...], Codec[Any]] = {}
+
+
 def codec(executor: str, cls: Any, version: int, options: CodecOptions = DEFAULT_OPTIONS) -> Codec[Any]:
-    """Return the codec of a class and version over a named executor."""
-    return Codec(compile_plan(cls, version), options, EXECUTORS[executor])
+    """Return the codec of a class and version over a named executor, made once."""
+    key = (executor, cls, version, options)
+    if key not in _codecs:
+        _codecs[key] = Codec(compile_plan(cls, version), options, EXECUTORS[executor])
+    return _codecs[key]
 
 
 @attrs.frozen
