@@ -30,9 +30,9 @@ def compile_schema(
 
     ``text_or_path`` is the definition's text, or a file's path; a string with a brace in it is text. ``lenient`` and
     ``bindings`` (placeholder word to value) read pages that people wrote by hand, as the command's options do. The
-    class belongs to no module that can be imported, so its values cannot be pickled. Raises
-    ``SchemaError`` for a definition that breaks a rule or describes a retired message, ``OSError`` for a file that
-    cannot be read, and ``MissingExtraError`` without Jinja2.
+    class's module exists in this process alone, so no other process can unpickle its values. Raises ``SchemaError``
+    for a definition that breaks a rule or describes a retired message, ``OSError`` for a file that cannot be read, and
+    ``MissingExtraError`` without Jinja2.
     """
     words = [Binding(word, value) for word, value in (bindings or {}).items()]
     compiled = _compile(text_or_path, Reading(lenient=lenient, bindings=words))
