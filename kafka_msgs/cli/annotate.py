@@ -1,0 +1,117 @@
+"""Annotated hex dumps: what every byte of a message is, also of a malformed one, up to the place where it goes wrong.
+
+Owns the layout of the dump; the reference interpreter says what the bytes mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from attrs import evolve, frozen
+from rich.table import Table
+from rich.text import Text
+
+from kafka_msgs.cli.output import table
+from kafka_msgs.codec.plan import compile_plan
+from kafka_msgs.codec.reference import Span
+from kafka_msgs.codec.reference import annotate as annotate_plan
+from kafka_msgs.errors import DecodeError, TrailingDataError
+from kafka_msgs.schema import Described
+
+__all__ = ["Annotation", "annotate", "dump_table", "refuse_trailing"]
+
+_BYTES_A_LINE: Final = 8
+_MOST_LINES: Final = 4
+_MOST_CHARACTERS: Final = 60
+
+
+@frozen
+class Annotation:
+    """What the bytes from ``start`` to ``end`` of a buffer are, read as one message at one version.
+
+    ``error`` is what ended the reading early, and None for a whole message.
+    """
+
+    title: str
+    start: int
+    end: int
+    spans: tuple[Span, ...]
+    error: DecodeError | None
+
+
+def annotate(cls: type[Described], version: int, data: bytes, offset: int = 0) -> Annotation:
+    """Explain the message at ``offset`` of ``data``; malformed bytes are explained as far as they can be read.
+
+    Raises ``UnsupportedVersionError``.
+    """
+    plan = compile_plan(cls, version)
+    spans, error = annotate_plan(plan, data, offset)
+    end = spans[-1].end if spans else offset
+    return Annotation(f"{plan.name} v{version}", offset, end, tuple(spans), error)
+
+
+def refuse_trailing(annotation: Annotation, cls: type[Described], version: int, size: int) -> Annotation:
+    """Return the annotation with an error for the bytes after a message that should fill its ``size`` bytes."""
+    if annotation.error is not None or annotation.end == size:
+        return annotation
+    reason = f"{size - annotation.end} bytes left over"
+    name = cls.INFO.name
+    error = TrailingDataError(message=name, version=version, path="", offset=annotation.end, reason=reason)
+    return evolve(annotation, error=error)
+
+
+def dump_table(data: bytes, annotations: Sequence[Annotation]) -> Table:
+    """Return the annotated dump of ``data``, the bytes of one message or of several that follow each other.
+
+    One row a value: offset, bytes, the field's path, its type on the wire, and the value. The last row tells of the
+    error, if there is one. Long bytes and values are shortened.
+    """
+    dump = table("offset", "bytes", "field", "type", "value")
+    dump.columns[0].justify = "right"
+    for annotation in annotations:
+        if len(annotations) > 1:
+            dump.add_section()
+            dump.add_row("", "", Text(annotation.title, style="bold"))
+        for span in annotation.spans:
+            raw = Text(_hex(data[span.start : span.end]), style="cyan")
+            dump.add_row(str(span.start), raw, span.path, _kind(span), _shown(span))
+        for row in _error_rows(data, annotation):
+            dump.add_row(*row, style="red")
+    return dump
+
+
+def _error_rows(data: bytes, annotation: Annotation) -> Iterator[tuple[str, ...]]:
+    """Yield the bytes of the value that was being read when the error was found, and then the error."""
+    error = annotation.error
+    if error is None:
+        return
+    if error.offset > annotation.end:
+        yield str(annotation.end), _hex(data[annotation.end : error.offset]), error.path, "", ""
+    rest = data[max(annotation.end, error.offset) :]
+    yield str(error.offset), _hex(rest), error.path, type(error).__name__, error.reason
+
+
+def _hex(raw: bytes) -> str:
+    shown = raw[: _BYTES_A_LINE * _MOST_LINES]
+    lines = [shown[start : start + _BYTES_A_LINE].hex(" ") for start in range(0, len(shown), _BYTES_A_LINE)]
+    if len(shown) < len(raw):
+        lines.append(f"… {len(raw) - len(shown)} more")
+    return "\n".join(lines)
+
+
+def _kind(span: Span) -> str:
+    """Leave the name of a struct out of an array's type: it is long, and the path says as much."""
+    array, _, element = span.kind.partition(" of ")
+    return array if element[:1].isupper() else span.kind
+
+
+def _shown(span: Span) -> str:
+    value = span.value
+    if isinstance(value, bytes):
+        text = value[:_MOST_CHARACTERS].hex()
+    elif isinstance(value, str) and span.kind.endswith("string"):
+        text = repr(value)
+    else:
+        text = "null" if value is None else str(value)
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"

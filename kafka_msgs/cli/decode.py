@@ -1,0 +1,41 @@
+"""``kafka-msgs decode``: bytes to a readable message, to JSON, or to an annotated hex dump."""
+
+from __future__ import annotations
+
+import click
+
+from kafka_msgs.cli.annotate import annotate, dump_table, refuse_trailing
+from kafka_msgs.cli.data import read_binary
+from kafka_msgs.cli.names import message_argument
+from kafka_msgs.cli.output import console, print_json
+from kafka_msgs.cli.values import message_tree
+from kafka_msgs.message import Message
+
+__all__ = ["decode_command"]
+
+
+@click.command("decode")
+@message_argument
+@click.argument("version", type=int)
+@click.argument("data", default="-")
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON form of Kafka's own tools.")
+@click.option("--explain", is_flag=True, help="Print what each byte means, also when the bytes are malformed.")
+def decode_command(message: type[Message], version: int, data: str, as_json: bool, explain: bool) -> None:
+    """Decode DATA as MESSAGE at VERSION, without a header in front.
+
+    DATA is hexadecimal text, - for such text on standard input, or @FILE for a file's raw bytes.
+    """
+    if as_json and explain:
+        raise click.UsageError("give either --json or --explain")
+    raw = read_binary(data)
+    if explain:
+        annotation = refuse_trailing(annotate(message, version, raw), message, version, len(raw))
+        console().print(dump_table(raw, [annotation]))
+        if annotation.error is not None:
+            raise annotation.error
+        return
+    decoded = message.decode(raw, version)
+    if as_json:
+        print_json(decoded.to_json(version))
+    else:
+        console().print(message_tree(decoded, version))

@@ -1,0 +1,50 @@
+"""The documentation of fields, which in generated modules stands as a string under each field.
+
+Python does not keep those strings, so this file reads them out of a module's source.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from functools import cache
+from typing import Any
+
+__all__ = ["class_documentation", "field_documentation"]
+
+
+def class_documentation(cls: type[Any]) -> str:
+    """Return the first paragraph of a class's documentation, on one line."""
+    return _one_line((cls.__doc__ or "").partition("\n\n")[0])
+
+
+def field_documentation(cls: type[Any]) -> dict[str, str]:
+    """Return the documentation of a class's fields by attribute, each on one line; fields without any are left out."""
+    return _module_documentation(inspect.getsourcefile(cls) or "").get(cls.__name__, {})
+
+
+@cache
+def _module_documentation(file: str) -> dict[str, dict[str, str]]:
+    with open(file, encoding="utf-8") as source:
+        module = ast.parse(source.read())
+    return {node.name: _documented(node) for node in module.body if isinstance(node, ast.ClassDef)}
+
+
+def _documented(node: ast.ClassDef) -> dict[str, str]:
+    found = {}
+    for field, below in zip(node.body, node.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            text = _string(below)
+            if text is not None:
+                found[field.target.id] = _one_line(text)
+    return found
+
+
+def _string(node: ast.stmt) -> str | None:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return node.value.value
+    return None
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).replace("``", "`")

@@ -1,0 +1,34 @@
+"""``kafka-msgs encode``: the JSON form of a message to its bytes."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from kafka_msgs.cli.data import read_text
+from kafka_msgs.cli.names import message_argument
+from kafka_msgs.message import Message
+
+__all__ = ["encode_command"]
+
+
+@click.command("encode")
+@message_argument
+@click.argument("version", type=int)
+@click.argument("text", metavar="JSON", default="-")
+@click.option("--binary", is_flag=True, help="Write the raw bytes instead of hexadecimal text.")
+def encode_command(message: type[Message], version: int, text: str, binary: bool) -> None:
+    """Encode JSON, in the form of Kafka's own tools, as MESSAGE at VERSION.
+
+    JSON is the text itself, - for standard input, or @FILE for a file.
+    """
+    try:
+        obj = json.loads(read_text(text))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise click.ClickException(f"not JSON: {error}") from None
+    data = message.from_json(obj, version).encode(version)
+    if binary:
+        click.echo(data, nl=False)
+    else:
+        click.echo(data.hex())

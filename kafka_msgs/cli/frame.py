@@ -1,0 +1,132 @@
+"""``kafka-msgs frame``: a request or response as it travels, header included."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+import click
+
+from kafka_msgs.catalog import message_class
+from kafka_msgs.cli.annotate import Annotation, annotate, dump_table, refuse_trailing
+from kafka_msgs.cli.data import read_binary
+from kafka_msgs.cli.names import find_message
+from kafka_msgs.cli.output import console, print_json
+from kafka_msgs.cli.values import message_tree
+from kafka_msgs.errors import DecodeError
+from kafka_msgs.message import Message
+from kafka_msgs.messages.request_header import RequestHeader
+from kafka_msgs.messages.response_header import ResponseHeader
+from kafka_msgs.wire import decode_request, decode_response, request_header_version, response_header_version
+
+__all__ = ["frame_command"]
+
+_SIZE_BYTES = 4
+_REQUEST = re.compile(r"(?P<api>\w+)/(?P<version>\d+)", re.ASCII)
+
+
+def _request(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """Read the api key and version of a request, written ``9/2`` or ``OffsetFetch/2``."""
+    if value is None:
+        return None
+    match = _REQUEST.fullmatch(value)
+    if match is None:
+        raise click.BadParameter(f"{value!r} does not read API/VERSION, such as OffsetFetch/2 or 9/2", ctx, param)
+    return _api_key(match["api"]), int(match["version"])
+
+
+def _api_key(api: str) -> int:
+    if api.isdigit():
+        return int(api)
+    try:
+        key = find_message(f"{api.removesuffix('Request')}Request").INFO.api_key
+    except LookupError as error:
+        raise click.BadParameter(error.args[0], param_hint="--response-to") from None
+    return -1 if key is None else key
+
+
+@click.command("frame")
+@click.argument("data", default="-")
+@click.option(
+    "--response-to",
+    "request",
+    metavar="API/VERSION",
+    callback=_request,
+    help="DATA is the response to a request with this api key or name, and version, such as OffsetFetch/2.",
+)
+@click.option("--size-prefix", is_flag=True, help="DATA starts with the four bytes of size that frames have.")
+@click.option("--json", "as_json", is_flag=True, help="Print header and message in the JSON form of Kafka's own tools.")
+@click.option("--explain", is_flag=True, help="Print what each byte means, also when the bytes are malformed.")
+def frame_command(data: str, request: tuple[int, int] | None, size_prefix: bool, as_json: bool, explain: bool) -> None:
+    """Decode DATA as a request with its header, whose api key and version its first four bytes are.
+
+    DATA is hexadecimal text, - for such text on standard input, or @FILE for a file's raw bytes. A response does not
+    say what it is: name its request with --response-to.
+    """
+    if as_json and explain:
+        raise click.UsageError("give either --json or --explain")
+    payload = _payload(read_binary(data), size_prefix)
+    if explain:
+        _explain(payload, request)
+        return
+    header, header_version, message, version = _decoded(payload, request)
+    if as_json:
+        print_json({"header": header.to_json(header_version), "message": message.to_json(version)})
+    else:
+        out = console()
+        out.print(message_tree(header, header_version))
+        out.print(message_tree(message, version))
+
+
+def _payload(frame: bytes, size_prefix: bool) -> bytes:
+    if not size_prefix:
+        return frame
+    size = int.from_bytes(frame[:_SIZE_BYTES], "big", signed=True)
+    payload = frame[_SIZE_BYTES:]
+    if size != len(payload):
+        raise click.ClickException(f"the frame says that {size} bytes follow, and {len(payload)} do")
+    return payload
+
+
+def _decoded(payload: bytes, request: tuple[int, int] | None) -> tuple[Message, int, Message, int]:
+    """Return header, header version, message and version."""
+    if request is None:
+        header, message = decode_request(payload)
+        version = header.request_api_version
+        return header, request_header_version(header.request_api_key, version), message, version
+    response = decode_response(payload, *request)
+    return response.header, response_header_version(*request), response.message, response.version
+
+
+def _explain(payload: bytes, request: tuple[int, int] | None) -> None:
+    annotations = _request_annotations(payload) if request is None else _response_annotations(payload, *request)
+    console().print(dump_table(payload, annotations))
+    error = annotations[-1].error
+    if error is not None:
+        raise error
+
+
+def _request_annotations(payload: bytes) -> list[Annotation]:
+    api_key, version = (int.from_bytes(payload[start : start + 2], "big", signed=True) for start in (0, 2))
+    if len(payload) < _SIZE_BYTES:
+        decode_request(payload)
+    message = message_class(api_key, "request")
+    return _annotations(payload, RequestHeader, request_header_version(api_key, version), message, version)
+
+
+def _response_annotations(payload: bytes, api_key: int, version: int) -> list[Annotation]:
+    message = message_class(api_key, "response")
+    header_version = response_header_version(api_key, version)
+    with suppress(DecodeError):  # The dump shows where, at the version that was asked for.
+        version = decode_response(payload, api_key, version).version
+    return _annotations(payload, ResponseHeader, header_version, message, version)
+
+
+def _annotations(
+    payload: bytes, header: type[Message], header_version: int, message: type[Message], version: int
+) -> list[Annotation]:
+    first = annotate(header, header_version, payload)
+    if first.error is not None:
+        return [first]
+    second = annotate(message, version, payload, first.end)
+    return [first, refuse_trailing(second, message, version, len(payload))]

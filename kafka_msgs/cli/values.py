@@ -1,0 +1,69 @@
+"""Decoded messages as trees to read: the fields of the version, error codes with their names, records by size."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rich.text import Text
+from rich.tree import Tree
+
+from kafka_msgs.codec.ops import Op
+from kafka_msgs.codec.plan import Step, StructPlan, compile_plan
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.schema import Described
+
+__all__ = ["message_tree", "plain"]
+
+_ERROR_CODE: Final = "errorCode"
+_ERROR_NAMES: Final[dict[int, str]] = {code.value: f"{code.value} {code.name}" for code in ErrorCode}
+
+
+def message_tree(message: Described, version: int) -> Tree:
+    """Return a message as a tree, with the fields that ``version`` has; raises ``UnsupportedVersionError``."""
+    plan = compile_plan(type(message), version)
+    tree = Tree(Text(f"{plan.name} v{version}", style="bold"))
+    _add_fields(tree, plan.root, message)
+    return tree
+
+
+def _add_fields(tree: Tree, plan: StructPlan, item: Any) -> None:
+    for step in plan.steps + plan.tagged:
+        _add_field(tree, step, getattr(item, step.attribute))
+    for tag, raw in item.unknown_tagged_fields:
+        tree.add(_label(f"unknown tag {tag}", raw.hex()))
+
+
+def _add_field(tree: Tree, step: Step, value: Any) -> None:
+    declared = step.value
+    element = declared.item if declared.op is Op.ARRAY else declared
+    if value is None or element.op is not Op.STRUCT:
+        tree.add(_label(step.attribute, _scalar(step, value)))
+    elif declared.op is Op.ARRAY:
+        branch = tree.add(_label(step.attribute, f"{len(value)} x {element.inner.cls.__name__}"))
+        for number, each in enumerate(value):
+            _add_fields(branch.add(Text(f"[{number}]", style="dim")), element.inner, each)
+    else:
+        _add_fields(tree.add(_label(step.attribute, element.inner.cls.__name__)), element.inner, value)
+
+
+def _scalar(step: Step, value: Any) -> str:
+    if value is None:
+        return "null"
+    if step.value.op is Op.RECORDS:
+        return f"records, {len(value)} bytes"
+    if step.value.op is Op.ARRAY:
+        return f"[{', '.join(map(plain, value))}]"
+    if step.json_name == _ERROR_CODE:
+        return _ERROR_NAMES.get(value, plain(value))
+    return plain(value)
+
+
+def plain(value: Any) -> str:
+    """Return a value as one reads it: strings in quotes, bytes in hexadecimal, uuids in their usual form."""
+    if isinstance(value, bytes):
+        return value.hex() or "no bytes"
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def _label(name: str, value: str) -> Text:
+    return Text.assemble((name, "cyan"), ": ", value)

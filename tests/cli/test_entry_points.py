@@ -1,0 +1,28 @@
+"""The command as a process: its entry points, and what it says where its packages are missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from kafka_msgs import __version__
+
+WITHOUT = "import sys; sys.modules[{package!r}] = None; from kafka_msgs.cli import main; main()"
+
+
+def test_python_m_runs_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "kafka_msgs", "--version"], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == f"kafka-msgs, version {__version__}\n"
+
+
+@pytest.mark.parametrize("package", ["click", "rich"])
+def test_a_missing_package_is_named_with_the_extra_that_has_it(package: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT.format(package=package)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert done.stderr == f"the command line needs {package}: pip install 'kafka-msgs[cli]'\n"
