@@ -13,7 +13,6 @@ from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct
 
-
 _codecs: dict[tuple[Any, ...], Codec[Any]] = {}
 
 
