@@ -1,0 +1,28 @@
+"""Section: what every single byte of a response is, and what is said of bytes that are no response."""
+
+from __future__ import annotations
+
+from docs.demo.stage import Stage, narrow
+
+__all__ = ["show"]
+
+
+def show(stage: Stage) -> None:
+    """Take one response apart, then cut it short."""
+    stage.section(
+        "Look at every byte",
+        "One response, header and message: who coordinates the group of the Java consumer.",
+    )
+    stage.run(
+        """
+        from kafka_msgs import FindCoordinatorResponse, ResponseHeader
+        from kafka_msgs.cli.annotate import annotate, dump_table
+        answers = [pair.response.payload for pair in pairs if (pair.api_key, pair.api_version) == (10, 6)]
+        found = answers[1]  # The first one says that there is no coordinator yet.
+        header = annotate(ResponseHeader, 1, found)
+        dump = dump_table(found, [header, annotate(FindCoordinatorResponse, 6, found, header.end)])
+        """
+    )
+    stage.table(narrow(stage.names["dump"]))
+    stage.say("Damaged bytes end in an error that names the message, the field and the place:")
+    stage.refused("FindCoordinatorResponse.read(found[:-8], version=6, offset=5)")

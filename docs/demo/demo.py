@@ -1,0 +1,36 @@
+"""The demonstration: real Kafka traffic, compiled for, decoded and explained. Run it with ``make demo``.
+
+Needs the extras ``generator`` and ``cli``; no broker, no Java, no network. The traffic was recorded from Apache Kafka
+by ``tests/captures/capture.py``. Every Python line on the screen is the line that was run.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+ROOT = Path(__file__).parents[2]
+COLUMNS = 100
+
+
+def run(console: Console) -> dict[str, Any]:
+    """Show all sections on ``console``; return the variables that the Python on the screen left behind."""
+    from docs.demo import anatomy, compiling, kip88, offsets_topic, traffic
+    from docs.demo.stage import Stage
+
+    stage = Stage(console, {"definitions": ROOT / "message_defs" / "kafka", "captures": ROOT / "tests" / "captures"})
+    for section in (compiling, traffic, anatomy, offsets_topic, kip88):
+        section.show(stage)
+    stage.say(
+        "Next: `.venv/bin/kafka-msgs show OffsetFetchRequest` explains a message field by field, README.md has the "
+        "first steps in your own program, and `make test` proves the library on your machine."
+    )
+    return stage.names
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))  # The sections and the recordings belong to the repository, not to the package.
+    run(Console(width=COLUMNS, highlight=False))

@@ -1,0 +1,119 @@
+"""The demonstration shows what it promises, on the committed recordings, with no more than two extras installed."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from docs.demo.demo import COLUMNS, ROOT, run
+from docs.demo.stage import Stage
+from kafka_msgs import ConsumerProtocolAssignment, ConsumerProtocolSubscription, HeartbeatRequest
+
+NOT_NEEDED = ("hypothesis", "pytest", "crc32c")
+
+
+@pytest.fixture(scope="module")
+def shown() -> tuple[str, Mapping[str, Any]]:
+    screen = io.StringIO()
+    names = run(Console(file=screen, width=COLUMNS, highlight=False))
+    return screen.getvalue(), names
+
+
+def test_sections_are_numbered_and_fit_the_width(shown: tuple[str, Any]) -> None:
+    lines = shown[0].splitlines()
+    headings = [line.split(" ─")[0] for line in lines if line.endswith("──") and line[:1].isdigit()]
+    assert headings == [
+        "1. Compile a definition",
+        "2. Decode what clients and broker said",
+        "3. Look at every byte",
+        "4. Read the offsets topic",
+        "5. Ask for all offsets of a group (KIP-88)",
+    ]
+    assert max(len(line) for line in lines) <= COLUMNS
+
+
+def test_compiled_heartbeat_is_the_generated_one_and_reads_the_recorded_one(shown: tuple[str, Any]) -> None:
+    text, names = shown
+    values = {"group_id": "tea", "generation_id": 7, "member_id": "m-1"}
+    assert names["encoded"] == {version: HeartbeatRequest(**values).encode(version) for version in (2, 3, 4)}
+    assert "04 74 65 61 00 00 00 07 04 6d 2d 31 00 00" in text
+    assert 'group_instance_id: str | None = field("GroupInstanceId", "string", "3+", nullable="3+"' in text
+
+
+def test_every_recorded_frame_is_decoded_and_written_back(shown: tuple[str, Any]) -> None:
+    text, names = shown
+    frames = 2 * len(names["pairs"])
+    assert names["same"] == frames > 500
+    assert f"{frames} of {frames} frames came out byte for byte." in text
+
+
+def test_tables_show_requests_of_two_libraries_and_the_errors_of_the_broker(shown: tuple[str, Any]) -> None:
+    rows = [line.split() for line in shown[0].splitlines()]
+    joined = [row for row in rows if "billing-console" in row and "JoinGroup" in row]
+    assert [row[4:6] for row in joined] == [["9", "2,1"], ["9", "2,1"]]
+    assert joined[0][-1] == "MEMBER_ID_REQUIRED"
+    assert any("payments-trans…" in row and row[-1] == "CONCURRENT_TRANSACTIONS" for row in rows)
+    assert ["12", "Heartbeat", "3,", "4", "5", "468", "78"] in rows
+
+
+def test_dump_explains_each_byte_and_damage_is_located(shown: tuple[str, Any]) -> None:
+    text = shown[0]
+    assert "coordinators[0].error_message  compact nullable string  ''" in text
+    assert "TruncatedError: FindCoordinatorResponse v6: coordinators[0].port at byte 32:" in text
+
+
+def test_offsets_records_are_typed_down_to_the_consumer_protocol(shown: tuple[str, Any]) -> None:
+    text, names = shown
+    assert len(names["keys"]) == len(names["values"]) == len(names["records"]) > 50
+    assert names["values"].count(None) > 10
+    assert isinstance(names["subscription"].message, ConsumerProtocolSubscription)
+    assert isinstance(names["assignment"].message, ConsumerProtocolAssignment)
+    assert names["assignment"].message.assigned_partitions[0].partitions == (0, 1)
+    for kind in ("OffsetCommit ", "GroupMetadata ", "ConsumerGroupMetadata ", "ShareGroupMetadata ", "StreamsGroup"):
+        assert f"\n{kind}" in text
+
+
+def test_kip88_question_is_the_recorded_one_and_wrong_versions_are_refused(shown: tuple[str, Any]) -> None:
+    text, names = shown
+    assert names["ours"] == names["recorded"].request.payload
+    assert "the same bytes" in text
+    offsets = {
+        (topic.name, each.partition_index): each.committed_offset
+        for topic in names["answer"].topics
+        for each in topic.partitions
+    }
+    assert offsets == {("orders", 0): 4, ("orders", 1): 0}
+    assert "EncodeError: OffsetFetchRequest v1: topics: None, which this version does not allow" in text
+    assert "UnsupportedFieldError: OffsetFetchRequest v8: group_id" in text
+    assert "UnsupportedVersionError: OffsetFetchRequest has no version 11; it has 1-10" in text
+
+
+def test_demo_runs_as_a_script_from_anywhere_without_the_tools_of_developers(tmp_path: Path) -> None:
+    script = ROOT / "docs" / "demo" / "demo.py"
+    blocked = "sys.modules.update(dict.fromkeys(sys.argv[2:]))"
+    code = f"import runpy, sys; {blocked}; runpy.run_path(sys.argv[1], run_name='__main__')"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(script), *NOT_NEEDED],
+        cwd=tmp_path,
+        env=environment | {"PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "frames came out byte for byte" in done.stdout
+
+
+def test_stage_fails_when_an_error_that_it_announces_does_not_come() -> None:
+    with pytest.raises(AssertionError, match="not refused"):
+        Stage(Console(file=io.StringIO()), {}).refused("1 + 1")
