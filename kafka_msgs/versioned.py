@@ -45,12 +45,12 @@ def decode_versioned(cls: type[M], data: Buffer, *, newer: Literal["refuse", "cl
     if info.kind == "coordinator-key":
         if number != info.api_key:
             raise InvalidKeyTypeError(message=info.name, expected=info.api_key, found=number)
-        return Versioned(0, codec_for(cls, 0).decode(data[2:]))
+        return Versioned(0, codec_for(cls, 0).decode(data, 2))
     if newer == "clamp" and number > info.versions.highest:
         return Versioned(number, codec_for(cls, info.versions.highest).read(data, 2)[0])
     if number not in info.versions:
         raise UnsupportedVersionError(message=info.name, version=number, supported=info.versions)
-    return Versioned(number, codec_for(cls, number).decode(data[2:]))
+    return Versioned(number, codec_for(cls, number).decode(data, 2))
 
 
 def _prefix(cls: type[Message], version: int) -> int:

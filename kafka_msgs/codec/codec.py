@@ -7,13 +7,14 @@ error, so every executor words its errors alike and none pays for error reportin
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 from kafka_msgs.codec import reference
 from kafka_msgs.codec.backend import backend
 from kafka_msgs.codec.executors import EXECUTORS, Executor
 from kafka_msgs.codec.options import DEFAULT_OPTIONS, Buffer, CodecOptions, DecodeBudget
 from kafka_msgs.codec.plan import Plan
+from kafka_msgs.codec.source import MalformedError
 from kafka_msgs.errors import DecodeError, EncodeError, InternalError, KafkaMsgsError, TrailingDataError
 from kafka_msgs.schema import Described
 
@@ -47,20 +48,21 @@ class Codec(Generic[M]):
         except Exception as failure:
             raise self._encode_error(message, failure) from None
 
-    def decode(self, data: Buffer) -> M:
-        """Return the message that ``data`` holds, whole.
+    def decode(self, data: Buffer, offset: int = 0) -> M:
+        """Return the message that ``data`` holds from ``offset`` to its end.
 
         Raises ``DecodeError`` for anything else, ``TrailingDataError`` when bytes are left over.
         """
-        message, end = self.read(data)
-        if end != len(data):
+        buffer = data if data.__class__ is bytes else bytes(memoryview(data))
+        message, end = self.read(buffer, offset)
+        if end != len(buffer):
             plan = self.plan
             raise TrailingDataError(
                 message=plan.name,
                 version=plan.version,
                 path="",
                 offset=end,
-                reason=f"{len(data) - end} bytes left over",
+                reason=f"{len(buffer) - end} bytes left over",
             )
         return message
 
@@ -69,7 +71,7 @@ class Codec(Generic[M]):
 
         Raises ``DecodeError``, and ``ValueError`` for an offset outside the buffer.
         """
-        data = buffer if buffer.__class__ is bytes else bytes(buffer)
+        data = buffer if buffer.__class__ is bytes else bytes(memoryview(buffer))
         if not 0 <= offset <= len(data):
             raise ValueError(f"offset {offset} is outside a buffer of {len(data)} bytes")
         try:
@@ -81,7 +83,10 @@ class Codec(Generic[M]):
 
     def _counting(self) -> Callable[[bytes, int], tuple[M, int]]:
         if self._counted is None:
-            self._counted = self._executor.decoder(self.plan, self.options, counted=True)
+            if self.plan.root.depth > self.options.budget.depth:
+                self._counted = _too_deep
+            else:
+                self._counted = self._executor.decoder(self.plan, self.options, counted=True)
         return self._counted
 
     def _encode_error(self, message: M, failure: Exception) -> KafkaMsgsError:
@@ -105,3 +110,7 @@ def _uncounted_size(plan: Plan, budget: DecodeBudget) -> int:
     if plan.root.depth > budget.depth or plan.root.weightless_elements:
         return -1
     return min(budget.elements, budget.bytes)
+
+
+def _too_deep(buffer: bytes, offset: int) -> NoReturn:
+    raise MalformedError

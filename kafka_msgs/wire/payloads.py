@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from kafka_msgs.catalog import message_class
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
-from kafka_msgs.errors import DecodeError, TrailingDataError, TruncatedError
+from kafka_msgs.errors import DecodeError, TruncatedError
 from kafka_msgs.message import Message
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.messages.response_header import ResponseHeader
@@ -45,7 +45,7 @@ def decode_request(payload: Buffer, *, options: CodecOptions = DEFAULT_OPTIONS) 
     api_key, version = struct.unpack_from(">hh", data)
     cls = message_class(api_key, "request")
     header, offset = RequestHeader.read(data, request_header_version(api_key, version))
-    return Request(header, _rest(cls, data, version, offset, options))
+    return Request(header, codec_for(cls, version, options).decode(data, offset))
 
 
 def encode_request(message: Message, version: int, *, correlation_id: int, client_id: str | None = None) -> bytes:
@@ -72,11 +72,11 @@ def decode_response(
     cls = message_class(api_key, "response")
     header, offset = ResponseHeader.read(data, response_header_version(api_key, version))
     try:
-        return Response(header, _rest(cls, data, version, offset, options), version)
+        return Response(header, codec_for(cls, version, options).decode(data, offset), version)
     except DecodeError:
         if api_key != _API_VERSIONS or version == 0:
             raise
-        return Response(header, _rest(cls, data, 0, offset, options), 0)
+        return Response(header, codec_for(cls, 0, options).decode(data, offset), 0)
 
 
 def encode_response(message: Message, version: int, *, correlation_id: int) -> bytes:
@@ -87,11 +87,3 @@ def encode_response(message: Message, version: int, *, correlation_id: int) -> b
     header = ResponseHeader(correlation_id=correlation_id)
     header_version = response_header_version(message.INFO.api_key or 0, version)
     return header.encode(header_version) + message.encode(version)
-
-
-def _rest(cls: type[Message], data: bytes, version: int, offset: int, options: CodecOptions) -> Message:
-    message, end = codec_for(cls, version, options).read(data, offset)
-    if end != len(data):
-        reason = f"{len(data) - end} bytes left over"
-        raise TrailingDataError(message=cls.INFO.name, version=version, path="", offset=end, reason=reason)
-    return message
