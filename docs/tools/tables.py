@@ -1,0 +1,150 @@
+"""Writes the tables of the documentation that are facts of the code: messages, rules, drafts.
+
+    python docs/tools/tables.py [--check]
+
+Each table stands in its page between two marker comments, and only what is between them is replaced; the words around
+it are written by hand. With ``--check`` nothing is written, and the exit status is 1 when a table is not up to date.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from kafka_msgs.catalog import message_classes
+from kafka_msgs.message import Message
+from kafka_msgs.messages import _index
+from kafka_msgs.schema import Struct, fields
+from kafka_msgs_generator.files import write_atomically
+from kafka_msgs_generator.rules import DEVIATIONS, RULES
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+REFERENCE: Final = ROOT / "docs" / "reference"
+
+BYTES_ONLY: Final = frozenset({"SubscriptionInfoData"})
+"""Messages for which Kafka has no JSON converter to compare with."""
+
+_REGION = r"(<!-- table: {name} -->\n).*?(<!-- end of table -->)"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Bring every page up to date, or with ``--check`` name those that are not; return the exit status."""
+    stale = [path for path, text in pages() if path.read_text(encoding="utf-8") != text]
+    if "--check" in arguments:
+        for path in stale:
+            print(f"{path.relative_to(ROOT)}: a table is not up to date; run python docs/tools/tables.py")
+        return bool(stale)
+    for path, text in pages():
+        if path in stale:
+            write_atomically(path, text)
+            print(f"{path.relative_to(ROOT)}: written")
+    return 0
+
+
+def pages() -> Iterable[tuple[Path, str]]:
+    """Yield each page that holds tables, with the text that it should have."""
+    for page, tables in TABLES.items():
+        path = REFERENCE / page
+        text = path.read_text(encoding="utf-8")
+        for name, make in tables.items():
+            text = _replaced(text, name, make())
+        yield path, text
+
+
+def _replaced(text: str, name: str, table: str) -> str:
+    replaced, count = re.subn(
+        _REGION.format(name=re.escape(name)), lambda match: f"{match[1]}{table}{match[2]}", text, flags=re.DOTALL
+    )
+    if count != 1:
+        raise ValueError(f"the table {name!r} has {count} places, not one")
+    return replaced
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def messages_table() -> str:
+    """Every message of the release."""
+    head = ("message", "origin", "kind", "key", "versions", "flexible", "deprecated", "compared with Kafka's own")
+    return markdown(head, (_message_row(cls) for cls in message_classes()))
+
+
+def _message_row(cls: type[Message]) -> tuple[object, ...]:
+    info = cls.INFO
+    key = "" if info.api_key is None else info.api_key
+    flexible = info.flexible.intersect(info.versions)
+    deprecated = "" if info.deprecated.empty else info.deprecated
+    return info.name, _index.ORIGINS[info.name], info.kind, key, info.versions, flexible, deprecated, _compared(cls)
+
+
+def _compared(cls: type[Message]) -> str:
+    if cls.INFO.name in BYTES_ONLY:
+        return "bytes"
+    return "bytes, JSON without records" if _has_records(cls) else "bytes, JSON"
+
+
+def _has_records(cls: type[Struct]) -> bool:
+    return any(info.type == "records" or (info.struct and _has_records(info.struct)) for info in fields(cls))
+
+
+def origins_table() -> str:
+    """How many messages there are, by origin."""
+    rows = []
+    for origin in sorted(set(_index.ORIGINS.values())):
+        classes = [cls for cls in message_classes() if _index.ORIGINS[cls.INFO.name] == origin]
+        rows.append((origin, len(classes), _pairs(classes)))
+    everything = list(message_classes())
+    rows.append(("**all**", len(everything), _pairs(everything)))
+    return markdown(("origin", "messages", "(message, version) pairs"), rows)
+
+
+def _pairs(classes: Iterable[type[Message]]) -> int:
+    return sum(len(list(cls.INFO.versions)) for cls in classes)
+
+
+def rules_table() -> str:
+    """Every rule of the compiler."""
+    rows = ((number, rule, DEVIATIONS.get(number, "")) for number, rule in RULES.items())
+    return markdown(("rule", "what it asks for", "where this compiler knowingly differs"), rows)
+
+
+def draft_table(draft: str) -> Callable[[], str]:
+    """Return the maker of the table of one draft's messages."""
+
+    def make() -> str:
+        about = tomllib.loads((ROOT / "message_defs" / "drafts" / draft / "draft.toml").read_text(encoding="utf-8"))
+        package = import_module(f"kafka_msgs.drafts.{draft}")
+        classes = [getattr(package, name) for name in package.__all__]
+        return markdown(
+            ("message", "kind", "key", "versions", "how the release differs"),
+            (_draft_row(cls, about["differs"]) for cls in classes),
+        )
+
+    return make
+
+
+def _draft_row(cls: type[Message], differs: Mapping[str, str]) -> tuple[object, ...]:
+    info = cls.INFO
+    key = "" if info.api_key is None else info.api_key
+    difference = " ".join(differs.get(info.name, "Not at all: the same bytes and defaults.").split())
+    return info.name, info.kind, key, info.versions, difference
+
+
+TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
+    "messages.md": {"origins": origins_table, "messages": messages_table},
+    "rules.md": {"rules": rules_table},
+    "drafts.md": {draft: draft_table(draft) for draft in ("kafka_0_9", "kip_1071", "kip_88")},
+}
+"""Page to the tables in it, by name."""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,146 @@
+"""The documentation tells the truth: examples run and print what the pages say, links lead somewhere."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from kafka_msgs.catalog import message_classes
+from tests.docs.pages import ROOT, Block, anchors, blocks, links, pages
+
+PAGES = {str(page.relative_to(ROOT)): page for page in pages()}
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+_FLAGS: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+_RUN: Final = ("kafka-msgs ", "kafka-msgs-generator ", "python ", "cat ", "ls ")
+_NOT_RUN: Final = ("make ", "pip install ", "git ", "cd ", "bash ", ".venv/bin/", "KAFKA_MSGS_")
+
+
+@pytest.fixture
+def _empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Work in a new directory, from which Python imports; forget afterwards what was imported."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+@pytest.mark.usefixtures("_empty_directory")
+@pytest.mark.parametrize("name", PAGES)
+def test_the_examples_of_a_page_run_and_print_what_it_says(name: str) -> None:
+    """From top to bottom, in an empty directory, as a reader would."""
+    names: dict[str, Any] = {"__name__": "page"}
+    for block in blocks(PAGES[name]):
+        if "file" in block.options:
+            _write(block)
+        elif block.language == "python":
+            _run_python(name, block, names)
+        elif block.language == "console":
+            _run_commands(name, block)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_links_of_a_page_lead_somewhere(name: str) -> None:
+    """Every relative link names a file of the repository, and every fragment a heading in it."""
+    page = PAGES[name]
+    for link in links(page):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, fragment = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{name} links to {link}"
+        assert target.is_relative_to(ROOT), f"{name} links outside the repository: {link}"
+        assert not fragment or fragment in anchors(target), f"{name} links to {link}, but there is no such heading"
+
+
+def test_every_page_is_reachable_from_the_readme() -> None:
+    """A page that nothing links to is not found by anybody."""
+    found, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in found:
+            continue
+        found.add(page)
+        targets = ((page.parent / link.partition("#")[0]).resolve() for link in links(page) if "://" not in link)
+        waiting += [target for target in targets if target.suffix == ".md" and target.is_file()]
+    assert set(PAGES.values()) <= found
+
+
+def test_the_readme_counts_the_messages() -> None:
+    """The figures at the top are those of the release that is in the tree."""
+    classes = list(message_classes())
+    versions = sum(1 for cls in classes for _ in cls.INFO.versions)
+    readme = (ROOT / "README.md").read_text()
+    assert f"{len(classes)} messages" in readme
+    assert f"{versions} (message, version) pairs" in readme
+
+
+def _write(block: Block) -> None:
+    path = Path(block.options["file"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(block.text, encoding="utf-8")
+
+
+def _run_python(name: str, block: Block, names: dict[str, Any]) -> None:
+    if ">>>" not in block.text:
+        exec(compile("\n" * (block.line - 1) + block.text, name, "exec"), names)
+        return
+    examples = doctest.DocTestParser().get_examples(block.text)
+    test = doctest.DocTest(examples, names, f"{name}, line {block.line}", name, block.line - 1, block.text)
+    test.globs = names
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=_FLAGS).run(test, out=report.append, clear_globs=False)
+    assert not report, "".join(report)
+
+
+def _run_commands(name: str, block: Block) -> None:
+    for number, text in enumerate(re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]):
+        command, expected = _split(text)
+        if command.startswith(_NOT_RUN):
+            assert not command.startswith("make ") or command.split()[1] in TARGETS, f"no such target: {command}"
+            continue
+        assert command.startswith(_RUN), f"{name}, line {block.line}: what is {command!r}?"
+        status, printed = _run(command)
+        where = f"{name}, command {number + 1} of the block at line {block.line}: {command}"
+        assert status == ("fails" in block.options), f"{where}: exit status {status}\n{printed}"
+        if expected.strip():
+            same = doctest.OutputChecker().check_output(_plain(expected), _plain(printed), _FLAGS)
+            assert same, f"{where}\nexpected:\n{expected}\nprinted:\n{printed}"
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Separate a command, which a backslash continues, from what it prints."""
+    lines = text.splitlines(keepends=True)
+    size = next(number for number, line in enumerate(lines, 1) if not line.endswith("\\\n"))
+    return "".join(line.removesuffix("\\\n") for line in lines[:size]).strip(), "".join(lines[size:])
+
+
+def _run(command: str) -> tuple[int, str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb"}
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def _plain(output: str) -> str:
+    """Take out of tables what depends on their width."""
+    return re.sub(r"─+", "─", output).strip() + "\n"

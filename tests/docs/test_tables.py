@@ -1,0 +1,52 @@
+"""The generated tables of the documentation are up to date, and say of the comparison with Kafka what is the case."""
+
+from __future__ import annotations
+
+from importlib import util
+from types import ModuleType
+
+import pytest
+
+from kafka_msgs.drafts import _index as drafts_index
+from tests.docs.pages import ROOT
+from tests.oracle import Oracle
+from tests.oracle.subjects import ALL_NAMES
+
+
+@pytest.fixture(scope="module")
+def tables() -> ModuleType:
+    """The script that writes the tables."""
+    spec = util.spec_from_file_location("tables", ROOT / "docs" / "tools" / "tables.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_tables_are_up_to_date(tables: ModuleType) -> None:
+    assert tables.main(["--check"]) == 0
+
+
+def test_a_stale_table_is_noticed_and_only_its_region_replaced(tables: ModuleType) -> None:
+    page = "before\n<!-- table: rules -->\nold\n<!-- end of table -->\nafter\n"
+    assert tables._replaced(page, "rules", "new | rows\n") == page.replace("old\n", "new | rows\n")
+    with pytest.raises(ValueError, match="0 places"):
+        tables._replaced(page, "messages", "")
+
+
+def test_a_bar_in_a_cell_does_not_end_it(tables: ModuleType) -> None:
+    assert tables.markdown(["a"], [["x | y"]]) == "| a |\n| --- |\n| x \\| y |\n"
+
+
+def test_every_draft_has_a_table(tables: ModuleType) -> None:
+    assert set(tables.TABLES["drafts.md"]) == set(drafts_index.DRAFTS)
+
+
+@pytest.mark.oracle
+def test_the_table_says_what_the_oracle_compares(tables: ModuleType, oracle: Oracle) -> None:
+    """Every message is compared; the ones that Kafka has no JSON converter for are those that the table names."""
+    without_json = {name for name, info in oracle.messages().items() if not info.has_json}
+    released = {cls.INFO.name for cls in tables.message_classes()}
+    assert without_json & released == tables.BYTES_ONLY
+    assert released <= set(ALL_NAMES)
