@@ -1,7 +1,7 @@
 """The exceptions of kafka-msgs: what went wrong, as data, and the one place that words it.
 
 Every error carries its facts as attributes, so that a program can act on them, and builds its text from those facts
-here. Nothing else in the project formats a position or a path.
+here. Nothing else in the project formats a position or a path, or shows a value at a length that it decides itself.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ __all__ = [
     "UnknownMessageError",
     "UnsupportedFieldError",
     "UnsupportedVersionError",
+    "shown",
 ]
 
 
@@ -51,6 +52,21 @@ class KafkaMsgsError(Exception):
 
 def _rebuild(cls: type[KafkaMsgsError], facts: dict[str, Any]) -> KafkaMsgsError:
     return cls(**facts)
+
+
+_SHOWN = 100
+
+
+def shown(value: Any) -> str:
+    """Return a value as an error's text shows it: its repr, of at most about 100 characters.
+
+    A number with more digits than Python prints is shown by its type.
+    """
+    try:
+        text = repr(value)
+    except ValueError:
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 class SchemaError(KafkaMsgsError, ValueError):

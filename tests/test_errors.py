@@ -102,8 +102,8 @@ def test_every_error_of_the_module_is_covered_here_and_exported() -> None:
         if issubclass(cls, KafkaMsgsError) and cls is not KafkaMsgsError
     }  # fmt: skip
     assert defined == {type(error) for error, _ in TEXTS}
-    assert {cls.__name__ for cls in defined} | {"KafkaMsgsError"} == set(errors.__all__)
-    assert set(errors.__all__) <= set(kafka_msgs.__all__)
+    assert {cls.__name__ for cls in defined} | {"KafkaMsgsError", "shown"} == set(errors.__all__)
+    assert set(errors.__all__) - {"shown"} <= set(kafka_msgs.__all__)
 
 
 def test_the_facts_are_attributes() -> None:
@@ -174,3 +174,18 @@ def test_errors_are_also_what_python_calls_such_errors(cls: type[Exception], bas
 def test_the_base_class_is_not_raised_itself() -> None:
     with pytest.raises(TypeError, match="KafkaMsgsError is abstract"):
         KafkaMsgsError(reason="nothing")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "None"),
+        ("billing", "'billing'"),
+        ("a" * 98, f"'{'a' * 98}'"),
+        ("a" * 99, f"'{'a' * 99}..."),
+        (b"x" * 1_000_000, f"b'{'x' * 98}..."),
+        pytest.param(10**5000, "<int>", id="5001 digits"),
+    ],
+)
+def test_a_text_shows_a_value_at_bounded_length(value: Any, text: str) -> None:
+    assert errors.shown(value) == text

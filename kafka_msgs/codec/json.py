@@ -19,7 +19,7 @@ from kafka_msgs.codec import codec_for
 from kafka_msgs.codec.ops import FIXED, Op
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
 from kafka_msgs.codec.reference import differs
-from kafka_msgs.errors import EncodeError, JsonFormError, UnsupportedFieldError
+from kafka_msgs.errors import EncodeError, JsonFormError, UnsupportedFieldError, shown
 from kafka_msgs.primitives import uuid_from_bytes
 from kafka_msgs.schema import Described
 
@@ -64,7 +64,7 @@ class _Writer:
         for absent in plan.absent:
             value = getattr(item, absent.attribute)
             if not absent.ignorable and differs(value, absent.default):
-                reason = f"set to {value!r}, but this version lacks the field"
+                reason = f"set to {shown(value)}, but this version lacks the field"
                 self.fail(UnsupportedFieldError, _join(path, absent.attribute), value, reason)
         result: dict[str, Any] = {}
         for step in plan.steps:

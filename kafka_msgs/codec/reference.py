@@ -30,6 +30,7 @@ from kafka_msgs.errors import (
     TruncatedError,
     UnexpectedNullError,
     UnsupportedFieldError,
+    shown,
 )
 from kafka_msgs.primitives import MAX_UINT32, uuid_from_bytes, write_uvarint
 
@@ -371,9 +372,9 @@ class _Encoder:
         try:
             return struct.pack(">d", item)
         except struct.error:
+            if isinstance(item, int):
+                self.fail(f"{shown(item)} is out of range for float64", item)
             self.wrong_type("float", item)
-        except OverflowError:
-            self.fail(f"{item} is out of range for float64", item)
 
     def integer(self, op: Op, item: Any) -> bytes:
         try:
@@ -384,7 +385,7 @@ class _Encoder:
         try:
             return number.to_bytes(size, "big", signed=code.islower())
         except OverflowError:
-            self.fail(f"{number} is out of range for {op.name.lower()}", item)
+            self.fail(f"{shown(number)} is out of range for {op.name.lower()}", item)
 
     def text(self, item: Any) -> bytes:
         if not isinstance(item, str):
@@ -429,7 +430,7 @@ class _Encoder:
     def absent(self, absent: Absent, item: Any) -> None:
         if not absent.ignorable and differs(item, absent.default):
             with self.path.at(f".{absent.attribute}"):
-                reason = f"set to {item!r}, but this version lacks the field"
+                reason = f"set to {shown(item)}, but this version lacks the field"
                 self.fail(reason, item, UnsupportedFieldError)
 
     # The tag section
