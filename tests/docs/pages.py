@@ -39,8 +39,10 @@ class Block:
 
 def pages() -> list[Path]:
     """Return every Markdown page that readers are meant to find."""
-    folders = [ROOT / "docs", ROOT / "benchmarks", ROOT / "message_defs"]
-    return sorted([*ROOT.glob("*.md"), *(page for folder in folders for page in folder.rglob("*.md"))])
+    found = (
+        page for folder in ("docs", "benchmarks", "message_defs", "tests") for page in (ROOT / folder).rglob("*.md")
+    )
+    return sorted([*ROOT.glob("*.md"), *(page for page in found if "target" not in page.parts)])
 
 
 def blocks(page: Path) -> Iterator[Block]:
