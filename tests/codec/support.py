@@ -50,12 +50,12 @@ def unhex(data: Any) -> Any:
     return bytes.fromhex(data) if isinstance(data, str) else data
 
 
-def struct_class(name: str, **fields: Any) -> type[Any]:
+def struct_class(name: str, /, **fields: Any) -> type[Any]:
     """Return a nested class with the given fields (see ``kafka_msgs.schema.field``)."""
     return _make(name, fields, Struct, {})
 
 
-def message_class(name: str, versions: str = "0", flexible: str = "none", **fields: Any) -> type[Any]:
+def message_class(name: str, /, versions: str = "0", flexible: str = "none", **fields: Any) -> type[Any]:
     """Return a message class with the given fields."""
     info = MessageInfo(name=name, kind="data", versions=versions, flexible=flexible)
     return _make(name, fields, Message, {"INFO": info})
