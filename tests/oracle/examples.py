@@ -20,7 +20,7 @@ from tests.oracle.mutation import mutations
 from tests.oracle.parity import Tally, compare_downgrades, compare_inputs, compare_values
 from tests.oracle.subjects import Subject, subjects_of
 
-__all__ = ["EXAMPLES", "Examples"]
+__all__ = ["EXAMPLES", "Examples", "damaged"]
 
 Examples: TypeAlias = Callable[[Oracle, str, int, str], Tally]
 """Compares one message, by name, at each version: so many examples a version, made from a seed."""
@@ -46,7 +46,7 @@ def damaged_bytes(oracle: Oracle, name: str, count: int, seed: str) -> Tally:
     """Compare the verdicts on damaged bytes, and what is read from those that are accepted."""
     tally = Tally()
     for subject, size, rng in _chunks(oracle, name, count, f"bytes {seed}"):
-        tally.add(compare_inputs(oracle, subject, _damaged(subject, size, rng)))
+        tally.add(compare_inputs(oracle, subject, damaged(subject, size, rng)))
     return tally
 
 
@@ -78,7 +78,8 @@ def _chunks(oracle: Oracle, name: str, count: int, seed: str) -> Iterator[tuple[
             yield subject, min(_CHUNK, count - done), rng
 
 
-def _damaged(subject: Subject, count: int, rng: Random) -> Iterator[bytes]:
+def damaged(subject: Subject, count: int, rng: Random) -> Iterator[bytes]:
+    """Yield ``count`` damaged encodings of random values; a few of them are still whole."""
     codec = subject.codecs["python"]
     for done in range(0, count, _DAMAGED):
         data = codec.encode(random_message(subject.cls, subject.version, rng))

@@ -21,7 +21,7 @@ from tests.oracle.driver import Decoded, Oracle, OracleReject
 from tests.oracle.lenient import DEVIATIONS, LenientDecoder
 from tests.oracle.subjects import Subject
 
-__all__ = ["Difference", "Tally", "compare_downgrades", "compare_inputs", "compare_values"]
+__all__ = ["Difference", "Tally", "compare_downgrades", "compare_inputs", "compare_values", "has_unknown_tags"]
 
 LAST_TAG: Final = f"Attempted to use tag {MAX_TAG} as an undefined tag"
 """Why Kafka cannot write the highest tag, which it can read."""
@@ -117,17 +117,18 @@ def _compare_writing(tally: Tally, oracle: Oracle, subject: Subject, values: Seq
         data = subject.codecs["python"].encode(bare)
         if tally.check(subject, "bytes equal", data, data, answer):
             tally.check(subject, "Kafka's bytes read by us", data, subject.codecs["python"].decode(data), bare)
-        if not _has_unknown_tags(value):
+        if not has_unknown_tags(value):
             tally.check(subject, "our JSON read back by us", data, bare, value)
 
 
-def _has_unknown_tags(value: object) -> bool:
+def has_unknown_tags(value: object) -> bool:
+    """Whether a message, or a struct inside it, has tagged fields that the definition does not name."""
     if isinstance(value, tuple):
-        return any(map(_has_unknown_tags, value))
+        return any(map(has_unknown_tags, value))
     if not isinstance(value, Struct):
         return False
     inner = (getattr(value, info.attribute) for info in fields(type(value)))
-    return bool(value.unknown_tagged_fields) or any(map(_has_unknown_tags, inner))
+    return bool(value.unknown_tagged_fields) or any(map(has_unknown_tags, inner))
 
 
 def _compare_json(tally: Tally, subject: Subject, what: str, message: Message, data: bytes, answer: Decoded) -> None:
