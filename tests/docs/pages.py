@@ -17,12 +17,13 @@ from typing import Final
 
 from attrs import frozen
 
-__all__ = ["ROOT", "Block", "anchors", "blocks", "links", "pages"]
+__all__ = ["ROOT", "Block", "anchors", "blocks", "code_spans", "links", "pages"]
 
 ROOT: Final = Path(__file__).parents[2]
 
 _FENCE = re.compile(r"```(?P<info>.*)")
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+_CODE = re.compile(r"`(?P<text>[^`]+)`")
 _HEADING = re.compile(r"#{1,6} (?P<text>.+)")
 _NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
 
@@ -65,6 +66,11 @@ def blocks(page: Path) -> Iterator[Block]:
 def links(page: Path) -> list[str]:
     """Return the targets of a page's links, in order."""
     return [match["target"] for match in _LINK.finditer(_prose(page))]
+
+
+def code_spans(page: Path) -> list[str]:
+    """Return the pieces of code inside a page's sentences and tables, in order."""
+    return [" ".join(match["text"].split()) for match in _CODE.finditer(_prose(page))]
 
 
 def anchors(page: Path) -> set[str]:

@@ -14,10 +14,13 @@ from typing import Any, Final
 import pytest
 
 from kafka_msgs.catalog import message_classes
-from tests.docs.pages import ROOT, Block, anchors, blocks, links, pages
+from kafka_msgs.cli.group import command as messages_command
+from kafka_msgs_generator.cli import command as generator_command
+from tests.docs.pages import ROOT, Block, anchors, blocks, code_spans, links, pages
 
 PAGES = {str(page.relative_to(ROOT)): page for page in pages()}
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+GROUPS = {"kafka-msgs": messages_command, "kafka-msgs-generator": generator_command}
 
 _FLAGS: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _RUN: Final = ("kafka-msgs ", "kafka-msgs-generator ", "python ", "cat ", "ls ")
@@ -62,6 +65,40 @@ def test_the_links_of_a_page_lead_somewhere(name: str) -> None:
         assert target.exists(), f"{name} links to {link}"
         assert target.is_relative_to(ROOT), f"{name} links outside the repository: {link}"
         assert not fragment or fragment in anchors(target), f"{name} links to {link}, but there is no such heading"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_commands_in_sentences_exist(name: str) -> None:
+    """Blocks are run; of a command in a sentence, at least its name, subcommand and options are real."""
+    for words in map(str.split, code_spans(PAGES[name])):
+        if words[0] == "make" and len(words) > 1:
+            assert words[1] in TARGETS, f"{name} speaks of {' '.join(words)}"
+        group = GROUPS.get(words[0].removeprefix(".venv/bin/"))
+        if group is None or len(words) == 1 or words[1] == "--help":
+            continue
+        command = group.commands.get(words[1])
+        assert command is not None, f"{name} speaks of {' '.join(words)}"
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in words[2:] if word.startswith("--")} <= known, f"{name} speaks of {' '.join(words)}"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        Block(1, "python", {}, ">>> 1 + 1\n3\n"),
+        Block(1, "python", {}, "assert False\n"),
+        Block(1, "console", {}, "$ python -c 'print(1)'\n2\n"),
+        Block(1, "console", {}, "$ python -c 'raise SystemExit(1)'\n"),
+        Block(1, "console", {"fails": ""}, "$ python -c 'print(1)'\n"),
+        Block(1, "console", {}, "$ rm -r something\n"),
+        Block(1, "console", {}, "$ make nothing-of-this-name\n"),
+    ],
+    ids=lambda block: block.text.strip().replace("\n", " / "),
+)
+def test_an_example_that_is_wrong_is_noticed(block: Block) -> None:
+    run = _run_commands if block.language == "console" else lambda name, block: _run_python(name, block, {})
+    with pytest.raises(AssertionError):
+        run("page", block)
 
 
 def test_every_page_is_reachable_from_the_readme() -> None:
