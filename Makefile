@@ -36,11 +36,13 @@ lint: .venv/dev ## format, lint, types, layers, freshness of generated code
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/kafka-msgs-generator generate --check
+	$(BIN)/python docs/tools/tables.py --check
 
 check: lint test ## everything that a reviewer would run
 
-generate: .venv/dev ## generate the message classes from message_defs
+generate: .venv/dev ## generate the message classes and the tables of docs/ from message_defs
 	$(BIN)/kafka-msgs-generator generate
+	$(BIN)/python docs/tools/tables.py
 
 oracle: .venv/dev ## the full campaign against Kafka's own classes: make oracle N=1000
 	$(BIN)/python -m tests.oracle.campaign --examples $(N)
