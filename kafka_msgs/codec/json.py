@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+import struct
 from typing import Any, Literal, NoReturn, TypeVar
 from uuid import UUID
 
-from kafka_msgs.codec import codec_for
+from kafka_msgs.codec import CodecOptions, codec_for
 from kafka_msgs.codec.ops import FIXED, Op
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
 from kafka_msgs.codec.reference import differs
-from kafka_msgs.errors import EncodeError, JsonFormError, UnsupportedFieldError, shown
+from kafka_msgs.errors import JsonFormError, shown
 from kafka_msgs.primitives import uuid_from_bytes
 from kafka_msgs.schema import Described
 
@@ -30,13 +31,18 @@ RecordsForm = Literal["base64", "empty", "size"]
 
 M = TypeVar("M", bound=Described)
 
+_ANY_TEXT = CodecOptions(utf8_errors="surrogateescape")
+"""Accepts what any choice of options may have decoded."""
+
 
 def to_json(message: Described, version: int, records: RecordsForm = "base64") -> dict[str, Any]:
     """Return the JSON form of a message at a version, as objects that ``json.dumps`` takes.
 
     Raises ``UnsupportedVersionError``, and ``EncodeError`` for a message that the version cannot carry.
     """
-    return _Writer(codec_for(type(message), version).plan, records).struct_at_root(message)
+    codec = codec_for(type(message), version, _ANY_TEXT)
+    codec.encode(message)
+    return _Writer(records).struct(codec.plan.root, message)
 
 
 def from_json(cls: type[M], obj: Any, version: int) -> M:
@@ -50,51 +56,39 @@ def from_json(cls: type[M], obj: Any, version: int) -> M:
 
 
 class _Writer:
-    def __init__(self, plan: Plan, records: RecordsForm) -> None:
-        self.plan = plan
+    """Writes what the codec has found to be encodable."""
+
+    def __init__(self, records: RecordsForm) -> None:
         self.records = records
 
-    def fail(self, error: type[EncodeError], path: str, value: Any, reason: str) -> NoReturn:
-        raise error(message=self.plan.name, version=self.plan.version, path=path, value=value, reason=reason)
-
-    def struct_at_root(self, message: Any) -> dict[str, Any]:
-        return self.struct(self.plan.root, message, "")
-
-    def struct(self, plan: StructPlan, item: Any, path: str) -> dict[str, Any]:
-        for absent in plan.absent:
-            value = getattr(item, absent.attribute)
-            if not absent.ignorable and differs(value, absent.default):
-                reason = f"set to {shown(value)}, but this version lacks the field"
-                self.fail(UnsupportedFieldError, _join(path, absent.attribute), value, reason)
+    def struct(self, plan: StructPlan, item: Any) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for step in plan.steps:
-            self.field(step, getattr(item, step.attribute), path, result)
+            self.field(step, getattr(item, step.attribute), result)
         for step in plan.tagged:
             if differs(getattr(item, step.attribute), step.default):
-                self.field(step, getattr(item, step.attribute), path, result)
+                self.field(step, getattr(item, step.attribute), result)
         return result
 
-    def field(self, step: Step, item: Any, path: str, result: dict[str, Any]) -> None:
+    def field(self, step: Step, item: Any, result: dict[str, Any]) -> None:
         if step.value.op is Op.RECORDS and self.records == "size":
-            result[f"{step.json_name}SizeInBytes"] = -1 if item is None else len(item)
+            result[f"{step.json_name}SizeInBytes"] = -1 if item is None else memoryview(item).nbytes
         else:
-            result[step.json_name] = self.value(step.value, item, _join(path, step.attribute))
+            result[step.json_name] = self.value(step.value, item)
 
-    def value(self, value: Value, item: Any, path: str) -> Any:
+    def value(self, value: Value, item: Any) -> Any:
         if item is None:
-            if not value.nullable:
-                self.fail(EncodeError, path, None, "None, which this version does not allow")
             return None
         if value.op is Op.ARRAY:
-            return [self.value(value.item, each, f"{path}[{number}]") for number, each in enumerate(item)]
+            return [self.value(value.item, each) for each in item]
         if value.op is Op.STRUCT:
-            return self.struct(value.inner, item, path)
+            return self.struct(value.inner, item)
         if value.op is Op.UUID:
             return base64.urlsafe_b64encode(item.bytes).rstrip(b"=").decode()
         if value.op is Op.RECORDS and self.records == "empty":
             return ""
         if value.op in (Op.BYTES, Op.RECORDS):
-            return base64.b64encode(item).decode()
+            return base64.b64encode(bytes(item)).decode()
         return item
 
 
@@ -133,14 +127,23 @@ class _Reader:
         expected: Any = _JSON_TYPES.get(op, str if op not in FIXED else int)
         if not isinstance(obj, expected) or (isinstance(obj, bool) and op is not Op.BOOL):
             self.fail(path, f"expected {op.name.lower()}, got {type(obj).__name__}")
-        if op is Op.FLOAT64:
-            return float(obj)
         if op is Op.UUID:
             return self.uuid(obj, path)
-        return self.binary(obj, path) if op in (Op.BYTES, Op.RECORDS) else obj
+        if op in (Op.BYTES, Op.RECORDS):
+            return self.binary(obj, path)
+        return obj if op in (Op.STRING, Op.BOOL) else self.number(op, obj, path)
+
+    def number(self, op: Op, obj: Any, path: str) -> Any:
+        try:
+            number = float(obj) if op is Op.FLOAT64 else obj
+            struct.pack(f">{FIXED[op][0]}", number)
+        except (OverflowError, struct.error):
+            self.fail(path, f"{shown(obj)} is out of range for {op.name.lower()}")
+        return number
 
     def uuid(self, text: str, path: str) -> UUID:
-        raw = self.binary(text.replace("-", "+").replace("_", "/") + "==", path)
+        padding = "=" * (-len(text) % 4)
+        raw = self.binary(text.replace("-", "+").replace("_", "/") + padding, path)
         if len(raw) != 16:
             self.fail(path, f"a uuid has 16 bytes, not {len(raw)}")
         return uuid_from_bytes(raw)
@@ -153,7 +156,3 @@ class _Reader:
 
 
 _JSON_TYPES = {Op.BOOL: bool, Op.FLOAT64: (int, float), Op.UUID: str}
-
-
-def _join(path: str, attribute: str) -> str:
-    return f"{path}.{attribute}" if path else attribute
