@@ -91,18 +91,27 @@ class Codec(Generic[M]):
 
     def _encode_error(self, message: M, failure: Exception) -> KafkaMsgsError:
         """Find out what an executor stumbled over: the reference meets it too, or else one of them is wrong."""
+        _forget_frames(failure)
         try:
             reference.encode(self.plan, message, self.options)
         except EncodeError as error:
+            _forget_frames(error)
             return error
         return InternalError(reason=f"{self.plan.name} v{self.plan.version} encodes in the reference only: {failure!r}")
 
     def _decode_error(self, data: bytes, offset: int, failure: Exception) -> KafkaMsgsError:
+        _forget_frames(failure)
         try:
             reference.decode(self.plan, data, offset, self.options)
         except DecodeError as error:
+            _forget_frames(error)
             return error
         return InternalError(reason=f"{self.plan.name} v{self.plan.version} decodes in the reference only: {failure!r}")
+
+
+def _forget_frames(failure: Exception) -> None:
+    """Let go of the frames where something failed: they would keep alive all that was made before the failure."""
+    failure.__traceback__ = failure.__context__ = None
 
 
 def _uncounted_size(plan: Plan, budget: DecodeBudget) -> int:
