@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from kafka_msgs.catalog import message_class
@@ -66,7 +67,7 @@ def decode_response(
     """Return the response in the payload of a frame; ``api_key`` and ``version`` are those of its request.
 
     A broker that lacks the version of an ApiVersions request answers in version 0, so that is tried too. Raises
-    ``UnknownMessageError``, ``UnsupportedVersionError`` and ``DecodeError``.
+    ``UnknownMessageError``, ``UnsupportedVersionError`` and ``DecodeError``, which is about the version asked for.
     """
     data = bytes(payload)
     cls = message_class(api_key, "response")
@@ -74,9 +75,10 @@ def decode_response(
     try:
         return Response(header, codec_for(cls, version, options).decode(data, offset), version)
     except DecodeError:
-        if api_key != _API_VERSIONS or version == 0:
-            raise
-        return Response(header, codec_for(cls, 0, options).decode(data, offset), 0)
+        if api_key == _API_VERSIONS and version != 0:
+            with suppress(DecodeError):
+                return Response(header, codec_for(cls, 0, options).decode(data, offset), 0)
+        raise
 
 
 def encode_response(message: Message, version: int, *, correlation_id: int) -> bytes:
