@@ -1,0 +1,92 @@
+"""What is measured: a MetadataResponse of 100 topics with 12 partitions, in three kinds of content, and small messages.
+
+Content matters, because a decoder that remembers values is flattered by repetition: *fixed* has the same numbers in
+every partition, *varied* is like a real cluster of 20 brokers, and in *worst* every number, array and name differs.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from kafka_msgs import FieldInfo, Struct, fields
+from kafka_msgs.messages.metadata_response import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+__all__ = ["CONTENTS", "metadata", "populated"]
+
+S = TypeVar("S", bound=Struct)
+
+BROKERS: Final = 20
+TOPICS: Final = 100
+PARTITIONS: Final = 12
+REPLICAS: Final = 3
+CONTENTS: Final = ("fixed", "varied", "worst")
+_SEED: Final = 20
+
+
+def metadata(content: str) -> MetadataResponse:
+    """Return the message with the content of that name."""
+    rng = Random(_SEED)
+    return MetadataResponse(
+        brokers=tuple(
+            MetadataResponseBroker(
+                node_id=number, host=f"broker-{number:02}.example", port=9092, rack=f"rack-{number % 3}"
+            )
+            for number in range(BROKERS)
+        ),
+        cluster_id="5L6g3nShT-eMCtK--X86sw",
+        controller_id=3,
+        topics=tuple(_topic(content, number, rng) for number in range(TOPICS)),
+    )
+
+
+def _topic(content: str, number: int, rng: Random) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=f"grüße-{number:05}" if content == "worst" else f"topic-{number:05}",
+        topic_id=UUID(int=rng.getrandbits(128)),
+        partitions=tuple(_partition(content, number, index, rng) for index in range(PARTITIONS)),
+    )
+
+
+def _partition(content: str, topic: int, index: int, rng: Random) -> MetadataResponsePartition:
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+    if content == "fixed":
+        leader, epoch, replicas, in_sync = 1, 5, (1, 2, 3), (1, 2, 3)
+    elif content == "varied":
+        replicas = in_sync = tuple(rng.sample(range(BROKERS), REPLICAS))
+        leader, epoch = replicas[0], rng.randrange(5001)
+    else:
+        first = 1_000_000 + 100 * (topic * PARTITIONS + index)
+        leader, epoch = first, first + 1
+        replicas, in_sync = (first + 2, first + 3, first + 4), (first + 5, first + 6, first + 7)
+    return MetadataResponsePartition(
+        partition_index=index, leader_id=leader, leader_epoch=epoch, replica_nodes=replicas, isr_nodes=in_sync
+    )
+
+
+_VALUES: Final[dict[str, Any]] = {
+    "bool": True,
+    "float64": 1.5,
+    "uuid": UUID(int=0x6D1F4C1E2B3A49588C7D6E5F40312213),
+    "string": "orders",
+    "bytes": b"\x00\x01\x02\x03",
+    "records": b"\x00\x01\x02\x03",
+}
+
+
+def populated(cls: type[S], version: int) -> S:
+    """Return a message in which every field of the version has a value, and every array one element."""
+    present = (info for info in fields(cls) if version in info.versions)
+    return cls(**{info.attribute: _value(info, version) for info in present})
+
+
+def _value(info: FieldInfo, version: int) -> Any:
+    value: Any = populated(info.struct, version) if info.struct else _VALUES.get(info.element_type, 1)
+    return (value,) if info.is_array else value

@@ -1,0 +1,80 @@
+"""How time and memory are measured; every benchmark uses these functions and no others.
+
+Rounds are interleaved: each round times every case once, in alternating order, so that a slow moment of the machine
+hits all cases alike; the fastest round counts. The cyclic garbage collector is on. Before the first round what lives
+is frozen (``gc.freeze``), and before every timing the collector runs, so that a case pays for the collections that its
+own objects cause, and not for the heap around it.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import repeat
+from typing import Any, Final, TypeAlias
+
+__all__ = ["PROTOCOL", "ROUNDS", "Action", "fastest", "peak_memory"]
+
+Action: TypeAlias = Callable[[], Any]
+
+ROUNDS: Final = 20
+PROTOCOL: Final = (
+    "same process, interleaved, fastest of {rounds} rounds; gc on, heap frozen, collected before each timing"
+)
+
+_SHORTEST: Final = 0.001
+"""Seconds that a timing takes at least, by repeating the call."""
+
+
+def fastest(cases: Mapping[str, Action], rounds: int) -> dict[str, float]:
+    """Return the seconds that one call of each case takes, the least of all rounds."""
+    calls = {name: _calls_needed(case) for name, case in cases.items()}
+    best = dict.fromkeys(cases, float("inf"))
+    with _frozen_heap():
+        for number in range(rounds):
+            for name in list(cases)[:: 1 if number % 2 else -1]:
+                gc.collect()
+                best[name] = min(best[name], _timed(cases[name], calls[name]) / calls[name])
+    return best
+
+
+def _calls_needed(case: Action) -> int:
+    """Return how many calls make up the shortest timing; the first, which may compile something, does not count."""
+    case()
+    calls = 1
+    while calls < 1 << 20 and _timed(case, calls) < _SHORTEST:
+        calls *= 2
+    return calls
+
+
+def _timed(case: Action, calls: int) -> float:
+    start = time.perf_counter()
+    for _ in repeat(None, calls):
+        case()
+    return time.perf_counter() - start
+
+
+@contextmanager
+def _frozen_heap() -> Iterator[None]:
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def peak_memory(case: Action) -> int:
+    """Return how many bytes one call allocates at its peak, beyond what was allocated before it."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        case()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return peak - before
