@@ -52,6 +52,7 @@ VECTORS: list[tuple[Any, int, str]] = [
     (OffsetCommitValue(offset=5, commit_timestamp=6), 4, "0004 0000000000000005 ffffffff 01 0000000000000006 00"),
     (TransactionLogKey(transactional_id="x"), 0, "0000 000178"),
     (kip_1071.StreamsGroupMetadataValue(epoch=5), 0, "0000 00000005 00"),
+    (kip_1071.StreamsGroupTopologyKey(group_id="g"), 23, "0017 000167"),
 ]
 
 

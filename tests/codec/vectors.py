@@ -31,9 +31,12 @@ from kafka_msgs import (
 from kafka_msgs.drafts import kafka_0_9, kip_88, kip_1071
 from kafka_msgs.drafts.kip_88.describe_groups_response import Group, Member, Offset
 from kafka_msgs.drafts.kip_88.offset_fetch_request import RequestTopic
+from kafka_msgs.drafts.kip_1071 import streams_group_current_member_assignment_value as draft_assignment
 from kafka_msgs.drafts.kip_1071 import streams_group_describe_response as draft_describe
 from kafka_msgs.drafts.kip_1071 import streams_group_heartbeat_request as draft_request
 from kafka_msgs.drafts.kip_1071 import streams_group_heartbeat_response as draft_response
+from kafka_msgs.drafts.kip_1071 import streams_group_partition_metadata_value as draft_partitions
+from kafka_msgs.drafts.kip_1071 import streams_group_topology_value as draft_topology
 from kafka_msgs.messages.api_versions_response import ApiVersion
 from kafka_msgs.messages.describe_topic_partitions_request import Cursor, TopicRequest
 from kafka_msgs.messages.metadata_request import MetadataRequestTopic
@@ -198,6 +201,52 @@ DRAFTS: list[Vector] = [
         ),
         0,
         "00000000 02 0000 00 01 01 00000000 00000000 01 00000002 01 00 01 80000000 00 00",
+    ),
+    (kip_1071.StreamsGroupTopologyKey(group_id="g"), 23, "0001 67"),
+    (kip_1071.StreamsGroupMemberMetadataKey(group_id="g", member_id="m"), 19, "0001 67 0001 6d"),
+    (
+        kip_1071.StreamsGroupPartitionMetadataValue(
+            topics=(
+                draft_partitions.TopicMetadata(
+                    topic_id=ID,
+                    topic_name="t",
+                    num_partitions=2,
+                    partition_metadata=(draft_partitions.PartitionMetadata(partition=1, racks=("a", "b")),),
+                ),
+            )
+        ),
+        0,
+        f"02 {ID_HEX} 0274 00000002 02 00000001 03 0261 0262 00 00 00",
+    ),
+    (
+        kip_1071.StreamsGroupCurrentMemberAssignmentValue(
+            member_epoch=2,
+            previous_member_epoch=1,
+            state=-1,
+            active_tasks=(draft_assignment.TaskIds(subtopology_id="0", partitions=(1, 2)),),
+            warmup_tasks_pending_revocation=(draft_assignment.TaskIds(subtopology_id="1"),),
+        ),
+        0,
+        "00000002 00000001 ff 02 0230 03 00000001 00000002 00 01 01 01 01 02 0231 01 00 00",
+    ),
+    (
+        kip_1071.StreamsGroupTopologyValue(
+            epoch=3,
+            subtopologies=(
+                draft_topology.Subtopology(
+                    subtopology_id="0",
+                    state_changelog_topics=(
+                        draft_topology.TopicInfo(
+                            name="c",
+                            replication_factor=-1,
+                            topic_configs=(draft_topology.TopicConfig(key="k", value="v"),),
+                        ),
+                    ),
+                ),
+            ),
+        ),
+        0,
+        "00000003 02 0230 01 01 02 0263 00000000 ffff 02 026b 0276 00 00 01 01 01 00 00",
     ),
     (kip_1071.StreamsGroupMetadataValue(epoch=5), 0, "00000005 00"),
     (kip_1071.StreamsGroupTargetAssignmentMetadataValue(assignment_epoch=5), 0, "00000005 00"),

@@ -189,6 +189,29 @@ def test_a_draft_says_that_it_is_one() -> None:
     assert all(cls.INFO.draft is None for cls in CLASSES)
 
 
+def test_the_records_of_the_streams_draft_are_told_apart_by_the_versions_of_their_keys() -> None:
+    keys = [cls for cls in DRAFTS if cls.__name__.endswith("Key")]
+    versions = [version for cls in keys for version in cls.INFO.versions]
+    assert sorted(versions) == [17, 18, 19, 20, 21, 22, 23]
+    for cls in keys:
+        member = "Member" in cls.__name__
+        assert [info.name for info in fields(cls)] == ["GroupId", "MemberId"][: 1 + member]
+        value = next(other for other in DRAFTS if other.__name__ == cls.__name__.removesuffix("Key") + "Value")
+        assert str(value.INFO.flexible) == "0+"
+        assert not any("Offset" in info.name for struct in structs(value) for info in fields(struct))
+
+
+def test_the_errors_and_listeners_of_the_streams_draft() -> None:
+    assert len(kip_1071.StreamsGroupHeartbeatResponse.INFO.errors) == 15
+    assert len(kip_1071.StreamsGroupDescribeResponse.INFO.errors) == 7
+    assert kip_1071.StreamsGroupHeartbeatRequest.INFO.listeners == ("broker",)
+    assert kip_1071.StreamsGroupHeartbeatResponse.INFO.listeners == ()
+    assert (kip_1071.StreamsGroupHeartbeatRequest.INFO.api_key, kip_1071.StreamsGroupDescribeRequest.INFO.api_key) == (
+        88,
+        89,
+    )
+
+
 def test_the_draft_and_the_release_have_codecs_of_their_own() -> None:
     draft: type[Message] = kip_88.DescribeGroupsResponse
     released: type[Message] = kafka_msgs.DescribeGroupsResponse
