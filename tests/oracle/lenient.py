@@ -9,6 +9,7 @@ here as well.
 from __future__ import annotations
 
 import codecs
+import re
 from typing import Any, Final
 
 from kafka_msgs.codec import CodecOptions
@@ -30,8 +31,8 @@ __all__ = ["DEVIATIONS", "LenientDecoder"]
 
 DEVIATIONS: Final[dict[str, tuple[type[DecodeError], ...]]] = {
     "varint of more than 32 bits": (InvalidVarintError,),
-    "negative length other than -1": (InvalidLengthError,),
-    "negative number of tags": (TruncatedError, InvalidTagError, InvalidVarintError),
+    "negative length other than -1": (InvalidLengthError, TruncatedError),
+    "negative number of tags": (DecodeError,),
     "tag number above 2147483647": (InvalidTagError,),
     "tags out of order or repeated": (InvalidTagError,),
     "wrong size of a known tag": (InvalidTagError, TruncatedError, InvalidLengthError),
@@ -40,9 +41,13 @@ DEVIATIONS: Final[dict[str, tuple[type[DecodeError], ...]]] = {
 }
 """What Kafka's classes accept and this library refuses, with the errors that the refusal may be.
 
-A known tag of the wrong size may be noticed inside its value, where the bytes of the tag end too early; a negative
-number of tags is read as a large one, so that what follows is taken for tags.
+A compact length or number of tags that is negative to Kafka is a large one here: the bytes do not suffice, or what
+follows is taken for tags and is anything but. A known tag of the wrong size may be noticed inside its value, where the
+bytes of the tag end too early.
 """
+
+
+_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 class LenientDecoder(_Decoder):
@@ -149,11 +154,10 @@ def _is_utf8(text: str) -> bool:
 
 
 def _java_replace(error: UnicodeError) -> tuple[str, int]:
-    """Replace bad UTF-8 as Java does: like Python, but an encoded surrogate is one bad character, not three."""
+    """Replace bad UTF-8 as Java does: like Python, but an encoded surrogate, cut off or not, is one bad character."""
     assert isinstance(error, UnicodeDecodeError)
-    three = error.object[error.start : error.start + 3]
-    surrogate = len(three) == 3 and three[0] == 0xED and 0xA0 <= three[1] <= 0xBF and 0x80 <= three[2] <= 0xBF
-    return "\ufffd", error.start + 3 if surrogate else error.end
+    surrogate = _SURROGATE.match(error.object, error.start)
+    return "\ufffd", surrogate.end() if surrogate else error.end
 
 
 codecs.register_error("java-replace", _java_replace)
