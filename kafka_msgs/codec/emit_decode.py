@@ -43,11 +43,11 @@ def decode_source(plan: Plan, options: CodecOptions, counted: bool) -> Source:
     """Return the source of ``decode(buf, pos)`` -> (message, position), or (buf, pos, elements, room) when counted."""
     emitter = _Emitter(options, counted)
     emitter.function("decode", plan.root)
-    emitted: set[str] = set()
-    while pending := emitter.deferred.keys() - emitted:
-        name = min(pending)
-        emitted.add(name)
-        emitter.function(name, emitter.deferred[name])
+    emitted = 0
+    while emitted < len(emitter.deferred):
+        name, struct = list(emitter.deferred.values())[emitted]
+        emitter.function(name, struct)
+        emitted += 1
     return emitter.source
 
 
@@ -95,7 +95,7 @@ class _Emitter:
         self.counted = counted
         self.run: list[tuple[str, str]] = []
         self.level = 0
-        self.deferred: dict[str, StructPlan] = {}
+        self.deferred: dict[type[Any], tuple[str, StructPlan]] = {}
         self.source.constants |= {"uvarint": read_uvarint, "uuid": uuid_from_bytes, "unknown_tags": unknown_tags}
 
     # Runs of fixed-size values
@@ -169,8 +169,9 @@ class _Emitter:
 
     def call(self, plan: StructPlan) -> str:
         self.flush()
-        name = f"decode_{plan.cls.__name__}"
-        self.deferred[name] = plan
+        if plan.cls not in self.deferred:
+            self.deferred[plan.cls] = self.source.name(f"decode_{plan.cls.__name__}_"), plan
+        name, _ = self.deferred[plan.cls]
         result = self.source.name("nested")
         account = ", elements, room" if self.counted else ""
         self.source.line(f"{result}, pos{account} = {name}(buf, pos{account})")

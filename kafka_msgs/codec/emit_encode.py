@@ -39,13 +39,13 @@ def encode_source(plan: Plan, options: CodecOptions) -> Source:
         emitter.struct(plan.root, "message")
         emitter.flush()
         emitter.source.line('return b"".join(parts)')
-    emitted: set[str] = set()
-    while pending := emitter.deferred.keys() - emitted:
-        name = min(pending)
-        emitted.add(name)
+    emitted = 0
+    while emitted < len(emitter.deferred):
+        name, struct = list(emitter.deferred.values())[emitted]
         with emitter.source.block(f"def {name}(item, put):"):
-            emitter.struct(emitter.deferred[name], "item")
+            emitter.struct(struct, "item")
             emitter.flush()
+        emitted += 1
     return emitter.source
 
 
@@ -56,7 +56,7 @@ class _Emitter:
         self.run: list[tuple[str, str]] = []
         self.put = "put"
         self.level = 0
-        self.deferred: dict[str, StructPlan] = {}
+        self.deferred: dict[type[Any], tuple[str, StructPlan]] = {}
         self.source.constants |= {
             "EMPTY": (),
             "UUID": UUID,
@@ -132,8 +132,9 @@ class _Emitter:
 
     def call(self, plan: StructPlan, item: str) -> None:
         self.flush()
-        name = f"encode_{plan.cls.__name__}"
-        self.deferred[name] = plan
+        if plan.cls not in self.deferred:
+            self.deferred[plan.cls] = self.source.name(f"encode_{plan.cls.__name__}_"), plan
+        name, _ = self.deferred[plan.cls]
         self.source.line(f"{name}({item}, {self.put})")
 
     def guard(self, test: str) -> None:

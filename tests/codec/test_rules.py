@@ -102,7 +102,8 @@ def test_the_marker_of_a_tagged_struct_is_a_varint(codecs: Codecs) -> None:
     for marker in ("01", "02", "7f"):
         assert codecs.decode(cls, f"01 00 07 {marker} 00000005 00 00", 0).a == Leaf(number=5)
     assert codecs.decode(cls, "01 00 08 8001 00000005 00 00", 0).a == Leaf(number=5)
-    assert codecs.decode(cls, "01 00 01 00", 0).a is None
+    for marker in ("00", "ffffffff0f", "8080808008"):
+        assert codecs.decode(cls, f"01 00 0{len(marker) // 2} {marker}", 0).a is None
 
 
 # Order of tags, and tags that nobody declared
