@@ -64,6 +64,7 @@ class _Emitter:
             "as_bytes": as_bytes,
             "shape": shape,
             "unknown_tags": unknown_tags,
+            "utf8": str.encode,
             "uvarint": write_uvarint,
         }
 
@@ -211,8 +212,8 @@ class _Emitter:
         raw, length = self.source.name("raw"), self.source.name("n")
         if value.op is Op.STRING:
             errors = self.options.utf8_errors
-            arguments = "" if errors == "strict" else f'"utf-8", "{errors}"'
-            self.source.line(f"{raw} = {item}.encode({arguments})")
+            arguments = item if errors == "strict" else f'{item}, "utf-8", "{errors}"'
+            self.source.line(f"{raw} = utf8({arguments})")
         else:
             self.source.line(f"{raw} = {item} if {item}.__class__ is bytes else as_bytes({item})")
         self.source.line(f"{length} = len({raw})")

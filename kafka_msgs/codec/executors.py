@@ -1,54 +1,36 @@
-"""The executors: what makes functions out of plans.
-
-An executor is a pair of functions from a plan to its encoder and decoder. ``reference`` is for comparing the others
-with; it is slow.
-"""
+"""The executors by name: what makes functions out of plans."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, Protocol
+from importlib import import_module
+from typing import Any, Final
 
 from kafka_msgs.codec import python, reference
+from kafka_msgs.codec.backend import BACKENDS
+from kafka_msgs.codec.functions import Executor, Functions, guarded
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan
 
-__all__ = ["EXECUTORS", "Executor"]
+__all__ = ["EXECUTORS"]
 
 
-class Executor(Protocol):
-    """Makes the functions of one plan. They raise any exception for bad input; the codec finds out what is wrong."""
+def _reference(plan: Plan, options: CodecOptions) -> Functions:
+    def encode(message: Any) -> bytes:
+        return reference.encode(plan, message, options)
 
-    def encoder(self, plan: Plan, options: CodecOptions) -> Callable[[Any], bytes]:
-        """Return ``encode(message)``."""
+    def decode_at(data: bytes, offset: int) -> tuple[Any, int]:
+        return reference.decode(plan, data, offset, options)
 
-    def decoder(self, plan: Plan, options: CodecOptions, counted: bool) -> Callable[[bytes, int], tuple[Any, int]]:
-        """Return ``decode(buffer, offset)``; when ``counted``, one that charges the options' budget."""
-
-
-class _Python:
-    def encoder(self, plan: Plan, options: CodecOptions) -> Callable[[Any], bytes]:
-        return python.encoder(plan, options)
-
-    def decoder(self, plan: Plan, options: CodecOptions, counted: bool) -> Callable[[bytes, int], tuple[Any, int]]:
-        function = python.decoder(plan, options, counted)
-        if not counted:
-            return function
-        budget = options.budget
-
-        def decode(buffer: bytes, offset: int) -> tuple[Any, int]:
-            return function(buffer, offset, budget.elements, budget.bytes)[:2]
-
-        return decode
+    return guarded(plan, options, encode, decode_at)
 
 
-class _Reference:
-    def encoder(self, plan: Plan, options: CodecOptions) -> Callable[[Any], bytes]:
-        return lambda message: reference.encode(plan, message, options)
-
-    def decoder(self, plan: Plan, options: CodecOptions, counted: bool) -> Callable[[bytes, int], tuple[Any, int]]:
-        return lambda buffer, offset: reference.decode(plan, buffer, offset, options)
+def _native() -> Executor:
+    executor: Executor = import_module("kafka_msgs.codec.native").functions
+    return executor
 
 
-EXECUTORS: Final[dict[str, Executor]] = {"python": _Python(), "reference": _Reference()}
-"""Every executor there is, by the name that ``backend`` gives."""
+EXECUTORS: Final[dict[str, Executor]] = {"python": python.functions, "reference": _reference}
+"""Every executor that can run here, by the name that ``backend`` gives."""
+
+if "c" in BACKENDS:
+    EXECUTORS["c"] = _native()

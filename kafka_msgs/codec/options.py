@@ -6,10 +6,15 @@ from typing import Final, Literal, TypeAlias
 
 from attrs import field, frozen, validators
 
-__all__ = ["DEFAULT_BUDGET", "DEFAULT_OPTIONS", "Buffer", "CodecOptions", "DecodeBudget"]
+__all__ = ["DEFAULT_BUDGET", "DEFAULT_OPTIONS", "Buffer", "CodecOptions", "DecodeBudget", "as_bytes"]
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """What can be decoded. ``bytes`` is read in place; the others are copied once."""
+
+
+def as_bytes(buffer: Buffer) -> bytes:
+    """Return the bytes of any buffer, ``bytes`` as they are; ``TypeError`` for what is no buffer."""
+    return buffer if isinstance(buffer, bytes) else bytes(memoryview(buffer))
 
 
 @frozen(kw_only=True)

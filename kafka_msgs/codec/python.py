@@ -7,23 +7,53 @@ from typing import Any
 
 from kafka_msgs.codec.emit_decode import decode_source
 from kafka_msgs.codec.emit_encode import encode_source
-from kafka_msgs.codec.options import CodecOptions
+from kafka_msgs.codec.functions import Functions, guarded
+from kafka_msgs.codec.options import CodecOptions, DecodeBudget
 from kafka_msgs.codec.plan import Plan
+from kafka_msgs.codec.source import MalformedError
 
-__all__ = ["decoder", "encoder", "source"]
+__all__ = ["functions", "source"]
 
 
-def decoder(plan: Plan, options: CodecOptions, counted: bool) -> Callable[..., tuple[Any, ...]]:
-    """Return ``decode(buffer, position)``; when ``counted``, it also takes and returns the budget's two counters."""
+def functions(plan: Plan, options: CodecOptions) -> Functions:
+    """Return the functions of a plan; both directions are generated here."""
+    encode = encode_source(plan, options).build("encode", f"<kafka_msgs encode {plan.name} v{plan.version}>")
+    return guarded(plan, options, encode, _decode_at(plan, options))
+
+
+def _decode_at(plan: Plan, options: CodecOptions) -> Callable[[bytes, int], tuple[Any, int]]:
+    """Return the decoder of small inputs, with the one that counts the budget behind it, made when first needed."""
+    budget = options.budget
+    if plan.root.depth > budget.depth:
+        return _refuse
+    decode = _decoder(plan, options, counted=False)
+    limit = _uncounted_size(plan, budget)
+    counted: list[Callable[..., Any]] = []
+
+    def decode_at(data: bytes, offset: int) -> tuple[Any, int]:
+        if len(data) - offset <= limit:
+            return decode(data, offset)  # type: ignore[no-any-return]
+        if not counted:
+            counted.append(_decoder(plan, options, counted=True))
+        message, end, _, _ = counted[0](data, offset, budget.elements, budget.bytes)
+        return message, end
+
+    return decode_at
+
+
+def _refuse(data: bytes, offset: int) -> tuple[Any, int]:
+    raise MalformedError
+
+
+def _decoder(plan: Plan, options: CodecOptions, counted: bool) -> Callable[..., Any]:
     form = ", counted" if counted else ""
-    return decode_source(plan, options, counted).build(
-        "decode", f"<kafka_msgs decode {plan.name} v{plan.version}{form}>"
-    )
+    filename = f"<kafka_msgs decode {plan.name} v{plan.version}{form}>"
+    return decode_source(plan, options, counted).build("decode", filename)
 
 
-def encoder(plan: Plan, options: CodecOptions) -> Callable[[Any], bytes]:
-    """Return ``encode(message)``."""
-    return encode_source(plan, options).build("encode", f"<kafka_msgs encode {plan.name} v{plan.version}>")
+def _uncounted_size(plan: Plan, budget: DecodeBudget) -> int:
+    """The largest input that cannot exceed the budget, as every element and every byte kept takes a byte of input."""
+    return -1 if plan.root.weightless_elements else min(budget.elements, budget.bytes)
 
 
 def source(plan: Plan, options: CodecOptions) -> str:

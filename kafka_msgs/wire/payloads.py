@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from kafka_msgs.catalog import message_class
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
+from kafka_msgs.codec.options import as_bytes
 from kafka_msgs.errors import DecodeError, TruncatedError
 from kafka_msgs.message import Message
 from kafka_msgs.messages.request_header import RequestHeader
@@ -39,7 +40,7 @@ def decode_request(payload: Buffer, *, options: CodecOptions = DEFAULT_OPTIONS) 
 
     Raises ``UnknownMessageError``, ``UnsupportedVersionError`` and ``DecodeError``.
     """
-    data = bytes(payload)
+    data = as_bytes(payload)
     if len(data) < 4:
         reason = f"api key and version need 4 bytes, {len(data)} left"
         raise TruncatedError(message="RequestHeader", version=None, path="", offset=0, reason=reason)
@@ -69,7 +70,7 @@ def decode_response(
     A broker that lacks the version of an ApiVersions request answers in version 0, so that is tried too. Raises
     ``UnknownMessageError``, ``UnsupportedVersionError`` and ``DecodeError``, which is about the version asked for.
     """
-    data = bytes(payload)
+    data = as_bytes(payload)
     cls = message_class(api_key, "response")
     header, offset = ResponseHeader.read(data, response_header_version(api_key, version))
     try:

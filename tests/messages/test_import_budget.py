@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kafka_msgs.codec.backend import BACKENDS
+
 ROOT = Path(__file__).parents[2]
 OPTIONAL = ("click", "hypothesis", "jinja2", "kafka_msgs_generator", "pyarrow", "pyspark", "rich", "yaml")
 CORE = {
@@ -21,6 +23,7 @@ CORE = {
     "kafka_msgs.primitives",
     "kafka_msgs.schema",
     "kafka_msgs.versions",
+    *(["kafka_msgs.codec._speedups"] if "c" in BACKENDS else []),
 }
 MACHINERY = {"kafka_msgs.messages", "kafka_msgs.messages._index", "kafka_msgs.registry"}
 
@@ -146,9 +149,7 @@ def test_a_feature_whose_extra_is_missing_says_which(code: str, extra: str) -> N
     assert f"pip install 'kafka-msgs[{extra}]'" in last
 
 
-@pytest.mark.parametrize(
-    ("backend", "expected"), [("auto", "python"), ("python", "python"), ("reference", "reference")]
-)
+@pytest.mark.parametrize(("backend", "expected"), [("auto", BACKENDS[0]), *((name, name) for name in BACKENDS)])
 def test_the_environment_chooses_the_executor(backend: str, expected: str) -> None:
     code = (
         f"import os\nos.environ['KAFKA_MSGS_BACKEND'] = {backend!r}\nimport kafka_msgs\n"
@@ -161,5 +162,5 @@ def test_an_executor_that_does_not_exist() -> None:
     code = "import os\nos.environ['KAFKA_MSGS_BACKEND'] = 'fortran'\nimport kafka_msgs"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert result.stderr.strip().splitlines()[-1] == (
-        "ImportError: KAFKA_MSGS_BACKEND=fortran: there are only auto, python, reference"
+        f"ImportError: KAFKA_MSGS_BACKEND=fortran: here there are only auto, {', '.join(BACKENDS)}"
     )
