@@ -1,0 +1,62 @@
+/* What differs between the CPython versions that the C core supports (3.11 to 3.14), and nothing else. */
+#ifndef KAFKA_MSGS_COMPAT_H
+#define KAFKA_MSGS_COMPAT_H
+
+#include <Python.h>
+#include <stdint.h>
+
+/* Reads an exact or derived int of at most one digit (30 bits); returns 0 when it is larger. */
+static inline int compact_long(PyObject *number, int64_t *value) {
+#if PY_VERSION_HEX >= 0x030C0000
+    if (!PyUnstable_Long_IsCompact((PyLongObject *)number)) return 0;
+    *value = PyUnstable_Long_CompactValue((PyLongObject *)number);
+    return 1;
+#else
+    Py_ssize_t size = Py_SIZE(number);
+    if (size < -1 || size > 1) return 0;
+    *value = size * (int64_t)((PyLongObject *)number)->ob_digit[0];
+    return 1;
+#endif
+}
+
+/* Makes an int of 16 big-endian bytes. */
+static inline PyObject *long_from_16_bytes(const unsigned char *raw) {
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyLong_FromUnsignedNativeBytes(raw, 16, Py_ASNATIVEBYTES_BIG_ENDIAN);
+#else
+    return _PyLong_FromByteArray(raw, 16, 0, 0);
+#endif
+}
+
+/* Writes a non-negative int below 2**128 as 16 big-endian bytes; -1 and an exception when it is not one. */
+static inline int long_as_16_bytes(PyObject *number, unsigned char *raw) {
+#if PY_VERSION_HEX >= 0x030D0000
+    Py_ssize_t needed = PyLong_AsNativeBytes(number, raw, 16,
+                                             Py_ASNATIVEBYTES_BIG_ENDIAN | Py_ASNATIVEBYTES_UNSIGNED_BUFFER |
+                                                 Py_ASNATIVEBYTES_REJECT_NEGATIVE);
+    if (needed < 0) return -1;
+    if (needed > 16) {
+        PyErr_SetString(PyExc_OverflowError, "int too large for 16 bytes");
+        return -1;
+    }
+    return 0;
+#else
+    return _PyLong_AsByteArray((PyLongObject *)number, raw, 16, 0, 0);
+#endif
+}
+
+/* Takes the exception at hand, as an object; NULL when there is none. */
+static inline PyObject *take_exception(void) {
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyErr_GetRaisedException();
+#else
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return value;
+#endif
+}
+
+#endif

@@ -1,0 +1,1526 @@
+/* The C core: executes the codec's plans, from bytes into the slots of attrs classes and back.
+ *
+ * What it owns: speed. It reads the same plans as the other executors (lowered to tuples by native.py), accepts and
+ * refuses the same inputs, and says nothing about why: when something is wrong, the codec's Python side lets the
+ * reference interpreter find the words. Deleting this file leaves a library that works.
+ *
+ * Sections: 1 state of the module, 2 programs, 3 reading bytes, 4 decoding, 5 writing bytes, 6 encoding,
+ * 7 the Codec type, 8 the module.
+ *
+ * Conventions. Functions returning PyObject * give a new reference, or NULL with an exception set. Functions returning
+ * int give 0, or -1 with an exception set. Pointers into programs are borrowed: a codec keeps its program alive, and is
+ * itself kept alive by the call. Every read is preceded by a check of the form `end - p < n`, which cannot overflow.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stddef.h>
+#include <string.h>
+#include <structmember.h>
+
+#include "_compat.h"
+#include "_ops.h"
+
+/* ------------------------------------------------------------------------------------- 1 State of the module */
+
+#define SMALL_INTS     257 /* 0 to 256 */
+#define INT_MEMO       256 /* entries; ints above CPython's own cache that repeat, such as ids and epochs */
+#define TUPLE_MEMO     64  /* entries; short int32 arrays that repeat, such as replicas */
+#define TUPLE_MEMO_MAX 7   /* the most elements of such an array */
+
+typedef struct {
+    int64_t key;
+    PyObject *value; /* owned, or NULL */
+} IntEntry;
+
+typedef struct {
+    Py_ssize_t count; /* 0 when the entry is not in use */
+    uint32_t words[TUPLE_MEMO_MAX];
+    PyObject *value; /* owned, or NULL */
+} TupleEntry;
+
+typedef struct {
+    PyObject *malformed; /* the exception that means: let the reference explain */
+    PyTypeObject *uuid_type;
+    Py_ssize_t uuid_int;     /* offset of UUID.int */
+    Py_ssize_t uuid_is_safe; /* offset of UUID.is_safe */
+    PyObject *uuid_unknown;  /* SafeUUID.unknown */
+    PyObject *zero_uuid;
+    PyObject *empty_tuple;
+    PyTypeObject *codec_type;
+    PyObject *small[SMALL_INTS]; /* owned */
+    IntEntry ints[INT_MEMO];
+    TupleEntry tuples[TUPLE_MEMO];
+} State;
+
+static struct PyModuleDef module_def;
+
+/* ------------------------------------------------------------------------------------------------ 2 Programs */
+
+enum { COMPACT = 1, NULLABLE = 2, ZERO_COPY = 4 };
+
+/* A pseudo-op: an array of int32 with a compact length that is not null; Kafka's messages are full of them. */
+#define OP_IDS 14
+
+struct Struct;
+
+typedef struct {
+    unsigned char code, flags;
+    unsigned char item_code, item_flags; /* arrays: how an element is written */
+    uint32_t tag;
+    Py_ssize_t size;    /* arrays: the least size of an element */
+    Py_ssize_t run;     /* bytes of the fixed-size values that follow, up to the next op that is not */
+    Py_ssize_t offset;  /* of the attribute in the object */
+    struct Struct *sub; /* structs and arrays of structs; borrowed from the program */
+    PyObject *initial;  /* tagged fields: the default; owned */
+} Op;
+
+typedef struct {
+    Py_ssize_t offset;
+    PyObject *initial; /* owned */
+    int ignorable;
+} Absent;
+
+typedef struct Struct {
+    PyTypeObject *type; /* owned */
+    Py_ssize_t unknown; /* offset of unknown_tagged_fields */
+    int flexible;
+    Py_ssize_t op_count, tagged_count, absent_count, inactive_count;
+    Op *ops;        /* positional */
+    Py_ssize_t run; /* bytes of the fixed-size values that the struct begins with */
+    Op *tagged;     /* in ascending order of tag */
+    Absent *absent;
+    uint32_t *inactive; /* declared tags that are not valid at this version */
+} Struct;
+
+typedef struct {
+    PyObject_HEAD State *state; /* borrowed from the module, which the type keeps alive */
+    Py_ssize_t struct_count;
+    Struct *structs;                                           /* the root is the first */
+    int64_t elements, room;                                    /* the decode budget */
+    int too_deep;                                              /* deeper than the budget: nothing can be decoded */
+    int views;                                                 /* zero-copy fields become memoryviews */
+    PyObject *errors;                                          /* handler for strings, a str, or None for strict */
+    PyObject *encode_failure, *decode_failure, *trailing_data; /* return the exception that says what is wrong */
+    Py_ssize_t hint;                                           /* size of the last encoded message */
+} Codec;
+
+static int malformed(State *state) {
+    PyErr_SetNone(state->malformed);
+    return -1;
+}
+
+static inline PyObject **slot_of(PyObject *object, Py_ssize_t offset) {
+    return (PyObject **)((char *)object + offset);
+}
+
+/* Returns the offset that a member descriptor of exactly `type` (or of a base) reads and writes; -1 if it is not one. */
+static Py_ssize_t slot_offset(PyObject *descriptor, PyTypeObject *type) {
+    if (Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) {
+        PyMemberDescrObject *member = (PyMemberDescrObject *)descriptor;
+        Py_ssize_t offset = member->d_member->offset;
+        if (PyType_IsSubtype(type, PyDescr_TYPE(descriptor)) && member->d_member->type == T_OBJECT_EX &&
+            offset >= (Py_ssize_t)sizeof(PyObject) && offset + (Py_ssize_t)sizeof(PyObject *) <= type->tp_basicsize) {
+            return offset;
+        }
+    }
+    PyErr_Format(PyExc_TypeError, "%R is not a slot of %R", descriptor, type);
+    return -1;
+}
+
+/* Reads (code, flags, descriptor, item code, item flags, item's least size, struct index, tag, default). */
+static int load_op(Codec *self, const Struct *owner, PyObject *spec, Op *op) {
+    PyObject *descriptor, *initial;
+    int code, flags, item_code, item_flags;
+    Py_ssize_t size, sub;
+    unsigned int tag;
+    if (!PyArg_ParseTuple(spec, "iiOiinnIO", &code, &flags, &descriptor, &item_code, &item_flags, &size, &sub, &tag,
+                          &initial)) {
+        return -1;
+    }
+    if (code < 0 || code > OP_STRUCT || item_code < 0 || item_code > OP_STRUCT || item_code == OP_ARRAY || size < 1 ||
+        sub >= self->struct_count || ((code == OP_STRUCT || item_code == OP_STRUCT) && sub < 0)) {
+        PyErr_SetString(PyExc_ValueError, "not an op of a plan");
+        return -1;
+    }
+    op->offset = slot_offset(descriptor, owner->type);
+    if (op->offset < 0) return -1;
+    op->code = (unsigned char)code;
+    op->flags = (unsigned char)flags;
+    op->item_code = (unsigned char)item_code;
+    op->item_flags = (unsigned char)item_flags;
+    op->size = size;
+    op->tag = tag;
+    op->sub = sub < 0 ? NULL : &self->structs[sub];
+    op->initial = Py_NewRef(initial);
+    return 0;
+}
+
+/* Fills in the positional ops and the runs of fixed-size ones among them: each is checked for or reserved at once. */
+static int load_steps(Codec *self, Struct *target, PyObject *steps) {
+    Py_ssize_t count = PyTuple_GET_SIZE(steps);
+    Py_ssize_t *run = &target->run;
+    target->ops = PyMem_Calloc(count + 1, sizeof(Op));
+    if (target->ops == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (; target->op_count < count; target->op_count++) {
+        Op *op = &target->ops[target->op_count];
+        if (load_op(self, target, PyTuple_GET_ITEM(steps, target->op_count), op) < 0) return -1;
+        if (FIXED_SIZE[op->code])
+            *run += FIXED_SIZE[op->code];
+        else
+            run = &op->run;
+        if (op->code == OP_ARRAY && op->item_code == OP_INT32 && op->flags == COMPACT) op->code = OP_IDS;
+    }
+    return 0;
+}
+
+static int load_tagged(Codec *self, Struct *target, PyObject *tagged) {
+    Py_ssize_t count = PyTuple_GET_SIZE(tagged);
+    target->tagged = PyMem_Calloc(count + 1, sizeof(Op));
+    if (target->tagged == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (; target->tagged_count < count; target->tagged_count++) {
+        Op *op = &target->tagged[target->tagged_count];
+        if (load_op(self, target, PyTuple_GET_ITEM(tagged, target->tagged_count), op) < 0) return -1;
+    }
+    return 0;
+}
+
+static int load_absent(Struct *target, PyObject *absent) {
+    Py_ssize_t count = PyTuple_GET_SIZE(absent);
+    target->absent = PyMem_Calloc(count + 1, sizeof(Absent));
+    if (target->absent == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (; target->absent_count < count; target->absent_count++) {
+        Absent *entry = &target->absent[target->absent_count];
+        PyObject *descriptor, *initial;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(absent, target->absent_count), "OOp", &descriptor, &initial,
+                              &entry->ignorable)) {
+            return -1;
+        }
+        entry->offset = slot_offset(descriptor, target->type);
+        if (entry->offset < 0) return -1;
+        entry->initial = Py_NewRef(initial);
+    }
+    return 0;
+}
+
+static int load_inactive(Struct *target, PyObject *inactive) {
+    Py_ssize_t count = PyTuple_GET_SIZE(inactive);
+    target->inactive = PyMem_Calloc(count + 1, sizeof(uint32_t));
+    if (target->inactive == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (; target->inactive_count < count; target->inactive_count++) {
+        unsigned long tag = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(inactive, target->inactive_count));
+        if (tag == (unsigned long)-1 && PyErr_Occurred()) return -1;
+        target->inactive[target->inactive_count] = (uint32_t)tag;
+    }
+    return 0;
+}
+
+/* Reads (class, unknown_tagged_fields descriptor, flexible, steps, tagged, absent, inactive tags). */
+static int load_struct(Codec *self, PyObject *spec, Struct *target) {
+    PyObject *type, *unknown, *steps, *tagged, *absent, *inactive;
+    if (!PyArg_ParseTuple(spec, "O!OpO!O!O!O!", &PyType_Type, &type, &unknown, &target->flexible, &PyTuple_Type, &steps,
+                          &PyTuple_Type, &tagged, &PyTuple_Type, &absent, &PyTuple_Type, &inactive)) {
+        return -1;
+    }
+    target->type = (PyTypeObject *)Py_NewRef(type);
+    if (!PyType_IS_GC(target->type) || target->type->tp_itemsize != 0) {
+        PyErr_Format(PyExc_TypeError, "%R is not a class with slots", type);
+        return -1;
+    }
+    target->unknown = slot_offset(unknown, target->type);
+    if (target->unknown < 0 || load_steps(self, target, steps) < 0 || load_tagged(self, target, tagged) < 0 ||
+        load_absent(target, absent) < 0) {
+        return -1;
+    }
+    return load_inactive(target, inactive);
+}
+
+static void clear_program(Codec *self) {
+    for (Py_ssize_t i = 0; i < self->struct_count; i++) {
+        Struct *each = &self->structs[i];
+        for (Py_ssize_t j = 0; j < each->op_count; j++)
+            Py_CLEAR(each->ops[j].initial);
+        for (Py_ssize_t j = 0; j < each->tagged_count; j++)
+            Py_CLEAR(each->tagged[j].initial);
+        for (Py_ssize_t j = 0; j < each->absent_count; j++)
+            Py_CLEAR(each->absent[j].initial);
+        PyMem_Free(each->ops);
+        PyMem_Free(each->tagged);
+        PyMem_Free(each->absent);
+        PyMem_Free(each->inactive);
+        Py_CLEAR(each->type);
+    }
+    PyMem_Free(self->structs);
+    self->structs = NULL;
+    self->struct_count = 0;
+}
+
+/* ------------------------------------------------------------------------------------------- 3 Reading bytes */
+
+typedef struct {
+    const unsigned char *p, *end; /* end shrinks to the end of a tagged field while that is read */
+    const unsigned char *start;
+    State *state;
+    const Codec *codec;
+    PyObject *source;       /* the bytes object that `start` points into; borrowed */
+    const char *errors;     /* handler for strings, NULL for strict */
+    int64_t elements, room; /* what is left of the budget */
+} Reader;
+
+static inline uint16_t load16(const unsigned char *p) {
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static inline uint32_t load32(const unsigned char *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static inline uint64_t load64(const unsigned char *p) {
+    return (uint64_t)load32(p) << 32 | load32(p + 4);
+}
+
+static int read_long_uvarint(Reader *r, uint32_t *value) {
+    uint64_t result = 0;
+    for (int shift = 0; shift < 35; shift += 7) {
+        if (r->p >= r->end) return malformed(r->state);
+        unsigned char byte = *r->p++;
+        result |= (uint64_t)(byte & 0x7F) << shift;
+        if (byte < 0x80) {
+            if (result > UINT32_MAX) return malformed(r->state);
+            *value = (uint32_t)result;
+            return 0;
+        }
+    }
+    return malformed(r->state);
+}
+
+static inline int read_uvarint(Reader *r, uint32_t *value) {
+    if (r->p < r->end && *r->p < 0x80) {
+        *value = *r->p++;
+        return 0;
+    }
+    return read_long_uvarint(r, value);
+}
+
+/* Reads a length or count; -1 is a null that the flags allow. Anything else negative is refused. */
+static inline int read_length(Reader *r, int code, int flags, Py_ssize_t *length) {
+    if (flags & COMPACT) {
+        uint32_t value;
+        if (read_uvarint(r, &value) < 0) return -1;
+        *length = (Py_ssize_t)value - 1;
+        if (value > 0) return 0;
+    } else {
+        Py_ssize_t size = code == OP_STRING ? 2 : 4;
+        if (r->end - r->p < size) return malformed(r->state);
+        *length = code == OP_STRING ? (int16_t)load16(r->p) : (int32_t)load32(r->p);
+        r->p += size;
+    }
+    if (*length < -1 || (*length == -1 && !(flags & NULLABLE))) return malformed(r->state);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ 4 Decoding */
+
+static PyObject *decode_struct(Reader *r, const Struct *s);
+
+/* Makes an instance without __init__: all slots NULL, and unknown to the cyclic collector. Generated classes are
+ * frozen and hold only leaves, tuples and each other, so no cycle can pass through them. */
+static inline PyObject *new_instance(PyTypeObject *type) {
+    PyObject *object = PyObject_GC_New(PyObject, type);
+    if (object != NULL) {
+        PyObject **slot = (PyObject **)(object + 1), **end = (PyObject **)((char *)object + type->tp_basicsize);
+        while (slot < end)
+            *slot++ = NULL;
+    }
+    return object;
+}
+
+/* Makes an int, or finds the same one made lately. */
+static PyObject *make_large_int(State *state, int64_t value) {
+    IntEntry *entry = &state->ints[((uint64_t)value * 0x9E3779B97F4A7C15u) >> 56];
+    if (entry->key == value && entry->value != NULL) return Py_NewRef(entry->value);
+    PyObject *made = PyLong_FromLongLong(value);
+    if (made != NULL) {
+        PyObject *old = entry->value;
+        entry->key = value;
+        entry->value = Py_NewRef(made);
+        Py_XDECREF(old);
+    }
+    return made;
+}
+
+static inline PyObject *make_int(State *state, int64_t value) {
+    if ((uint64_t)value < SMALL_INTS) return Py_NewRef(state->small[value]);
+    return make_large_int(state, value);
+}
+
+static PyObject *make_uuid(State *state, const unsigned char *raw) {
+    static const unsigned char zero[16] = {0};
+    if (memcmp(raw, zero, 16) == 0) return Py_NewRef(state->zero_uuid);
+    PyObject *number = long_from_16_bytes(raw);
+    if (number == NULL) return NULL;
+    PyObject *uuid = new_instance(state->uuid_type);
+    if (uuid == NULL) {
+        Py_DECREF(number);
+        return NULL;
+    }
+    *slot_of(uuid, state->uuid_int) = number;
+    *slot_of(uuid, state->uuid_is_safe) = Py_NewRef(state->uuid_unknown);
+    return uuid;
+}
+
+/* Makes the value of a fixed-size op; its bytes are known to be there. */
+static inline PyObject *make_fixed(State *state, int code, const unsigned char *p) {
+    switch (code) {
+    case OP_BOOL:
+        return Py_NewRef(*p ? Py_True : Py_False);
+    case OP_INT8:
+        return PyLong_FromLong((int8_t)*p);
+    case OP_INT16:
+        return make_int(state, (int16_t)load16(p));
+    case OP_INT32:
+        return make_int(state, (int32_t)load32(p));
+    case OP_INT64:
+        return make_int(state, (int64_t)load64(p));
+    case OP_UINT16:
+        return make_int(state, load16(p));
+    case OP_UINT32:
+        return make_int(state, load32(p));
+    case OP_FLOAT64: {
+        double value;
+        uint64_t bits = load64(p);
+        memcpy(&value, &bits, 8);
+        return PyFloat_FromDouble(value);
+    }
+    default:
+        return make_uuid(state, p);
+    }
+}
+
+static PyObject *decode_sized(Reader *r, int code, int flags) {
+    Py_ssize_t length;
+    if (read_length(r, code, flags, &length) < 0) return NULL;
+    if (length < 0) Py_RETURN_NONE;
+    if (length > r->end - r->p || (r->room -= length) < 0 || (code == OP_STRING && length > MAX_STRING)) {
+        malformed(r->state);
+        return NULL;
+    }
+    const unsigned char *first = r->p;
+    r->p += length;
+    if (code == OP_STRING) return PyUnicode_DecodeUTF8((const char *)first, length, r->errors);
+    if (!(flags & ZERO_COPY) || !r->codec->views) return PyBytes_FromStringAndSize((const char *)first, length);
+    PyObject *whole = PyMemoryView_FromObject(r->source);
+    if (whole == NULL) return NULL;
+    PyObject *view = PySequence_GetSlice(whole, first - r->start, r->p - r->start);
+    Py_DECREF(whole);
+    return view;
+}
+
+/* Reads one element of an array; fixed-size ones are known to be there. */
+static inline PyObject *decode_item(Reader *r, const Op *op) {
+    if (op->item_code == OP_STRUCT) return decode_struct(r, op->sub);
+    Py_ssize_t size = FIXED_SIZE[op->item_code];
+    if (size == 0) return decode_sized(r, op->item_code, op->item_flags);
+    r->p += size;
+    return make_fixed(r->state, op->item_code, r->p - size);
+}
+
+/* Reads `count` elements into a tuple that grows with what was read, so that a count alone allocates little. */
+static PyObject *decode_items(Reader *r, const Op *op, Py_ssize_t count) {
+    Py_ssize_t size = count < 1024 ? count : 1024;
+    PyObject *items = PyTuple_New(size);
+    for (Py_ssize_t i = 0; items != NULL && i < count; i++) {
+        if (i == size) {
+            size = size > count / 2 ? count : size * 2;
+            if (_PyTuple_Resize(&items, size) < 0) return NULL;
+        }
+        PyObject *item = decode_item(r, op);
+        if (item == NULL) {
+            Py_CLEAR(items);
+            break;
+        }
+        PyTuple_SET_ITEM(items, i, item);
+    }
+    if (items != NULL) PyObject_GC_UnTrack(items); /* sound for the same reason as in new_instance */
+    return items;
+}
+
+/* Makes the tuple of a short int32 array, or finds the one just like it that was made lately. */
+static inline PyObject *make_ids(State *state, const unsigned char *raw, Py_ssize_t count) {
+    uint32_t words[TUPLE_MEMO_MAX];
+    uint64_t hash = (uint64_t)count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        words[i] = load32(raw + 4 * i);
+        hash = (hash ^ words[i]) * 0x9E3779B97F4A7C15u;
+    }
+    TupleEntry *entry = &state->tuples[hash >> 58];
+    if (entry->count == count) {
+        Py_ssize_t same = 0;
+        while (same < count && entry->words[same] == words[same])
+            same++;
+        if (same == count) return Py_NewRef(entry->value);
+    }
+    PyObject *ids = PyTuple_New(count);
+    if (ids == NULL) return NULL;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *id = make_int(state, (int32_t)words[i]);
+        if (id == NULL) {
+            Py_DECREF(ids);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(ids, i, id);
+    }
+    PyObject_GC_UnTrack(ids);
+    PyObject *old = entry->value;
+    entry->count = count;
+    memcpy(entry->words, words, sizeof(words));
+    entry->value = Py_NewRef(ids);
+    Py_XDECREF(old);
+    return ids;
+}
+
+static PyObject *decode_array(Reader *r, const Op *op) {
+    Py_ssize_t count;
+    if (read_length(r, OP_ARRAY, op->flags, &count) < 0) return NULL;
+    if (count < 0) Py_RETURN_NONE;
+    if (count > (r->end - r->p) / op->size || (r->elements -= count) < 0) {
+        malformed(r->state);
+        return NULL;
+    }
+    if (count == 0) return Py_NewRef(r->state->empty_tuple);
+    if (op->item_code == OP_INT32 && count <= TUPLE_MEMO_MAX) {
+        r->p += 4 * count;
+        return make_ids(r->state, r->p - 4 * count, count);
+    }
+    return decode_items(r, op, count);
+}
+
+static PyObject *decode_nullable_struct(Reader *r, const Op *op) {
+    int present;
+    if (op->flags & COMPACT) {
+        uint32_t marker;
+        if (read_uvarint(r, &marker) < 0) return NULL;
+        present = (int32_t)marker > 0; /* as Kafka reads it */
+    } else {
+        if (r->p >= r->end) {
+            malformed(r->state);
+            return NULL;
+        }
+        present = (int8_t)*r->p++ >= 0;
+    }
+    if (!present) Py_RETURN_NONE;
+    return decode_struct(r, op->sub);
+}
+
+/* Reads a value that is not of fixed size. */
+static inline PyObject *decode_value(Reader *r, const Op *op) {
+    switch (op->code) {
+    case OP_ARRAY:
+    case OP_IDS:
+        return decode_array(r, op);
+    case OP_STRUCT:
+        return op->flags & NULLABLE ? decode_nullable_struct(r, op) : decode_struct(r, op->sub);
+    default:
+        return decode_sized(r, op->code, op->flags);
+    }
+}
+
+/* Reads a known tagged field, which must take exactly the bytes it declares. */
+static int decode_tagged(Reader *r, const Op *op, PyObject *object, uint32_t size) {
+    const unsigned char *outer = r->end, *stop = r->p + size;
+    Py_ssize_t fixed = FIXED_SIZE[op->code];
+    PyObject *value;
+    r->end = stop;
+    if (fixed == 0) {
+        value = decode_value(r, op);
+        if (value == NULL) return -1;
+    } else {
+        if (size < (uint32_t)fixed) return malformed(r->state);
+        value = make_fixed(r->state, op->code, r->p);
+        r->p += fixed;
+        if (value == NULL) return -1;
+    }
+    Py_XSETREF(*slot_of(object, op->offset), value);
+    r->end = outer;
+    return r->p == stop ? 0 : malformed(r->state);
+}
+
+static int is_inactive(const Struct *s, uint32_t tag) {
+    for (Py_ssize_t i = 0; i < s->inactive_count; i++)
+        if (s->inactive[i] == tag) return 1;
+    return 0;
+}
+
+static int keep_unknown_tag(Reader *r, PyObject *unknown, uint32_t tag, uint32_t size) {
+    if (--r->elements < 0 || (r->room -= size) < 0) return malformed(r->state);
+    PyObject *pair = Py_BuildValue("(Iy#)", tag, (const char *)r->p, (Py_ssize_t)size);
+    if (pair == NULL) return -1;
+    PyObject_GC_UnTrack(pair);
+    int failed = PyList_Append(unknown, pair);
+    Py_DECREF(pair);
+    r->p += size;
+    return failed;
+}
+
+/* Reads the tags of a section that is not empty; `unknown` is a list that takes those the schema does not know. */
+static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t count, PyObject *unknown) {
+    int64_t last = -1;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t tag, size;
+        if (read_uvarint(r, &tag) < 0 || read_uvarint(r, &size) < 0) return -1;
+        if (tag <= last || tag > MAX_TAG || size > (size_t)(r->end - r->p)) return malformed(r->state);
+        last = tag;
+        const Op *op = s->tagged, *end = op + s->tagged_count;
+        while (op < end && op->tag != tag)
+            op++;
+        if (op < end) {
+            if (decode_tagged(r, op, object, size) < 0) return -1;
+        } else if (is_inactive(s, tag)) {
+            return malformed(r->state);
+        } else if (keep_unknown_tag(r, unknown, tag, size) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
+    uint32_t count;
+    if (r->p < r->end && *r->p == 0) {
+        r->p++;
+        return 0;
+    }
+    if (read_uvarint(r, &count) < 0) return -1;
+    PyObject *unknown = PyList_New(0);
+    if (unknown == NULL) return -1;
+    int failed = decode_tags(r, s, object, count, unknown);
+    if (!failed && PyList_GET_SIZE(unknown) > 0) {
+        PyObject *kept = PyList_AsTuple(unknown);
+        if (kept == NULL) {
+            failed = -1;
+        } else {
+            PyObject_GC_UnTrack(kept);
+            Py_SETREF(*slot_of(object, s->unknown), kept);
+        }
+    }
+    Py_DECREF(unknown);
+    return failed;
+}
+
+static PyObject *decode_struct(Reader *r, const Struct *s) {
+    State *state = r->state;
+    const unsigned char *p = r->p; /* in a register: r->p is only right around calls that read */
+    if (r->end - p < s->run) {
+        malformed(state);
+        return NULL;
+    }
+    PyObject *object = new_instance(s->type);
+    if (object == NULL) return NULL;
+    const Op *end = s->ops + s->op_count;
+    for (const Op *op = s->ops; op < end; op++) {
+        PyObject *value;
+        switch (op->code) {
+        case OP_INT16:
+            value = make_int(state, (int16_t)load16(p));
+            p += 2;
+            break;
+        case OP_INT32:
+            value = make_int(state, (int32_t)load32(p));
+            p += 4;
+            break;
+        case OP_INT64:
+            value = make_int(state, (int64_t)load64(p));
+            p += 8;
+            break;
+        case OP_IDS:
+            if (p < r->end && *p == 1) {
+                p++;
+                value = Py_NewRef(state->empty_tuple);
+                goto run;
+            }
+            if (p < r->end && (unsigned)(*p - 2) < TUPLE_MEMO_MAX) {
+                Py_ssize_t count = *p - 1;
+                if (r->end - ++p < 4 * count || (r->elements -= count) < 0) {
+                    malformed(state);
+                    goto error;
+                }
+                value = make_ids(state, p, count);
+                p += 4 * count;
+                goto run;
+            }
+            /* fall through */
+        case OP_STRING:
+        case OP_BYTES:
+        case OP_RECORDS:
+        case OP_ARRAY:
+        case OP_STRUCT:
+            r->p = p;
+            value = decode_value(r, op);
+            p = r->p;
+        run:
+            if (r->end - p < op->run) {
+                Py_XDECREF(value);
+                if (value != NULL) malformed(state);
+                goto error;
+            }
+            break;
+        default:
+            value = make_fixed(state, op->code, p);
+            p += FIXED_SIZE[op->code];
+        }
+        if (value == NULL) goto error;
+        *slot_of(object, op->offset) = value;
+    }
+    *slot_of(object, s->unknown) = Py_NewRef(state->empty_tuple);
+    for (Py_ssize_t i = 0; i < s->absent_count; i++)
+        *slot_of(object, s->absent[i].offset) = Py_NewRef(s->absent[i].initial);
+    for (Py_ssize_t i = 0; i < s->tagged_count; i++)
+        *slot_of(object, s->tagged[i].offset) = Py_NewRef(s->tagged[i].initial);
+    r->p = p;
+    if (s->flexible && decode_tag_section(r, s, object) < 0) goto error;
+    return object;
+error:
+    Py_DECREF(object);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------- 5 Writing bytes */
+
+#define STACK_SIZE 512
+#define SLACK      8 /* bytes that are reserved beyond every run: a length or a tag count fits without asking */
+
+typedef struct {
+    unsigned char *start, *p, *end;
+    State *state;
+    const char *errors;              /* handler for strings, NULL for strict */
+    unsigned char stack[STACK_SIZE]; /* enough for most messages; start points here or into the heap */
+} Writer;
+
+static int grow(Writer *w, size_t need) {
+    size_t used = w->p - w->start, size = w->end - w->start;
+    if (need > (size_t)PY_SSIZE_T_MAX / 2 - used) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    size_t wanted = size * 2 > used + need ? size * 2 : used + need;
+    unsigned char *start;
+    if (w->start == w->stack) {
+        start = PyMem_Malloc(wanted);
+        if (start != NULL) memcpy(start, w->stack, used);
+    } else {
+        start = PyMem_Realloc(w->start, wanted);
+    }
+    if (start == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    w->start = start;
+    w->p = start + used;
+    w->end = start + wanted;
+    return 0;
+}
+
+/* Makes room for `need` more bytes. */
+static inline int reserve(Writer *w, size_t need) {
+    return (size_t)(w->end - w->p) >= need ? 0 : grow(w, need);
+}
+
+static inline void store16(unsigned char *p, uint16_t value) {
+    p[0] = (unsigned char)(value >> 8);
+    p[1] = (unsigned char)value;
+}
+
+static inline void store32(unsigned char *p, uint32_t value) {
+    store16(p, (uint16_t)(value >> 16));
+    store16(p + 2, (uint16_t)value);
+}
+
+static inline void store64(unsigned char *p, uint64_t value) {
+    store32(p, (uint32_t)(value >> 32));
+    store32(p + 4, (uint32_t)value);
+}
+
+/* Stores a varint where at least five bytes are reserved. */
+static inline void store_uvarint(Writer *w, uint32_t value) {
+    while (value > 0x7F) {
+        *w->p++ = (unsigned char)(value | 0x80);
+        value >>= 7;
+    }
+    *w->p++ = (unsigned char)value;
+}
+
+/* Writes a length and makes room for `extra` bytes after it. */
+static inline int write_length(Writer *w, int code, int flags, Py_ssize_t length, size_t extra) {
+    if (length > (code == OP_STRING ? MAX_STRING : MAX_LENGTH)) return malformed(w->state);
+    if (reserve(w, 5 + extra) < 0) return -1;
+    if (flags & COMPACT) {
+        if (length < 0x7F)
+            *w->p++ = (unsigned char)(length + 1);
+        else
+            store_uvarint(w, (uint32_t)length + 1);
+    } else if (code == OP_STRING) {
+        store16(w->p, (uint16_t)length);
+        w->p += 2;
+    } else {
+        store32(w->p, (uint32_t)length);
+        w->p += 4;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ 6 Encoding */
+
+/* Python code can run while encoding only where a foreign object stands in for an int or a float, and in comparisons
+ * with defaults. Whatever it may do, the struct and the tuple being written are held by a reference of ours. */
+
+static int encode_struct(Writer *w, const Struct *s, PyObject *object);
+
+/* Reads an int64 within bounds from any int, or from what has __index__. */
+static Py_NO_INLINE int read_any_int(Writer *w, PyObject *item, int64_t low, int64_t high, int64_t *value) {
+    Py_INCREF(item);
+    PyObject *number = PyNumber_Index(item);
+    Py_DECREF(item);
+    if (number == NULL) return -1;
+    int overflow;
+    *value = PyLong_AsLongLongAndOverflow(number, &overflow);
+    Py_DECREF(number);
+    return overflow || *value < low || *value > high ? malformed(w->state) : 0;
+}
+
+/* Reads an int of at least 32 bits and bounds that a compact int cannot exceed. */
+static inline int read_wide_int(Writer *w, PyObject *item, int64_t low, int64_t high, int64_t *value) {
+    if (PyLong_CheckExact(item) && compact_long(item, value)) return 0;
+    return read_any_int(w, item, low, high, value);
+}
+
+static inline int read_int(Writer *w, PyObject *item, int64_t low, int64_t high, int64_t *value) {
+    if (PyLong_CheckExact(item) && compact_long(item, value) && *value >= low && *value <= high) return 0;
+    return read_any_int(w, item, low, high, value);
+}
+
+static int encode_uuid(Writer *w, PyObject *item) {
+    if (!PyObject_TypeCheck(item, w->state->uuid_type)) return malformed(w->state);
+    PyObject *number = *slot_of(item, w->state->uuid_int);
+    if (number == NULL || !PyLong_Check(number) || long_as_16_bytes(number, w->p) < 0) return malformed(w->state);
+    w->p += 16;
+    return 0;
+}
+
+static int encode_float(Writer *w, PyObject *item) {
+    double value = PyFloat_AsDouble(item);
+    if (value == -1.0 && PyErr_Occurred()) return -1;
+    uint64_t bits;
+    memcpy(&bits, &value, 8);
+    store64(w->p, bits);
+    w->p += 8;
+    return 0;
+}
+
+/* Writes a fixed-size value where its bytes are reserved. Positional ones of the most frequent kinds do not come here:
+ * encode_fields has them inline. */
+static int encode_fixed(Writer *w, int code, PyObject *item) {
+    int64_t value;
+    switch (code) {
+    case OP_BOOL:
+        if (item != Py_True && item != Py_False) return malformed(w->state);
+        *w->p++ = item == Py_True;
+        return 0;
+    case OP_INT8:
+        if (read_int(w, item, INT8_MIN, INT8_MAX, &value) < 0) return -1;
+        *w->p++ = (unsigned char)value;
+        return 0;
+    case OP_INT16:
+        if (read_int(w, item, INT16_MIN, INT16_MAX, &value) < 0) return -1;
+        store16(w->p, (uint16_t)value);
+        w->p += 2;
+        return 0;
+    case OP_INT32:
+        if (read_wide_int(w, item, INT32_MIN, INT32_MAX, &value) < 0) return -1;
+        store32(w->p, (uint32_t)value);
+        w->p += 4;
+        return 0;
+    case OP_INT64:
+        if (read_wide_int(w, item, INT64_MIN, INT64_MAX, &value) < 0) return -1;
+        store64(w->p, (uint64_t)value);
+        w->p += 8;
+        return 0;
+    case OP_UINT16:
+        if (read_int(w, item, 0, UINT16_MAX, &value) < 0) return -1;
+        store16(w->p, (uint16_t)value);
+        w->p += 2;
+        return 0;
+    case OP_UINT32:
+        if (read_int(w, item, 0, UINT32_MAX, &value) < 0) return -1;
+        store32(w->p, (uint32_t)value);
+        w->p += 4;
+        return 0;
+    case OP_FLOAT64:
+        return encode_float(w, item);
+    default:
+        return encode_uuid(w, item);
+    }
+}
+
+static int write_raw(Writer *w, int code, int flags, const char *raw, Py_ssize_t length) {
+    if (write_length(w, code, flags, length, length) < 0) return -1;
+    memcpy(w->p, raw, length);
+    w->p += length;
+    return 0;
+}
+
+/* Writes a string, bytes or records that is not None. */
+static int encode_sized(Writer *w, int code, int flags, PyObject *item) {
+    if (code == OP_STRING) {
+        if (!PyUnicode_Check(item)) return malformed(w->state);
+        if (PyUnicode_IS_COMPACT_ASCII(item))
+            return write_raw(w, code, flags, PyUnicode_DATA(item), PyUnicode_GET_LENGTH(item));
+        /* Not PyUnicode_AsUTF8: that would keep the bytes for as long as the string lives. */
+        item = PyUnicode_AsEncodedString(item, "utf-8", w->errors);
+    } else if (PyBytes_Check(item)) {
+        return write_raw(w, code, flags, PyBytes_AS_STRING(item), PyBytes_GET_SIZE(item));
+    } else if (PyByteArray_Check(item) || PyMemoryView_Check(item)) {
+        item = PyBytes_FromObject(item);
+    } else {
+        return malformed(w->state);
+    }
+    if (item == NULL) return -1;
+    int failed = write_raw(w, code, flags, PyBytes_AS_STRING(item), PyBytes_GET_SIZE(item));
+    Py_DECREF(item);
+    return failed;
+}
+
+/* Returns a tuple of a tuple's or a list's elements. */
+static inline PyObject *as_tuple(State *state, PyObject *items) {
+    if (PyTuple_Check(items)) return Py_NewRef(items);
+    if (PyList_Check(items)) return PyList_AsTuple(items);
+    malformed(state);
+    return NULL;
+}
+
+static int encode_items(Writer *w, const Op *op, PyObject *items) {
+    Py_ssize_t count = PyTuple_GET_SIZE(items), size = FIXED_SIZE[op->item_code];
+    if (write_length(w, OP_ARRAY, op->flags, count, count * size) < 0) return -1;
+    if (op->item_code == OP_STRUCT) {
+        for (Py_ssize_t i = 0; i < count; i++)
+            if (encode_struct(w, op->sub, PyTuple_GET_ITEM(items, i)) < 0) return -1;
+        return 0;
+    }
+    if (op->item_code == OP_INT32) {
+        unsigned char *p = w->p;
+        for (Py_ssize_t i = 0; i < count; i++, p += 4) {
+            int64_t value;
+            if (read_wide_int(w, PyTuple_GET_ITEM(items, i), INT32_MIN, INT32_MAX, &value) < 0) return -1;
+            store32(p, (uint32_t)value);
+        }
+        w->p = p;
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PyTuple_GET_ITEM(items, i);
+        if (size ? encode_fixed(w, op->item_code, item) : encode_sized(w, op->item_code, op->item_flags, item))
+            return -1;
+    }
+    return 0;
+}
+
+static int encode_array(Writer *w, const Op *op, PyObject *value) {
+    PyObject *items = as_tuple(w->state, value);
+    if (items == NULL) return -1;
+    int failed = encode_items(w, op, items);
+    Py_DECREF(items);
+    return failed;
+}
+
+static int encode_null(Writer *w, const Op *op) {
+    if (!(op->flags & NULLABLE)) return malformed(w->state);
+    if (reserve(w, 4) < 0) return -1;
+    if (op->flags & COMPACT) {
+        *w->p++ = 0;
+        return 0;
+    }
+    size_t size = op->code == OP_STRUCT ? 1 : op->code == OP_STRING ? 2 : 4;
+    memset(w->p, 0xFF, size);
+    w->p += size;
+    return 0;
+}
+
+/* Writes a value that is not of fixed size. */
+static inline int encode_value(Writer *w, const Op *op, PyObject *value) {
+    if (value == Py_None) return encode_null(w, op);
+    if (op->code == OP_ARRAY || op->code == OP_IDS) return encode_array(w, op, value);
+    if (op->code != OP_STRUCT) return encode_sized(w, op->code, op->flags, value);
+    if (op->flags & NULLABLE) {
+        if (reserve(w, 1) < 0) return -1;
+        *w->p++ = 1; /* the marker, an int8 or a varint */
+    }
+    Py_INCREF(value);
+    int failed = encode_struct(w, op->sub, value);
+    Py_DECREF(value);
+    return failed;
+}
+
+/* Whether a value is not the default: 1 or 0, -1 with an exception. An empty list is an empty array. */
+static int differs(PyObject *value, PyObject *initial) {
+    if (value == initial && !PyFloat_Check(value)) return 0;
+    if (PyTuple_CheckExact(initial) && PyTuple_GET_SIZE(initial) == 0 && PyList_Check(value))
+        return PyList_GET_SIZE(value) > 0;
+    PyObject *result = PyObject_RichCompare(value, initial, Py_NE);
+    if (result == NULL) return -1;
+    int answer = PyObject_IsTrue(result);
+    Py_DECREF(result);
+    return answer;
+}
+
+static int check_absent(Writer *w, const Struct *s, PyObject *object) {
+    for (Py_ssize_t i = 0; i < s->absent_count; i++) {
+        const Absent *absent = &s->absent[i];
+        if (absent->ignorable) continue;
+        PyObject *value = *slot_of(object, absent->offset);
+        if (value == absent->initial && !PyFloat_Check(value)) continue;
+        if (value == NULL) return malformed(w->state);
+        Py_INCREF(value);
+        int different = differs(value, absent->initial);
+        Py_DECREF(value);
+        if (different) return different < 0 ? -1 : malformed(w->state);
+    }
+    return 0;
+}
+
+/* Writes tag, size and value. The size is not known before the value is written: one byte is left for it, and the
+ * value moves up when it needs more. */
+static int encode_tagged(Writer *w, const Op *op, PyObject *value) {
+    if (reserve(w, 5 + 1 + 16) < 0) return -1;
+    store_uvarint(w, op->tag);
+    size_t place = w->p++ - w->start;
+    if (FIXED_SIZE[op->code] ? encode_fixed(w, op->code, value) < 0 : encode_value(w, op, value) < 0) return -1;
+    size_t size = w->p - w->start - place - 1;
+    if (size < 0x80) {
+        w->start[place] = (unsigned char)size;
+        return 0;
+    }
+    if (size > MAX_LENGTH || reserve(w, 4) < 0) return size > MAX_LENGTH ? malformed(w->state) : -1;
+    size_t extra = 0;
+    for (size_t rest = size >> 7; rest; rest >>= 7)
+        extra++;
+    unsigned char *content = w->start + place + 1, *end = w->p + extra;
+    memmove(content + extra, content, size);
+    w->p = w->start + place;
+    store_uvarint(w, (uint32_t)size);
+    w->p = end;
+    return 0;
+}
+
+static int encode_unknown_tag(Writer *w, const Struct *s, PyObject *pair, int64_t *last) {
+    if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2 || !PyLong_Check(PyTuple_GET_ITEM(pair, 0)))
+        return malformed(w->state);
+    int64_t tag;
+    if (read_int(w, PyTuple_GET_ITEM(pair, 0), *last + 1, MAX_TAG, &tag) < 0) return -1;
+    *last = tag;
+    for (Py_ssize_t i = 0; i < s->tagged_count; i++)
+        if (s->tagged[i].tag == tag) return malformed(w->state);
+    if (is_inactive(s, (uint32_t)tag)) return malformed(w->state);
+    PyObject *content = PyTuple_GET_ITEM(pair, 1);
+    if (!PyBytes_Check(content) && !PyByteArray_Check(content) && !PyMemoryView_Check(content))
+        return malformed(w->state);
+    content = PyBytes_FromObject(content);
+    if (content == NULL) return -1;
+    Py_ssize_t size = PyBytes_GET_SIZE(content);
+    int failed = size > MAX_LENGTH ? malformed(w->state) : reserve(w, 10 + size);
+    if (!failed) {
+        store_uvarint(w, (uint32_t)tag);
+        store_uvarint(w, (uint32_t)size);
+        memcpy(w->p, PyBytes_AS_STRING(content), size);
+        w->p += size;
+    }
+    Py_DECREF(content);
+    return failed;
+}
+
+/* Decides which tagged fields are written; sets the bits of `set` and returns their number, or -1. */
+static Py_ssize_t tagged_fields_set(Writer *w, const Struct *s, PyObject *object, unsigned char *set) {
+    Py_ssize_t count = 0;
+    for (Py_ssize_t i = 0; i < s->tagged_count; i++) {
+        PyObject *value = *slot_of(object, s->tagged[i].offset);
+        if (value == NULL) return malformed(w->state);
+        Py_INCREF(value);
+        int different = differs(value, s->tagged[i].initial);
+        Py_DECREF(value);
+        if (different < 0) return -1;
+        set[i] = (unsigned char)different;
+        count += different;
+    }
+    return count;
+}
+
+/* Writes a tag section in which something is set. `unknown` is a tuple; their numbers are above all known ones. */
+static int encode_tags(Writer *w, const Struct *s, PyObject *object, const unsigned char *set, Py_ssize_t count,
+                       PyObject *unknown) {
+    if (reserve(w, 5) < 0) return -1;
+    store_uvarint(w, (uint32_t)(count + PyTuple_GET_SIZE(unknown)));
+    for (Py_ssize_t i = 0; i < s->tagged_count; i++) {
+        if (!set[i]) continue;
+        PyObject *value = Py_XNewRef(*slot_of(object, s->tagged[i].offset));
+        int failed = value == NULL ? malformed(w->state) : encode_tagged(w, &s->tagged[i], value);
+        Py_XDECREF(value);
+        if (failed) return -1;
+    }
+    int64_t last = -1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(unknown); i++)
+        if (encode_unknown_tag(w, s, PyTuple_GET_ITEM(unknown, i), &last) < 0) return -1;
+    return 0;
+}
+
+static int encode_tag_section(Writer *w, const Struct *s, PyObject *object, PyObject *unknown) {
+    unsigned char few[32], *set = few;
+    if (s->tagged_count > (Py_ssize_t)sizeof(few)) {
+        set = PyMem_Malloc(s->tagged_count);
+        if (set == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+    }
+    int failed = -1;
+    Py_ssize_t count = tagged_fields_set(w, s, object, set);
+    if (count >= 0) {
+        PyObject *tuple = as_tuple(w->state, unknown);
+        if (tuple != NULL) {
+            failed = encode_tags(w, s, object, set, count, tuple);
+            Py_DECREF(tuple);
+        }
+    }
+    if (set != few) PyMem_Free(set);
+    return failed;
+}
+
+/* Writes what follows the positional fields. */
+static inline int encode_end(Writer *w, const Struct *s, PyObject *object) {
+    PyObject *unknown = *slot_of(object, s->unknown);
+    if (unknown == NULL) return malformed(w->state);
+    if (s->flexible && s->tagged_count == 0 && unknown == w->state->empty_tuple) {
+        *w->p++ = 0; /* SLACK is reserved */
+        return 0;
+    }
+    Py_INCREF(unknown);
+    int failed;
+    if (s->flexible) {
+        failed = encode_tag_section(w, s, object, unknown);
+    } else {
+        int any = PyObject_IsTrue(unknown);
+        failed = any > 0 ? malformed(w->state) : any;
+    }
+    Py_DECREF(unknown);
+    return failed;
+}
+
+/* Writes a short array of plain ints where SLACK bytes are reserved; returns the position after it, or NULL without an
+ * exception when this is something else. */
+static inline unsigned char *encode_ids(Writer *w, const Op *op, PyObject *ids, unsigned char *p) {
+    if (!PyTuple_CheckExact(ids)) return NULL;
+    Py_ssize_t count = PyTuple_GET_SIZE(ids);
+    if (count >= 0x7F || w->end - p < SLACK + 4 * count + op->run) return NULL;
+    *p++ = (unsigned char)(count + 1);
+    for (Py_ssize_t i = 0; i < count; i++, p += 4) {
+        PyObject *id = PyTuple_GET_ITEM(ids, i);
+        int64_t value;
+        if (!PyLong_CheckExact(id) || !compact_long(id, &value)) return NULL;
+        store32(p, (uint32_t)value);
+    }
+    return p;
+}
+
+static int encode_fields(Writer *w, const Struct *s, PyObject *object) {
+    if (reserve(w, s->run + SLACK) < 0) return -1;
+    const Op *end = s->ops + s->op_count;
+    unsigned char *p = w->p, *next; /* in a register: w->p is only right around calls */
+    for (const Op *op = s->ops; op < end; op++) {
+        PyObject *value = *slot_of(object, op->offset);
+        int64_t number;
+        if (value == NULL) return malformed(w->state);
+        switch (op->code) {
+        case OP_INT16:
+            if (read_int(w, value, INT16_MIN, INT16_MAX, &number) < 0) return -1;
+            store16(p, (uint16_t)number);
+            p += 2;
+            break;
+        case OP_INT32:
+            if (read_wide_int(w, value, INT32_MIN, INT32_MAX, &number) < 0) return -1;
+            store32(p, (uint32_t)number);
+            p += 4;
+            break;
+        case OP_INT64:
+            if (read_wide_int(w, value, INT64_MIN, INT64_MAX, &number) < 0) return -1;
+            store64(p, (uint64_t)number);
+            p += 8;
+            break;
+        case OP_IDS:
+            next = encode_ids(w, op, value, p);
+            if (next != NULL) {
+                p = next;
+                break;
+            }
+            /* fall through */
+        case OP_STRING:
+        case OP_BYTES:
+        case OP_RECORDS:
+        case OP_ARRAY:
+        case OP_STRUCT:
+            w->p = p;
+            if (encode_value(w, op, value) < 0 || reserve(w, op->run + SLACK) < 0) return -1;
+            p = w->p;
+            break;
+        default:
+            w->p = p;
+            if (encode_fixed(w, op->code, value) < 0) return -1;
+            p = w->p;
+        }
+    }
+    w->p = p;
+    return 0;
+}
+
+/* Writes a struct that is held by a reference for as long as this takes. */
+static int encode_struct(Writer *w, const Struct *s, PyObject *object) {
+    if (!Py_IS_TYPE(object, s->type) && !PyType_IsSubtype(Py_TYPE(object), s->type)) return malformed(w->state);
+    if ((s->absent_count && check_absent(w, s, object) < 0) || encode_fields(w, s, object) < 0) return -1;
+    return encode_end(w, s, object);
+}
+
+/* ------------------------------------------------------------------------------------------- 7 The Codec type */
+
+/* Codec(structs, elements, room, too_deep, views, errors, encode_failure, decode_failure, trailing_data): native.py
+ * makes these. */
+static int codec_init(Codec *self, PyObject *args, PyObject *kwargs) {
+    PyObject *specs, *errors, *encode_failure, *decode_failure, *trailing_data;
+    long long elements, room;
+    int too_deep, views;
+    if (self->structs != NULL || (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0)) {
+        PyErr_SetString(PyExc_TypeError, "a codec is made once, of positional arguments");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(args, "O!LLppOOOO", &PyTuple_Type, &specs, &elements, &room, &too_deep, &views, &errors,
+                          &encode_failure, &decode_failure, &trailing_data)) {
+        return -1;
+    }
+    PyObject *module = PyType_GetModuleByDef(Py_TYPE(self), &module_def);
+    Py_ssize_t count = PyTuple_GET_SIZE(specs);
+    if (module == NULL || (errors != Py_None && PyUnicode_AsUTF8(errors) == NULL)) return -1;
+    if (count < 1) {
+        PyErr_SetString(PyExc_ValueError, "a program has at least one struct");
+        return -1;
+    }
+    self->state = PyModule_GetState(module);
+    self->elements = elements;
+    self->room = room;
+    self->too_deep = too_deep;
+    self->views = views;
+    Py_XSETREF(self->errors, Py_NewRef(errors));
+    Py_XSETREF(self->encode_failure, Py_NewRef(encode_failure));
+    Py_XSETREF(self->decode_failure, Py_NewRef(decode_failure));
+    Py_XSETREF(self->trailing_data, Py_NewRef(trailing_data));
+    self->structs = PyMem_Calloc(count, sizeof(Struct));
+    if (self->structs == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    self->struct_count = count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (load_struct(self, PyTuple_GET_ITEM(specs, i), &self->structs[i]) < 0) {
+            clear_program(self);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static const char *error_handler(const Codec *self) {
+    return self->errors == Py_None ? NULL : PyUnicode_AsUTF8(self->errors);
+}
+
+static int check_ready(const Codec *self) {
+    if (self->structs == NULL) {
+        PyErr_SetString(PyExc_TypeError, "the codec was not initialised");
+        return -1;
+    }
+    return 0;
+}
+
+/* Raises the exception that `make(*arguments)` returns; steals `arguments`, which may be NULL. */
+static void raise_made(PyObject *make, PyObject *arguments) {
+    PyObject *error = arguments == NULL ? NULL : PyObject_Call(make, arguments, NULL);
+    Py_XDECREF(arguments);
+    if (error != NULL) {
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+        Py_DECREF(error);
+    }
+}
+
+/* Returns the bytes of any buffer: messages never change with what they were decoded from. */
+static PyObject *as_bytes(PyObject *data) {
+    if (PyBytes_Check(data)) return Py_NewRef(data);
+    PyObject *view = PyMemoryView_FromObject(data);
+    PyObject *bytes = view == NULL ? NULL : PyBytes_FromObject(view);
+    Py_XDECREF(view);
+    return bytes;
+}
+
+/* Decodes at an offset of a bytes object and moves it past the message; NULL with any exception when that fails. */
+static PyObject *decode_at(Codec *self, PyObject *bytes, Py_ssize_t *offset) {
+    const unsigned char *start = (const unsigned char *)PyBytes_AS_STRING(bytes);
+    Reader reader = {
+        .p = start + *offset,
+        .end = start + PyBytes_GET_SIZE(bytes),
+        .start = start,
+        .state = self->state,
+        .codec = self,
+        .source = bytes,
+        .errors = error_handler(self),
+        .elements = self->elements,
+        .room = self->room,
+    };
+    if (self->too_deep) {
+        malformed(self->state);
+        return NULL;
+    }
+    PyObject *message = decode_struct(&reader, &self->structs[0]);
+    *offset = reader.p - start;
+    return message;
+}
+
+static PyObject *decode_or_explain(Codec *self, PyObject *data, Py_ssize_t offset, int whole) {
+    PyObject *bytes = check_ready(self) < 0 ? NULL : as_bytes(data), *message = NULL;
+    if (bytes == NULL) return NULL;
+    Py_ssize_t size = PyBytes_GET_SIZE(bytes), end = offset;
+    if (offset < 0 || offset > size) {
+        PyErr_Format(PyExc_ValueError, "offset %zd is outside a buffer of %zd bytes", offset, size);
+        goto done;
+    }
+    message = decode_at(self, bytes, &end);
+    if (message == NULL) {
+        raise_made(self->decode_failure, Py_BuildValue("(OnN)", bytes, offset, take_exception()));
+    } else if (!whole) {
+        message = Py_BuildValue("(Nn)", message, end);
+    } else if (end != size) {
+        Py_CLEAR(message);
+        raise_made(self->trailing_data, Py_BuildValue("(nn)", end, size));
+    }
+done:
+    Py_DECREF(bytes);
+    return message;
+}
+
+static PyObject *codec_decode(Codec *self, PyObject *const *args, Py_ssize_t count) {
+    Py_ssize_t offset = 0;
+    if (count < 1 || count > 2)
+        return PyErr_Format(PyExc_TypeError, "decode expected 1 or 2 arguments, got %zd", count);
+    if (count == 2) {
+        offset = PyNumber_AsSsize_t(args[1], PyExc_ValueError);
+        if (offset == -1 && PyErr_Occurred()) return NULL;
+    }
+    return decode_or_explain(self, args[0], offset, 1);
+}
+
+static PyObject *codec_read(Codec *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"buffer", "offset", NULL};
+    PyObject *data;
+    Py_ssize_t offset = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|n:read", names, &data, &offset)) return NULL;
+    return decode_or_explain(self, data, offset, 0);
+}
+
+static PyObject *codec_encode(Codec *self, PyObject *message) {
+    if (check_ready(self) < 0) return NULL;
+    Writer writer;
+    writer.state = self->state;
+    writer.errors = error_handler(self);
+    writer.start = writer.p = writer.stack;
+    writer.end = writer.stack + STACK_SIZE;
+    PyObject *result = NULL;
+    if (self->hint > STACK_SIZE && grow(&writer, self->hint) < 0) return NULL;
+    if (encode_struct(&writer, &self->structs[0], message) == 0) {
+        Py_ssize_t size = writer.p - writer.start;
+        self->hint = size + size / 8;
+        result = PyBytes_FromStringAndSize((const char *)writer.start, size);
+    }
+    if (writer.start != writer.stack) PyMem_Free(writer.start);
+    if (result == NULL) raise_made(self->encode_failure, Py_BuildValue("(ON)", message, take_exception()));
+    return result;
+}
+
+static int codec_traverse(Codec *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->encode_failure);
+    Py_VISIT(self->decode_failure);
+    Py_VISIT(self->trailing_data);
+    for (Py_ssize_t i = 0; i < self->struct_count; i++) {
+        const Struct *each = &self->structs[i];
+        Py_VISIT(each->type);
+        for (Py_ssize_t j = 0; j < each->tagged_count; j++)
+            Py_VISIT(each->tagged[j].initial);
+        for (Py_ssize_t j = 0; j < each->absent_count; j++)
+            Py_VISIT(each->absent[j].initial);
+    }
+    return 0;
+}
+
+static int codec_clear(Codec *self) {
+    clear_program(self);
+    Py_CLEAR(self->errors);
+    Py_CLEAR(self->encode_failure);
+    Py_CLEAR(self->decode_failure);
+    Py_CLEAR(self->trailing_data);
+    return 0;
+}
+
+static void codec_dealloc(Codec *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    codec_clear(self);
+    type->tp_free((PyObject *)self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef codec_methods[] = {
+    {"decode", (PyCFunction)(void (*)(void))codec_decode, METH_FASTCALL,
+     "Return the message that a buffer holds from an offset to its end."},
+    {"read", (PyCFunction)(void (*)(void))codec_read, METH_VARARGS | METH_KEYWORDS,
+     "Decode the message at an offset of a buffer; return it and the offset after it."},
+    {"encode", (PyCFunction)codec_encode, METH_O, "Return the bytes of a message."},
+    {NULL},
+};
+
+static PyType_Slot codec_slots[] = {
+    {Py_tp_doc, "Executes one plan; the base of the codec that the backend named c makes."},
+    {Py_tp_init, codec_init},
+    {Py_tp_traverse, codec_traverse},
+    {Py_tp_clear, codec_clear},
+    {Py_tp_dealloc, codec_dealloc},
+    {Py_tp_methods, codec_methods},
+    {0, NULL},
+};
+
+static PyType_Spec codec_spec = {
+    .name = "kafka_msgs.codec._speedups.Codec",
+    .basicsize = sizeof(Codec),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = codec_slots,
+};
+
+/* ---------------------------------------------------------------------------------------------- 8 The module */
+
+static PyObject *import_attribute(const char *module_name, const char *name) {
+    PyObject *module = PyImport_ImportModule(module_name);
+    if (module == NULL) return NULL;
+    PyObject *value = PyObject_GetAttrString(module, name);
+    Py_DECREF(module);
+    return value;
+}
+
+static Py_ssize_t uuid_slot(State *state, const char *name) {
+    PyObject *descriptor = PyObject_GetAttrString((PyObject *)state->uuid_type, name);
+    if (descriptor == NULL) return -1;
+    Py_ssize_t offset = slot_offset(descriptor, state->uuid_type);
+    Py_DECREF(descriptor);
+    return offset;
+}
+
+static int load_uuid(State *state) {
+    PyObject *type = import_attribute("uuid", "UUID");
+    if (type == NULL || !PyType_Check(type) || !PyType_IS_GC((PyTypeObject *)type)) {
+        Py_XDECREF(type);
+        return -1;
+    }
+    state->uuid_type = (PyTypeObject *)type;
+    state->uuid_int = uuid_slot(state, "int");
+    state->uuid_is_safe = uuid_slot(state, "is_safe");
+    PyObject *safe = import_attribute("uuid", "SafeUUID");
+    if (safe == NULL || state->uuid_int < 0 || state->uuid_is_safe < 0) {
+        Py_XDECREF(safe);
+        return -1;
+    }
+    state->uuid_unknown = PyObject_GetAttrString(safe, "unknown");
+    Py_DECREF(safe);
+    return state->uuid_unknown == NULL ? -1 : 0;
+}
+
+static int module_exec(PyObject *module) {
+    State *state = PyModule_GetState(module);
+    state->malformed = PyErr_NewException("kafka_msgs.codec._speedups.MalformedError", NULL, NULL);
+    state->zero_uuid = import_attribute("kafka_msgs.primitives", "ZERO_UUID");
+    state->empty_tuple = PyTuple_New(0);
+    for (long i = 0; i < SMALL_INTS; i++) {
+        state->small[i] = PyLong_FromLong(i);
+        if (state->small[i] == NULL) return -1;
+    }
+    if (state->malformed == NULL || state->zero_uuid == NULL || state->empty_tuple == NULL || load_uuid(state) < 0)
+        return -1;
+    state->codec_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &codec_spec, NULL);
+    return state->codec_type == NULL ? -1 : PyModule_AddType(module, state->codec_type);
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg) {
+    State *state = PyModule_GetState(module);
+    Py_VISIT(state->malformed);
+    Py_VISIT(state->uuid_type);
+    Py_VISIT(state->uuid_unknown);
+    Py_VISIT(state->zero_uuid);
+    Py_VISIT(state->codec_type);
+    return 0;
+}
+
+static int module_clear(PyObject *module) {
+    State *state = PyModule_GetState(module);
+    Py_CLEAR(state->malformed);
+    Py_CLEAR(state->uuid_type);
+    Py_CLEAR(state->uuid_unknown);
+    Py_CLEAR(state->zero_uuid);
+    Py_CLEAR(state->empty_tuple);
+    Py_CLEAR(state->codec_type);
+    for (int i = 0; i < SMALL_INTS; i++)
+        Py_CLEAR(state->small[i]);
+    for (int i = 0; i < INT_MEMO; i++)
+        Py_CLEAR(state->ints[i].value);
+    for (int i = 0; i < TUPLE_MEMO; i++)
+        Py_CLEAR(state->tuples[i].value);
+    return 0;
+}
+
+static void module_free(void *module) {
+    module_clear((PyObject *)module);
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, module_exec},
+#if PY_VERSION_HEX >= 0x030C0000
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+    {Py_mod_gil, Py_MOD_GIL_USED}, /* the memos are shared between the threads of an interpreter */
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "kafka_msgs.codec._speedups",
+    .m_doc = "The C core of the codec.",
+    .m_size = sizeof(State),
+    .m_slots = module_slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+    .m_free = module_free,
+};
+
+PyMODINIT_FUNC PyInit__speedups(void) {
+    return PyModuleDef_Init(&module_def);
+}

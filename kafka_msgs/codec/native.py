@@ -1,0 +1,91 @@
+"""The C executor: lowers plans to the tuples that the extension ``_speedups`` executes.
+
+The tuples say the same as the plan, with classes as they are, attributes as the descriptors of their slots, and nested
+structs as indexes. The extension checks them; it trusts nothing but their order.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from kafka_msgs.codec import _speedups
+from kafka_msgs.codec.explain import decode_failure, encode_failure, trailing_data
+from kafka_msgs.codec.functions import Functions
+from kafka_msgs.codec.ops import Op
+from kafka_msgs.codec.options import CodecOptions
+from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
+
+__all__ = ["functions"]
+
+_COMPACT, _NULLABLE, _ZERO_COPY = 1, 2, 4
+
+
+def functions(plan: Plan, options: CodecOptions) -> Functions:
+    """Return the functions of a plan."""
+    budget = options.budget
+    core = _speedups.Codec(
+        _Lowering().program(plan),
+        budget.elements,
+        budget.bytes,
+        plan.root.depth > budget.depth,
+        options.memoryview_records,
+        None if options.utf8_errors == "strict" else options.utf8_errors,
+        partial(encode_failure, plan, options),
+        partial(decode_failure, plan, options),
+        partial(trailing_data, plan),
+    )
+    return Functions(core.encode, core.decode, core.read)
+
+
+class _Lowering:
+    """Numbers the structs of a plan, the root first, and describes each."""
+
+    def __init__(self) -> None:
+        self.structs: list[StructPlan] = []
+
+    def program(self, plan: Plan) -> tuple[Any, ...]:
+        self.index(plan.root)
+        lowered: list[tuple[Any, ...]] = []
+        while len(lowered) < len(self.structs):
+            lowered.append(self.struct(self.structs[len(lowered)]))
+        return tuple(lowered)
+
+    def index(self, plan: StructPlan) -> int:
+        for number, known in enumerate(self.structs):
+            if known is plan:
+                return number
+        self.structs.append(plan)
+        return len(self.structs) - 1
+
+    def struct(self, plan: StructPlan) -> tuple[Any, ...]:
+        cls = plan.cls
+        return (
+            cls,
+            cls.unknown_tagged_fields,
+            plan.flexible,
+            tuple(self.step(cls, step) for step in plan.steps),
+            tuple(self.step(cls, step) for step in plan.tagged),
+            tuple((getattr(cls, each.attribute), each.default, each.ignorable) for each in plan.absent),
+            tuple(plan.inactive_tags),
+        )
+
+    def step(self, cls: type[Any], step: Step) -> tuple[Any, ...]:
+        value = step.value
+        item = value.item if value.op is Op.ARRAY else value
+        nested = self.index(item.inner) if item.op is Op.STRUCT else -1
+        return (
+            value.op,
+            _flags(value),
+            getattr(cls, step.attribute),
+            item.op,
+            _flags(item),
+            item.min_size,
+            nested,
+            step.tag or 0,
+            step.default,
+        )
+
+
+def _flags(value: Value) -> int:
+    return _COMPACT * value.compact | _NULLABLE * value.nullable | _ZERO_COPY * value.zero_copy
