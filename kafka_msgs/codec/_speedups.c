@@ -61,6 +61,34 @@ enum { COMPACT = 1, NULLABLE = 2, ZERO_COPY = 4 };
 /* A pseudo-op: an array of int32 with a compact length that is not null; Kafka's messages are full of them. */
 #define OP_IDS 14
 
+/* A pseudo-op behind the last op of every struct. */
+#define OP_END 15
+
+/* Jumps to the label of an op. With computed gotos every op has a jump of its own, which branch predictors reward; other
+ * compilers go through one switch in each interpreter. */
+#ifdef __GNUC__
+#define DISPATCH(op) goto *labels[(op)->code]
+#define LABELS(op)                                                                                                     \
+    static const void *const labels[] = {                                                                              \
+        [OP_BOOL] = &&fixed,  [OP_INT8] = &&fixed,   [OP_INT16] = &&int16,  [OP_INT32] = &&int32,                      \
+        [OP_INT64] = &&int64, [OP_UINT16] = &&fixed, [OP_UINT32] = &&fixed, [OP_FLOAT64] = &&fixed,                    \
+        [OP_UUID] = &&fixed,  [OP_STRING] = &&sized, [OP_BYTES] = &&sized,  [OP_RECORDS] = &&sized,                    \
+        [OP_ARRAY] = &&sized, [OP_STRUCT] = &&sized, [OP_IDS] = &&ids,      [OP_END] = &&end,                          \
+    };                                                                                                                 \
+    DISPATCH(op)
+#else
+#define DISPATCH(op) goto dispatch
+#define LABELS(op)                                                                                                     \
+    dispatch:                                                                                                          \
+    if ((op)->code == OP_INT16) goto int16;                                                                            \
+    if ((op)->code == OP_INT32) goto int32;                                                                            \
+    if ((op)->code == OP_INT64) goto int64;                                                                            \
+    if ((op)->code == OP_IDS) goto ids;                                                                                \
+    if ((op)->code == OP_END) goto end;                                                                                \
+    if ((op)->code <= OP_UUID) goto fixed;                                                                             \
+    goto sized
+#endif
+
 struct Struct;
 
 typedef struct {
@@ -93,7 +121,8 @@ typedef struct Struct {
 } Struct;
 
 typedef struct {
-    PyObject_HEAD State *state; /* borrowed from the module, which the type keeps alive */
+    PyObject_HEAD
+    State *state; /* borrowed from the module, which the type keeps alive */
     Py_ssize_t struct_count;
     Struct *structs;                                           /* the root is the first */
     int64_t elements, room;                                    /* the decode budget */
@@ -173,6 +202,7 @@ static int load_steps(Codec *self, Struct *target, PyObject *steps) {
             run = &op->run;
         if (op->code == OP_ARRAY && op->item_code == OP_INT32 && op->flags == COMPACT) op->code = OP_IDS;
     }
+    target->ops[count].code = OP_END;
     return 0;
 }
 
@@ -276,6 +306,7 @@ typedef struct {
     PyObject *source;       /* the bytes object that `start` points into; borrowed */
     const char *errors;     /* handler for strings, NULL for strict */
     int64_t elements, room; /* what is left of the budget */
+    const TupleEntry *last; /* the memo of the last short int32 array, any entry at first */
 } Reader;
 
 static inline uint16_t load16(const unsigned char *p) {
@@ -456,25 +487,28 @@ static PyObject *decode_items(Reader *r, const Op *op, Py_ssize_t count) {
     return items;
 }
 
-/* Makes the tuple of a short int32 array, or finds the one just like it that was made lately. */
-static inline PyObject *make_ids(State *state, const unsigned char *raw, Py_ssize_t count) {
-    uint32_t words[TUPLE_MEMO_MAX];
-    uint64_t hash = (uint64_t)count;
+static inline int same_words(const uint32_t *words, const unsigned char *raw, Py_ssize_t count) {
+    uint32_t different = 0, word;
     for (Py_ssize_t i = 0; i < count; i++) {
-        words[i] = load32(raw + 4 * i);
-        hash = (hash ^ words[i]) * 0x9E3779B97F4A7C15u;
+        memcpy(&word, raw + 4 * i, 4);
+        different |= word ^ words[i];
     }
+    return different == 0;
+}
+
+/* Makes the tuple of a short int32 array, or finds the one just like it that was made lately. */
+static Py_NO_INLINE PyObject *find_ids(Reader *r, const unsigned char *raw, Py_ssize_t count) {
+    State *state = r->state;
+    uint64_t hash = (uint64_t)count;
+    for (Py_ssize_t i = 0; i < count; i++)
+        hash = (hash ^ load32(raw + 4 * i)) * 0x9E3779B97F4A7C15u;
     TupleEntry *entry = &state->tuples[hash >> 58];
-    if (entry->count == count) {
-        Py_ssize_t same = 0;
-        while (same < count && entry->words[same] == words[same])
-            same++;
-        if (same == count) return Py_NewRef(entry->value);
-    }
+    r->last = entry;
+    if (entry->count == count && same_words(entry->words, raw, count)) return Py_NewRef(entry->value);
     PyObject *ids = PyTuple_New(count);
     if (ids == NULL) return NULL;
     for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *id = make_int(state, (int32_t)words[i]);
+        PyObject *id = make_int(state, (int32_t)load32(raw + 4 * i));
         if (id == NULL) {
             Py_DECREF(ids);
             return NULL;
@@ -484,10 +518,16 @@ static inline PyObject *make_ids(State *state, const unsigned char *raw, Py_ssiz
     PyObject_GC_UnTrack(ids);
     PyObject *old = entry->value;
     entry->count = count;
-    memcpy(entry->words, words, sizeof(words));
+    memcpy(entry->words, raw, 4 * count);
     entry->value = Py_NewRef(ids);
     Py_XDECREF(old);
     return ids;
+}
+
+static inline PyObject *make_ids(Reader *r, const unsigned char *raw, Py_ssize_t count) {
+    const TupleEntry *last = r->last; /* tried first: in-sync replicas mostly are the replicas */
+    if (last->count == count && same_words(last->words, raw, count)) return Py_NewRef(last->value);
+    return find_ids(r, raw, count);
 }
 
 static PyObject *decode_array(Reader *r, const Op *op) {
@@ -501,7 +541,7 @@ static PyObject *decode_array(Reader *r, const Op *op) {
     if (count == 0) return Py_NewRef(r->state->empty_tuple);
     if (op->item_code == OP_INT32 && count <= TUPLE_MEMO_MAX) {
         r->p += 4 * count;
-        return make_ids(r->state, r->p - 4 * count, count);
+        return make_ids(r, r->p - 4 * count, count);
     }
     return decode_items(r, op, count);
 }
@@ -627,61 +667,54 @@ static PyObject *decode_struct(Reader *r, const Struct *s) {
     }
     PyObject *object = new_instance(s->type);
     if (object == NULL) return NULL;
-    const Op *end = s->ops + s->op_count;
-    for (const Op *op = s->ops; op < end; op++) {
-        PyObject *value;
-        switch (op->code) {
-        case OP_INT16:
-            value = make_int(state, (int16_t)load16(p));
-            p += 2;
-            break;
-        case OP_INT32:
-            value = make_int(state, (int32_t)load32(p));
-            p += 4;
-            break;
-        case OP_INT64:
-            value = make_int(state, (int64_t)load64(p));
-            p += 8;
-            break;
-        case OP_IDS:
-            if (p < r->end && *p == 1) {
-                p++;
-                value = Py_NewRef(state->empty_tuple);
-                goto run;
-            }
-            if (p < r->end && (unsigned)(*p - 2) < TUPLE_MEMO_MAX) {
-                Py_ssize_t count = *p - 1;
-                if (r->end - ++p < 4 * count || (r->elements -= count) < 0) {
-                    malformed(state);
-                    goto error;
-                }
-                value = make_ids(state, p, count);
-                p += 4 * count;
-                goto run;
-            }
-            /* fall through */
-        case OP_STRING:
-        case OP_BYTES:
-        case OP_RECORDS:
-        case OP_ARRAY:
-        case OP_STRUCT:
-            r->p = p;
-            value = decode_value(r, op);
-            p = r->p;
-        run:
-            if (r->end - p < op->run) {
-                Py_XDECREF(value);
-                if (value != NULL) malformed(state);
-                goto error;
-            }
-            break;
-        default:
-            value = make_fixed(state, op->code, p);
-            p += FIXED_SIZE[op->code];
+    const Op *op = s->ops;
+    PyObject *value;
+    LABELS(op);
+int16:
+    value = make_int(state, (int16_t)load16(p));
+    p += 2;
+    goto store;
+int32:
+    value = make_int(state, (int32_t)load32(p));
+    p += 4;
+    goto store;
+int64:
+    value = make_int(state, (int64_t)load64(p));
+    p += 8;
+    goto store;
+fixed:
+    value = make_fixed(state, op->code, p);
+    p += FIXED_SIZE[op->code];
+store:
+    if (value == NULL) goto error;
+    *slot_of(object, op->offset) = value;
+    op++;
+    DISPATCH(op);
+ids:
+    if (p < r->end && (unsigned)(*p - 1) <= TUPLE_MEMO_MAX) {
+        Py_ssize_t count = *p++ - 1;
+        if (r->end - p < 4 * count || (r->elements -= count) < 0) {
+            malformed(state);
+            goto error;
         }
-        if (value == NULL) goto error;
-        *slot_of(object, op->offset) = value;
+        value = count == 0 ? Py_NewRef(state->empty_tuple) : make_ids(r, p, count);
+        p += 4 * count;
+        goto run;
     }
+sized:
+    r->p = p;
+    value = decode_value(r, op);
+    p = r->p;
+run:
+    if (value == NULL) goto error;
+    *slot_of(object, op->offset) = value;
+    if (r->end - p < op->run) {
+        malformed(state);
+        goto error;
+    }
+    op++;
+    DISPATCH(op);
+end:
     *slot_of(object, s->unknown) = Py_NewRef(state->empty_tuple);
     for (Py_ssize_t i = 0; i < s->absent_count; i++)
         *slot_of(object, s->absent[i].offset) = Py_NewRef(s->absent[i].initial);
@@ -827,49 +860,24 @@ static int encode_float(Writer *w, PyObject *item) {
     return 0;
 }
 
-/* Writes a fixed-size value where its bytes are reserved. Positional ones of the most frequent kinds do not come here:
+/* Writes a fixed-size value where its bytes are reserved. Positional ints of the most frequent kinds do not come here:
  * encode_fields has them inline. */
 static int encode_fixed(Writer *w, int code, PyObject *item) {
-    int64_t value;
-    switch (code) {
-    case OP_BOOL:
+    static const int64_t low[] = {0, INT8_MIN, INT16_MIN, INT32_MIN, INT64_MIN, 0, 0};
+    static const int64_t high[] = {0, INT8_MAX, INT16_MAX, INT32_MAX, INT64_MAX, UINT16_MAX, UINT32_MAX};
+    if (code == OP_UUID) return encode_uuid(w, item);
+    if (code == OP_FLOAT64) return encode_float(w, item);
+    if (code == OP_BOOL) {
         if (item != Py_True && item != Py_False) return malformed(w->state);
         *w->p++ = item == Py_True;
         return 0;
-    case OP_INT8:
-        if (read_int(w, item, INT8_MIN, INT8_MAX, &value) < 0) return -1;
-        *w->p++ = (unsigned char)value;
-        return 0;
-    case OP_INT16:
-        if (read_int(w, item, INT16_MIN, INT16_MAX, &value) < 0) return -1;
-        store16(w->p, (uint16_t)value);
-        w->p += 2;
-        return 0;
-    case OP_INT32:
-        if (read_wide_int(w, item, INT32_MIN, INT32_MAX, &value) < 0) return -1;
-        store32(w->p, (uint32_t)value);
-        w->p += 4;
-        return 0;
-    case OP_INT64:
-        if (read_wide_int(w, item, INT64_MIN, INT64_MAX, &value) < 0) return -1;
-        store64(w->p, (uint64_t)value);
-        w->p += 8;
-        return 0;
-    case OP_UINT16:
-        if (read_int(w, item, 0, UINT16_MAX, &value) < 0) return -1;
-        store16(w->p, (uint16_t)value);
-        w->p += 2;
-        return 0;
-    case OP_UINT32:
-        if (read_int(w, item, 0, UINT32_MAX, &value) < 0) return -1;
-        store32(w->p, (uint32_t)value);
-        w->p += 4;
-        return 0;
-    case OP_FLOAT64:
-        return encode_float(w, item);
-    default:
-        return encode_uuid(w, item);
     }
+    int64_t value;
+    if (read_int(w, item, low[code], high[code], &value) < 0) return -1;
+    for (int i = FIXED_SIZE[code] - 1; i >= 0; i--, value >>= 8)
+        w->p[i] = (unsigned char)value;
+    w->p += FIXED_SIZE[code];
+    return 0;
 }
 
 static int write_raw(Writer *w, int code, int flags, const char *raw, Py_ssize_t length) {
@@ -1141,52 +1149,59 @@ static inline unsigned char *encode_ids(Writer *w, const Op *op, PyObject *ids, 
 
 static int encode_fields(Writer *w, const Struct *s, PyObject *object) {
     if (reserve(w, s->run + SLACK) < 0) return -1;
-    const Op *end = s->ops + s->op_count;
+    const Op *op = s->ops;
     unsigned char *p = w->p, *next; /* in a register: w->p is only right around calls */
-    for (const Op *op = s->ops; op < end; op++) {
-        PyObject *value = *slot_of(object, op->offset);
-        int64_t number;
-        if (value == NULL) return malformed(w->state);
-        switch (op->code) {
-        case OP_INT16:
-            if (read_int(w, value, INT16_MIN, INT16_MAX, &number) < 0) return -1;
-            store16(p, (uint16_t)number);
-            p += 2;
-            break;
-        case OP_INT32:
-            if (read_wide_int(w, value, INT32_MIN, INT32_MAX, &number) < 0) return -1;
-            store32(p, (uint32_t)number);
-            p += 4;
-            break;
-        case OP_INT64:
-            if (read_wide_int(w, value, INT64_MIN, INT64_MAX, &number) < 0) return -1;
-            store64(p, (uint64_t)number);
-            p += 8;
-            break;
-        case OP_IDS:
-            next = encode_ids(w, op, value, p);
-            if (next != NULL) {
-                p = next;
-                break;
-            }
-            /* fall through */
-        case OP_STRING:
-        case OP_BYTES:
-        case OP_RECORDS:
-        case OP_ARRAY:
-        case OP_STRUCT:
-            w->p = p;
-            if (encode_value(w, op, value) < 0 || reserve(w, op->run + SLACK) < 0) return -1;
-            p = w->p;
-            break;
-        default:
-            w->p = p;
-            if (encode_fixed(w, op->code, value) < 0) return -1;
-            p = w->p;
-        }
+    PyObject *value;
+    int64_t number;
+    LABELS(op);
+int16:
+    value = *slot_of(object, op->offset);
+    if (value == NULL || read_int(w, value, INT16_MIN, INT16_MAX, &number) < 0) goto refused;
+    store16(p, (uint16_t)number);
+    p += 2;
+    op++;
+    DISPATCH(op);
+int32:
+    value = *slot_of(object, op->offset);
+    if (value == NULL || read_wide_int(w, value, INT32_MIN, INT32_MAX, &number) < 0) goto refused;
+    store32(p, (uint32_t)number);
+    p += 4;
+    op++;
+    DISPATCH(op);
+int64:
+    value = *slot_of(object, op->offset);
+    if (value == NULL || read_wide_int(w, value, INT64_MIN, INT64_MAX, &number) < 0) goto refused;
+    store64(p, (uint64_t)number);
+    p += 8;
+    op++;
+    DISPATCH(op);
+fixed:
+    value = *slot_of(object, op->offset);
+    w->p = p;
+    if (value == NULL || encode_fixed(w, op->code, value) < 0) goto refused;
+    p = w->p;
+    op++;
+    DISPATCH(op);
+ids:
+    value = *slot_of(object, op->offset);
+    next = value == NULL ? NULL : encode_ids(w, op, value, p);
+    if (next != NULL) {
+        p = next;
+        op++;
+        DISPATCH(op);
     }
+sized:
+    value = *slot_of(object, op->offset);
+    w->p = p;
+    if (value == NULL || encode_value(w, op, value) < 0 || reserve(w, op->run + SLACK) < 0) goto refused;
+    p = w->p;
+    op++;
+    DISPATCH(op);
+end:
     w->p = p;
     return 0;
+refused:
+    return PyErr_Occurred() ? -1 : malformed(w->state);
 }
 
 /* Writes a struct that is held by a reference for as long as this takes. */
@@ -1287,6 +1302,7 @@ static PyObject *decode_at(Codec *self, PyObject *bytes, Py_ssize_t *offset) {
         .errors = error_handler(self),
         .elements = self->elements,
         .room = self->room,
+        .last = self->state->tuples,
     };
     if (self->too_deep) {
         malformed(self->state);
