@@ -17,12 +17,8 @@ help: ## list the targets
 
 .venv/dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,bench]'
 	@touch $@ .venv/demo
-
-.venv/bench: .venv/dev
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
-	@touch $@
 
 demo: .venv/demo ## decode real Kafka traffic before your eyes
 	@$(BIN)/python docs/demo/demo.py
@@ -50,7 +46,7 @@ oracle: .venv/dev ## the full campaign against Kafka's own classes: make oracle 
 capture: .venv/dev ## record the captures anew from a real broker and real clients
 	$(BIN)/python -m tests.captures.capture
 
-bench: .venv/bench ## the figures, as ratios against named peers
+bench: .venv/dev ## the figures, as ratios against named peers
 	$(BIN)/python -m benchmarks
 
 clean: ## remove what the targets made
