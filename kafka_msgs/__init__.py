@@ -30,6 +30,7 @@ from kafka_msgs.errors import (
     TruncatedError,
     UnexpectedNullError,
     UnknownMessageError,
+    UnknownTopicError,
     UnsupportedFieldError,
     UnsupportedVersionError,
 )
@@ -94,6 +95,7 @@ __all__ = [
     "TruncatedError",
     "UnexpectedNullError",
     "UnknownMessageError",
+    "UnknownTopicError",
     "UnsupportedFieldError",
     "UnsupportedVersionError",
     "VersionRange",

@@ -26,6 +26,7 @@ __all__ = [
     "TruncatedError",
     "UnexpectedNullError",
     "UnknownMessageError",
+    "UnknownTopicError",
     "UnsupportedFieldError",
     "UnsupportedVersionError",
     "shown",
@@ -133,6 +134,15 @@ class UnknownMessageError(KafkaMsgsError, LookupError):
         return f"no {self.kind} of {self.origin} has the api key {self.api_key}"
 
 
+class UnknownTopicError(KafkaMsgsError, LookupError):
+    """A topic that is none of Kafka's internal ones. Attribute: ``topic``."""
+
+    topic: str
+
+    def _text(self) -> str:
+        return f"{shown(self.topic)} is no internal topic"
+
+
 class InvalidKeyTypeError(KafkaMsgsError, ValueError):
     """A coordinator's key that starts with another record type.
 
@@ -170,19 +180,20 @@ class InternalError(KafkaMsgsError):
 class EncodeError(KafkaMsgsError, ValueError):
     """A value that cannot be written at this version.
 
-    Attributes: ``message`` (name), ``version``, ``path`` (such as ``groups[2].topics``, empty for the message itself),
-    ``value`` and ``reason``.
+    Attributes: ``message`` (name), ``version`` (None where none is given), ``path`` (such as ``groups[2].topics``, empty
+    for the message itself), ``value`` and ``reason``.
     """
 
     message: str
-    version: int
+    version: int | None
     path: str
     value: Any
     reason: str
 
     def _text(self) -> str:
+        version = "" if self.version is None else f" v{self.version}"
         path = f" {self.path}:" if self.path else ""
-        return f"{self.message} v{self.version}:{path} {self.reason}"
+        return f"{self.message}{version}:{path} {self.reason}"
 
 
 class UnsupportedFieldError(EncodeError):

@@ -28,6 +28,7 @@ from kafka_msgs.errors import (
     TruncatedError,
     UnexpectedNullError,
     UnknownMessageError,
+    UnknownTopicError,
     UnsupportedFieldError,
     UnsupportedVersionError,
 )
@@ -55,6 +56,8 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
     *[(cls(**POSITION), DECODE_TEXT) for cls in DECODE_ERRORS],
     (EncodeError(**FIELD), ENCODE_TEXT),
     (UnsupportedFieldError(**FIELD), ENCODE_TEXT),
+    (EncodeError(**{**FIELD, "version": None}), "OffsetFetchRequest: topics: None is not allowed"),
+    (UnknownTopicError(topic="orders"), "'orders' is no internal topic"),
     (
         UnsupportedVersionError(message="Ping", version=9, supported=VersionRange(0, 4)),
         "Ping has no version 9; it has 0-4",
