@@ -10,7 +10,11 @@ from typing import Any
 
 __all__ = [
     "BudgetExceededError",
+    "CompressionError",
+    "CorruptRecordError",
+    "CrcMismatchError",
     "DecodeError",
+    "DecompressedSizeError",
     "EncodeError",
     "InternalError",
     "InvalidKeyTypeError",
@@ -21,6 +25,8 @@ __all__ = [
     "JsonFormError",
     "KafkaMsgsError",
     "MissingExtraError",
+    "RecordError",
+    "RecordWriteError",
     "SchemaError",
     "TrailingDataError",
     "TruncatedError",
@@ -28,6 +34,7 @@ __all__ = [
     "UnknownMessageError",
     "UnknownTopicError",
     "UnsupportedFieldError",
+    "UnsupportedMagicError",
     "UnsupportedVersionError",
     "shown",
 ]
@@ -264,3 +271,72 @@ class JsonFormError(KafkaMsgsError, ValueError):
 
     def _text(self) -> str:
         return f"{self.message} v{self.version}: {self.path}: {self.reason}"
+
+
+class RecordError(KafkaMsgsError, ValueError):
+    """Bytes of a log or of a field of type records that are not record batches.
+
+    Attributes: ``position`` (byte in the buffer where the batch starts, from 0), ``offset`` (the first offset that
+    the batch's header states, or None before the header is read) and ``reason``.
+    """
+
+    position: int
+    offset: int | None
+    reason: str
+
+    def _text(self) -> str:
+        offset = "" if self.offset is None else f", offset {self.offset}"
+        return f"batch at byte {self.position}{offset}: {self.reason}"
+
+
+class CorruptRecordError(RecordError):
+    """A length, count or structure that contradicts the bytes.
+
+    Attributes beside those of ``RecordError``: ``at`` (byte of the fault: in the buffer, or in the decompressed content
+    where ``compressed`` says so) and ``index`` (of the record in its batch, or None for the header).
+    """
+
+    at: int
+    index: int | None
+    compressed: bool
+
+    def _text(self) -> str:
+        record = "" if self.index is None else f"record {self.index} "
+        content = " of the decompressed records" if self.compressed else ""
+        return f"{super()._text().removesuffix(self.reason)}{record}at byte {self.at}{content}: {self.reason}"
+
+
+class CrcMismatchError(RecordError):
+    """Bytes that were changed after they were written. Attributes: ``expected`` (stored) and ``found`` (computed)."""
+
+    expected: int
+    found: int
+
+
+class UnsupportedMagicError(RecordError):
+    """A record format other than 0, 1 and 2. Attribute: ``magic``."""
+
+    magic: int
+
+
+class CompressionError(RecordError):
+    """Compressed records that do not decompress, or an unknown codec. Attribute: ``codec`` (a name, or a number)."""
+
+    codec: str | int
+
+
+class DecompressedSizeError(CompressionError):
+    """Compressed records that would take more bytes than the caller allows. Attribute: ``limit`` in bytes."""
+
+    limit: int
+
+
+class RecordWriteError(KafkaMsgsError, ValueError):
+    """A record or a batch that the format cannot hold. Attributes: ``field``, ``value`` and ``reason``."""
+
+    field: str
+    value: Any
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.field}: {self.reason}"

@@ -1,0 +1,254 @@
+"""Batches: the header of a magic 2 batch, and the walk over a buffer in which batches of any format follow each other.
+
+Owns the 61 bytes of header, the checksum over what follows them, and where one batch ends and the next begins.
+Records inside are read by ``record``, entries of magic 0 and 1 by ``legacy``; written batches come from ``builder``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final, Self
+
+from attrs import frozen
+from crc32c import crc32c
+
+from kafka_msgs.codec import Buffer
+from kafka_msgs.errors import CorruptRecordError, CrcMismatchError, UnsupportedMagicError
+from kafka_msgs.records import legacy
+from kafka_msgs.records.common import (
+    CONTROL,
+    DELETE_HORIZON,
+    MAGIC_AT,
+    SIZE_AND_OFFSET,
+    TRANSACTIONAL,
+    Batch,
+    ReadOptions,
+)
+from kafka_msgs.records.compression import DEFAULT_MAX_DECOMPRESSED, decompress
+from kafka_msgs.records.control import ControlRecord, read_control
+from kafka_msgs.records.record import Record, RecordFaultError, decode_records
+
+__all__ = ["HEADER_SIZE", "BatchReader", "RecordBatch", "read_batches"]
+
+HEADER: Final = Struct(">qiibIhiqqqhii")
+HEADER_SIZE: Final = HEADER.size
+CRC_FROM: Final = 21
+"""Bytes before this one may be rewritten by a broker and are not covered by the checksum."""
+
+_SMALLEST_SIZE: Final = 14
+_MAX_SEQUENCE: Final = 2**31 - 1
+
+
+@frozen(repr=False, eq=False)
+class RecordBatch(Batch):
+    """A magic 2 batch: its header, and its records when they are asked for.
+
+    The fields are those of the format: timestamps in milliseconds since the epoch, -1 where there is no producer, epoch
+    or sequence.
+    """
+
+    position: int
+    size: int
+    base_offset: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count: int
+    _data: bytes
+    _start: int
+    _options: ReadOptions
+
+    def __repr__(self) -> str:
+        first, last = self.base_offset, self.last_offset
+        return f"<RecordBatch at byte {self.position}: offsets {first} to {last}, {self.count} records>"
+
+    @property
+    def last_offset(self) -> int:
+        """The last offset that the batch stands for, even where compaction removed the record."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence number of the last record, -1 without one; after 2147483647 comes 0."""
+        if self.base_sequence < 0:
+            return -1
+        last = self.base_sequence + self.last_offset_delta
+        return last if last <= _MAX_SEQUENCE else last - _MAX_SEQUENCE - 1
+
+    @property
+    def delete_horizon(self) -> int | None:
+        """When tombstones and transaction markers may be removed, in milliseconds since the epoch, if that is set."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the records belong to a transaction."""
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the records are the log's own, for ``control_records``, and not for consumers."""
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def stored(self) -> memoryview:
+        """The bytes of the batch as they stand in the buffer."""
+        return memoryview(self._data)[self._start : self._start + self.size]
+
+    def computed_crc(self) -> int:
+        """Return the CRC-32C of what the checksum covers; compare with ``crc``."""
+        return int(crc32c(self.stored[CRC_FROM:]))
+
+    def records(self) -> list[Record]:
+        """Return the records; decompresses first where needed.
+
+        Raises ``CorruptRecordError``, ``CompressionError``, ``DecompressedSizeError`` and ``MissingExtraError``.
+        """
+        if self.count < 0:
+            raise self._corrupt(57, None, f"{self.count} records", compressed=False)
+        if self.count == 0:
+            return []
+        compressed = self.codec != 0
+        if compressed:
+            body, at, end = self._decompressed()
+        else:
+            body, at, end = self._data, self._start + HEADER_SIZE, self._start + self.size
+        try:
+            return decode_records(
+                body,
+                at,
+                end,
+                self.count,
+                base_offset=self.base_offset,
+                base_timestamp=self.base_timestamp,
+                append_timestamp=self.append_timestamp,
+                views=self._options.views,
+            )
+        except RecordFaultError as fault:
+            place = fault.at if compressed else fault.at - self._start
+            raise self._corrupt(place, fault.index, fault.reason, compressed=compressed) from None
+
+    def _decompressed(self) -> tuple[bytes, int, int]:
+        limit = self._options.max_decompressed
+        content = self.stored[HEADER_SIZE:]
+        body = decompress(self.codec, content, limit, position=self.position, offset=self.base_offset)
+        return body, 0, len(body)
+
+    def _corrupt(self, place: int, index: int | None, reason: str, *, compressed: bool) -> CorruptRecordError:
+        at = place if compressed else self.position + place
+        return CorruptRecordError(
+            position=self.position, offset=self.base_offset, at=at, index=index, compressed=compressed, reason=reason
+        )
+
+    def control_records(self) -> list[ControlRecord]:
+        """Return the records of a control batch as what they say; empty for any other batch.
+
+        Raises what ``records`` raises, and ``CorruptRecordError`` for a record that is not what its type says.
+        """
+        if not self.is_control:
+            return []
+        return [read_control(record, self.position, self.base_offset) for record in self.records()]
+
+
+class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
+    """The batches of a buffer, in order; ``position`` is where the next one starts and ``left`` the bytes from there.
+
+    When the batches end, ``left`` is the size of a partial last one, 0 without. After an error about one batch, the
+    next call goes on behind it; where its size cannot be trusted either, there is no next one.
+    """
+
+    def __init__(self, buffer: Buffer, options: ReadOptions) -> None:
+        self._data = buffer if isinstance(buffer, bytes) else memoryview(buffer).cast("B")
+        self._options = options
+        self._ended = False
+        self.position = 0
+
+    @property
+    def left(self) -> int:
+        """How many bytes stand from ``position`` to the end of the buffer."""
+        return len(self._data) - self.position
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> RecordBatch | legacy.LegacyBatch:
+        size = self._next_size()
+        if size is None:
+            raise StopIteration
+        position = self.position
+        self.position += size
+        if isinstance(self._data, bytes):
+            data, start = self._data, position
+        else:
+            data, start = bytes(self._data[position : position + size]), 0
+        if data[start + MAGIC_AT] == 2:
+            return _record_batch(data, start, position, size, self._options)
+        return legacy.read_entry(data, start, position, size, self._options)
+
+    def _next_size(self) -> int | None:
+        """Return the size of the whole batch at ``position``, or None where there is none."""
+        if self._ended or self.left <= MAGIC_AT:
+            return None
+        position = self.position
+        offset = int.from_bytes(self._data[position : position + 8], "big", signed=True)
+        size = int.from_bytes(self._data[position + 8 : position + 12], "big", signed=True)
+        magic = int.from_bytes(self._data[position + MAGIC_AT : position + MAGIC_AT + 1], "big", signed=True)
+        if size < _SMALLEST_SIZE:
+            self._ended = True
+            reason = f"a batch of {size} bytes; the smallest has {_SMALLEST_SIZE}"
+            raise CorruptRecordError(
+                position=position, offset=offset, at=position + 8, index=None, compressed=False, reason=reason
+            )
+        if not 0 <= magic <= 2:
+            self._ended = size + SIZE_AND_OFFSET > self.left
+            self.position += 0 if self._ended else size + SIZE_AND_OFFSET
+            reason = f"the format {magic} is unknown"
+            raise UnsupportedMagicError(position=position, offset=offset, magic=magic, reason=reason)
+        return None if size + SIZE_AND_OFFSET > self.left else size + SIZE_AND_OFFSET
+
+
+def read_batches(
+    buffer: Buffer,
+    *,
+    check_crc: bool = True,
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+    views: bool = False,
+) -> BatchReader:
+    """Return the batches in ``buffer``: records of a fetch response, a segment, or any part that starts at a batch.
+
+    A partial last batch is left alone; the reader's ``left`` says how many bytes it has. ``max_decompressed`` bounds
+    the bytes that the records of one batch may become. With ``views`` keys and values are
+    memoryviews of the bytes that were read, which live as long as the views.
+
+    ``bytes`` are read in place; of anything else each batch is copied when its turn comes. Iterating raises
+    ``CrcMismatchError``, ``CorruptRecordError`` and ``UnsupportedMagicError``.
+    """
+    return BatchReader(buffer, ReadOptions(check_crc, max_decompressed, views))
+
+
+def _record_batch(data: bytes, start: int, position: int, size: int, options: ReadOptions) -> RecordBatch:
+    if size < HEADER_SIZE:
+        offset = int.from_bytes(data[start : start + 8], "big", signed=True)
+        reason = f"a batch of {size} bytes; the header alone has {HEADER_SIZE}"
+        raise CorruptRecordError(
+            position=position, offset=offset, at=position + 8, index=None, compressed=False, reason=reason
+        )
+    base_offset, _, epoch, magic, crc, flags, last, base_time, max_time, producer, era, sequence, count = (
+        HEADER.unpack_from(data, start)
+    )
+    batch = RecordBatch(
+        position, size, base_offset, epoch, magic, crc, flags, last, base_time, max_time, producer, era, sequence, count,
+        data, start, options,
+    )  # fmt: skip
+    if options.check_crc and (found := batch.computed_crc()) != crc:
+        reason = f"the checksum is {crc:08x}, the bytes have {found:08x}"
+        raise CrcMismatchError(position=position, offset=base_offset, expected=crc, found=found, reason=reason)
+    return batch

@@ -1,0 +1,277 @@
+"""Writing batches: records are collected until a size is reached, then compressed once and put behind a header.
+
+Owns the choice of deltas, the sizes, and the checks that Kafka makes before it accepts a batch. Bytes of one record
+come from ``record`` and ``legacy``, codecs from ``compression``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from attrs import frozen
+from crc32c import crc32c
+
+from kafka_msgs.errors import RecordWriteError, shown
+from kafka_msgs.message import Message
+from kafka_msgs.records.batch import CRC_FROM, HEADER, HEADER_SIZE
+from kafka_msgs.records.common import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, SIZE_AND_OFFSET, TRANSACTIONAL
+from kafka_msgs.records.compression import Compression, compress
+from kafka_msgs.records.control import ControlType, control_content
+from kafka_msgs.records.legacy import encode_entry
+from kafka_msgs.records.record import NO_TIMESTAMP, Payload, encode_record
+
+__all__ = ["BatchBuilder", "BatchHeader", "MessageSetBuilder"]
+
+_INT16: Final = 2**15 - 1
+_INT32: Final = 2**31 - 1
+_INT64: Final = 2**63 - 1
+
+
+def _check(name: str, value: object, low: int, high: int) -> None:
+    if not isinstance(value, int) or not low <= value <= high:
+        raise RecordWriteError(field=name, value=value, reason=f"{shown(value)} is not from {low} to {high}")
+
+
+def _check_content(name: str, value: object) -> None:
+    if value is not None and not isinstance(value, bytes | bytearray | memoryview):
+        raise RecordWriteError(field=name, value=value, reason=f"{shown(value)} is neither bytes nor None")
+
+
+@frozen(kw_only=True)
+class BatchHeader:
+    """What a magic 2 batch says beside its records; ``BatchBuilder`` has the arguments of the same names.
+
+    Raises ``RecordWriteError`` for what Kafka would refuse: a transaction or a sequence without a producer, a producer
+    without an epoch, and, unless the batch is a control batch, a producer without a sequence.
+    """
+
+    base_offset: int = 0
+    partition_leader_epoch: int = -1
+    log_append_timestamp: int | None = None
+    """The broker's time in milliseconds since the epoch; None keeps the records' own times."""
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int = -1
+    transactional: bool = False
+    control: bool = False
+    delete_horizon: int | None = None
+    """When tombstones may be removed, in milliseconds since the epoch."""
+    last_offset: int | None = None
+    """The last offset that the batch stands for, where that is not its last record's."""
+
+    def __attrs_post_init__(self) -> None:
+        _check("base_offset", self.base_offset, 0, _INT64)
+        _check("partition_leader_epoch", self.partition_leader_epoch, -1, _INT32)
+        _check("producer_id", self.producer_id, -1, _INT64)
+        _check("producer_epoch", self.producer_epoch, -1, _INT16)
+        _check("base_sequence", self.base_sequence, -1, _INT32)
+        for name in ("log_append_timestamp", "delete_horizon", "last_offset"):
+            if getattr(self, name) is not None:
+                _check(name, getattr(self, name), 0, _INT64)
+        self._check_producer()
+
+    def _check_producer(self) -> None:
+        if self.producer_id < 0:
+            for name in ("transactional", "base_sequence"):
+                if getattr(self, name) not in (False, -1):
+                    raise RecordWriteError(field=name, value=getattr(self, name), reason="it needs a producer_id")
+            return
+        if self.producer_epoch < 0:
+            raise RecordWriteError(field="producer_epoch", value=self.producer_epoch, reason="a producer has an epoch")
+        if self.base_sequence < 0 and not self.control:
+            raise RecordWriteError(field="base_sequence", value=self.base_sequence, reason="a producer counts batches")
+
+    def attributes(self, codec: Compression) -> int:
+        """Return the flags of the batch."""
+        return (
+            codec
+            | (LOG_APPEND_TIME if self.log_append_timestamp is not None else 0)
+            | (TRANSACTIONAL if self.transactional else 0)
+            | (CONTROL if self.control else 0)
+            | (DELETE_HORIZON if self.delete_horizon is not None else 0)
+        )
+
+
+class BatchBuilder:
+    """Collects records for one magic 2 batch.
+
+    ``size_limit`` bounds the batch in bytes as it would be without compression; the first record is always taken, as
+    Kafka's producer does, whatever its size. The other arguments are fields of ``BatchHeader``.
+    """
+
+    def __init__(
+        self,
+        *,
+        codec: Compression = Compression.NONE,
+        level: int | None = None,
+        size_limit: int | None = None,
+        **header: Any,
+    ) -> None:
+        self._header = BatchHeader(**header)
+        self._codec = Compression(codec)
+        self._level = level
+        self._limit = size_limit
+        self._records = bytearray()
+        self._base_timestamp: int | None = self._header.delete_horizon
+        self._max_timestamp = NO_TIMESTAMP
+        self._next = self._header.base_offset
+        self.count = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the batch so far, as it would be without compression."""
+        return HEADER_SIZE + len(self._records)
+
+    @property
+    def next_offset(self) -> int:
+        """The offset that the next record gets."""
+        return self._next
+
+    def append(
+        self,
+        key: Payload | None,
+        value: Payload | None,
+        *,
+        timestamp: int = NO_TIMESTAMP,
+        headers: Iterable[tuple[str, Payload | None]] = (),
+        offset: int | None = None,
+    ) -> bool:
+        """Add a record; return False, and add nothing, when it would take the batch beyond its size limit.
+
+        ``timestamp`` is in milliseconds since the epoch, -1 for none; ``offset`` is the next one unless it is given,
+        and may leave a gap. Raises ``RecordWriteError`` for what the format cannot hold.
+        """
+        if self._header.control:
+            raise RecordWriteError(field="control", value=True, reason="a control batch takes control records only")
+        return self._append(key, value, timestamp, headers, offset)
+
+    def append_control(
+        self, kind: ControlType, message: Message, *, timestamp: int, version: int = 0, offset: int | None = None
+    ) -> bool:
+        """Add a control record; returns and raises as ``append``, and raises what ``Message.encode`` raises."""
+        if not self._header.control:
+            raise RecordWriteError(field="control", value=False, reason="control records need a control batch")
+        key, value = control_content(kind, message, version)
+        return self._append(key, value, timestamp, (), offset)
+
+    def _append(
+        self, key: Any, value: Any, timestamp: int, headers: Iterable[tuple[str, Any]], offset: int | None
+    ) -> bool:
+        offset = self._next if offset is None else offset
+        _check("offset", offset, self._next, min(_INT64, self._header.base_offset + _INT32))
+        _check("timestamp", timestamp, NO_TIMESTAMP, _INT64)
+        _check_content("key", key)
+        _check_content("value", value)
+        base = timestamp if self._base_timestamp is None else self._base_timestamp
+        record = encode_record(timestamp - base, offset - self._header.base_offset, key, value, headers)
+        if self._limit is not None and self.count and self.size + len(record) > self._limit:
+            return False
+        self._records += record
+        self._base_timestamp = base
+        self._max_timestamp = max(self._max_timestamp, timestamp)
+        self._next = offset + 1
+        self.count += 1
+        return True
+
+    def build(self) -> bytes:
+        """Return the batch; more records may follow and another call return a larger one.
+
+        A batch of no records is what compaction leaves of one that had some. Raises ``MissingExtraError``, and
+        ``RecordWriteError`` for a level that the codec refuses.
+        """
+        header = self._header
+        content = compress(self._codec, self._records, self._level) if self.count else b""
+        last = max(self._next - 1, header.base_offset) if header.last_offset is None else header.last_offset
+        _check("last_offset", last, max(self._next - 1, header.base_offset), header.base_offset + _INT32)
+        appended = header.log_append_timestamp
+        data = bytearray(HEADER_SIZE)
+        HEADER.pack_into(
+            data, 0, header.base_offset, HEADER_SIZE + len(content) - SIZE_AND_OFFSET, header.partition_leader_epoch,
+            2, 0, header.attributes(self._codec), last - header.base_offset,
+            NO_TIMESTAMP if self._base_timestamp is None else self._base_timestamp,
+            self._max_timestamp if appended is None else appended,
+            header.producer_id, header.producer_epoch, header.base_sequence, self.count,
+        )  # fmt: skip
+        data += content
+        with memoryview(data) as view:
+            crc = crc32c(view[CRC_FROM:])
+        data[CRC_FROM - 4 : CRC_FROM] = crc.to_bytes(4, "big")
+        return bytes(data)
+
+
+@frozen
+class _Message:
+    offset: int
+    timestamp: int
+    key: Payload | None
+    value: Payload | None
+
+
+class MessageSetBuilder:
+    """Collects records for a message set of magic 0 or 1; a codec makes one wrapper of all of them.
+
+    Such messages have no headers, no producer and no transactions, and magic 0 has no timestamps. Raises
+    ``RecordWriteError`` for zstd, which needs magic 2, and for a broker's time in magic 0.
+    """
+
+    def __init__(
+        self,
+        *,
+        magic: int,
+        codec: Compression = Compression.NONE,
+        level: int | None = None,
+        base_offset: int = 0,
+        log_append_timestamp: int | None = None,
+    ) -> None:
+        _check("magic", magic, 0, 1)
+        if codec == Compression.ZSTD:
+            raise RecordWriteError(field="codec", value=codec, reason="zstd needs magic 2")
+        if magic == 0 and log_append_timestamp is not None:
+            reason = "magic 0 has no timestamps"
+            raise RecordWriteError(field="log_append_timestamp", value=log_append_timestamp, reason=reason)
+        _check("base_offset", base_offset, 0, _INT64)
+        self._magic = magic
+        self._codec = Compression(codec)
+        self._level = level
+        self._appended = log_append_timestamp
+        self._messages: list[_Message] = []
+        self._next = base_offset
+
+    def append(
+        self,
+        key: Payload | None,
+        value: Payload | None,
+        *,
+        timestamp: int = NO_TIMESTAMP,
+        offset: int | None = None,
+    ) -> None:
+        """Add a record; ``offset`` is the next one unless it is given. Raises ``RecordWriteError``."""
+        offset = self._next if offset is None else offset
+        _check("offset", offset, self._next, _INT64)
+        _check("timestamp", timestamp, NO_TIMESTAMP, _INT64 if self._magic else NO_TIMESTAMP)
+        _check_content("key", key)
+        _check_content("value", value)
+        self._messages.append(_Message(offset, timestamp if self._appended is None else self._appended, key, value))
+        self._next = offset + 1
+
+    def build(self) -> bytes:
+        """Return the message set; raises ``MissingExtraError``, and ``RecordWriteError`` for a refused level."""
+        if self._codec == Compression.NONE or not self._messages:
+            return self._entries(0)
+        messages = self._messages
+        first, last = (messages[0].offset, messages[-1].offset)
+        content = self._entries(first if self._magic else 0)
+        value = compress(self._codec, content, self._level, magic=self._magic)
+        latest = max(message.timestamp for message in messages)
+        return encode_entry(last, self._magic, self._flags | self._codec, latest, None, value)
+
+    @property
+    def _flags(self) -> int:
+        return 0 if self._appended is None else LOG_APPEND_TIME
+
+    def _entries(self, base: int) -> bytes:
+        return b"".join(
+            encode_entry(each.offset - base, self._magic, self._flags, each.timestamp, each.key, each.value)
+            for each in self._messages
+        )

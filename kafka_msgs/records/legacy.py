@@ -1,0 +1,187 @@
+"""Message sets: the entries of magic 0 and 1, plain ones and wrappers around a compressed set, read and written.
+
+Owns their layout, their CRC-32, and how the offsets and timestamps inside a wrapper follow from the wrapper's. Codecs
+are left to ``compression``, the walk over a buffer to ``batch``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Any, Final
+from zlib import crc32
+
+from attrs import frozen
+
+from kafka_msgs.errors import CompressionError, CorruptRecordError, CrcMismatchError
+from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET, Batch, ReadOptions
+from kafka_msgs.records.compression import Compression, decompress
+from kafka_msgs.records.record import NO_TIMESTAMP, Payload, Record
+
+__all__ = ["LegacyBatch", "encode_entry", "read_entry"]
+
+_HEADER: Final = Struct(">qiIbb")
+_TIMESTAMP: Final = Struct(">q")
+_CRC_FROM: Final = MAGIC_AT
+_CONTENT_AT: Final = (18, 26)
+"""Where the key's length stands, by magic."""
+
+
+@frozen
+class _Entry:
+    """One entry as it stands: its own offset and timestamp, before a wrapper changes what they mean."""
+
+    offset: int
+    magic: int
+    attributes: int
+    timestamp: int
+    key: Payload | None
+    value: Payload | None
+
+
+@frozen(repr=False, eq=False)
+class LegacyBatch(Batch):
+    """An entry of a message set of magic 0 or 1: one record, or a wrapper around a compressed set of them.
+
+    ``offset`` is the entry's own: of a wrapper, the last one inside.
+    """
+
+    position: int
+    size: int
+    offset: int
+    crc: int
+    magic: int
+    attributes: int
+    max_timestamp: int
+    _key: Payload | None
+    _value: Payload | None
+    _data: bytes
+    _start: int
+    _options: ReadOptions
+
+    def __repr__(self) -> str:
+        return f"<LegacyBatch at byte {self.position}: magic {self.magic}, offset {self.offset}, {self.size} bytes>"
+
+    @property
+    def last_offset(self) -> int:
+        """The last offset inside."""
+        return self.offset
+
+    @property
+    def stored(self) -> memoryview:
+        """The bytes of the entry as they stand in the buffer."""
+        return memoryview(self._data)[self._start : self._start + self.size]
+
+    def computed_crc(self) -> int:
+        """Return the CRC-32 of what the checksum covers; compare with ``crc``."""
+        return crc32(self.stored[_CRC_FROM:])
+
+    def records(self) -> list[Record]:
+        """Return the record, or those of the compressed set.
+
+        An entry inside that is not whole ends the set, and checksums inside are not compared, as Kafka reads. Raises
+        ``CorruptRecordError``, ``CompressionError``, ``DecompressedSizeError`` and ``MissingExtraError``.
+        """
+        if self.codec == Compression.NONE:
+            return [Record(self.offset, self.max_timestamp, self._key, self._value)]
+        entries = list(self._inner())
+        if not entries:
+            raise self._corrupt("a compressed set of no messages")
+        base = self._inner_base(entries[-1].offset)
+        stamp = self.append_timestamp
+        return [
+            Record(base + entry.offset, entry.timestamp if stamp is None else stamp, entry.key, entry.value)
+            for entry in entries
+        ]
+
+    def _inner_base(self, last: int) -> int:
+        """Return what to add to the offsets inside; a wrapper with the offset 0 comes from a producer."""
+        if self.magic == 0 or self.offset == 0:
+            return 0
+        if self.offset < last:
+            raise self._corrupt(f"the last offset inside is {last}")
+        return self.offset - last
+
+    def _inner(self) -> Iterator[_Entry]:
+        if self._value is None:
+            raise self._corrupt("a compressed set that is null")
+        if self.codec == Compression.ZSTD:
+            reason = f"zstd needs magic 2, this is magic {self.magic}"
+            raise CompressionError(position=self.position, offset=self.offset, reason=reason, codec="zstd")
+        limit = self._options.max_decompressed
+        place = {"position": self.position, "offset": self.offset}
+        body = decompress(self.codec, memoryview(self._value), limit, magic=self.magic, **place)
+        at = 0
+        while len(body) - at > MAGIC_AT:
+            size = int.from_bytes(body[at + 8 : at + 12], "big", signed=True) + SIZE_AND_OFFSET
+            if size > len(body) - at:
+                return
+            entry = _read(body, at, size, self._options.views)
+            if isinstance(entry, str) or entry.attributes & 7 or entry.magic > self.magic:
+                reason = (
+                    entry if isinstance(entry, str) else "a compressed set inside a compressed set, or a newer format"
+                )
+                raise self._corrupt(reason, at, compressed=True)
+            yield entry
+            at += size
+
+    def _corrupt(self, reason: str, at: int | None = None, *, compressed: bool = False) -> CorruptRecordError:
+        place = self.position if at is None else at
+        return _corrupt(self.position, self.offset, place, reason, compressed=compressed)
+
+
+def _corrupt(position: int, offset: int, at: int, reason: str, *, compressed: bool = False) -> CorruptRecordError:
+    return CorruptRecordError(position=position, offset=offset, at=at, index=None, compressed=compressed, reason=reason)
+
+
+def _read(data: bytes, start: int, size: int, views: bool) -> _Entry | str:
+    """Return the entry at ``start``, or why its ``size`` bytes are none."""
+    magic = data[start + MAGIC_AT] if size > MAGIC_AT else 0
+    if magic > 1:
+        return f"the format {magic} inside a message set"
+    at, end = start + _CONTENT_AT[magic], start + size
+    if end - at < 8:
+        return f"a message of {size - SIZE_AND_OFFSET} bytes is too short for magic {magic}"
+    offset, _, _, _, attributes = _HEADER.unpack_from(data, start)
+    timestamp = _TIMESTAMP.unpack_from(data, start + 18)[0] if magic else NO_TIMESTAMP
+    source = memoryview(data) if views else data
+    content: list[Payload | None] = []
+    for what in ("key", "value"):
+        length = int.from_bytes(data[at : at + 4], "big", signed=True)
+        at += 4
+        if length < -1 or length > end - at or end - at < 0:
+            return f"the {what} has the length {length}, {max(end - at, 0)} bytes left"
+        content.append(None if length < 0 else source[at : at + length])
+        at += max(length, 0)
+    if at != end:
+        return f"{end - at} bytes left over after the value"
+    return _Entry(offset, magic, attributes, timestamp, *content)
+
+
+def read_entry(data: bytes, start: int, position: int, size: int, options: ReadOptions) -> LegacyBatch:
+    """Return the entry of ``size`` bytes at ``data[start]``, which is byte ``position`` of the caller's buffer.
+
+    Raises ``CorruptRecordError`` and ``CrcMismatchError``.
+    """
+    offset, _, crc, _, _ = _HEADER.unpack_from(data, start)
+    if options.check_crc and (found := crc32(memoryview(data)[start + _CRC_FROM : start + size])) != crc:
+        reason = f"the checksum is {crc:08x}, the bytes have {found:08x}"
+        raise CrcMismatchError(position=position, offset=offset, expected=crc, found=found, reason=reason)
+    entry = _read(data, start, size, options.views)
+    if isinstance(entry, str):
+        raise _corrupt(position, offset, position, entry)
+    return LegacyBatch(
+        position, size, offset, crc, entry.magic, entry.attributes, entry.timestamp, entry.key, entry.value,
+        data, start, options,
+    )  # fmt: skip
+
+
+def encode_entry(offset: int, magic: int, attributes: int, timestamp: int, key: Any, value: Any) -> bytes:
+    """Return one entry of magic 0 or 1, its size and checksum included; magic 0 has no timestamp."""
+    body = bytearray((magic, attributes))
+    if magic:
+        body += _TIMESTAMP.pack(timestamp)
+    for content in (key, value):
+        body += (-1 if content is None else len(content)).to_bytes(4, "big", signed=True)
+        body += b"" if content is None else content
+    return b"".join((_TIMESTAMP.pack(offset), (len(body) + 4).to_bytes(4, "big"), crc32(body).to_bytes(4, "big"), body))
