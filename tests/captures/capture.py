@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ from tests.captures.frames import REQUEST, RESPONSE, SIZE_BYTES, Frame, exchange
 from tests.captures.proxy import RecordingProxy
 from tests.captures.scenario import BILLING_GROUP, ShopTools
 
-__all__ = ["main"]
+__all__ = ["main", "python_with_clients", "write_recording"]
 
 _HERE: Final = Path(__file__).parent
 _CLIENTS: Final = {"kafka-python": "3.0.12", "confluent-kafka": "2.16.1"}
@@ -42,7 +42,7 @@ _ALIKE_IN_ALL: Final = 4
 def main() -> None:
     """Run the whole session and write the recordings."""
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-clients-") as directory:
-        python = _python_with_clients(Path(directory))
+        python = python_with_clients(Path(directory), _CLIENTS)
         proxy = RecordingProxy()
         with Broker(advertised_port=proxy.port) as broker:
             proxy.upstream_port = broker.proxied_port
@@ -65,11 +65,11 @@ def _session(broker: Broker, proxy: RecordingProxy, python: Path) -> list[dict[s
     return [json.loads(line) for line in records.splitlines()]
 
 
-def _python_with_clients(directory: Path) -> Path:
-    """An interpreter that can import the Python clients."""
+def python_with_clients(directory: Path, clients: Mapping[str, str]) -> Path:
+    """An interpreter, in a new environment at ``directory``, that can import Python clients at the given versions."""
     subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True, timeout=120)
     python = directory / "bin" / "python"
-    packages = [f"{name}=={version}" for name, version in _CLIENTS.items()]
+    packages = [f"{name}=={version}" for name, version in clients.items()]
     pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages]
     subprocess.run(pip, check=True, timeout=300)
     return python
@@ -108,17 +108,24 @@ def _thin(frames: list[Frame]) -> Iterator[Frame]:
     return (frame for frame in frames if id(frame) in kept)
 
 
-def _write(name: str, content: str, lines: Iterable[dict[str, Any]]) -> None:
+def write_recording(
+    path: Path, content: str, lines: Iterable[dict[str, Any]], *, clients: Mapping[str, str], script: str
+) -> None:
+    """Write a recording below a header that says what it holds and how it was made."""
     header = {
         "format": f"kafka-msgs {content} 1",
         "kafka": kafka_release(),
-        "clients": {"kafka-tools": kafka_release(), "kafka-streams": kafka_release(), **_CLIENTS},
+        "clients": clients,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "script": "tests/captures/capture.py",
+        "script": script,
     }
-    path = _HERE / f"{name}.jsonl"
     write_lines(path, header, lines)
     print(f"{path.name}: {path.stat().st_size} bytes")
+
+
+def _write(name: str, content: str, lines: Iterable[dict[str, Any]]) -> None:
+    clients = {"kafka-tools": kafka_release(), "kafka-streams": kafka_release(), **_CLIENTS}
+    write_recording(_HERE / f"{name}.jsonl", content, lines, clients=clients, script="tests/captures/capture.py")
 
 
 if __name__ == "__main__":

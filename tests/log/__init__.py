@@ -1,0 +1,1 @@
+"""What a broker keeps in its log directory, read and written."""
