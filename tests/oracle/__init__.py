@@ -4,6 +4,6 @@
 where they are missing, the tests that need it say so in the summary instead of passing.
 """
 
-from tests.oracle.driver import Decoded, MessageInfo, Oracle, OracleReject
+from tests.oracle.driver import Decoded, MessageInfo, Oracle, OracleReject, Rewritten
 
-__all__ = ["Decoded", "MessageInfo", "Oracle", "OracleReject"]
+__all__ = ["Decoded", "MessageInfo", "Oracle", "OracleReject", "Rewritten"]

@@ -31,7 +31,7 @@ ANSWER_SECONDS: Final = 120
 BATCH: Final = 2000
 """Items a round trip: enough to hide the pipe, few enough to keep both sides' buffers small."""
 
-_LIST, _ENCODE, _DECODE = 0, 1, 2
+_LIST, _ENCODE, _DECODE, _RECORD, _FOLD = 0, 1, 2, 3, 4
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -80,6 +80,15 @@ class Decoded:
         if isinstance(self.json_text, OracleReject):
             raise self.json_text
         return json.loads(self.json_text)
+
+
+@frozen
+class Rewritten:
+    """A record of an internal topic as Kafka read it and wrote it back, and the class of its value (or key)."""
+
+    key: bytes | None
+    value: bytes | None
+    name: str
 
 
 class Oracle:
@@ -162,6 +171,26 @@ class Oracle:
 
         return self._ask_many(_DECODE, items, pack, _Reader.take_decoded)
 
+    def rewrite_records(
+        self, items: Iterable[tuple[str, bytes | None, bytes | None]]
+    ) -> list[Rewritten | OracleReject]:
+        """Read records of internal topics, (topic, key, value) each, with the classes of Kafka's coordinators."""
+
+        def pack(item: tuple[str, bytes | None, bytes | None]) -> bytes:
+            topic, key, value = item
+            return _sized(topic.encode()) + _sized(key) + _sized(value)
+
+        return self._ask_many(_RECORD, items, pack, _Reader.take_rewritten)
+
+    def fold_share_batches(self, items: Iterable[tuple[int, bytes, bytes]]) -> list[bytes | OracleReject]:
+        """Fold share state, (start offset, batches so far, new batches) each; see ``InternalTopics.combine``."""
+
+        def pack(item: tuple[int, bytes, bytes]) -> bytes:
+            start, present, update = item
+            return struct.pack(">q", start) + _sized(present) + _sized(update)
+
+        return self._ask_many(_FOLD, items, pack, _Reader.take_part)
+
     def close(self) -> None:
         """End the process; the next question starts another."""
         process, self._process = self._process, None
@@ -224,6 +253,22 @@ class _Reader:
     def take_part(self) -> bytes | OracleReject:
         return self.take_bytes() if self._accepted() else self._take_reject()
 
+    def take_rewritten(self) -> Rewritten | OracleReject:
+        part = self.take_part()
+        if isinstance(part, OracleReject):
+            return part
+        inner = _Reader(part)
+        return Rewritten(inner.take_nullable(), inner.take_nullable(), inner.take_rest().decode())
+
+    def take_nullable(self) -> bytes | None:
+        null = self._data[self._at : self._at + 4] == _int32(-1)
+        if null:
+            self._at += 4
+        return None if null else self.take_bytes()
+
+    def take_rest(self) -> bytes:
+        return self._data[self._at :]
+
     def take_decoded(self) -> Decoded | OracleReject:
         if not self._accepted():
             return self._take_reject()
@@ -248,6 +293,10 @@ def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
     source = iter(items)
     while batch := list(islice(source, BATCH)):
         yield batch
+
+
+def _sized(data: bytes | None) -> bytes:
+    return _int32(-1) if data is None else _int32(len(data)) + data
 
 
 def _int32(value: int) -> bytes:

@@ -31,6 +31,10 @@ import org.apache.kafka.common.protocol.MessageUtil;
  *     string; the result is one part, the bytes.
  * <li>operation 2, decode: int16 message, int16 version, byte string; the result is either one failed part or the int32
  *     number of bytes consumed and two parts, the JSON and the bytes written back.
+ * <li>operation 3, record of an internal topic: topic as a byte string, key and value as nullable ones (size -1); the
+ *     result is one part, see {@link InternalTopics#rewrite}.
+ * <li>operation 4, fold of share state: int64 start offset, batches so far and new ones as byte strings; the result is
+ *     one part, see {@link InternalTopics#combine}.
  * </ul>
  * A part is a byte 1 and a byte string, or a byte 0 and two byte strings: an exception's class and its text.
  */
@@ -38,6 +42,8 @@ public final class Oracle {
     private static final byte LIST = 0;
     private static final byte ENCODE = 1;
     private static final byte DECODE = 2;
+    private static final byte RECORD = 3;
+    private static final byte FOLD = 4;
 
     private final JsonMapper json = JsonMapper.builder()
         .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
@@ -84,6 +90,16 @@ public final class Oracle {
                 encode(question, out);
             } else if (operation == DECODE) {
                 decode(question, out);
+            } else if (operation == RECORD) {
+                String topic = new String(readBytes(question), StandardCharsets.UTF_8);
+                byte[] key = readNullableBytes(question);
+                byte[] value = readNullableBytes(question);
+                writePart(out, () -> InternalTopics.rewrite(topic, key, value));
+            } else if (operation == FOLD) {
+                long startOffset = question.getLong();
+                byte[] present = readBytes(question);
+                byte[] update = readBytes(question);
+                writePart(out, () -> InternalTopics.combine(startOffset, present, update));
             } else {
                 throw new IOException("no such operation: " + operation);
             }
@@ -168,7 +184,16 @@ public final class Oracle {
     }
 
     private static byte[] readBytes(ByteBuffer source) {
-        byte[] data = new byte[source.getInt()];
+        return readBytes(source, source.getInt());
+    }
+
+    private static byte[] readNullableBytes(ByteBuffer source) {
+        int size = source.getInt();
+        return size < 0 ? null : readBytes(source, size);
+    }
+
+    private static byte[] readBytes(ByteBuffer source, int size) {
+        byte[] data = new byte[size];
         source.get(data);
         return data;
     }
