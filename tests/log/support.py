@@ -47,3 +47,12 @@ def random_bytes(seed: int, *, each: int = 1) -> Iterator[tuple[TopicRecord, Key
     for topic, number in TYPES:
         for record in random_records(topic, number, seed, each=each):
             yield record, encode_record(record)
+
+
+def mutated(data: bytes, rng: Random) -> bytes:
+    """The bytes with one changed, the end cut off, or something put in."""
+    at = rng.randrange(len(data) + 1)
+    change = rng.randrange(3)
+    if change == 0:
+        return data[:at]
+    return data[:at] + bytes([rng.choice((0, 1, 0x7F, 0x80, 0xFF))]) + data[at + (change == 1) :]

@@ -30,7 +30,7 @@ from kafka_msgs import (
 )
 from kafka_msgs.log.internal_topics import TOPICS, TopicRecord, UnknownRecord, decode_record, encode_record
 from kafka_msgs.messages import _index
-from tests.log.support import TYPES, random_bytes, random_records
+from tests.log.support import TYPES, mutated, random_bytes, random_records
 
 OFFSETS = "__consumer_offsets"
 TRANSACTIONS = "__transaction_state"
@@ -210,15 +210,6 @@ def test_other_topics_are_refused(call: object) -> None:
     assert callable(call)
     with pytest.raises(UnknownTopicError, match="'orders' is no internal topic"):
         call()
-
-
-def mutated(data: bytes, rng: Random) -> bytes:
-    """The bytes with one changed, the end cut off, or something put in."""
-    at = rng.randrange(len(data) + 1)
-    change = rng.randrange(3)
-    if change == 0:
-        return data[:at]
-    return data[:at] + bytes([rng.choice((0, 1, 0x7F, 0x80, 0xFF))]) + data[at + (change == 1) :]
 
 
 def test_mutated_records_end_in_a_record_or_in_an_error_of_the_library() -> None:
