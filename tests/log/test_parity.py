@@ -135,7 +135,7 @@ def packed(batches: list[StateBatch]) -> bytes:
 
 def test_share_state_folds_to_the_same_state_of_every_offset(oracle: Oracle) -> None:
     rng = Random(6)
-    cases = []
+    cases: list[tuple[int, list[StateBatch], list[StateBatch]]] = []
     while len(cases) < 2000:
         present, update, start = random_batches(rng), random_batches(rng), rng.randrange(-1, 25)
         cases.append((start, [*combine_batches(present, -1)], [*combine_batches(update, -1)]))

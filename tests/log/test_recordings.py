@@ -89,7 +89,7 @@ def test_transactions_end_as_their_last_records_say() -> None:
 
 
 def test_offsets_of_a_transaction_count_from_its_commit_on() -> None:
-    seen = []
+    seen: list[tuple[dict[tuple[str, int], int], dict[tuple[int, int], int]]] = []
     lines = lines_of(OFFSETS)
     for count in range(1, len(lines) + 1):
         state = state_of(record_of(line) for line in lines[:count])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+from typing import get_args
 from uuid import UUID
 
 import pytest
@@ -22,11 +24,12 @@ from kafka_msgs import (
     ShareUpdateKey,
     ShareUpdateValue,
     UnexpectedNullError,
+    message_class,
     messages,
 )
 from kafka_msgs.log.internal_topics import TOPICS, InternalRecord, TopicRecord, UnknownRecord, encode_record
 from kafka_msgs.log.share_state import combine_batches
-from kafka_msgs.log.topic_state import TransactionEnd, state_of
+from kafka_msgs.log.topic_state import GroupKind, TransactionEnd, state_of
 from kafka_msgs.message import Message
 from kafka_msgs.messages import _index
 from kafka_msgs.messages.share_snapshot_value import StateBatch
@@ -122,6 +125,31 @@ def test_group_changes_its_kind_when_its_old_metadata_is_deleted() -> None:
     group = state_of(records).groups()["g"]
     assert [record.key for record in group.records] == [modern]
     assert {key: value.offset for key, value in group.offsets.items()} == {("t", 1): 4}
+
+
+def test_every_kind_of_group_of_the_release_is_told_apart() -> None:
+    names = [name for name in messages.__all__ if name.endswith("GroupMetadataKey")]
+    kinds = set()
+    for name in names:
+        key_class = getattr(messages, name)
+        value = message_class(key_class.INFO.api_key, "coordinator-value", TOPICS[OFFSETS].origin)()
+        key = key_class(**{fields(key_class)[0].attribute: "g"})
+        group = state_of([TopicRecord(topic=OFFSETS, key=key, value=value, version=0)]).groups()["g"]
+        kinds.add(group.kind)
+    assert kinds == {*get_args(GroupKind)}
+    assert len(names) == len(kinds)
+
+
+def test_compaction_of_a_log_does_not_change_its_state() -> None:
+    rng = Random(12)
+    keyed = [record for record, _ in random_bytes(13, each=2) if record.key and type(record.key) is not ShareUpdateKey]
+    for _ in range(20):
+        log = [rng.choice(keyed) for _ in range(300)]
+        log = [evolve(record, value=None, version=None) if rng.random() < 0.3 else record for record in log]
+        last = {record.key: position for position, record in enumerate(log)}
+        compacted = [record for position, record in enumerate(log) if last[record.key] == position]
+        assert len(compacted) < len(log) - 50
+        assert state_of(compacted) == state_of(log)
 
 
 def test_every_key_of_the_offsets_topic_begins_with_its_group() -> None:
