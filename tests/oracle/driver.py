@@ -32,6 +32,7 @@ BATCH: Final = 2000
 """Items a round trip: enough to hide the pipe, few enough to keep both sides' buffers small."""
 
 _LIST, _ENCODE, _DECODE, _RECORD, _FOLD = 0, 1, 2, 3, 4
+_READ_BATCHES, _WRITE_BATCH = 5, 6
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -190,6 +191,14 @@ class Oracle:
             return struct.pack(">q", start) + _sized(present) + _sized(update)
 
         return self._ask_many(_FOLD, items, pack, _Reader.take_part)
+
+    def read_batches_many(self, items: Iterable[bytes]) -> list[bytes | OracleReject]:
+        """Read record batches, checksums compared; each answer is a JSON list, see ``Batches.java``."""
+        return self._ask_many(_READ_BATCHES, items, _sized, _Reader.take_part)
+
+    def write_batch_many(self, items: Iterable[dict[str, Any]]) -> list[bytes | OracleReject]:
+        """Write one record batch for each description; see ``Batches.java``."""
+        return self._ask_many(_WRITE_BATCH, items, lambda item: _sized(json.dumps(item).encode()), _Reader.take_part)
 
     def close(self) -> None:
         """End the process; the next question starts another."""

@@ -35,6 +35,8 @@ import org.apache.kafka.common.protocol.MessageUtil;
  *     result is one part, see {@link InternalTopics#rewrite}.
  * <li>operation 4, fold of share state: int64 start offset, batches so far and new ones as byte strings; the result is
  *     one part, see {@link InternalTopics#combine}.
+ * <li>operation 5, read batches: byte string; the result is one part, see {@link Batches#read}.
+ * <li>operation 6, write a batch: JSON as a byte string; the result is one part, the bytes; see {@link Batches#write}.
  * </ul>
  * A part is a byte 1 and a byte string, or a byte 0 and two byte strings: an exception's class and its text.
  */
@@ -44,6 +46,8 @@ public final class Oracle {
     private static final byte DECODE = 2;
     private static final byte RECORD = 3;
     private static final byte FOLD = 4;
+    private static final byte READ_BATCHES = 5;
+    private static final byte WRITE_BATCH = 6;
 
     private final JsonMapper json = JsonMapper.builder()
         .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
@@ -100,6 +104,12 @@ public final class Oracle {
                 byte[] present = readBytes(question);
                 byte[] update = readBytes(question);
                 writePart(out, () -> InternalTopics.combine(startOffset, present, update));
+            } else if (operation == READ_BATCHES) {
+                byte[] data = readBytes(question);
+                writePart(out, () -> Batches.read(data));
+            } else if (operation == WRITE_BATCH) {
+                byte[] batch = readBytes(question);
+                writePart(out, () -> Batches.write(batch));
             } else {
                 throw new IOException("no such operation: " + operation);
             }
