@@ -12,7 +12,11 @@ import kafka_msgs
 from kafka_msgs import errors
 from kafka_msgs.errors import (
     BudgetExceededError,
+    CompressionError,
+    CorruptRecordError,
+    CrcMismatchError,
     DecodeError,
+    DecompressedSizeError,
     EncodeError,
     InternalError,
     InvalidKeyTypeError,
@@ -23,6 +27,8 @@ from kafka_msgs.errors import (
     JsonFormError,
     KafkaMsgsError,
     MissingExtraError,
+    RecordError,
+    RecordWriteError,
     SchemaError,
     TrailingDataError,
     TruncatedError,
@@ -30,6 +36,7 @@ from kafka_msgs.errors import (
     UnknownMessageError,
     UnknownTopicError,
     UnsupportedFieldError,
+    UnsupportedMagicError,
     UnsupportedVersionError,
 )
 from kafka_msgs.versions import VersionRange
@@ -78,6 +85,38 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
     (
         JsonFormError(message="Ping", version=0, path="Ping.name", reason="missing"),
         "Ping v0: Ping.name: missing",
+    ),
+    (
+        RecordError(position=70, offset=5, reason="no batch"),
+        "batch at byte 70, offset 5: no batch",
+    ),
+    (
+        CorruptRecordError(position=70, offset=5, at=131, index=3, compressed=False, reason="too short"),
+        "batch at byte 70, offset 5: record 3 at byte 131: too short",
+    ),
+    (
+        CorruptRecordError(position=70, offset=5, at=9, index=3, compressed=True, reason="too short"),
+        "batch at byte 70, offset 5: record 3 at byte 9 of the decompressed records: too short",
+    ),
+    (
+        CrcMismatchError(position=70, offset=5, expected=1, found=2, reason="changed"),
+        "batch at byte 70, offset 5: changed",
+    ),
+    (
+        UnsupportedMagicError(position=70, offset=None, magic=3, reason="the format 3 is unknown"),
+        "batch at byte 70: the format 3 is unknown",
+    ),
+    (
+        CompressionError(position=70, offset=5, codec="zstd", reason="zstd data is damaged"),
+        "batch at byte 70, offset 5: zstd data is damaged",
+    ),
+    (
+        DecompressedSizeError(position=70, offset=5, codec="zstd", limit=9, reason="more than 9"),
+        "batch at byte 70, offset 5: more than 9",
+    ),
+    (
+        RecordWriteError(field="offset", value=-1, reason="-1 is not from 0 to 9"),
+        "offset: -1 is not from 0 to 9",
     ),
     (
         SchemaError("not a type", source="Ping.json", line=3, column=9, path="Ping.name", rule="V19"),

@@ -245,8 +245,8 @@ def _record_batch(data: bytes, start: int, position: int, size: int, options: Re
         HEADER.unpack_from(data, start)
     )
     batch = RecordBatch(
-        position, size, base_offset, epoch, magic, crc, flags, last, base_time, max_time, producer, era, sequence, count,
-        data, start, options,
+        position, size, base_offset, epoch, magic, crc, flags, last, base_time, max_time, producer, era, sequence,
+        count, data, start, options,
     )  # fmt: skip
     if options.check_crc and (found := batch.computed_crc()) != crc:
         reason = f"the checksum is {crc:08x}, the bytes have {found:08x}"

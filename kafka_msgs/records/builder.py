@@ -33,17 +33,30 @@ def _check(name: str, value: object, low: int, high: int) -> None:
         raise RecordWriteError(field=name, value=value, reason=f"{shown(value)} is not from {low} to {high}")
 
 
-def _check_content(name: str, value: object) -> None:
-    if value is not None and not isinstance(value, bytes | bytearray | memoryview):
-        raise RecordWriteError(field=name, value=value, reason=f"{shown(value)} is neither bytes nor None")
+def _content(name: str, value: object) -> bytes | bytearray | None:
+    if value is None or isinstance(value, bytes | bytearray):
+        return value
+    if isinstance(value, memoryview):
+        return bytes(value)
+    raise RecordWriteError(field=name, value=value, reason=f"{shown(value)} is neither bytes nor None")
+
+
+def _header(header: object) -> tuple[bytes, bytes | bytearray | None]:
+    if not isinstance(header, tuple) or len(header) != 2 or not isinstance(header[0], str):
+        raise RecordWriteError(field="headers", value=header, reason=f"{shown(header)} is not a name and a value")
+    try:
+        name = header[0].encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as refused:
+        raise RecordWriteError(field="headers", value=header, reason=f"a name is not text: {refused}") from None
+    return name, _content("headers", header[1])
 
 
 @frozen(kw_only=True)
 class BatchHeader:
     """What a magic 2 batch says beside its records; ``BatchBuilder`` has the arguments of the same names.
 
-    Raises ``RecordWriteError`` for what Kafka would refuse: a transaction or a sequence without a producer, a producer
-    without an epoch, and, unless the batch is a control batch, a producer without a sequence.
+    Raises ``RecordWriteError`` for what Kafka would refuse: a transaction without a producer, a producer without
+    an epoch, and, unless the batch is a control batch, a producer without a sequence.
     """
 
     base_offset: int = 0
@@ -73,9 +86,8 @@ class BatchHeader:
 
     def _check_producer(self) -> None:
         if self.producer_id < 0:
-            for name in ("transactional", "base_sequence"):
-                if getattr(self, name) not in (False, -1):
-                    raise RecordWriteError(field=name, value=getattr(self, name), reason="it needs a producer_id")
+            if self.transactional:
+                raise RecordWriteError(field="transactional", value=True, reason="a transaction needs a producer_id")
             return
         if self.producer_epoch < 0:
             raise RecordWriteError(field="producer_epoch", value=self.producer_epoch, reason="a producer has an epoch")
@@ -161,10 +173,11 @@ class BatchBuilder:
         offset = self._next if offset is None else offset
         _check("offset", offset, self._next, min(_INT64, self._header.base_offset + _INT32))
         _check("timestamp", timestamp, NO_TIMESTAMP, _INT64)
-        _check_content("key", key)
-        _check_content("value", value)
+        key, value = _content("key", key), _content("value", value)
         base = timestamp if self._base_timestamp is None else self._base_timestamp
-        record = encode_record(timestamp - base, offset - self._header.base_offset, key, value, headers)
+        record = encode_record(
+            timestamp - base, offset - self._header.base_offset, key, value, [_header(each) for each in headers]
+        )
         if self._limit is not None and self.count and self.size + len(record) > self._limit:
             return False
         self._records += record
@@ -204,8 +217,8 @@ class BatchBuilder:
 class _Message:
     offset: int
     timestamp: int
-    key: Payload | None
-    value: Payload | None
+    key: bytes | bytearray | None
+    value: bytes | bytearray | None
 
 
 class MessageSetBuilder:
@@ -250,9 +263,8 @@ class MessageSetBuilder:
         offset = self._next if offset is None else offset
         _check("offset", offset, self._next, _INT64)
         _check("timestamp", timestamp, NO_TIMESTAMP, _INT64 if self._magic else NO_TIMESTAMP)
-        _check_content("key", key)
-        _check_content("value", value)
-        self._messages.append(_Message(offset, timestamp if self._appended is None else self._appended, key, value))
+        time = timestamp if self._appended is None else self._appended
+        self._messages.append(_Message(offset, time, _content("key", key), _content("value", value)))
         self._next = offset + 1
 
     def build(self) -> bytes:

@@ -165,7 +165,7 @@ def _snappy(data: bytes | bytearray, level: int | None, magic: int) -> bytes:
 
 def _lz4(data: bytes | bytearray, level: int | None, magic: int) -> bytes:
     work = _cramjam().lz4.Compressor(level=level, content_checksum=False, block_linked=False)
-    work.compress(data)
+    work.compress(bytes(data))
     frame = bytes(work.finish())
     return frames.lz4_with_old_check(frame) if magic == 0 else frame
 

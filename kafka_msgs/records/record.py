@@ -9,12 +9,12 @@ what and where. So the loop that every record passes stays short, and native cod
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from attrs import frozen
 
-from kafka_msgs.errors import InternalError, RecordWriteError
+from kafka_msgs.errors import InternalError
 
 __all__ = [
     "NO_TIMESTAMP",
@@ -265,36 +265,24 @@ def _explain(body: bytes, at: int, end: int, count: int) -> Exception:
 def encode_record(
     timestamp_delta: int,
     offset_delta: int,
-    key: Any,
-    value: Any,
-    headers: Iterable[tuple[str, Any]],
+    key: bytes | bytearray | None,
+    value: bytes | bytearray | None,
+    headers: Sequence[tuple[bytes, bytes | bytearray | None]],
 ) -> bytearray:
-    """Return the bytes of one record of a magic 2 batch.
-
-    Raises ``RecordWriteError`` for a header's name that is not text or that UTF-8 cannot hold. The deltas are the
-    caller's to check; ``key`` and ``value`` are bytes-like or None.
-    """
+    """Return the bytes of one record of a magic 2 batch; the arguments are the caller's to check."""
     out = bytearray(b"\0")
     _write_varint(out, timestamp_delta)
     _write_varint(out, offset_delta)
     _write_payload(out, key)
     _write_payload(out, value)
-    headers = tuple(headers)
     _write_varint(out, len(headers))
     for name, content in headers:
-        _write_payload(out, _header_name(name))
+        _write_payload(out, name)
         _write_payload(out, content)
     record = bytearray()
     _write_varint(record, len(out))
     record += out
     return record
-
-
-def _header_name(name: str) -> bytes:
-    try:
-        return name.encode("utf-8", "surrogateescape")
-    except (AttributeError, UnicodeEncodeError) as refused:
-        raise RecordWriteError(field="headers", value=name, reason=f"a name is not text: {refused}") from None
 
 
 def _write_varint(out: bytearray, value: int) -> None:
@@ -305,7 +293,7 @@ def _write_varint(out: bytearray, value: int) -> None:
     out.append(raw)
 
 
-def _write_payload(out: bytearray, content: Any) -> None:
+def _write_payload(out: bytearray, content: bytes | bytearray | None) -> None:
     if content is None:
         out.append(1)
         return

@@ -1,0 +1,243 @@
+"""The codecs: what they write is read, damage is an error, and bombs end at the limit, in memory too."""
+
+from __future__ import annotations
+
+import random
+import struct
+import subprocess
+import sys
+import textwrap
+import zlib
+
+import cramjam
+import pytest
+
+from kafka_msgs import CompressionError, DecompressedSizeError, MissingExtraError, RecordWriteError
+from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
+from kafka_msgs.records.compression import compress, decompress
+from tests.records.support import read_one
+
+CODECS = [codec for codec in Compression if codec is not Compression.NONE]
+TEXT = bytes(random.Random(5).choices(b"abcdef", k=300_000))
+SNAPPY_HEADER = bytes.fromhex("82534e4150505900 00000001 00000001")
+
+
+def unpacked(codec: int, data: bytes, limit: int = 1 << 20) -> bytes:
+    return decompress(codec, memoryview(data), limit)
+
+
+@pytest.mark.parametrize("content", [b"", b"x", TEXT, bytes(1 << 20)])
+@pytest.mark.parametrize("codec", Compression)
+def test_what_is_compressed_comes_back(codec: Compression, content: bytes) -> None:
+    assert unpacked(codec, compress(codec, content)) == content
+
+
+@pytest.mark.parametrize("codec", Compression)
+def test_the_limit_is_exact(codec: Compression) -> None:
+    data = compress(codec, TEXT)
+    assert unpacked(codec, data, len(TEXT)) == TEXT
+    with pytest.raises(DecompressedSizeError) as caught:
+        unpacked(codec, data, len(TEXT) - 1)
+    assert (caught.value.limit, caught.value.codec) == (len(TEXT) - 1, codec.name.lower())
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_data_that_ends_early_is_damaged(codec: Compression) -> None:
+    data = compress(codec, TEXT)
+    for end in (*range(1, 40), len(data) // 2, len(data) - 1):
+        if end == len(SNAPPY_HEADER) and codec is Compression.SNAPPY:
+            continue
+        with pytest.raises(CompressionError) as caught:
+            unpacked(codec, data[:end])
+        assert not isinstance(caught.value, DecompressedSizeError)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_data_with_changed_bytes_never_ends_in_another_error(codec: Compression) -> None:
+    chance = random.Random(3)
+    data = compress(codec, TEXT[:5000])
+    for _ in range(500):
+        changed = bytearray(data)
+        for _ in range(chance.randint(1, 3)):
+            changed[chance.randrange(min(len(data), chance.choice([20, len(data)])))] = chance.randrange(256)
+        try:
+            unpacked(codec, bytes(changed))
+        except CompressionError as error:
+            assert error.codec == codec.name.lower()  # noqa: PT017 - most changes are noticed, not all
+
+
+@pytest.mark.parametrize("codec", [5, 6, 7])
+def test_there_are_no_other_codecs(codec: int) -> None:
+    with pytest.raises(CompressionError, match=f"there is no codec {codec}"):
+        unpacked(codec, b"data")
+
+
+def test_members_of_gzip_may_follow_each_other() -> None:
+    assert unpacked(1, compress(Compression.GZIP, b"one") + compress(Compression.GZIP, b"two")) == b"onetwo"
+
+
+def test_frames_of_lz4_and_zstd_may_follow_each_other() -> None:
+    skipped = bytes.fromhex("502a4d18 03000000 aabbcc")
+    for codec in (Compression.LZ4, Compression.ZSTD):
+        assert unpacked(codec, compress(codec, b"one") + skipped + compress(codec, b"two")) == b"onetwo"
+
+
+def test_snappy_is_read_with_and_without_a_frame() -> None:
+    raw = bytes(cramjam.snappy.compress_raw(TEXT))
+    assert unpacked(2, raw) == TEXT
+    framed = SNAPPY_HEADER + struct.pack(">i", len(raw)) + raw
+    assert unpacked(2, framed) == TEXT
+    assert unpacked(2, framed + framed) == TEXT + TEXT
+
+
+def test_snappy_is_written_in_frames_of_32_kilobytes() -> None:
+    data = compress(Compression.SNAPPY, TEXT)
+    assert data[:16] == SNAPPY_HEADER
+    first = int.from_bytes(data[16:20], "big")
+    assert bytes(cramjam.snappy.decompress_raw(data[20 : 20 + first])) == TEXT[: 32 << 10]
+
+
+def test_gzip_carries_no_time() -> None:
+    assert compress(Compression.GZIP, b"same") == compress(Compression.GZIP, b"same")
+    assert compress(Compression.GZIP, b"same")[4:8] == bytes(4)
+
+
+@pytest.mark.parametrize("codec", [Compression.GZIP, Compression.LZ4, Compression.ZSTD])
+def test_a_level_changes_the_size_and_not_the_content(codec: Compression) -> None:
+    low, high = (compress(codec, TEXT, level) for level in (1, 9))
+    assert low != high
+    assert unpacked(codec, low) == unpacked(codec, high) == TEXT
+
+
+def test_a_level_that_does_not_exist_is_refused() -> None:
+    builder = BatchBuilder(codec=Compression.GZIP, level=77)
+    builder.append(None, b"v")
+    with pytest.raises(RecordWriteError, match="level"):
+        builder.build()
+
+
+@pytest.mark.parametrize("codec", [Compression.SNAPPY, Compression.LZ4, Compression.ZSTD])
+def test_a_missing_package_is_named(codec: Compression) -> None:
+    code = f"""
+        import sys
+        sys.modules["cramjam"] = None
+        from kafka_msgs import MissingExtraError
+        from kafka_msgs.records import BatchBuilder, Compression, read_batches
+        builder = BatchBuilder(codec=Compression({int(codec)}))
+        builder.append(None, b"v")
+        try:
+            builder.build()
+        except MissingExtraError as missing:
+            print(missing)
+    """
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    expected = MissingExtraError(feature="snappy, lz4 and zstd", extra="compression", package="cramjam")
+    assert ran.stdout.strip() == str(expected)
+
+
+def test_gzip_needs_no_other_package() -> None:
+    code = """
+        import sys
+        sys.modules["cramjam"] = None
+        from kafka_msgs.records import BatchBuilder, Compression, read_batches
+        builder = BatchBuilder(codec=Compression.GZIP)
+        builder.append(None, b"v")
+        print([batch.values() for batch in read_batches(builder.build())])
+    """
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[[b'v']]"
+
+
+def test_the_error_of_a_batch_has_its_place() -> None:
+    builder = BatchBuilder(codec=Compression.GZIP, base_offset=7)
+    builder.append(None, bytes(5000))
+    with pytest.raises(DecompressedSizeError, match=r"batch at byte 0, offset 7: gzip data of .* limit of 4000"):
+        read_one(builder.build(), max_decompressed=4000).records()
+
+
+@pytest.mark.parametrize("codec", [Compression.GZIP, Compression.SNAPPY, Compression.LZ4])
+def test_message_sets_have_the_same_limit(codec: Compression) -> None:
+    from kafka_msgs.records import read_batches
+
+    builder = MessageSetBuilder(magic=1, codec=codec)
+    builder.append(None, bytes(5000))
+    (batch,) = read_batches(builder.build(), max_decompressed=4000)
+    with pytest.raises(DecompressedSizeError):
+        batch.records()
+
+
+CAP = 48 << 20
+HEAD = 8 << 20
+"""What decompressing may take beyond the limit."""
+
+
+def zstd_blocks(window: int, count: int) -> bytes:
+    """A frame of blocks that repeat one byte 128 KiB long, under a header that asks for a window of 2**``window``."""
+    block = ((128 << 10) << 3 | 1 << 1).to_bytes(3, "little") + b"x"
+    return bytes.fromhex("28b52ffd00") + bytes([window - 10 << 3]) + block * count + bytes.fromhex("010000")
+
+
+def lz4_frames(size: int) -> bytes:
+    """A frame of the largest blocks there are."""
+    frame = bytearray(bytes.fromhex("04224d18 6070 73"))
+    block = bytes(cramjam.lz4.compress_block(bytes(4 << 20), store_size=False))
+    return bytes(frame) + (len(block).to_bytes(4, "little") + block) * (size >> 22) + bytes(4)
+
+
+def snappy_blocks(count: int, size: int) -> bytes:
+    block = bytes(cramjam.snappy.compress_raw(bytes(size)))
+    return SNAPPY_HEADER + (len(block).to_bytes(4, "big") + block) * count
+
+
+def gzip_bomb(size: int) -> bytes:
+    work = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return b"".join(work.compress(bytes(1 << 20)) for _ in range(size >> 20)) + work.flush()
+
+
+BOMBS = {
+    "gzip": (1, gzip_bomb(4 * CAP)),
+    "gzip in members": (1, gzip_bomb(1 << 20) * 200),
+    "snappy": (2, snappy_blocks(200, 1 << 20)),
+    "snappy in two blocks": (2, snappy_blocks(2, CAP - 10)),
+    "snappy without a frame": (2, bytes(cramjam.snappy.compress_raw(bytes(2 * CAP)))),
+    "lz4": (3, lz4_frames(4 * CAP)),
+    "zstd": (4, zstd_blocks(20, 8000)),
+    "zstd with a large window": (4, zstd_blocks(27, 8000)),
+    "zstd in frames, one with a large window": (4, zstd_blocks(20, 10) + zstd_blocks(27, 8000)),
+}
+
+CHILD = """
+    import resource, sys
+    from kafka_msgs import DecompressedSizeError
+    from kafka_msgs.records.compression import compress, decompress, Compression
+    data = sys.stdin.buffer.read()
+    for codec in Compression:
+        decompress(codec, memoryview(compress(codec, b"warm")), 100)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        decompress(int(sys.argv[1]), memoryview(data), int(sys.argv[2]))
+    except DecompressedSizeError:
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_bomb_ends_at_the_limit_in_little_more_memory_than_that(bomb: str) -> None:
+    codec, data = BOMBS[bomb]
+    command = [sys.executable, "-c", textwrap.dedent(CHILD), str(codec), str(CAP)]
+    ran = subprocess.run(command, input=data, capture_output=True, check=True, timeout=60)
+    assert ran.stdout, ran.stderr.decode()
+    assert int(ran.stdout) * 1024 <= CAP + HEAD
+
+
+@pytest.mark.parametrize("codec", [2, 3, 4])
+def test_sizes_that_are_only_claimed_are_not_allocated(codec: int) -> None:
+    claims = {
+        2: b"\xff\xff\xff\xff\x0f" + bytes(20),
+        3: bytes.fromhex("04224d18 6c70 ffffffffffffff7f 00") + b"\xff\xff\xff\x7f" + bytes(20),
+        4: bytes.fromhex("28b52ffd e0 ffffffffffffff7f 010000"),
+    }
+    code = CHILD.replace("DecompressedSizeError", "CompressionError")
+    command = [sys.executable, "-c", textwrap.dedent(code), str(codec), str(4 << 30)]
+    ran = subprocess.run(command, input=claims[codec], capture_output=True, check=True, timeout=60)
+    assert int(ran.stdout) * 1024 <= HEAD, ran.stderr.decode()

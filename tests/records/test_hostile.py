@@ -1,0 +1,133 @@
+"""Bytes that nobody should have written end in this library's own errors, soon, and without large allocations."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from itertools import islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_msgs import KafkaMsgsError, RecordError
+from kafka_msgs.records import Compression, ControlType, Record, RecordBatch, read_batches
+from kafka_msgs.records.record import RecordFaultError, _Explainer, decode_records
+from tests.records.support import Described, by_hand, read_one
+from tests.records.test_control import MESSAGES, control_batch
+
+RARE = b"\x00\x01\x7e\x7f\x80\xfe\xff"
+
+
+def read_everything(data: bytes, check_crc: bool) -> int:
+    """Read what can be read, going on behind errors; return how many records there were."""
+    found = 0
+    reader = read_batches(data, check_crc=check_crc, max_decompressed=1 << 20)
+    for _ in range(len(data) // 14 + 2):
+        try:
+            batch = next(reader)
+            found += len(batch.records())
+            if isinstance(batch, RecordBatch):
+                batch.control_records()
+        except StopIteration:
+            return found
+        except RecordError as error:
+            assert 0 <= error.position <= len(data)  # noqa: PT017 - damage may go unnoticed
+    raise AssertionError("the walk does not end")
+
+
+def samples() -> list[bytes]:
+    """A batch of each format and codec, with all that its format has."""
+    made = []
+    for magic in (0, 1, 2):
+        for codec in Compression:
+            if magic < 2 and codec is Compression.ZSTD:
+                continue
+            time, headers = (-1 if magic == 0 else 70), (("h", b"x" * 65), ("h", None)) if magic == 2 else ()
+            records = [Record(number, time, b"k" * number, None, headers) for number in range(5)]
+            made.append(Described(magic, codec, (*records, Record(9000, time, None, b"v" * 200, headers))).written())
+    return [*made, control_batch(ControlType.KRAFT_VOTERS, MESSAGES[ControlType.KRAFT_VOTERS])]
+
+
+def mutated(data: bytes, chance: random.Random) -> bytes:
+    """The data with some bytes changed, taken out or put in."""
+    changed = bytearray(data)
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randrange(len(changed) + 1)
+        cut, put = chance.choice([(1, 1), (1, 1), (0, 1), (1, 0), (4, 4), (3, 0)])
+        changed[at : at + cut] = bytes(chance.choice([*RARE, chance.randrange(256)]) for _ in range(put))
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("check_crc", [True, False])
+def test_mutated_batches_end_in_errors_of_this_library(check_crc: bool) -> None:
+    chance = random.Random(17)
+    for sample in samples():
+        for _ in range(300):
+            read_everything(mutated(sample, chance) + sample, check_crc)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200))
+def test_any_bytes_end_in_errors_of_this_library(data: bytes) -> None:
+    read_everything(data, check_crc=False)
+
+
+def accepted(work: Callable[[], object]) -> bool:
+    try:
+        work()
+    except RecordFaultError:
+        return False
+    return True
+
+
+def test_the_loop_and_its_explanation_agree() -> None:
+    """What the fast loop refuses has a fault that the slow reader finds, and what it accepts has none."""
+    chance = random.Random(23)
+    whole = read_one(next(each for each in samples() if each[16] == 2))
+    verdicts: Counter[bool] = Counter()
+    for _ in range(5000):
+        body = mutated(bytes(whole.stored[61:]), chance) + bytes(chance.choice([0, 0, 12]))
+        end = chance.choice([len(body), len(body), chance.randrange(len(body))])
+        count = chance.choice([whole.count, whole.count, chance.randrange(8)])
+        fast = accepted(lambda: decode_records(body, 0, end, count, base_offset=0, base_timestamp=0))  # noqa: B023
+        assert fast == accepted(lambda: _Explainer(body, 0, end).run(count))  # noqa: B023
+        verdicts[fast] += 1
+    assert min(verdicts[True], verdicts[False]) > 50
+
+
+HOSTILE = [
+    by_hand("10 00 00 00 02 6b 02 76 00", count=2**31 - 1),
+    by_hand("feffffff0f 00 00 00 02 6b 02 76 00"),
+    by_hand("1a 00 00 00 feffffff0f 6b 02 76 00"),
+    by_hand("1a 00 00 00 02 6b feffffff0f 76 00"),
+    by_hand("18 00 00 00 02 6b 02 76 feffffff0f"),
+    by_hand("20 00 00 00 02 6b 02 76 02 feffffff0f 00 00"),
+    by_hand("28b52ffd e0 ffffffffffffff7f 010000", attributes=4),
+    by_hand("04224d18 6c70 ffffffffffffff7f 00 ffffff7f 00", attributes=3),
+    by_hand("ffffffff0f 00", attributes=2),
+]
+
+
+@pytest.mark.parametrize("data", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_lengths_allocate_nothing(data: bytes) -> None:
+    batch = read_one(data)
+    tracemalloc.start()
+    try:
+        with pytest.raises(KafkaMsgsError):
+            batch.records()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def test_a_long_run_of_tiny_damaged_batches_is_walked_in_one_pass() -> None:
+    chance = random.Random(9)
+    one = by_hand("10 00 00 00 02 6b 02 76 00")
+    data = bytearray(one * 2000)
+    for at in islice(iter(lambda: chance.randrange(len(data)), None), 500):
+        data[at] = chance.randrange(256)
+    assert 0 < read_everything(bytes(data), check_crc=True) < 2000
