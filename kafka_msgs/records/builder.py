@@ -128,6 +128,7 @@ class BatchBuilder:
         self._base_timestamp: int | None = self._header.delete_horizon
         self._max_timestamp = NO_TIMESTAMP
         self._next = self._header.base_offset
+        self._highest = min(_INT64, self._next + _INT32)
         self.count = 0
 
     @property
@@ -170,10 +171,14 @@ class BatchBuilder:
     def _append(
         self, key: Any, value: Any, timestamp: int, headers: Iterable[tuple[str, Any]], offset: int | None
     ) -> bool:
-        offset = self._next if offset is None else offset
-        _check("offset", offset, self._next, min(_INT64, self._header.base_offset + _INT32))
+        if offset is None:
+            offset = self._next
+        _check("offset", offset, self._next, self._highest)
         _check("timestamp", timestamp, NO_TIMESTAMP, _INT64)
-        key, value = _content("key", key), _content("value", value)
+        if type(key) is not bytes:
+            key = _content("key", key)
+        if type(value) is not bytes:
+            value = _content("value", value)
         base = timestamp if self._base_timestamp is None else self._base_timestamp
         record = encode_record(
             timestamp - base, offset - self._header.base_offset, key, value, [_header(each) for each in headers]

@@ -63,7 +63,7 @@ class RecordFaultError(Exception):
         self.reason = reason
 
 
-class _BadVarintError(Exception):
+class _BadNumberError(Exception):
     pass
 
 
@@ -86,11 +86,11 @@ def _long_varint(body: bytes, at: int, low: int, bits: int = _INT_BITS) -> tuple
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             if value >> bits:
-                raise _BadVarintError
+                raise _BadNumberError
             return value, at
         shift += 7
         if shift > bits:
-            raise _BadVarintError
+            raise _BadNumberError
 
 
 def decode_records(  # noqa: C901 - one loop without a call for each field, to be replaced by native code
@@ -149,7 +149,7 @@ def decode_records(  # noqa: C901 - one loop without a call for each field, to b
             if at != stop:
                 raise _explain(body, start, end, count)
             records.append(record)
-    except (IndexError, _BadVarintError):
+    except (IndexError, _BadNumberError):
         raise _explain(body, start, end, count) from None
     if at != end:
         raise _explain(body, start, end, count)
@@ -162,6 +162,8 @@ def _payload(source: Payload, body: bytes, at: int) -> tuple[Payload | None, int
     if raw > 127:
         raw, at = _long_varint(body, at, raw)
     if raw & 1:
+        if raw != 1:
+            raise _BadNumberError
         return None, at
     stop = at + (raw >> 1)
     return source[at:stop], stop
@@ -173,12 +175,12 @@ def _headers(source: Payload, body: bytes, at: int, stop: int) -> tuple[Headers,
     if raw > 127:
         raw, at = _long_varint(body, at, raw)
     if raw & 1 or raw >> 1 > stop - at:
-        raise _BadVarintError
+        raise _BadNumberError
     headers: list[Header] = []
     for _ in range(raw >> 1):
         name, at = _payload(body, body, at)
         if name is None or at > stop:
-            raise _BadVarintError
+            raise _BadNumberError
         value, at = _payload(source, body, at)
         headers.append((str(name, "utf-8", "surrogateescape"), value))
     return tuple(headers), at
@@ -213,7 +215,7 @@ class _Explainer:
     def payload(self, what: str, stop: int, *, nullable: bool = True) -> None:
         start = self.at
         size = self.varint(f"the length of {what}", stop)
-        if size < 0 and not nullable:
+        if size < (-1 if nullable else 0):
             raise self.fault(start, f"{what} has the length {size}")
         if size > stop - self.at:
             raise self.fault(start, f"{what} needs {size} bytes, {stop - self.at} left in the record")
@@ -262,44 +264,37 @@ def _explain(body: bytes, at: int, end: int, count: int) -> Exception:
     return InternalError(reason="records were refused that have no fault")
 
 
+_VARINTS: Final = [bytes([raw]) for raw in range(128)]
+
+
+def _varint(value: int) -> bytes:
+    raw = value << 1 if value >= 0 else ~(value << 1)
+    if raw < 0x80:
+        return _VARINTS[raw]
+    if raw < 0x4000:
+        return (raw & 0x7F | 0x80 | raw >> 7 << 8).to_bytes(2, "little")
+    out = bytearray()
+    while raw > 127:
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    out.append(raw)
+    return bytes(out)
+
+
 def encode_record(
     timestamp_delta: int,
     offset_delta: int,
     key: bytes | bytearray | None,
     value: bytes | bytearray | None,
     headers: Sequence[tuple[bytes, bytes | bytearray | None]],
-) -> bytearray:
+) -> bytes:
     """Return the bytes of one record of a magic 2 batch; the arguments are the caller's to check."""
-    out = bytearray(b"\0")
-    _write_varint(out, timestamp_delta)
-    _write_varint(out, offset_delta)
-    _write_payload(out, key)
-    _write_payload(out, value)
-    _write_varint(out, len(headers))
+    parts: list[bytes | bytearray] = [b"", b"\0", _varint(timestamp_delta), _varint(offset_delta)]
+    parts += (b"\1",) if key is None else (_varint(len(key)), key)
+    parts += (b"\1",) if value is None else (_varint(len(value)), value)
+    parts.append(_varint(len(headers)))
     for name, content in headers:
-        _write_payload(out, name)
-        _write_payload(out, content)
-    record = bytearray()
-    _write_varint(record, len(out))
-    record += out
-    return record
-
-
-def _write_varint(out: bytearray, value: int) -> None:
-    raw = value << 1 if value >= 0 else ~(value << 1)
-    while raw > 127:
-        out.append(raw & 0x7F | 0x80)
-        raw >>= 7
-    out.append(raw)
-
-
-def _write_payload(out: bytearray, content: bytes | bytearray | None) -> None:
-    if content is None:
-        out.append(1)
-        return
-    size = len(content)
-    if size < 64:
-        out.append(size << 1)
-    else:
-        _write_varint(out, size)
-    out += content
+        parts += (_varint(len(name)), name)
+        parts += (b"\1",) if content is None else (_varint(len(content)), content)
+    parts[0] = _varint(sum(map(len, parts)))
+    return b"".join(parts)

@@ -211,6 +211,7 @@ BROKEN = [
     ("12" + ONE_RECORD[2:] + "00", 1, 70, 0, "1 bytes left over in the record"),
     ("10 00 00 00 7e 6b 02 76 00", 1, 65, 0, "the key needs 63 bytes, 4 left in the record"),
     ("10 00 00 00 02 6b 06 76 00", 1, 67, 0, "the value needs 3 bytes, 2 left in the record"),
+    ("0e 00 00 00 03 02 76 00", 1, 65, 0, "the key has the length -2"),
     ("10 00 00 00 02 6b 02 76 01", 1, 69, 0, "-1 headers, 0 bytes left"),
     ("10 00 00 00 02 6b 02 76 02", 1, 69, 0, "1 headers, 0 bytes left"),
     ("14 00 00 00 02 6b 02 76 02 01 00", 1, 70, 0, "a header's name has the length -1"),

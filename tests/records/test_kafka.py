@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from zlib import crc32
 
+import cramjam
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs import EndTxnMarker
+from kafka_msgs import EndTxnMarker, RecordError
 from kafka_msgs.records import (
     Batch,
     BatchBuilder,
@@ -19,8 +21,9 @@ from kafka_msgs.records import (
     RecordBatch,
     read_batches,
 )
+from kafka_msgs.records.compression import compress
 from tests.oracle import Oracle, OracleReject
-from tests.records.support import Described, base64, described, record_for_kafka
+from tests.records.support import Described, base64, by_hand, described, record_for_kafka
 from tests.records.test_control import MESSAGES, control_batch
 
 pytestmark = pytest.mark.oracle
@@ -136,3 +139,68 @@ def test_damage_is_refused_by_both(oracle: Oracle) -> None:
     data[-1] ^= 1
     with pytest.raises(OracleReject, match=r"CorruptRecordException|Record is corrupt"):
         kafka_reads(oracle, bytes(data))
+
+
+RECORD = bytes.fromhex("10 00 00 00 02 6b 02 76 00")
+
+
+def compressed(codec: Compression, content: bytes, count: int = 1) -> bytes:
+    return by_hand(content.hex(), count=count, attributes=codec)
+
+
+def entry(body: str) -> bytes:
+    content = bytes.fromhex(body)
+    return bytes(8) + (len(content) + 4).to_bytes(4, "big") + crc32(content).to_bytes(4, "big") + content
+
+
+def lz4_frame(content: bytes, **options: bool) -> bytearray:
+    work = cramjam.lz4.Compressor(**options)
+    work.compress(content)
+    return bytearray(work.finish())
+
+
+def with_wrong_checksum() -> bytes:
+    frame = lz4_frame(RECORD, content_checksum=True, block_linked=False)
+    frame[-1] ^= 1
+    return bytes(frame)
+
+
+ONLY_KAFKA = {
+    "integer of 33 bits": by_hand("18 00 00 00 8280808010 6b 02 76 00"),
+    "timestamp of 65 bits": by_hand("22 00 ffffffffffffffffff03 00 02 6b 02 76 00"),
+    "length of -2": by_hand("0e 00 00 00 03 02 76 00"),
+    "length of -2 in a message": entry("0000 fffffffe 00000001 76"),
+    "bytes after the value of a message": entry("0000 ffffffff 00000001 76 aabb"),
+    "bytes after gzip data": compressed(Compression.GZIP, compress(Compression.GZIP, RECORD) + b"more"),
+    "bytes after lz4 data": compressed(Compression.LZ4, compress(Compression.LZ4, RECORD) + b"more"),
+    "wrong checksum of lz4 content": compressed(Compression.LZ4, with_wrong_checksum()),
+}
+
+
+@pytest.mark.parametrize("name", ONLY_KAFKA)
+def test_what_only_kafka_reads_is_refused_here(oracle: Oracle, name: str) -> None:
+    data = ONLY_KAFKA[name]
+    assert len(kafka_reads(oracle, data)[0]["records"]) == 1
+    with pytest.raises(RecordError):
+        [batch.records() for batch in read_batches(data)]
+
+
+ONLY_HERE = {
+    "lz4 blocks that depend on each other": (lz4_frame(RECORD * 20_000, block_linked=True), 20_000),
+    "lz4 frames after each other": (compress(Compression.LZ4, RECORD) * 2, 2),
+}
+
+
+@pytest.mark.parametrize("name", ONLY_HERE)
+def test_what_kafka_refuses_and_is_read_here(oracle: Oracle, name: str) -> None:
+    content, count = ONLY_HERE[name]
+    data = compressed(Compression.LZ4, bytes(content), count)
+    with pytest.raises(OracleReject):
+        kafka_reads(oracle, data)
+    assert [len(batch.records()) for batch in read_batches(data)] == [count]
+
+
+@pytest.mark.parametrize("content", [bytes(cramjam.snappy.compress_raw(RECORD)), compress(Compression.SNAPPY, RECORD)])
+def test_both_read_snappy_with_and_without_a_frame(oracle: Oracle, content: bytes) -> None:
+    data = compressed(Compression.SNAPPY, content)
+    assert kafka_reads(oracle, data) == [as_kafka_prints(batch) for batch in read_batches(data)]
