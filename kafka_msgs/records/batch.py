@@ -78,7 +78,7 @@ class RecordBatch(Batch):
     @property
     def last_sequence(self) -> int:
         """The sequence number of the last record, -1 without one; after 2147483647 comes 0."""
-        if self.base_sequence < 0:
+        if self.base_sequence == -1:
             return -1
         last = self.base_sequence + self.last_offset_delta
         return last if last <= _MAX_SEQUENCE else last - _MAX_SEQUENCE - 1

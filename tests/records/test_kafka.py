@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
 
@@ -23,8 +25,9 @@ from kafka_msgs.records import (
 )
 from kafka_msgs.records.compression import compress
 from tests.oracle import Oracle, OracleReject
-from tests.records.support import Described, base64, by_hand, described, record_for_kafka
+from tests.records.support import Described, base64, by_hand, described, record_for_kafka, sealed
 from tests.records.test_control import MESSAGES, control_batch
+from tests.records.test_hostile import mutated, samples
 
 pytestmark = pytest.mark.oracle
 
@@ -204,3 +207,47 @@ def test_what_kafka_refuses_and_is_read_here(oracle: Oracle, name: str) -> None:
 def test_both_read_snappy_with_and_without_a_frame(oracle: Oracle, content: bytes) -> None:
     data = compressed(Compression.SNAPPY, content)
     assert kafka_reads(oracle, data) == [as_kafka_prints(batch) for batch in read_batches(data)]
+
+
+def damaged(chance: random.Random) -> Iterator[bytes]:
+    """Batches of magic 2 whose records or header were changed, under a checksum that is right."""
+    for sample in samples():
+        if sample[16] != 2:
+            continue
+        for _ in range(60):
+            head, body = bytearray(sample[:61]), sample[61:]
+            if chance.random() < 0.3:
+                head[chance.choice([21, 22, 23, 26, 27, 34, 43, 50, 52, 56, 60])] = chance.choice(
+                    [0, 1, 8, 32, 64, 255]
+                )
+            yield sealed(bytes(head) + (mutated(body, chance) if chance.random() < 0.8 else body))
+
+
+def read_here(data: bytes) -> list[dict[str, Any]] | None:
+    """What this library reads, or None where it refuses; header names as Kafka makes them text."""
+    try:
+        batches = [as_kafka_prints(batch) for batch in read_batches(data)]
+        for batch in read_batches(data):
+            assert isinstance(batch, RecordBatch)
+            batch.control_records()
+    except RecordError:
+        return None
+    for batch in batches:
+        for record in batch["records"]:
+            for header in record["headers"]:
+                header[0] = header[0].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return batches
+
+
+def test_damaged_batches_that_are_read_here_are_read_alike_by_kafka(oracle: Oracle) -> None:
+    accepted = 0
+    for data in damaged(random.Random(5)):
+        mine = read_here(data)
+        if mine is not None:
+            theirs = kafka_reads(oracle, data)
+            for record in theirs[0]["records"]:
+                record.pop("type", None)
+                record.pop("coordinator_epoch", None)
+            assert mine == theirs, data.hex()
+            accepted += 1
+    assert accepted > 50
