@@ -24,6 +24,7 @@ __all__ = [
     "InvalidVarintError",
     "JsonFormError",
     "KafkaMsgsError",
+    "LogFileError",
     "MissingExtraError",
     "RecordError",
     "RecordWriteError",
@@ -329,6 +330,22 @@ class DecompressedSizeError(CompressionError):
     """Compressed records that would take more bytes than the caller allows. Attribute: ``limit`` in bytes."""
 
     limit: int
+
+
+class LogFileError(KafkaMsgsError, ValueError):
+    """A file of a log directory that is damaged in one place.
+
+    Attributes: ``file`` (its path), ``position`` (the byte where the damage starts, from 0), ``skipped`` (how many
+    bytes from there could not be read) and ``reason``.
+    """
+
+    file: str
+    position: int
+    skipped: int
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.file} at byte {self.position}: {self.reason}"
 
 
 class RecordWriteError(KafkaMsgsError, ValueError):

@@ -26,6 +26,7 @@ from kafka_msgs.errors import (
     InvalidVarintError,
     JsonFormError,
     KafkaMsgsError,
+    LogFileError,
     MissingExtraError,
     RecordError,
     RecordWriteError,
@@ -64,6 +65,7 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
     (EncodeError(**FIELD), ENCODE_TEXT),
     (UnsupportedFieldError(**FIELD), ENCODE_TEXT),
     (EncodeError(**{**FIELD, "version": None}), "OffsetFetchRequest: topics: None is not allowed"),
+    (LogFileError(file="a.log", position=61, skipped=9, reason="9 bytes left"), "a.log at byte 61: 9 bytes left"),
     (UnknownTopicError(topic="orders"), "'orders' is no internal topic"),
     (
         UnsupportedVersionError(message="Ping", version=9, supported=VersionRange(0, 4)),

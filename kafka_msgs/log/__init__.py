@@ -1,5 +1,6 @@
 """What a broker keeps in its log directory.
 
-``internal_topics`` reads and writes the records of the topics that Kafka keeps for itself, and ``topic_state`` loads
-them as a coordinator would. Nothing is imported here, so that each costs only what it needs.
+``partition`` lists what lies there; ``segment``, ``scan`` and ``index`` read segments and their indexes, ``files`` the
+small files. ``internal_topics`` reads and writes the records of the topics that Kafka keeps for itself, and
+``topic_state`` loads them as a coordinator would. Nothing is imported here, so that each costs only what it needs.
 """

@@ -1,0 +1,23 @@
+"""What readers of files do about damage: raise it, skip it, or hand it out between what could be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, TypeAlias, TypeVar
+
+from kafka_msgs.errors import LogFileError
+
+__all__ = ["OnError", "settled"]
+
+OnError: TypeAlias = Literal["raise", "skip", "yield"]
+
+T = TypeVar("T")
+
+
+def settled(items: Iterator[T | LogFileError], on_error: OnError) -> Iterator[T | LogFileError]:
+    """Yield the items, and do with the faults among them what ``on_error`` says; raises ``LogFileError`` if told to."""
+    for item in items:
+        if on_error == "yield" or not isinstance(item, LogFileError):
+            yield item
+        elif on_error == "raise":
+            raise item

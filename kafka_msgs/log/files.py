@@ -1,0 +1,194 @@
+"""The small files of a log directory: what they say, typed.
+
+Owns producer snapshots (``.snapshot``), ``leader-epoch-checkpoint``, the checkpoints of offsets, ``partition.metadata``
+and ``meta.properties``. They are read whole, and what is wrong with one is a ``LogFileError`` that is always raised: of
+a file of a few lines there is no rest to go on with. Segments and their indexes are left to ``segment`` and ``index``.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import urlsafe_b64decode
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple, NoReturn
+from uuid import UUID
+
+from attrs import frozen
+from crc32c import crc32c
+
+from kafka_msgs.errors import DecodeError, LogFileError, UnsupportedVersionError
+from kafka_msgs.messages.producer_snapshot import ProducerSnapshot
+from kafka_msgs.versioned import decode_versioned
+
+__all__ = [
+    "LeaderEpoch",
+    "MetaProperties",
+    "PartitionMetadata",
+    "read_leader_epochs",
+    "read_meta_properties",
+    "read_offset_checkpoint",
+    "read_partition_metadata",
+    "read_producer_snapshot",
+]
+
+_CRC_COVERS_FROM: Final = 6
+_NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
+_ESCAPE: Final = re.compile(r"\\(.)")
+
+
+class LeaderEpoch(NamedTuple):
+    """A term of a leader, and the first offset that was written in it."""
+
+    epoch: int
+    start_offset: int
+
+
+@frozen
+class PartitionMetadata:
+    """What ``partition.metadata`` says: the id of the topic, and the version of the file."""
+
+    version: int
+    topic_id: UUID
+
+
+@frozen(kw_only=True)
+class MetaProperties:
+    """What ``meta.properties`` says of a log directory.
+
+    ``version`` is that of the file: 1 where the node runs in KRaft mode. What the file does not say is None;
+    ``properties`` has all that it says, as text.
+    """
+
+    version: int
+    cluster_id: str | None
+    node_id: int | None
+    directory_id: UUID | None
+    properties: Mapping[str, str]
+
+
+def read_producer_snapshot(path: Path) -> ProducerSnapshot:
+    """Return what a ``.snapshot`` file says of the producers of a partition, its checksum compared.
+
+    Raises ``LogFileError`` and ``OSError``.
+    """
+    data = path.read_bytes()
+    try:
+        snapshot = decode_versioned(ProducerSnapshot, data).message
+    except UnsupportedVersionError as error:
+        _fail(path, 0, len(data), str(error))
+    except DecodeError as error:
+        _fail(path, error.offset, len(data) - error.offset, str(error))
+    found = crc32c(data[_CRC_COVERS_FROM:])
+    if found != snapshot.crc:
+        _fail(path, 2, len(data) - 2, f"the checksum is {snapshot.crc:08x}, the bytes have {found:08x}")
+    return snapshot
+
+
+def read_leader_epochs(path: Path) -> tuple[LeaderEpoch, ...]:
+    """Return what a ``leader-epoch-checkpoint`` says, in its order; raises ``LogFileError`` and ``OSError``."""
+    return tuple(LeaderEpoch(*line.numbers(line.text.split(" "), 2)) for line in _checkpoint(path))
+
+
+def read_offset_checkpoint(path: Path) -> dict[tuple[str, int], int]:
+    """Return the offsets, by topic and partition, of a file such as ``recovery-point-offset-checkpoint``.
+
+    Raises ``LogFileError`` and ``OSError``.
+    """
+    offsets = {}
+    for line in _checkpoint(path):
+        topic, *rest = line.text.split(" ")
+        partition, offset = line.numbers(rest, 2)
+        offsets[topic, partition] = offset
+    return offsets
+
+
+def read_partition_metadata(path: Path) -> PartitionMetadata:
+    """Return what a ``partition.metadata`` file says; raises ``LogFileError`` and ``OSError``."""
+    found = {}
+    for line in _lines(path):
+        name, colon, value = line.text.partition(": ")
+        if not colon:
+            line.fail("a name and a value were expected")
+        found[name] = _Line(path, line.position, value)
+    for name in ("version", "topic_id"):
+        if name not in found:
+            _fail(path, 0, path.stat().st_size, f"nothing is said of {name}")
+    return PartitionMetadata(found["version"].number(), found["topic_id"].uuid())
+
+
+def read_meta_properties(path: Path) -> MetaProperties:
+    """Return what a ``meta.properties`` file says; raises ``LogFileError`` and ``OSError``."""
+    found = {}
+    for line in _lines(path):
+        if line.text.startswith(("#", "!")):
+            continue
+        name, equals, value = line.text.partition("=")
+        if not equals:
+            line.fail("a name and a value were expected")
+        found[name.strip()] = _Line(path, line.position, _ESCAPE.sub(r"\1", value.strip()))
+    cluster, directory = found.get("cluster.id"), found.get("directory.id")
+    node, version = found.get("node.id", found.get("broker.id")), found.get("version")
+    return MetaProperties(
+        version=version.number() if version else 0,
+        cluster_id=cluster.text if cluster else None,
+        node_id=node.number() if node else None,
+        directory_id=directory.uuid() if directory else None,
+        properties={name: line.text for name, line in found.items()},
+    )
+
+
+@frozen
+class _Line:
+    """A line of a text file, or a value in it, and the byte where the line starts."""
+
+    path: Path
+    position: int
+    text: str
+
+    def fail(self, reason: str) -> NoReturn:
+        _fail(self.path, self.position, len(self.text), f"{self.text!r}: {reason}")
+
+    def number(self) -> int:
+        if _NUMBER.fullmatch(self.text) is None:
+            self.fail("a number was expected")
+        return int(self.text)
+
+    def numbers(self, texts: list[str], count: int) -> tuple[int, ...]:
+        if len(texts) != count or not all(map(_NUMBER.fullmatch, texts)):
+            self.fail(f"{count} numbers were expected")
+        return tuple(map(int, texts))
+
+    def uuid(self) -> UUID:
+        try:
+            return UUID(bytes=urlsafe_b64decode(self.text + "=="))
+        except (binascii.Error, ValueError):
+            self.fail("an id of 22 characters was expected")
+
+
+def _lines(path: Path) -> list[_Line]:
+    lines, position = [], 0
+    for raw in path.read_bytes().split(b"\n"):
+        text = raw.decode("utf-8", "backslashreplace").rstrip("\r")
+        if text:
+            lines.append(_Line(path, position, text))
+        position += len(raw) + 1
+    return lines
+
+
+def _checkpoint(path: Path) -> list[_Line]:
+    """The entries of a checkpoint: lines below one with the version, 0, and one with their number."""
+    lines = _lines(path)
+    if len(lines) < 2:
+        _fail(path, 0, path.stat().st_size, "a version and a number of entries were expected")
+    version, count, *entries = lines
+    if version.number() != 0:
+        version.fail("the version is not known")
+    if count.number() != len(entries):
+        count.fail(f"there are {len(entries)} entries")
+    return entries
+
+
+def _fail(path: Path, position: int, skipped: int, reason: str) -> NoReturn:
+    raise LogFileError(file=str(path), position=position, skipped=skipped, reason=reason) from None

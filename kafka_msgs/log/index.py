@@ -1,0 +1,154 @@
+"""The indexes beside a segment: offsets to bytes, times to offsets, and the transactions that were aborted.
+
+Owns their entries and what is said of damaged ones. Entries of an index that its broker still has open are followed by
+zeros, which are left out. Using an index to find something is left to ``segment``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from struct import Struct
+from typing import Any, Final, Literal, TypeAlias, TypeVar, overload
+
+from attrs import frozen
+
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.log.faults import OnError, settled
+
+__all__ = [
+    "AbortedTransaction",
+    "OffsetEntry",
+    "TimeEntry",
+    "read_aborted_transactions",
+    "read_offset_index",
+    "read_time_index",
+]
+
+T = TypeVar("T")
+_Quiet: TypeAlias = Literal["raise", "skip"]
+
+_OFFSET: Final = Struct(">ii")
+_TIME: Final = Struct(">qi")
+_ABORTED: Final = Struct(">hqqqq")
+
+
+@frozen
+class OffsetEntry:
+    """The batch that ends with ``offset``, or a batch before it, starts at byte ``position`` of the segment."""
+
+    offset: int
+    position: int
+
+
+@frozen
+class TimeEntry:
+    """No record up to ``offset`` is later than ``timestamp``, in milliseconds since the epoch."""
+
+    timestamp: int
+    offset: int
+
+
+@frozen
+class AbortedTransaction:
+    """A transaction that was aborted: its producer, its first record's offset, and the offset of its marker.
+
+    ``last_stable_offset`` is the offset below which all transactions had ended when this one did. ``version`` is the
+    version of the entry.
+    """
+
+    version: int
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+@overload
+def read_offset_index(path: Path, *, on_error: _Quiet = ...) -> Iterator[OffsetEntry]: ...
+@overload
+def read_offset_index(path: Path, *, on_error: OnError) -> Iterator[OffsetEntry | LogFileError]: ...
+def read_offset_index(path: Path, *, on_error: OnError = "raise") -> Iterator[OffsetEntry | LogFileError]:
+    """Yield the entries of an ``.index`` file; offsets are absolute, by the first offset that the file is named after.
+
+    A file that ends within an entry, and entries that do not ascend, are a ``LogFileError``, which ``on_error`` raises,
+    skips or yields. Raises ``ValueError`` for a file whose name is no offset, and ``OSError``.
+    """
+    base = int(path.stem)
+    entries = _entries(path, _OFFSET, lambda offset, position: OffsetEntry(base + offset, position), _ascends)
+    return settled(entries, on_error)
+
+
+def _ascends(last: OffsetEntry, entry: OffsetEntry) -> bool:
+    return entry.offset > last.offset and entry.position > last.position
+
+
+@overload
+def read_time_index(path: Path, *, on_error: _Quiet = ...) -> Iterator[TimeEntry]: ...
+@overload
+def read_time_index(path: Path, *, on_error: OnError) -> Iterator[TimeEntry | LogFileError]: ...
+def read_time_index(path: Path, *, on_error: OnError = "raise") -> Iterator[TimeEntry | LogFileError]:
+    """Yield the entries of a ``.timeindex`` file; like ``read_offset_index``."""
+    base = int(path.stem)
+    entries = _entries(path, _TIME, lambda timestamp, offset: TimeEntry(timestamp, base + offset), _not_earlier)
+    return settled(entries, on_error)
+
+
+def _not_earlier(last: TimeEntry, entry: TimeEntry) -> bool:
+    return entry.timestamp >= last.timestamp and entry.offset >= last.offset
+
+
+@overload
+def read_aborted_transactions(path: Path, *, on_error: _Quiet = ...) -> Iterator[AbortedTransaction]: ...
+@overload
+def read_aborted_transactions(path: Path, *, on_error: OnError) -> Iterator[AbortedTransaction | LogFileError]: ...
+def read_aborted_transactions(
+    path: Path, *, on_error: OnError = "raise"
+) -> Iterator[AbortedTransaction | LogFileError]:
+    """Yield the entries of a ``.txnindex`` file, in the order in which the transactions ended.
+
+    Like ``read_offset_index``; entries of a version that is not known are a ``LogFileError``, too.
+    """
+    entries = _entries(path, _ABORTED, AbortedTransaction, _ends_later, _is_known)
+    return settled(entries, on_error)
+
+
+def _ends_later(last: AbortedTransaction, entry: AbortedTransaction) -> bool:
+    return entry.last_offset > last.last_offset
+
+
+def _is_known(entry: AbortedTransaction) -> bool:
+    return entry.version == 0 and 0 <= entry.first_offset <= entry.last_offset
+
+
+def _any(_: Any) -> bool:
+    return True
+
+
+def _entries(
+    path: Path,
+    layout: Struct,
+    make: Callable[..., T],
+    follows: Callable[[T, T], bool],
+    sound: Callable[[T], bool] = _any,
+) -> Iterator[T | LogFileError]:
+    data = path.read_bytes()
+    used = layout.size * -(-len(data.rstrip(b"\0")) // layout.size)
+    whole = min(used, len(data) // layout.size * layout.size)
+    last: T | None = None
+    for at in range(0, whole, layout.size):
+        entry = make(*layout.unpack_from(data, at))
+        if sound(entry) and (last is None or follows(last, entry)):
+            last = entry
+            yield entry
+        else:
+            reason = f"{entry} is not sound" if not sound(entry) else f"{entry} does not follow {last}"
+            yield _fault(path, at, layout.size, reason)
+    rest = len(data) % layout.size
+    if rest:
+        reason = f"{rest} bytes left, an entry has {layout.size}"
+        yield _fault(path, len(data) - rest, rest, reason)
+
+
+def _fault(path: Path, position: int, skipped: int, reason: str) -> LogFileError:
+    return LogFileError(file=str(path), position=position, skipped=skipped, reason=reason)

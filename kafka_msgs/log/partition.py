@@ -1,0 +1,132 @@
+"""What lies in a log directory: partitions, and in each its segments and KRaft snapshots in their order.
+
+Owns the names of files and directories. What is in the files is left to ``segment``, ``scan`` and ``files``. Listings
+are as of the moment when they are asked for: a running broker adds and deletes files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal, overload
+
+from attrs import frozen
+
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.log.faults import OnError
+from kafka_msgs.log.files import (
+    LeaderEpoch,
+    MetaProperties,
+    PartitionMetadata,
+    read_leader_epochs,
+    read_meta_properties,
+    read_partition_metadata,
+)
+from kafka_msgs.log.scan import AnyBatch, read_log
+from kafka_msgs.log.segment import Segment
+from kafka_msgs.records import Record
+
+__all__ = ["KRaftSnapshot", "LogDirectory", "Partition"]
+
+_PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
+_OFFSET: Final = re.compile(r"[0-9]{20}")
+_SNAPSHOT: Final = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})")
+
+
+@frozen
+class KRaftSnapshot:
+    """A ``.checkpoint`` file: what the metadata log added up to before ``end_offset``, written in ``epoch``."""
+
+    path: Path
+    end_offset: int
+    epoch: int
+
+    @overload
+    def batches(self, *, on_error: Literal["raise", "skip"] = ..., views: bool = ...) -> Iterator[AnyBatch]: ...
+    @overload
+    def batches(self, *, on_error: OnError, views: bool = ...) -> Iterator[AnyBatch | LogFileError]: ...
+    def batches(self, *, on_error: OnError = "raise", views: bool = False) -> Iterator[AnyBatch | LogFileError]:
+        """Yield the batches in order, the header's and the footer's among them; like ``read_log``."""
+        return read_log(self.path, on_error=on_error, views=views)
+
+
+@frozen
+class Partition:
+    """The directory of a partition, which is named after the topic and the partition's number."""
+
+    path: Path
+
+    @property
+    def topic(self) -> str:
+        """The name of the topic."""
+        return self.path.name.rpartition("-")[0]
+
+    @property
+    def number(self) -> int:
+        """The number of the partition in its topic."""
+        return int(self.path.name.rpartition("-")[2])
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments, in the order of their offsets."""
+        paths = sorted(path for path in self.path.glob("*.log") if _OFFSET.fullmatch(path.stem))
+        return tuple(map(Segment, paths))
+
+    @property
+    def snapshots(self) -> tuple[KRaftSnapshot, ...]:
+        """The KRaft snapshots, in the order of their offsets; only the metadata log has any."""
+        named = ((path, _SNAPSHOT.fullmatch(path.stem)) for path in sorted(self.path.glob("*.checkpoint")))
+        return tuple(KRaftSnapshot(path, int(name["offset"]), int(name["epoch"])) for path, name in named if name)
+
+    @property
+    def producer_snapshots(self) -> tuple[Path, ...]:
+        """The files for ``read_producer_snapshot``, in the order of their offsets."""
+        return tuple(sorted(path for path in self.path.glob("*.snapshot") if _OFFSET.fullmatch(path.stem)))
+
+    @overload
+    def batches(
+        self, from_offset: int = ..., *, on_error: Literal["raise", "skip"] = ..., views: bool = ...
+    ) -> Iterator[AnyBatch]: ...
+    @overload
+    def batches(
+        self, from_offset: int = ..., *, on_error: OnError, views: bool = ...
+    ) -> Iterator[AnyBatch | LogFileError]: ...
+    def batches(
+        self, from_offset: int = 0, *, on_error: OnError = "raise", views: bool = False
+    ) -> Iterator[AnyBatch | LogFileError]:
+        """Yield the batches of all segments from the one that holds ``from_offset`` on; like ``Segment.batches``."""
+        segments = self.segments
+        for segment, after in zip(segments, (*segments[1:], None), strict=True):
+            if after is None or after.base_offset > from_offset:
+                yield from segment.batches(from_offset, on_error=on_error, views=views)
+
+    def first_at(self, timestamp: int) -> Record | None:
+        """Return the first record whose timestamp is ``timestamp`` or later; like ``Segment.first_at``."""
+        found = (segment.first_at(timestamp) for segment in self.segments)
+        return next((record for record in found if record is not None), None)
+
+    def leader_epochs(self) -> tuple[LeaderEpoch, ...]:
+        """Return what ``leader-epoch-checkpoint`` says; raises what ``read_leader_epochs`` raises."""
+        return read_leader_epochs(self.path / "leader-epoch-checkpoint")
+
+    def metadata(self) -> PartitionMetadata:
+        """Return what ``partition.metadata`` says; raises what ``read_partition_metadata`` raises."""
+        return read_partition_metadata(self.path / "partition.metadata")
+
+
+@frozen
+class LogDirectory:
+    """A directory that a broker's ``log.dirs`` names."""
+
+    path: Path
+
+    @property
+    def partitions(self) -> tuple[Partition, ...]:
+        """The partitions, by topic and number; those that wait to be deleted or are still moving are left out."""
+        directories = (path for path in self.path.iterdir() if path.is_dir() and _PARTITION.fullmatch(path.name))
+        return tuple(sorted(map(Partition, directories), key=lambda each: (each.topic, each.number)))
+
+    def meta(self) -> MetaProperties:
+        """Return what ``meta.properties`` says; raises what ``read_meta_properties`` raises."""
+        return read_meta_properties(self.path / "meta.properties")

@@ -1,0 +1,217 @@
+"""Files of batches with damage in them: said where it is, and everything around it read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.log.scan import AnyBatch, read_log
+from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
+
+
+def batch(base_offset: int, codec: Compression = Compression.NONE) -> bytes:
+    builder = BatchBuilder(base_offset=base_offset, codec=codec)
+    for number in range(3):
+        builder.append(b"key", b"value %d" % number, timestamp=1000 + base_offset + number)
+    return builder.build()
+
+
+FIRST, SECOND, THIRD = batch(0), batch(3), batch(6, Compression.GZIP)
+START, END = len(FIRST), len(FIRST) + len(SECOND)
+SOUND = FIRST + SECOND + THIRD
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Callable[[bytes], Path]:
+    def log(data: bytes) -> Path:
+        path = tmp_path / "00000000000000000000.log"
+        path.write_bytes(data)
+        return path
+
+    return log
+
+
+Log = Callable[[bytes], Path]
+
+
+def offsets(path: Path, start: int = 0) -> list[int]:
+    return [record.offset for each in read_log(path, start=start, on_error="skip") for record in each]
+
+
+def faults(path: Path) -> list[tuple[int, int, str]]:
+    items = read_log(path, on_error="yield")
+    found = [item for item in items if isinstance(item, LogFileError)]
+    assert {fault.file for fault in found} <= {str(path)}
+    return [(fault.position, fault.skipped, fault.reason) for fault in found]
+
+
+def test_batches_have_their_position_in_the_file(log: Log) -> None:
+    assert [each.position for each in read_log(log(SOUND))] == [0, START, END]
+    assert offsets(log(SOUND)) == list(range(9))
+
+
+def test_reading_starts_where_it_is_told_to(log: Log) -> None:
+    assert offsets(log(SOUND), start=START) == [3, 4, 5, 6, 7, 8]
+    assert [each.position for each in read_log(log(SOUND), start=END)] == [END]
+
+
+def test_an_empty_file_has_no_batches(log: Log) -> None:
+    assert list(read_log(log(b""))) == []
+
+
+def test_a_missing_file_is_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_log(tmp_path / "00000000000000000000.log")
+
+
+@pytest.mark.parametrize(
+    ("left", "reason"),
+    [
+        (1, "1 bytes left, too few for a batch"),
+        (16, "16 bytes left, too few for a batch"),
+        (17, f"a batch of {len(THIRD)} bytes, 17 left"),
+        (len(THIRD) - 1, f"a batch of {len(THIRD)} bytes, {len(THIRD) - 1} left"),
+    ],
+)
+def test_a_torn_tail(log: Log, left: int, reason: str) -> None:
+    path = log(FIRST + SECOND + THIRD[:left])
+    # The base offset is 6, so a tail of a few bytes is all zero, and then that is what is said.
+    zeros = f"{left} bytes that are all zero"
+    assert faults(path) == [(END, left, zeros if not any(THIRD[:left]) else reason)]
+    assert offsets(path) == list(range(6))
+
+
+def test_a_hole(log: Log) -> None:
+    path = log(FIRST + bytes(len(SECOND)) + THIRD)
+    assert faults(path) == [(START, len(SECOND), f"{len(SECOND)} bytes that are all zero")]
+    assert offsets(path) == [0, 1, 2, 6, 7, 8]
+
+
+def test_a_hole_that_starts_and_ends_within_batches(log: Log) -> None:
+    path = log(FIRST[:-5] + bytes(5 + 20) + SECOND[20:] + THIRD)
+    ((position, skipped, reason),) = faults(path)
+    assert (position, skipped) == (0, END)
+    assert reason.startswith("the checksum is ")
+    assert offsets(path) == [6, 7, 8]
+
+
+def test_space_that_was_allocated_in_advance(log: Log) -> None:
+    path = log(SOUND + bytes(5000))
+    assert faults(path) == [(len(SOUND), 5000, "5000 bytes that are all zero")]
+    assert offsets(path) == list(range(9))
+
+
+def test_a_changed_byte(log: Log) -> None:
+    path = log(FIRST + SECOND[:-1] + b"?" + THIRD)
+    ((position, skipped, reason),) = faults(path)
+    assert (position, skipped) == (START, len(SECOND))
+    assert reason.startswith("the checksum is ")
+    assert offsets(path) == [0, 1, 2, 6, 7, 8]
+
+
+@pytest.mark.parametrize("size", [-1, 0, 13, 14, 48, 49, 60, len(SECOND) - 11, 2**31 - 1])
+def test_a_changed_size(log: Log, size: int) -> None:
+    """The next batch is found where it is, whatever the damaged one says."""
+    path = log(FIRST + SECOND[:8] + size.to_bytes(4, "big", signed=True) + SECOND[12:] + THIRD)
+    assert offsets(path) == [0, 1, 2, 6, 7, 8]
+    assert sum(skipped for _, skipped, _ in faults(path)) == len(SECOND)
+
+
+def test_an_unknown_format(log: Log) -> None:
+    path = log(FIRST + SECOND[:16] + b"\3" + SECOND[17:] + THIRD)
+    assert faults(path) == [(START, len(SECOND), "the format 3 is unknown")]
+    assert offsets(path) == [0, 1, 2, 6, 7, 8]
+
+
+def test_a_batch_from_before_the_damage_is_not_taken_for_the_next(log: Log) -> None:
+    """Such as one that is the value of a record in a damaged batch."""
+    path = log(FIRST + SECOND + b"damage" + FIRST + THIRD)
+    assert offsets(path) == [*range(6), 6, 7, 8]
+
+
+def test_message_sets_before_damage_are_read(log: Log) -> None:
+    entries = MessageSetBuilder(magic=1)
+    entries.append(b"key", b"value", timestamp=5, offset=0)
+    path = log(entries.build() + b"damage" + SECOND)
+    assert offsets(path) == [0, 3, 4, 5]
+
+
+def test_damage_is_raised_unless_told_otherwise(log: Log) -> None:
+    path = log(FIRST + SECOND[:-1] + b"?" + THIRD)
+    batches = read_log(path)
+    assert next(batches).position == 0
+    with pytest.raises(LogFileError, match=r"\.log at byte \d+: the checksum is") as raised:
+        next(batches)
+    assert raised.value.position == START
+
+
+def test_damage_is_yielded_in_its_place(log: Log) -> None:
+    items = list(read_log(log(FIRST + bytes(40) + SECOND), on_error="yield"))
+    assert [isinstance(item, LogFileError) for item in items] == [False, True, False]
+
+
+def test_checksums_may_be_left_aside(log: Log) -> None:
+    path = log(FIRST + SECOND[:-1] + b"?" + THIRD)
+    assert [each.position for each in read_log(path, check_crc=False)] == [0, START, END]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)
+@given(data=st.data())
+def test_batches_and_damage_cover_the_file_whatever_is_in_it(log: Log, data: st.DataObject) -> None:
+    content = bytearray(SOUND)
+    for _ in range(data.draw(st.integers(0, 4))):
+        at = data.draw(st.integers(0, len(content)))
+        length = data.draw(st.sampled_from((0, 1, 4, 30, 200)))
+        content[at : at + length] = data.draw(st.binary(max_size=40) | st.sampled_from((FIRST, SECOND, THIRD[:50])))
+    path, position = log(bytes(content)), 0
+    for item in read_log(path, on_error="yield"):
+        assert item.position == position
+        position += item.skipped if isinstance(item, LogFileError) else item.size
+    assert position == len(content)
+
+
+def test_what_is_made_to_look_like_batches_is_searched_in_bounded_time(log: Log) -> None:
+    """Each of these headers claims the rest of the file, whose checksum would be computed over and over."""
+    count = 20_000
+    head = bytearray(FIRST[:61])
+    size = len(head) * count
+    content = bytearray(b"damage")
+    for number in range(count):
+        head[8:12] = (size - len(head) * number - 12).to_bytes(4, "big")
+        content += head
+    (fault,) = faults(log(bytes(content)))
+    assert fault[:2] == (0, len(content))
+
+
+SCAN = """
+import resource, sys
+from pathlib import Path
+from kafka_msgs.log.scan import read_log
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(sum(batch.count for batch in read_log(Path(sys.argv[1]))))
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of resident memory, which is in KiB on Linux")
+def test_a_long_file_is_scanned_in_little_memory(log: Log) -> None:
+    builder = BatchBuilder()
+    builder.append(None, bytes(2**20), timestamp=0)
+    path = log(builder.build() * 192)
+    done = subprocess.run([sys.executable, "-c", SCAN, path], capture_output=True, text=True, check=True, timeout=60)
+    count, megabytes = map(int, done.stdout.split())
+    assert count == 192
+    assert megabytes < 64
+
+
+def test_a_batch_outlives_the_walk(log: Log) -> None:
+    batches: list[AnyBatch] = list(read_log(log(SOUND), views=True))
+    log(b"")
+    assert [bytes(record.value or b"") for record in batches[2]] == [b"value 0", b"value 1", b"value 2"]

@@ -1,0 +1,177 @@
+"""Indexes, sound and damaged, and what a segment finds with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from struct import pack
+
+import pytest
+
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.log.index import (
+    AbortedTransaction,
+    OffsetEntry,
+    TimeEntry,
+    read_aborted_transactions,
+    read_offset_index,
+    read_time_index,
+)
+from kafka_msgs.log.segment import Segment
+from kafka_msgs.records import BatchBuilder
+
+BASE = 100
+STARTS: list[int] = []
+
+
+def content() -> bytes:
+    """Ten batches of ten records, a second apart."""
+    data = b""
+    STARTS.clear()
+    for first in range(BASE, BASE + 100, 10):
+        STARTS.append(len(data))
+        builder = BatchBuilder(base_offset=first)
+        for number in range(first, first + 10):
+            builder.append(b"key", str(number).encode(), timestamp=1000 * number)
+        data += builder.build()
+    return data
+
+
+@pytest.fixture
+def segment(tmp_path: Path) -> Segment:
+    """Ten batches, with an entry for every second one in both indexes."""
+    path = tmp_path / f"{BASE:020}.log"
+    path.write_bytes(content())
+    entries = [(10 * number + 9, STARTS[number]) for number in range(1, 10, 2)]
+    path.with_suffix(".index").write_bytes(b"".join(pack(">ii", *entry) for entry in entries))
+    times = [(1000 * (BASE + offset), offset) for offset, _ in entries]
+    path.with_suffix(".timeindex").write_bytes(b"".join(pack(">qi", *entry) for entry in times))
+    return Segment(path)
+
+
+def finds_everything(segment: Segment) -> bool:
+    found = [next(segment.batches(offset)).position for offset in range(BASE, BASE + 100)]
+    times = [segment.first_at(1000 * offset - 1) for offset in range(BASE, BASE + 100)]
+    return found == [STARTS[number // 10] for number in range(100)] and [
+        record and record.offset for record in times
+    ] == list(range(BASE, BASE + 100))
+
+
+def test_a_segment_finds_every_offset_and_time(segment: Segment) -> None:
+    assert finds_everything(segment)
+    assert next(segment.batches(0)).position == 0
+    assert list(segment.batches(BASE + 100)) == []
+    assert segment.first_at(1000 * (BASE + 99) + 1) is None
+
+
+def test_a_segment_starts_reading_where_its_index_says(segment: Segment) -> None:
+    assert [segment.position_of(BASE + offset) for offset in (0, 18, 19, 20, 38, 39, 99, 500)] == [
+        0, 0, STARTS[1], STARTS[1], STARTS[1], STARTS[3], STARTS[9], STARTS[9],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[:-3],
+        lambda data: bytes(len(data)),
+        lambda data: data + bytes(1000),
+        lambda data: data[: len(data) // 2] + data[: len(data) // 2],
+        lambda data: b"\xff" * len(data),
+    ],
+    ids=["empty", "truncated", "zeros", "open", "descending", "negative"],
+)
+def test_a_damaged_index_hides_nothing(segment: Segment, suffix: str, damage: Callable[[bytes], bytes]) -> None:
+    path = segment.path.with_suffix(suffix)
+    path.write_bytes(damage(path.read_bytes()))
+    assert finds_everything(segment)
+
+
+@pytest.mark.parametrize("position", [-1, 1, 5, 10**6])
+def test_an_entry_that_leads_to_no_batch_is_not_followed(segment: Segment, position: int) -> None:
+    segment.path.with_suffix(".index").write_bytes(pack(">ii", 9, position))
+    assert finds_everything(segment)
+
+
+def test_an_entry_that_leads_too_far_is_not_followed(segment: Segment) -> None:
+    segment.path.with_suffix(".index").write_bytes(pack(">ii", 9, STARTS[5]))
+    assert finds_everything(segment)
+
+
+def test_offsets_and_times_beyond_damage_are_found(segment: Segment) -> None:
+    data = bytearray(segment.path.read_bytes())
+    data[STARTS[1] : STARTS[2]] = bytes(STARTS[2] - STARTS[1])
+    segment.path.write_bytes(data)
+    beyond = next(segment.batches(BASE + 10, on_error="skip"))
+    assert beyond.position == STARTS[2]
+    found = segment.first_at(1000 * (BASE + 10))
+    assert found is not None
+    assert found.offset == BASE + 20
+
+
+def test_a_segment_without_indexes_has_no_entries(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(b"")
+    segment = Segment(path)
+    assert (list(segment.offset_index()), list(segment.time_index()), list(segment.aborted_transactions())) == (
+        [], [], [],
+    )  # fmt: skip
+    assert (segment.size, segment.first_at(0), list(segment.batches())) == (0, None, [])
+
+
+def test_offsets_in_indexes_are_absolute(tmp_path: Path) -> None:
+    offsets, times = tmp_path / f"{2**40:020}.index", tmp_path / f"{2**40:020}.timeindex"
+    offsets.write_bytes(pack(">iiii", 7, 4096, 9, 8192))
+    times.write_bytes(pack(">qi", 1000, 7))
+    assert list(read_offset_index(offsets)) == [OffsetEntry(2**40 + 7, 4096), OffsetEntry(2**40 + 9, 8192)]
+    assert list(read_time_index(times)) == [TimeEntry(1000, 2**40 + 7)]
+
+
+def test_space_for_more_entries_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.index"
+    path.write_bytes(pack(">ii", 7, 256) + bytes(8 * 1000))
+    assert list(read_offset_index(path)) == [OffsetEntry(7, 256)]
+
+
+def test_a_truncated_index_is_said_and_the_rest_read(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.index"
+    path.write_bytes(pack(">iiii", 7, 4096, 9, 8192) + b"\0\0\0")
+    entry, other, fault = read_offset_index(path, on_error="yield")
+    assert (entry, other) == (OffsetEntry(7, 4096), OffsetEntry(9, 8192))
+    assert isinstance(fault, LogFileError)
+    assert str(fault) == f"{path} at byte 16: 3 bytes left, an entry has 8"
+    assert fault.skipped == 3
+    assert list(read_offset_index(path, on_error="skip")) == [entry, other]
+    with pytest.raises(LogFileError, match="3 bytes left"):
+        list(read_offset_index(path))
+
+
+def test_entries_that_do_not_ascend_are_said(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.timeindex"
+    path.write_bytes(pack(">qiqiqi", 1000, 7, 900, 8, 2000, 9))
+    entries = list(read_time_index(path, on_error="yield"))
+    assert [isinstance(entry, LogFileError) for entry in entries] == [False, True, False]
+    fault = entries[1]
+    assert isinstance(fault, LogFileError)
+    assert (fault.position, fault.skipped) == (12, 12)
+
+
+def test_aborted_transactions(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.txnindex"
+    path.write_bytes(pack(">hqqqq", 0, 7, 10, 20, 15) + pack(">hqqqq", 0, 8, 15, 30, 31))
+    assert list(read_aborted_transactions(path)) == [
+        AbortedTransaction(0, 7, 10, 20, 15),
+        AbortedTransaction(0, 8, 15, 30, 31),
+    ]
+
+
+@pytest.mark.parametrize("entry", [(1, 8, 15, 30, 31), (0, 8, 31, 30, 31), (0, 8, -1, 30, 31), (0, 8, 15, 20, 31)])
+def test_an_aborted_transaction_that_cannot_be(tmp_path: Path, entry: tuple[int, ...]) -> None:
+    path = tmp_path / f"{0:020}.txnindex"
+    path.write_bytes(pack(">hqqqq", 0, 7, 10, 20, 15) + pack(">hqqqq", *entry))
+    first, fault = read_aborted_transactions(path, on_error="yield")
+    assert first == AbortedTransaction(0, 7, 10, 20, 15)
+    assert isinstance(fault, LogFileError)
+    assert fault.position == 34
