@@ -46,6 +46,7 @@ oracle: .venv/dev ## the full campaign against Kafka's own classes: make oracle 
 capture: .venv/dev ## record the captures anew from a real broker and real clients
 	$(BIN)/python -m tests.captures.capture
 	$(BIN)/python -m tests.captures.internal_topics
+	$(BIN)/python -m tests.captures.log_directory
 
 bench: .venv/dev ## the figures, as ratios against named peers
 	$(BIN)/python -m benchmarks

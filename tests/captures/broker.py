@@ -160,20 +160,30 @@ class Broker:
             raise BrokerError(f"{class_name} ended with {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout
 
+    def stop(self) -> None:
+        """End the node in an orderly way; what it wrote is then complete, and stays as long as ``home`` does."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+
     def __enter__(self) -> Broker:
         try:
             self._format()
             self._start()
             self._await_ready()
         except BaseException:
-            self._stop()
+            self._clean_up()
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop()
+        self._clean_up()
 
     def _addresses(self, advertised_port: int | None) -> dict[str, str]:
         listeners = {"LOCAL": self.port, "CONTROLLER": self._controller_port}
@@ -220,14 +230,8 @@ class Broker:
                 raise BrokerError("the broker did not start:\n" + self._output.read_text()[-4000:])
             time.sleep(0.1)
 
-    def _stop(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.wait()
+    def _clean_up(self) -> None:
+        self.stop()
         shutil.rmtree(self.home, ignore_errors=True)
 
 

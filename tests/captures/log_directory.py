@@ -1,0 +1,76 @@
+"""Record the log directory of a real broker: ``python -m tests.captures.log_directory``.
+
+Fills ``logs/``: the files of two partitions and of the metadata log as the broker left them when it was stopped, and
+beside each directory what Kafka's own ``DumpLogSegments`` says of its files, in ``dump.txt``.
+
+``codecs-0`` has two segments: every compression, idempotent producers, headers, tombstones, and transactions of which
+one was aborted. ``prices-0`` was compacted and keeps the broker's time. ``__transaction_state-0`` has what the
+coordinator wrote meanwhile, ``__cluster_metadata-0`` what the controller did, with a KRaft snapshot.
+
+Needs Java, Maven and a package index; takes about a minute.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from tests.captures.broker import Broker
+from tests.captures.capture import python_with_clients
+
+__all__ = ["LOGS", "PARTITIONS", "main"]
+
+LOGS: Final = Path(__file__).parent / "logs"
+PARTITIONS: Final = ("codecs-0", "prices-0", "__transaction_state-0", "__cluster_metadata-0")
+
+_CLIENTS: Final = {"confluent-kafka": "2.16.1"}
+_SETTINGS: Final = {
+    "log.cleaner.backoff.ms": "500",
+    "log.retention.check.interval.ms": "1000",
+    "metadata.log.max.record.bytes.between.snapshots": "1500",
+    "metadata.max.idle.interval.ms": "5000",
+}
+_DUMPED: Final = (".checkpoint", ".index", ".log", ".snapshot", ".timeindex", ".txnindex")
+_DECODERS: Final = {
+    "__transaction_state-0": "--transaction-log-decoder",
+    "__cluster_metadata-0": "--cluster-metadata-decoder",
+}
+_CLEANING_SECONDS: Final = 12
+
+
+def main() -> None:
+    """Run the session and take the files."""
+    with tempfile.TemporaryDirectory(prefix="kafka-msgs-clients-") as directory:
+        python = python_with_clients(Path(directory), _CLIENTS)
+        with Broker(settings=_SETTINGS) as broker:
+            client = Path(__file__).parent / "clients" / "log_directory.py"
+            subprocess.run([python, client, broker.bootstrap], check=True, timeout=120)
+            time.sleep(_CLEANING_SECONDS)
+            broker.stop()
+            _take(broker)
+
+
+def _take(broker: Broker) -> None:
+    shutil.rmtree(LOGS, ignore_errors=True)
+    LOGS.mkdir()
+    shutil.copy(broker.log_dir / "meta.properties", LOGS)
+    for name in PARTITIONS:
+        # A segment's files that wait for their deletion have another suffix.
+        shutil.copytree(broker.log_dir / name, LOGS / name, ignore=shutil.ignore_patterns("*.deleted", "*.lock"))
+        (LOGS / name / "dump.txt").write_text(_dump(broker, LOGS / name))
+
+
+def _dump(broker: Broker, directory: Path) -> str:
+    """What Kafka's tool says of the files, without the directory that they are in."""
+    files = ",".join(str(path) for path in sorted(directory.iterdir()) if path.suffix in _DUMPED)
+    option = _DECODERS.get(directory.name, "--print-data-log")
+    said = broker.run_class("org.apache.kafka.tools.DumpLogSegments", ["--files", files, option])
+    return said.replace(f"{directory}/", "")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Our reading of a file of batches in the words of Kafka's ``DumpLogSegments``, to be compared line by line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kafka_msgs.log.internal_topics import TopicRecord, decode_record
+from kafka_msgs.log.scan import read_log
+from kafka_msgs.message import Message
+from kafka_msgs.records import Compression, ControlRecord, ControlType, Record, RecordBatch, TimestampType
+
+__all__ = ["dumped", "sections"]
+
+_JSON = re.compile(r"\{.*\}")
+_CONTROL = {
+    ControlType.LEADER_CHANGE: "LeaderChange: ",
+    ControlType.SNAPSHOT_HEADER: "SnapshotHeader ",
+    ControlType.SNAPSHOT_FOOTER: "SnapshotFooter ",
+    ControlType.KRAFT_VERSION: "KRaftVersion ",
+    ControlType.KRAFT_VOTERS: "KRaftVoters ",
+}
+
+
+def sections(directory: Path) -> dict[str, list[str]]:
+    """What Kafka says of each file, JSON in it in one form."""
+    parts = re.split(r"^Dumping (.*)$", (directory / "dump.txt").read_text(), flags=re.MULTILINE)
+    return {
+        name: [_normal(line) for line in text.strip("\n").split("\n") if line]
+        for name, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+def _normal(line: str) -> str:
+    """Sort the members of the JSON in a line, which stand in an order that means nothing."""
+    head, brace, rest = line.partition(" payload: {")
+    if brace:
+        return _normal(head) + " payload: " + _text(json.loads("{" + rest))
+    return _JSON.sub(lambda match: _text(json.loads(match[0])), line)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def dumped(path: Path) -> Iterator[str]:
+    """The lines about the batches of a file and the records in them."""
+    topic = path.parent.name.rpartition("-")[0]
+    for batch in read_log(path):
+        assert isinstance(batch, RecordBatch)
+        yield _batch(batch)
+        control = batch.control_records()
+        for index, record in enumerate(batch):
+            said = _control(control[index]) if control else _content(topic, record)
+            yield f"{_record(batch, record)} {said}".rstrip()
+
+
+def _flag(value: bool) -> str:
+    return str(value).lower()
+
+
+def _time(batch: RecordBatch, timestamp: int) -> str:
+    kind = "LogAppendTime" if batch.timestamp_type is TimestampType.LOG_APPEND_TIME else "CreateTime"
+    return f"{kind}: {timestamp}"
+
+
+def _batch(batch: RecordBatch) -> str:
+    horizon = "OptionalLong.empty" if batch.delete_horizon is None else f"OptionalLong[{batch.delete_horizon}]"
+    return (
+        f"baseOffset: {batch.base_offset} lastOffset: {batch.last_offset} count: {batch.count} "
+        f"baseSequence: {batch.base_sequence} lastSequence: {batch.last_sequence} producerId: {batch.producer_id} "
+        f"producerEpoch: {batch.producer_epoch} partitionLeaderEpoch: {batch.partition_leader_epoch} "
+        f"isTransactional: {_flag(batch.is_transactional)} isControl: {_flag(batch.is_control)} "
+        f"deleteHorizonMs: {horizon} position: {batch.position} {_time(batch, batch.max_timestamp)} "
+        f"size: {batch.size} magic: {batch.magic} compresscodec: {Compression(batch.codec).name.lower()} "
+        f"crc: {batch.crc} isvalid: {_flag(batch.computed_crc() == batch.crc)}"
+    )
+
+
+def _record(batch: RecordBatch, record: Record) -> str:
+    sizes = [-1 if content is None else len(content) for content in (record.key, record.value)]
+    sequence = -1 if batch.base_sequence < 0 else batch.base_sequence + record.offset - batch.base_offset
+    names = ",".join(name for name, _ in record.headers)
+    return (
+        f"| offset: {record.offset} {_time(batch, record.timestamp)} keySize: {sizes[0]} valueSize: {sizes[1]} "
+        f"sequence: {sequence} headerKeys: [{names}]"
+    )
+
+
+def _control(record: ControlRecord) -> str:
+    assert isinstance(record.type, ControlType)
+    assert record.message is not None
+    if record.type in (ControlType.ABORT, ControlType.COMMIT):
+        return f"endTxnMarker: {record.type.name} coordinatorEpoch: {record.message.coordinator_epoch}"  # type: ignore[attr-defined]
+    return _CONTROL[record.type] + _text(record.message.to_json(0))
+
+
+def _content(topic: str, record: Record) -> str:
+    key, value = (None if content is None else bytes(content) for content in (record.key, record.value))
+    if topic.startswith("__"):
+        typed = decode_record(topic, key, value)
+        assert isinstance(typed, TopicRecord)
+        assert typed.value is not None
+        assert typed.version is not None
+        return _typed(typed.key, typed.value, typed.version)
+    said = [] if key is None else [f"key: {key.decode()}"]
+    return " ".join(said if value is None else [*said, f"payload: {value.decode()}"])
+
+
+def _typed(key: Message | None, value: Message, version: int) -> str:
+    data = value.to_json(version)
+    if key is None:
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", value.INFO.name).upper()
+        return "payload: " + _text({"type": name, "version": version, "data": data})
+    shown = {"type": str(key.INFO.api_key), "data": key.to_json(0)}
+    return f"key: {_text(shown)} payload: {_text({'version': str(version), 'data': data})}"

@@ -1,0 +1,156 @@
+"""The files that a real broker left, read as Kafka's own ``DumpLogSegments`` reads them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from kafka_msgs.log.files import LeaderEpoch, read_producer_snapshot
+from kafka_msgs.log.index import read_aborted_transactions, read_offset_index, read_time_index
+from kafka_msgs.log.partition import LogDirectory, Partition
+from kafka_msgs.messages.producer_snapshot import ProducerEntry
+from kafka_msgs.records import Compression, ControlType, RecordBatch
+from tests.captures.log_directory import LOGS, PARTITIONS
+from tests.log.kafka_dump import dumped, sections
+
+SAID = {LOGS / name / file: lines for name in PARTITIONS for file, lines in sections(LOGS / name).items()}
+
+
+def files(suffix: str) -> list[Path]:
+    return [path for path in SAID if path.suffix == suffix]
+
+
+def named(paths: list[Path]) -> list[str]:
+    return [f"{path.parent.name}/{path.name}" for path in paths]
+
+
+BATCHES = files(".log") + files(".checkpoint")
+
+
+@pytest.mark.parametrize("path", BATCHES, ids=named(BATCHES))
+def test_every_batch_and_record_is_what_kafka_reads(path: Path) -> None:
+    said = [line for line in SAID[path] if line.startswith(("baseOffset", "| "))]
+    assert list(dumped(path)) == said
+    assert said
+
+
+@pytest.mark.parametrize("path", files(".index"), ids=named(files(".index")))
+def test_every_offset_in_an_index_is_what_kafka_reads(path: Path) -> None:
+    said = [line for line in SAID[path] if not line.endswith("is empty.")]
+    assert [f"offset: {entry.offset} position: {entry.position}" for entry in read_offset_index(path)] == said
+
+
+@pytest.mark.parametrize("path", files(".timeindex"), ids=named(files(".timeindex")))
+def test_every_time_in_an_index_is_what_kafka_reads(path: Path) -> None:
+    assert [f"timestamp: {entry.timestamp} offset: {entry.offset}" for entry in read_time_index(path)] == SAID[path]
+
+
+@pytest.mark.parametrize("path", files(".txnindex"), ids=named(files(".txnindex")))
+def test_every_aborted_transaction_is_what_kafka_reads(path: Path) -> None:
+    assert [
+        f"version: {entry.version} producerId: {entry.producer_id} firstOffset: {entry.first_offset} "
+        f"lastOffset: {entry.last_offset} lastStableOffset: {entry.last_stable_offset}"
+        for entry in read_aborted_transactions(path)
+    ] == SAID[path]
+
+
+def producer_line(entry: ProducerEntry) -> str:
+    first = "empty" if entry.current_txn_first_offset < 0 else str(entry.current_txn_first_offset)
+    return (
+        f"producerId: {entry.producer_id} producerEpoch: {entry.epoch} coordinatorEpoch: {entry.coordinator_epoch} "
+        f"currentTxnFirstOffset: OptionalLong.{first} lastTimestamp: {entry.timestamp} "
+        f"firstSequence: {entry.last_sequence - entry.offset_delta} lastSequence: {entry.last_sequence} "
+        f"lastOffset: {entry.last_offset} offsetDelta: {entry.offset_delta} timestamp: {entry.timestamp}"
+    )
+
+
+@pytest.mark.parametrize("path", files(".snapshot"), ids=named(files(".snapshot")))
+def test_every_producer_is_what_kafka_reads(path: Path) -> None:
+    assert [producer_line(entry) for entry in read_producer_snapshot(path).producer_entries] == SAID[path]
+
+
+def test_the_recording_has_what_it_should_show() -> None:
+    codecs = [batch for batch in Partition(LOGS / "codecs-0").batches() if isinstance(batch, RecordBatch)]
+    assert {batch.codec for batch in codecs} == set(Compression)
+    ends = [record.type for batch in codecs for record in batch.control_records()]
+    assert ends == [ControlType.COMMIT, ControlType.ABORT, ControlType.COMMIT]
+    (compacted, _) = Partition(LOGS / "prices-0").batches()
+    assert isinstance(compacted, RecordBatch)
+    assert compacted.delete_horizon is not None
+    assert None in compacted.values()
+    assert all(files(suffix) for suffix in (".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint"))
+
+
+def test_a_log_directory_lists_its_partitions(tmp_path: Path) -> None:
+    for name in (
+        "orders-10",
+        "orders-9",
+        "a-b-0",
+        "orders-3.0f33a5e4-delete",
+        "orders-4.0f33a5e4-future",
+        "lost+found",
+    ):
+        (tmp_path / name).mkdir()
+    (tmp_path / "meta.properties").write_text("")
+    partitions = LogDirectory(tmp_path).partitions
+    assert [(each.topic, each.number) for each in partitions] == [("a-b", 0), ("orders", 9), ("orders", 10)]
+
+
+def test_a_log_directory_says_whose_it_is() -> None:
+    meta = LogDirectory(LOGS).meta()
+    assert (meta.version, meta.cluster_id, meta.node_id) == (1, "a2Fma2EtbXNncy1jYXB0dQ", 1)
+    assert isinstance(meta.directory_id, UUID)
+
+
+def test_a_partition_lists_its_files_in_order() -> None:
+    partition = Partition(LOGS / "codecs-0")
+    assert (partition.topic, partition.number) == ("codecs", 0)
+    assert [segment.base_offset for segment in partition.segments] == [0, 35]
+    assert [path.name for path in partition.producer_snapshots] == [f"{35:020}.snapshot", f"{44:020}.snapshot"]
+    assert partition.leader_epochs() == (LeaderEpoch(0, 0),)
+    assert partition.metadata().version == 0
+    assert partition.snapshots == ()
+
+
+def test_the_metadata_log_has_a_snapshot() -> None:
+    partition = Partition(LOGS / "__cluster_metadata-0")
+    assert partition.metadata().topic_id == UUID(int=1)
+    (snapshot,) = partition.snapshots
+    assert snapshot.path.stem == f"{snapshot.end_offset:020}-{snapshot.epoch:010}"
+    control = [
+        record.type
+        for batch in snapshot.batches()
+        if isinstance(batch, RecordBatch)
+        for record in batch.control_records()
+    ]
+    assert control == [ControlType.SNAPSHOT_HEADER, ControlType.SNAPSHOT_FOOTER]
+
+
+@pytest.mark.parametrize("indexes", ["present", "absent"])
+@pytest.mark.parametrize("name", PARTITIONS)
+def test_reading_starts_at_the_batch_that_holds_an_offset(name: str, indexes: str, tmp_path: Path) -> None:
+    partition = copied(LOGS / name, tmp_path, indexes)
+    batches = list(partition.batches())
+    for offset in range(batches[-1].last_offset + 2):
+        expected = [batch.position for batch in batches if batch.last_offset >= offset]
+        assert [batch.position for batch in partition.batches(offset)] == expected
+
+
+@pytest.mark.parametrize("indexes", ["present", "absent"])
+@pytest.mark.parametrize("name", PARTITIONS)
+def test_the_first_record_at_a_time_is_the_one_that_reading_everything_finds(
+    name: str, indexes: str, tmp_path: Path
+) -> None:
+    partition = copied(LOGS / name, tmp_path, indexes)
+    records = [record for batch in partition.batches() for record in batch]
+    times = {record.timestamp for record in records}
+    for time in sorted(times | {time + 1 for time in times} | {0}):
+        assert partition.first_at(time) == next((each for each in records if each.timestamp >= time), None)
+
+
+def copied(source: Path, target: Path, indexes: str) -> Partition:
+    ignored = shutil.ignore_patterns("*index") if indexes == "absent" else None
+    return Partition(Path(shutil.copytree(source, target / source.name, ignore=ignored)))
