@@ -79,6 +79,9 @@ _LONG_BITS: Final = 64
 
 def _long_varint(body: bytes, at: int, low: int, bits: int = _INT_BITS) -> tuple[int, int]:
     """Read the rest of a varint whose first byte, before ``at``, was ``low``; return its raw value and its end."""
+    byte = body[at]
+    if byte < 0x80:  # two bytes hold the sizes and deltas of most records
+        return low & 0x7F | byte << 7, at + 1
     value, shift = low & 0x7F, 7
     while True:
         byte = body[at]
@@ -93,7 +96,7 @@ def _long_varint(body: bytes, at: int, low: int, bits: int = _INT_BITS) -> tuple
             raise _BadNumberError
 
 
-def decode_records(  # noqa: C901 - one loop without a call for each field, to be replaced by native code
+def decode_records(
     body: bytes,
     at: int,
     end: int,
@@ -140,12 +143,8 @@ def decode_records(  # noqa: C901 - one loop without a call for each field, to b
             _set_key(record, key)
             value, at = _payload(source, body, at)
             _set_value(record, value)
-            if at < stop and body[at] == 0:
-                _set_headers(record, ())
-                at += 1
-            else:
-                headers, at = _headers(source, body, at, stop)
-                _set_headers(record, headers)
+            headers, at = _headers(source, body, at, stop) if body[at] else ((), at + 1)
+            _set_headers(record, headers)
             if at != stop:
                 raise _explain(body, start, end, count)
             records.append(record)
