@@ -173,21 +173,23 @@ class BatchBuilder:
     ) -> bool:
         if offset is None:
             offset = self._next
-        _check("offset", offset, self._next, self._highest)
-        _check("timestamp", timestamp, NO_TIMESTAMP, _INT64)
+        if type(offset) is not int or not self._next <= offset <= self._highest:
+            _check("offset", offset, self._next, self._highest)
+        if type(timestamp) is not int or not NO_TIMESTAMP <= timestamp <= _INT64:
+            _check("timestamp", timestamp, NO_TIMESTAMP, _INT64)
         if type(key) is not bytes:
             key = _content("key", key)
         if type(value) is not bytes:
             value = _content("value", value)
         base = timestamp if self._base_timestamp is None else self._base_timestamp
-        record = encode_record(
-            timestamp - base, offset - self._header.base_offset, key, value, [_header(each) for each in headers]
-        )
+        named = [_header(each) for each in headers] if headers else ()
+        record = encode_record(timestamp - base, offset - self._header.base_offset, key, value, named)
         if self._limit is not None and self.count and self.size + len(record) > self._limit:
             return False
         self._records += record
         self._base_timestamp = base
-        self._max_timestamp = max(self._max_timestamp, timestamp)
+        if timestamp > self._max_timestamp:
+            self._max_timestamp = timestamp
         self._next = offset + 1
         self.count += 1
         return True

@@ -288,12 +288,16 @@ def encode_record(
     headers: Sequence[tuple[bytes, bytes | bytearray | None]],
 ) -> bytes:
     """Return the bytes of one record of a magic 2 batch; the arguments are the caller's to check."""
-    parts: list[bytes | bytearray] = [b"", b"\0", _varint(timestamp_delta), _varint(offset_delta)]
-    parts += (b"\1",) if key is None else (_varint(len(key)), key)
-    parts += (b"\1",) if value is None else (_varint(len(value)), value)
+    parts: list[bytes | bytearray] = [b"\0", _varint(timestamp_delta), _varint(offset_delta)]
+    for content in (key, value):
+        if content is None:
+            parts.append(b"\1")
+        else:
+            parts.append(_varint(len(content)))
+            parts.append(content)
     parts.append(_varint(len(headers)))
     for name, content in headers:
         parts += (_varint(len(name)), name)
         parts += (b"\1",) if content is None else (_varint(len(content)), content)
-    parts[0] = _varint(sum(map(len, parts)))
-    return b"".join(parts)
+    record = b"".join(parts)
+    return _varint(len(record)) + record
