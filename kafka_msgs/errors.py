@@ -188,7 +188,7 @@ class InternalError(KafkaMsgsError):
 class EncodeError(KafkaMsgsError, ValueError):
     """A value that cannot be written at this version.
 
-    Attributes: ``message`` (name), ``version`` (None where none is given), ``path`` (such as ``groups[2].topics``, empty
+    Attributes: ``message`` (name), ``version`` (None where none is given), ``path`` (such as ``groups[2].topics``,
     for the message itself), ``value`` and ``reason``.
     """
 
