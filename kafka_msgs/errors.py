@@ -189,7 +189,7 @@ class EncodeError(KafkaMsgsError, ValueError):
     """A value that cannot be written at this version.
 
     Attributes: ``message`` (name), ``version`` (None where none is given), ``path`` (such as ``groups[2].topics``,
-    for the message itself), ``value`` and ``reason``.
+    empty for the message itself), ``value`` and ``reason``.
     """
 
     message: str
