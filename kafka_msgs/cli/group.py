@@ -8,6 +8,7 @@ import click
 
 from kafka_msgs import __version__
 from kafka_msgs.cli.decode import decode_command
+from kafka_msgs.cli.dump_log import dump_log_command
 from kafka_msgs.cli.encode import encode_command
 from kafka_msgs.cli.errors import errors_command
 from kafka_msgs.cli.frame import frame_command
@@ -36,6 +37,7 @@ class _PlainErrors(click.Group):
         decode_command,
         encode_command,
         frame_command,
+        dump_log_command,
         errors_command,
     ],
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -64,8 +64,9 @@ def read_log(
 
     ``start`` is the byte of the batch to start at. The file is mapped, and one batch at a time is copied from it; the
     last three arguments are those of ``read_batches``. Where the bytes are no batch (a torn tail, a hole, a wrong
-    checksum) there is a ``LogFileError``, and ``on_error`` says whether it is raised, skipped, or yielded in its place
-    among the batches. What follows the damage is read, if it is in the newest format. Raises ``OSError``.
+    checksum) there is a ``LogFileError``, whose cause is the error of the batch if there is one; ``on_error`` says
+    whether it is raised, skipped, or yielded in its place among the batches. What follows the damage is read, if it is
+    in the newest format. Raises ``OSError``.
     """
     with path.open("rb") as file:
         size = file.seek(0, 2)
@@ -90,6 +91,7 @@ class _Scan:
     def run(self, start: int) -> Iterator[AnyBatch | LogFileError]:
         position = start
         while position < self._size:
+            cause: RecordError | None = None
             reader = read_batches(self._data, **self._options)  # type: ignore[arg-type]
             reader.position = position
             try:
@@ -103,12 +105,13 @@ class _Scan:
                 reason = self._partial(position)
                 after = self._next_batch(position + 1)
             except RecordError as fault:
-                position, reason = fault.position, fault.reason
+                cause, position, reason = fault, fault.position, fault.reason
                 after = self._after(position, reader.position)
             if self._zeros_until(position, after):
                 reason = f"{after - position} bytes that are all zero"
-            skipped = after - position
-            yield LogFileError(file=str(self._path), position=position, skipped=skipped, reason=reason)
+            error = LogFileError(file=str(self._path), position=position, skipped=after - position, reason=reason)
+            error.__cause__ = cause
+            yield error
             position = after
 
     def _partial(self, position: int) -> str:

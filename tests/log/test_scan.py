@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs.errors import LogFileError
+from kafka_msgs.errors import CrcMismatchError, LogFileError
 from kafka_msgs.log.scan import AnyBatch, read_log
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
 
@@ -150,6 +150,14 @@ def test_damage_is_raised_unless_told_otherwise(log: Log) -> None:
     with pytest.raises(LogFileError, match=r"\.log at byte \d+: the checksum is") as raised:
         next(batches)
     assert raised.value.position == START
+
+
+def test_the_cause_of_damage_is_the_error_of_the_batch(log: Log) -> None:
+    (fault,) = [
+        item for item in read_log(log(FIRST + SECOND[:-1] + b"?"), on_error="yield") if isinstance(item, LogFileError)
+    ]
+    assert isinstance(fault.__cause__, CrcMismatchError)
+    assert fault.__cause__.offset == 3
 
 
 def test_damage_is_yielded_in_its_place(log: Log) -> None:

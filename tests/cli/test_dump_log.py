@@ -1,0 +1,184 @@
+"""``kafka-msgs dump-log`` on the files of a real broker, sound and damaged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crc32c import crc32c
+
+from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
+from tests.captures.log_directory import LOGS
+from tests.cli.conftest import Run
+
+CODECS = LOGS / "codecs-0" / f"{0:020}.log"
+TRANSACTIONS = CODECS.with_name(f"{35:020}.log")
+
+
+def lines(run: Run, *arguments: str | Path, status: int = 0) -> list[dict[str, Any]]:
+    result = run("dump-log", *map(str, arguments), "--output", "jsonl")
+    assert result.exit_code == status
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def kinds(found: list[dict[str, Any]]) -> list[str]:
+    return [line["kind"] for line in found]
+
+
+def test_batches_and_a_summary(run: Run) -> None:
+    *batches, summary = lines(run, CODECS)
+    assert kinds(batches) == ["batch"] * 5
+    assert [batch["codec"] for batch in batches] == ["none", "gzip", "snappy", "lz4", "zstd"]
+    assert summary == {
+        "kind": "summary", "batches": 5, "records": 35, "bytes": CODECS.stat().st_size,
+        "codecs": {"gzip": 1, "lz4": 1, "none": 1, "snappy": 1, "zstd": 1},
+        "firstTimestamp": 1_700_000_000_000, "lastTimestamp": 1_700_000_009_000,
+        "producers": 2, "errors": 0, "crcFailures": 0,
+    }  # fmt: skip
+
+
+def test_records(run: Run) -> None:
+    batch, first, second, *_ = lines(run, CODECS, "--deep")
+    assert batch["count"] == 7
+    assert (first["kind"], first["key"], first["value"], first["headers"]) == ("record", "none-0", None, [])
+    assert second["headers"] == [["source", "shop"], ["source", None], ["trace", "0001"]]
+    assert second["file"] == str(CODECS)
+
+
+def test_markers_of_transactions(run: Run) -> None:
+    records = [line for line in lines(run, TRANSACTIONS, "--deep") if line["kind"] == "record"]
+    control = [record for record in records if "control" in record]
+    assert [line["control"] for line in control] == ["COMMIT", "ABORT", "COMMIT"]
+    assert control[0]["value"] == {"coordinatorEpoch": 0}
+
+
+def test_reading_from_an_offset(run: Run) -> None:
+    found = lines(run, CODECS, "--deep", "--from-offset", "33")
+    assert kinds(found) == ["batch", "record", "record", "summary"]
+    assert [line["offset"] for line in found if line["kind"] == "record"] == [33, 34]
+
+
+def test_records_of_the_metadata_log(run: Run) -> None:
+    (snapshot,) = (LOGS / "__cluster_metadata-0").glob("*.checkpoint")
+    found = lines(run, "--cluster-metadata", snapshot)
+    records = [line for line in found if line["kind"] == "record"]
+    assert records[0]["control"] == "SNAPSHOT_HEADER"
+    assert records[-1]["control"] == "SNAPSHOT_FOOTER"
+    assert {"FeatureLevelRecord", "TopicRecord"} <= {line.get("type") for line in records}
+
+
+def test_records_of_transactions(run: Run) -> None:
+    _, record, *_ = lines(run, "--transactions", LOGS / "__transaction_state-0" / f"{0:020}.log")
+    assert (record["type"], record["key"]) == ("TransactionLogKey", {"transactionalId": "writer"})
+    assert record["value"]["producerId"] == 2
+
+
+def test_records_that_are_not_of_the_topic(run: Run) -> None:
+    found = lines(run, "--offsets", CODECS, status=1)
+    errors = [line for line in found if line["kind"] == "error"]
+    assert errors[-1]["reason"].startswith("record at offset 34: __consumer_offsets: key ")
+    assert found[-1]["errors"] == len(errors)
+    assert found[-1]["batches"] == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        (f"codecs-0/{0:020}.index", {"offset": 13, "position": 508}),
+        (f"codecs-0/{0:020}.timeindex", {"timestamp": 1_700_000_009_000, "offset": 6}),
+        (f"codecs-0/{35:020}.snapshot", {"producerId": 0, "lastOffset": 6}),
+        (f"codecs-0/{35:020}.txnindex", {"producerId": 2, "firstOffset": 38}),
+        ("codecs-0/leader-epoch-checkpoint", {"epoch": 0, "startOffset": 0}),
+        ("codecs-0/partition.metadata", {"version": 0}),
+        ("meta.properties", {"nodeId": 1, "clusterId": "a2Fma2EtbXNncy1jYXB0dQ"}),
+    ],
+)
+def test_other_files(run: Run, name: str, first: dict[str, Any]) -> None:
+    entry, *_ = lines(run, LOGS / name)
+    assert entry["kind"] == "entry"
+    assert first.items() <= entry.items()
+
+
+def test_damage_is_told_and_the_rest_printed(run: Run, tmp_path: Path) -> None:
+    data = bytearray(CODECS.read_bytes())
+    data[600] ^= 1
+    path = tmp_path / CODECS.name
+    path.write_bytes(data[:-1])
+    found = lines(run, path, status=1)
+    assert kinds(found) == ["batch", "error", "batch", "batch", "error", "summary"]
+    assert (found[1]["position"], found[1]["skipped"]) == (508, 210)
+    assert (found[-1]["errors"], found[-1]["crcFailures"]) == (2, 1)
+
+
+def test_a_damaged_index(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.index"
+    path.write_bytes(bytes.fromhex("00000007 00000100 0000"))
+    entry, error, summary = lines(run, path, status=1)
+    assert (entry["offset"], error["position"], summary["errors"]) == (7, 8, 1)
+
+
+def test_a_damaged_small_file(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "leader-epoch-checkpoint"
+    path.write_bytes(b"0\n3\n")
+    error, _ = lines(run, path, status=1)
+    assert (error["kind"], error["position"], error["reason"]) == ("error", 2, "'3': there are 0 entries")
+
+
+def test_records_that_do_not_decompress(run: Run, tmp_path: Path) -> None:
+    """The checksum is right: the producer wrote it so."""
+    builder = BatchBuilder()
+    builder.append(None, b"not compressed", timestamp=0)
+    data = bytearray(builder.build())
+    data[22] |= Compression.GZIP
+    data[17:21] = crc32c(data[21:]).to_bytes(4, "big")
+    path = tmp_path / CODECS.name
+    path.write_bytes(data + TRANSACTIONS.read_bytes())
+    assert "error" not in kinds(lines(run, path))
+    _, error, after, *_ = lines(run, path, "--deep", status=1)
+    assert (error["kind"], error["position"], error["skipped"]) == ("error", 0, len(data))
+    assert "gzip" in error["reason"]
+    assert after["position"] == len(data)
+
+
+def test_message_sets_are_counted(run: Run, tmp_path: Path) -> None:
+    plain, packed = MessageSetBuilder(magic=1), MessageSetBuilder(magic=1, codec=Compression.GZIP, base_offset=1)
+    plain.append(b"k", b"v", timestamp=0)
+    packed.append(b"k", b"v", timestamp=7)
+    packed.append(b"k", b"\xff", timestamp=9)
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(plain.build() + packed.build())
+    *found, summary = lines(run, path, "--deep")
+    assert kinds(found) == ["batch", "record", "batch", "record", "record"]
+    assert found[-1]["value"] == {"hex": "ff"}
+    assert (summary["records"], summary["firstTimestamp"], summary["lastTimestamp"]) == (3, 0, 9)
+
+
+def test_one_json_document(run: Run) -> None:
+    result = run("dump-log", str(CODECS), "--output", "json")
+    document = json.loads(result.stdout)
+    assert len(document["rows"]) == document["summary"]["batches"] == 5
+
+
+def test_tables(run: Run) -> None:
+    result = run("dump-log", str(CODECS), "--deep")
+    assert result.exit_code == 0
+    assert "baseOffset" in result.stdout
+    assert "lz4 without a key" in result.stdout
+    assert "firstTimestamp" in result.stdout
+
+
+def test_a_table_shows_no_commands_to_the_terminal(run: Run, tmp_path: Path) -> None:
+    builder = BatchBuilder()
+    builder.append(b"\x1b[31mkey", b"[bold]value", timestamp=0)
+    path = tmp_path / CODECS.name
+    path.write_bytes(builder.build())
+    shown = run("dump-log", str(path), "--deep").stdout
+    assert "\x1b" not in shown
+    assert r"\u001b[31mkey" in shown
+    assert "[bold]value" in shown
+
+
+def test_a_missing_file_is_a_wrong_call(run: Run, tmp_path: Path) -> None:
+    assert run("dump-log", str(tmp_path / "absent.log")).exit_code == 2
