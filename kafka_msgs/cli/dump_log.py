@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from kafka_msgs.cli.log_rows import Row, View, rows
-from kafka_msgs.cli.output import console, print_json, table
+from kafka_msgs.cli.output import console, table
 from kafka_msgs.log.summary import LogSummary
 
 __all__ = ["dump_log_command"]
@@ -82,34 +82,46 @@ def _fact(path: Path, row: Row) -> dict[str, Any]:
 
 def _print_lines(found: Iterable[_Named], summary: LogSummary) -> None:
     for path, row in found:
-        click.echo(json.dumps(_fact(path, row), ensure_ascii=False))
-    click.echo(json.dumps({"kind": "summary", **summary.facts()}, ensure_ascii=False))
+        click.echo(_json(_fact(path, row)))
+    click.echo(_json({"kind": "summary", **summary.facts()}))
 
 
 def _print_json(found: Iterable[_Named], summary: LogSummary) -> None:
     listed = [_fact(path, row) for path, row in found]
-    print_json({"rows": listed, "summary": summary.facts()})
+    click.echo(json.dumps({"rows": listed, "summary": summary.facts()}, indent=2))
 
 
 def _print_tables(found: Iterable[_Named], summary: LogSummary) -> None:
     """Print a table for each run of rows of one form; a long run is cut, so that it need not be held as a whole."""
-    out = console()
-    for (path, _, names), run in groupby(found, lambda each: (each[0], each[1].kind, tuple(each[1].facts))):
+    show = _show_folded if console().is_terminal else _show_aligned
+    for (path, kind, names), run in groupby(found, lambda each: (each[0], each[1].kind, tuple(each[1].facts))):
         while part := list(islice(run, _ROWS_A_TABLE)):
-            shown = table(*names, title=str(path))
-            for _, row in part:
-                style = "red" if row.kind == "error" else None
-                shown.add_row(*map(_cell, row.facts.values()), style=style)
-            out.print(shown)
-    shown = table("summary", "")
-    for name, value in summary.facts().items():
-        shown.add_row(name, _cell(value))
-    out.print(shown)
+            cells = [[_cell(value) for value in row.facts.values()] for _, row in part]
+            show(f"{path}: {kind}", names, cells)
+    show("summary", ("what", ""), [[name, _cell(value)] for name, value in summary.facts().items()])
+
+
+def _show_folded(title: str, names: Sequence[str], cells: list[list[str]]) -> None:
+    shown = table(*names, title=title)
+    for row in cells:
+        shown.add_row(*row)
+    console().print(shown)
+
+
+def _show_aligned(title: str, names: Sequence[str], cells: list[list[str]]) -> None:
+    """Print what nothing needs to be folded for; laying out a cell with rich takes longer than reading a record."""
+    widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (names, *cells))
+    click.echo("\n".join((title, *lines, "")))
 
 
 def _cell(value: Any) -> str:
-    """Return a value as text in which nothing can be taken for a command to the terminal."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) and value.isprintable() else _json(value)
+
+
+def _json(value: Any) -> str:
+    """Return JSON on one line, in which nothing can be taken for a command to the terminal, and all can be written."""
+    text = json.dumps(value, ensure_ascii=False)
     return text if text.isprintable() else json.dumps(value)
 
 

@@ -126,7 +126,9 @@ def _record(record: Record | ControlRecord, topic: str | None) -> dict[str, Any]
         name = record.type.name if isinstance(record.type, ControlType) else record.type
         return facts | {"control": name, "value": _message(record.message, 0)}
     if topic is None:
-        headers = [[name, _content(value)] for name, value in record.headers]
+        headers = [
+            [_content(name.encode("utf-8", "surrogateescape")), _content(value)] for name, value in record.headers
+        ]
         return facts | {"key": _content(record.key), "value": _content(record.value), "headers": headers}
     typed = decode_record(topic, record.key, record.value)
     if isinstance(typed, TopicRecord):

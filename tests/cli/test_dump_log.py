@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,16 @@ def test_message_sets_are_counted(run: Run, tmp_path: Path) -> None:
     assert (summary["records"], summary["firstTimestamp"], summary["lastTimestamp"]) == (3, 0, 9)
 
 
+def test_names_of_headers_that_are_not_text(run: Run, tmp_path: Path) -> None:
+    builder = BatchBuilder()
+    builder.append(b"k", "お茶".encode(), timestamp=0, headers=[("\udcff", b"\xfe"), ("お", b"")])
+    path = tmp_path / CODECS.name
+    path.write_bytes(builder.build())
+    _, record, _ = lines(run, path, "--deep")
+    assert record["value"] == "お茶"
+    assert record["headers"] == [[{"hex": "ff"}, {"hex": "fe"}], ["お", ""]]
+
+
 def test_one_json_document(run: Run) -> None:
     result = run("dump-log", str(CODECS), "--output", "json")
     document = json.loads(result.stdout)
@@ -164,9 +175,21 @@ def test_one_json_document(run: Run) -> None:
 def test_tables(run: Run) -> None:
     result = run("dump-log", str(CODECS), "--deep")
     assert result.exit_code == 0
-    assert "baseOffset" in result.stdout
-    assert "lz4 without a key" in result.stdout
-    assert "firstTimestamp" in result.stdout
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert [f"{CODECS}:", "batch"] in rows
+    assert ["offset", "timestamp", "key", "value", "headers"] in rows
+    assert ["27", "1700000009000", "null", "lz4", "without", "a", "key", "[]"] in rows
+    assert ["firstTimestamp", "1700000000000"] in rows
+
+
+def test_tables_on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    result = run("dump-log", str(CODECS.with_suffix(".index")))
+    assert result.exit_code == 0
+    assert "position" in result.stdout
+    assert "1163" in result.stdout
+    assert max(map(len, re.sub(r"\x1b\[[0-9;]*m", "", result.stdout).splitlines())) <= 60
 
 
 def test_a_table_shows_no_commands_to_the_terminal(run: Run, tmp_path: Path) -> None:
