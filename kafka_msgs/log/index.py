@@ -72,11 +72,17 @@ def read_offset_index(path: Path, *, on_error: OnError = "raise") -> Iterator[Of
     """Yield the entries of an ``.index`` file; offsets are absolute, by the first offset that the file is named after.
 
     A file that ends within an entry, and entries that do not ascend, are a ``LogFileError``, which ``on_error`` raises,
-    skips or yields. Raises ``ValueError`` for a file whose name is no offset, and ``OSError``.
+    skips or yields. A file whose name is no offset is a ``LogFileError`` at once. Raises ``OSError``.
     """
-    base = int(path.stem)
+    base = _base_offset(path)
     entries = _entries(path, _OFFSET, lambda offset, position: OffsetEntry(base + offset, position), _ascends)
     return settled(entries, on_error)
+
+
+def _base_offset(path: Path) -> int:
+    if not path.stem.isdecimal():
+        raise _fault(path, 0, path.stat().st_size, "the file is not named after an offset")
+    return int(path.stem)
 
 
 def _ascends(last: OffsetEntry, entry: OffsetEntry) -> bool:
@@ -89,7 +95,7 @@ def read_time_index(path: Path, *, on_error: _Quiet = ...) -> Iterator[TimeEntry
 def read_time_index(path: Path, *, on_error: OnError) -> Iterator[TimeEntry | LogFileError]: ...
 def read_time_index(path: Path, *, on_error: OnError = "raise") -> Iterator[TimeEntry | LogFileError]:
     """Yield the entries of a ``.timeindex`` file; like ``read_offset_index``."""
-    base = int(path.stem)
+    base = _base_offset(path)
     entries = _entries(path, _TIME, lambda timestamp, offset: TimeEntry(timestamp, base + offset), _not_earlier)
     return settled(entries, on_error)
 

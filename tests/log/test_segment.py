@@ -129,6 +129,13 @@ def test_offsets_in_indexes_are_absolute(tmp_path: Path) -> None:
     assert list(read_time_index(times)) == [TimeEntry(1000, 2**40 + 7)]
 
 
+def test_an_index_that_is_not_named_after_an_offset(tmp_path: Path) -> None:
+    path = tmp_path / "copy.index"
+    path.write_bytes(bytes(8))
+    with pytest.raises(LogFileError, match="not named after an offset"):
+        read_offset_index(path, on_error="skip")
+
+
 def test_space_for_more_entries_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.index"
     path.write_bytes(pack(">ii", 7, 256) + bytes(8 * 1000))
