@@ -21,7 +21,16 @@ LEFT_BEHIND = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__", "*.egg-info
 BINARY = (".so", ".pyd")
 COMPILER = os.environ.get("CC", "cc")
 
-with_compiler = pytest.mark.skipif(shutil.which(COMPILER.split()[0]) is None, reason=f"no C compiler ({COMPILER})")
+
+def compiles() -> bool:
+    """Whether there is a C compiler that runs."""
+    command = shlex.split(COMPILER)
+    return shutil.which(command[0]) is not None and not subprocess.call(
+        [*command, "--version"], stdout=subprocess.DEVNULL
+    )
+
+
+with_compiler = pytest.mark.skipif(not compiles(), reason=f"no C compiler ({COMPILER})")
 
 
 def copy_of_the_project(to: Path) -> Path:
