@@ -38,6 +38,7 @@ lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated 
 	$(BIN)/lint-imports
 	$(BIN)/kafka-msgs-generator generate --check
 	$(BIN)/python docs/tools/tables.py --check
+	$(BIN)/python -m benchmarks.figures --check
 
 warnings: .venv/dev ## compile the C core, every warning an error; where there is no compiler, say so
 	@if command -v $(CC) > /dev/null; then set -ex; \
