@@ -23,7 +23,7 @@ from benchmarks.report import Figure, Times, print_figures, rows_table
 __all__ = ["run"]
 
 TREES: Final = 300
-REPEATS: Final = 5
+REPEATS: Final = 3
 PROTOCOL: Final = (
     f"a process for each library and content, alternating; mean of {TREES} trees, the least of {{repeats}} processes; "
     "gc on, what lives before the first tree frozen; memory is what the process grew by"
