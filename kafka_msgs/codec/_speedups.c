@@ -1277,9 +1277,10 @@ static int check_ready(const Codec *self) {
     return 0;
 }
 
-/* Whether the exception at hand is about the message. Anything that is no Exception, an interrupt, passes as it is. */
+/* Whether the exception at hand is about the message. What is no Exception, an interrupt, passes as it is, and so does
+ * the want of memory. */
 static int is_failure(void) {
-    return PyErr_ExceptionMatches(PyExc_Exception);
+    return PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError);
 }
 
 /* Raises the exception that `make(*arguments)` returns; steals `arguments`, which may be NULL. */
