@@ -3,8 +3,8 @@
 Rounds are interleaved: each round times every case once, in alternating order, so that a slow moment of the machine
 hits all cases alike; the fastest round counts. The cyclic garbage collector is on. Before the first round what lives
 is frozen (``gc.freeze``), and before every timing the collector runs, so that a case pays for the collections that its
-own objects cause, and not for the heap around it. Time is the process's own on a processor, not that of the clock on the
-wall, so other programs cost a case its caches at most.
+own objects cause, and not for the heap around it. What counts is the processor time of the process, not the clock on
+the wall, so that other programs cost a case its caches at most.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ __all__ = ["PROTOCOL", "ROUNDS", "Action", "fastest", "peak_memory"]
 Action: TypeAlias = Callable[[], Any]
 
 ROUNDS: Final = 20
-PROTOCOL: Final = "same process, interleaved, processor time, fastest of {rounds} rounds; gc on, heap frozen, collected before each timing"
+PROTOCOL: Final = (
+    "same process, interleaved, processor time, fastest of {rounds} rounds; "
+    "gc on, heap frozen, collected before each timing"
+)
 
 _SHORTEST: Final = 0.001
 """Seconds that a timing takes at least, by repeating the call."""
