@@ -116,8 +116,11 @@ except ImportError:
     import _xxsubinterpreters as interpreters
 
 WORK = '''
+import os
 import sys
 sys.path[:] = {path!r}
+if "KAFKA_MSGS_TEST_SPEEDUPS" in os.environ:
+    import tests.instrumented
 from random import Random
 import kafka_msgs
 from kafka_msgs.testing.random_values import random_message
