@@ -54,6 +54,9 @@ def written(text: str) -> str:
     return _REGION.sub(region, text)
 
 
+_VERDICTS: Final = {"MISSED": "missed", "stretch": "exceeded"}
+
+
 @frozen
 class Summary:
     """One figure over several runs."""
@@ -67,7 +70,7 @@ class Summary:
         if middle.target is not None:
             target = f"{'at most' if middle.at_most else 'at least'} {middle.shown(middle.target)}"
         spread = f"{middle.shown(min(self.values))} to {middle.shown(max(self.values))}" if len(self.values) > 1 else ""
-        return middle.what, middle.shown(middle.value), spread, target, middle.verdict.lower()
+        return middle.what, middle.shown(middle.value), spread, target, _VERDICTS.get(middle.verdict, middle.verdict)
 
 
 def summaries(benchmark: str) -> list[Summary]:
