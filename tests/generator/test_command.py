@@ -182,7 +182,7 @@ def test_the_rules_are_listed_with_what_differs() -> None:
 
 def test_the_projects_own_code_is_up_to_date() -> None:
     result = run("generate", "--check")
-    assert (result.exit_code, result.output) == (0, "the generated files are up to date\n")
+    assert (result.exit_code, result.stdout) == (0, "the generated files are up to date\n")
 
 
 def test_generate_writes_messages_drafts_error_codes_and_the_c_header(tmp_path: Path) -> None:
