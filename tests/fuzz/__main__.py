@@ -22,7 +22,13 @@ def main() -> None:
     folder = Path(sys.argv[1])
     print(f"{seeds.write(folder / 'seeds')} seeds", file=sys.stderr)
     (folder / "corpus").mkdir(exist_ok=True)
-    options = [f"-artifact_prefix={folder}/", *sys.argv[2:], str(folder / "corpus"), str(folder / "seeds")]
+    options = [
+        f"-artifact_prefix={folder}/",
+        f"-max_len={target.MAX_SIZE}",
+        *sys.argv[2:],
+        str(folder / "corpus"),
+        str(folder / "seeds"),
+    ]
     atheris.Setup([sys.argv[0], *options], target.check, enable_python_coverage=False)
     atheris.Fuzz()
 

@@ -14,7 +14,7 @@ from kafka_msgs.codec.executors import EXECUTORS
 from tests.codec.support import codec
 from tests.codec.test_fuzz import outcome, same
 
-__all__ = ["HEAD", "PAIRS", "check", "head"]
+__all__ = ["HEAD", "MAX_SIZE", "PAIRS", "check", "head"]
 
 PAIRS: Final[list[tuple[Any, int]]] = [
     (cls, version) for cls in sorted(message_classes(), key=lambda cls: cls.INFO.name) for version in cls.INFO.versions
@@ -23,6 +23,9 @@ PAIRS: Final[list[tuple[Any, int]]] = [
 
 HEAD: Final = 3
 """How many bytes choose what is done with the rest."""
+
+MAX_SIZE: Final = 4096
+"""The longest input, in bytes: enough for output that outgrows the first buffer, and for arrays that grow twice."""
 
 _OPTIONS: Final = (
     DEFAULT_OPTIONS,
