@@ -4,18 +4,31 @@ PYTHON ?= python3
 BIN := .venv/bin
 export KAFKA_MSGS_REQUIRE_ORACLE
 N ?= 1000
+MINUTES ?= 5
+GCC ?= gcc
+CLANG ?= clang
+
+CORE := $(wildcard kafka_msgs/codec/*.c kafka_msgs/codec/*.h)
+BUILD := pyproject.toml setup.py $(CORE)
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
+CHECKED := build/checked
+INSTRUMENTED = -shared -fPIC -g -O1 -fno-omit-frame-pointer \
+	-I$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))') $(filter %.c,$(CORE))
+RUN_CHECKED := KAFKA_MSGS_BACKEND=c PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0
+# The C core under instruments: the other executors gain nothing from them, and references are counted by `make test`.
+SELECTION := -p tests.instrumented -p no:cacheprovider -k "not python and not reference and not counts_as_they_were"
 
 .DEFAULT_GOAL := help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | expand -t 12
 
-.venv/demo: pyproject.toml
+.venv/demo: $(BUILD)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[generator,cli]'
 	@touch $@
 
-.venv/dev: pyproject.toml
+.venv/dev: $(BUILD)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,bench]'
 	@touch $@ .venv/demo
@@ -26,13 +39,48 @@ demo: .venv/demo ## decode real Kafka traffic before your eyes
 test: .venv/dev ## run the tests
 	$(BIN)/pytest
 
-lint: .venv/dev ## format, lint, types, layers, freshness of generated code
+lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated code
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/clang-format --dry-run -Werror $(CORE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/kafka-msgs-generator generate --check
 	$(BIN)/python docs/tools/tables.py --check
+	$(BIN)/python -m benchmarks.figures --check
+
+warnings: .venv/dev ## compile the C core, every warning an error; where there is no compiler, say so
+	@if command -v $(CC) > /dev/null; then set -ex; \
+	include=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))'); \
+	for file in $(filter %.c,$(CORE)); do \
+	$(CC) -std=c11 -O2 $(WARNINGS) -isystem "$$include" -S -o /dev/null $$file; done; \
+	else echo "NOT RUN: no C compiler ($(CC)), so no warnings of the C core"; fi
+
+sanitize: .venv/dev $(CORE) ## run the tests of the C core under ASan and UBSan; needs gcc and its sanitizers
+	@mkdir -p $(CHECKED)
+	$(GCC) -fsanitize=address,undefined -fno-sanitize-recover=all $(INSTRUMENTED) -o $(CHECKED)/sanitized.so
+	$(RUN_CHECKED) KAFKA_MSGS_TEST_SPEEDUPS=$(CHECKED)/sanitized.so LD_PRELOAD=$$($(GCC) -print-file-name=libasan.so) \
+	$(BIN)/python -m pytest $(SELECTION) tests/codec tests/vectors tests/captures
+
+valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memcheck; needs gcc and valgrind
+	@mkdir -p $(CHECKED)
+	$(GCC) $(INSTRUMENTED) -o $(CHECKED)/plain.so
+	$(RUN_CHECKED) KAFKA_MSGS_TEST_SPEEDUPS=$(CHECKED)/plain.so \
+	valgrind --quiet --error-exitcode=99 --num-callers=20 --suppressions=tests/valgrind.supp \
+	$(BIN)/python -m pytest $(SELECTION) \
+	$(addprefix tests/codec/test_,encodings.py rules.py refusals.py foreign_values.py)
+
+.venv/fuzz: .venv/dev
+	$(BIN)/pip install --quiet --disable-pip-version-check atheris==3.0.0
+	@touch $@
+
+fuzz: .venv/fuzz $(CORE) ## fuzz the C core, guided by its coverage: make fuzz MINUTES=5; needs clang (or CLANG=clang-14)
+	@mkdir -p build/fuzz
+	$(CLANG) -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all $(INSTRUMENTED) -o build/fuzz/core.so
+	$(RUN_CHECKED):quarantine_size_mb=16 KAFKA_MSGS_TEST_SPEEDUPS=build/fuzz/core.so \
+	LD_PRELOAD=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/asan_with_fuzzer.so \
+	$(BIN)/python -m tests.fuzz build/fuzz -max_total_time=$$(($(MINUTES) * 60)) -timeout=20 -rss_limit_mb=0 \
+	-detect_leaks=0 -print_final_stats=1
 
 check: lint test ## everything that a reviewer would run
 
@@ -52,6 +100,6 @@ bench: .venv/dev ## the figures, as ratios against named peers
 	$(BIN)/python -m benchmarks
 
 clean: ## remove what the targets made
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/oracle/target
+	rm -rf .venv build dist *.egg-info kafka_msgs/codec/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/oracle/target
 
-.PHONY: help demo test lint check generate oracle capture bench clean
+.PHONY: help demo test lint warnings sanitize valgrind fuzz check generate oracle capture bench clean

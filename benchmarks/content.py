@@ -1,7 +1,10 @@
-"""What is measured: a MetadataResponse of 100 topics with 12 partitions, in three kinds of content, and small messages.
+"""What is measured: a MetadataResponse of 100 topics with 12 partitions, in four kinds of content, and small messages.
 
 Content matters, because a decoder that remembers values is flattered by repetition: *fixed* has the same numbers in
 every partition, *varied* is like a real cluster of 20 brokers, and in *worst* every number, array and name differs.
+Brokers are numbered from 1001, as Kafka does by itself; *small* is *varied* with brokers numbered from 0, whose ids are
+among the ints that CPython never makes anew, so that remembering them gains nothing.
+Small messages are *default* (nothing set), *populated* (a value in each field) or *random*.
 """
 
 from __future__ import annotations
@@ -10,15 +13,18 @@ from random import Random
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from kafka_msgs import FieldInfo, Struct, fields
+import attrs
+
+from kafka_msgs import FieldInfo, Message, Struct, fields
 from kafka_msgs.messages.metadata_response import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kafka_msgs.testing.random_values import random_message
 
-__all__ = ["CONTENTS", "metadata", "populated"]
+__all__ = ["CONTENTS", "metadata", "populated", "randomized"]
 
 S = TypeVar("S", bound=Struct)
 
@@ -26,22 +32,25 @@ BROKERS: Final = 20
 TOPICS: Final = 100
 PARTITIONS: Final = 12
 REPLICAS: Final = 3
-CONTENTS: Final = ("fixed", "varied", "worst")
+FIRST_BROKER: Final = 1001
+CONTENTS: Final = ("fixed", "varied", "small", "worst")
 _SEED: Final = 20
+_LARGEST_TIME: Final = 2**40
 
 
 def metadata(content: str) -> MetadataResponse:
     """Return the message with the content of that name."""
     rng = Random(_SEED)
+    first = 0 if content == "small" else FIRST_BROKER
     return MetadataResponse(
         brokers=tuple(
             MetadataResponseBroker(
-                node_id=number, host=f"broker-{number:02}.example", port=9092, rack=f"rack-{number % 3}"
+                node_id=first + number, host=f"broker-{number:02}.example", port=9092, rack=f"rack-{number % 3}"
             )
             for number in range(BROKERS)
         ),
         cluster_id="5L6g3nShT-eMCtK--X86sw",
-        controller_id=3,
+        controller_id=first + 3,
         topics=tuple(_topic(content, number, rng) for number in range(TOPICS)),
     )
 
@@ -58,9 +67,11 @@ def _partition(content: str, topic: int, index: int, rng: Random) -> MetadataRes
     replicas: tuple[int, ...]
     in_sync: tuple[int, ...]
     if content == "fixed":
-        leader, epoch, replicas, in_sync = 1, 5, (1, 2, 3), (1, 2, 3)
-    elif content == "varied":
-        replicas = in_sync = tuple(rng.sample(range(BROKERS), REPLICAS))
+        replicas = in_sync = tuple(range(FIRST_BROKER, FIRST_BROKER + REPLICAS))
+        leader, epoch = FIRST_BROKER, 5
+    elif content != "worst":
+        first = 0 if content == "small" else FIRST_BROKER
+        replicas = in_sync = tuple(rng.sample(range(first, first + BROKERS), REPLICAS))
         leader, epoch = replicas[0], rng.randrange(5001)
     else:
         first = 1_000_000 + 100 * (topic * PARTITIONS + index)
@@ -90,3 +101,29 @@ def populated(cls: type[S], version: int) -> S:
 def _value(info: FieldInfo, version: int) -> Any:
     value: Any = populated(info.struct, version) if info.struct else _VALUES.get(info.element_type, 1)
     return (value,) if info.is_array else value
+
+
+M = TypeVar("M", bound=Message)
+
+
+def randomized(cls: type[M], version: int, seed: int) -> M:
+    """Return a random message without unknown tags, whose error codes exist and whose times are of this millennium.
+
+    Some libraries turn those into types of their own, which have no other values.
+    """
+    return _tamed(random_message(cls, version, Random(seed), unknown_tags=False))
+
+
+def _tamed(item: S) -> S:
+    values = ((info, getattr(item, info.attribute)) for info in fields(type(item)))
+    return attrs.evolve(item, **{info.attribute: _tame(info, value) for info, value in values})
+
+
+def _tame(info: FieldInfo, value: Any) -> Any:
+    if info.type == "int16" and info.attribute.endswith("error_code"):
+        return 0
+    if info.type == "int64" and info.attribute.endswith(("_ms", "timestamp")):
+        return value % _LARGEST_TIME
+    if info.struct is None or value is None:
+        return value
+    return tuple(map(_tamed, value)) if info.is_array else _tamed(value)

@@ -55,7 +55,8 @@ _BEFORE_RESPONSES: Final = bytes(10)
 class Hostile:
     """A kind of input, made in the sizes ``small`` and ``large``: one buffer to decode, or several one after another.
 
-    ``ends`` is the ``outcome`` that it must have. ``expands`` marks legal inputs whose values are far larger.
+    ``ends`` is the ``outcome`` that it must have. ``expands`` marks legal inputs whose values are far larger; of these,
+    the smaller size is too large for caches as well, or their ends would look like growth.
     """
 
     name: str
@@ -155,7 +156,7 @@ INPUTS: Final = (
     ),
     Hostile(
         f"{_LEVELS} levels of structs in arrays, n at the lowest", "a value", _nested(_LEVELS), 0,
-        _nested_data, 25_000, 100_000, expands=True,
+        _nested_data, 100_000, 400_000, expands=True,
     ),
     Hostile(
         "n empty strings", "a value", DescribeGroupsRequest, 0,
@@ -163,7 +164,7 @@ INPUTS: Final = (
     ),
     Hostile(
         "n structs of 3 bytes", "a value", FetchResponse, 12,
-        lambda n: [_BEFORE_RESPONSES + write_uvarint(n + 1) + b"\1\1\0" * n + b"\0"], 50_000, 200_000, expands=True,
+        lambda n: [_BEFORE_RESPONSES + write_uvarint(n + 1) + b"\1\1\0" * n + b"\0"], 100_000, 400_000, expands=True,
     ),
 )  # fmt: skip
 """All inputs; those that expand come last."""

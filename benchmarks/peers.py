@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, Final
 from uuid import UUID
@@ -21,6 +22,7 @@ from kio.static.constants import EntityType
 
 from benchmarks.measure import Action
 from kafka_msgs import Message
+from kafka_msgs.codec.backend import BACKENDS
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.ops import Op
@@ -32,7 +34,9 @@ __all__ = [
     "KIO",
     "MSGSPEC",
     "MSGSPEC_TUPLES",
+    "OURS",
     "Case",
+    "codec",
     "executor",
     "kafka_python",
     "kio",
@@ -43,6 +47,9 @@ KAFKA_PYTHON: Final = "kafka-python"
 KIO: Final = "kio"
 MSGSPEC: Final = "msgspec"
 MSGSPEC_TUPLES: Final = "msgspec, tuples, gc=False"
+
+OURS: Final = tuple(name for name in BACKENDS if name != "reference")
+"""Our executors that are made for speed, the fastest first."""
 
 
 @frozen
@@ -55,9 +62,14 @@ class Case:
 
 def executor(name: str, message: Message, version: int) -> Case:
     """Return the case of one of our own executors."""
-    codec: Codec[Any] = Codec(compile_plan(type(message), version), DEFAULT_OPTIONS, EXECUTORS[name])
-    data = codec.encode(message)
-    return Case(lambda: codec.decode(data), lambda: codec.encode(message))
+    functions = codec(name, type(message), version)
+    data = functions.encode(message)
+    return Case(partial(functions.decode, data), partial(functions.encode, message))
+
+
+def codec(name: str, cls: type[Message], version: int) -> Codec[Any]:
+    """Return the codec that one of our own executors makes."""
+    return Codec(compile_plan(cls, version), DEFAULT_OPTIONS, EXECUTORS[name])
 
 
 def kafka_python(name: str, version: int, data: bytes) -> Case | None:
@@ -69,7 +81,7 @@ def kafka_python(name: str, version: int, data: bytes) -> Case | None:
     def make() -> Case:
         # What its decode returns lacks a header and so cannot be encoded; its constructors' values can.
         message = _rebuilt(cls.decode(data, version=version), version)
-        return Case(lambda: cls.decode(data, version=version), lambda: message.encode(version=version))
+        return Case(partial(cls.decode, data, version=version), partial(message.encode, version=version))
 
     return _comparable(make, data)
 
@@ -115,7 +127,7 @@ def kio(cls: type[Message], version: int, data: bytes) -> Case | None:
             write(buffer, instance)
             return buffer.getvalue()
 
-        return Case(lambda: read(data, 0), encode)
+        return Case(partial(read, data, 0), encode)
 
     return _comparable(make, data)
 
@@ -136,7 +148,7 @@ def msgspec_case(message: Message, version: int, *, tuples: bool) -> Case:
     decoder, encoder = msgspec.msgpack.Decoder(cls), msgspec.msgpack.Encoder(uuid_format="bytes")
     data = encoder.encode(tree)
     assert decoder.decode(data) == tree
-    return Case(lambda: decoder.decode(data), lambda: encoder.encode(tree))
+    return Case(partial(decoder.decode, data), partial(encoder.encode, tree))
 
 
 _MSGSPEC_TYPES: Final[dict[Op, Any]] = {

@@ -1,12 +1,13 @@
 """Small messages against the peers, and the messages that we are worst at.
 
 First a HeartbeatResponse of seven bytes, where a call's overhead is everything; then every message that a peer has,
-too, with a value in each field and one element in each array.
+too, at its latest version: with nothing set, and with random values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from statistics import median
 from typing import Final
 
@@ -20,116 +21,139 @@ from kafka_msgs import HeartbeatResponse, Message, message_classes
 
 __all__ = ["run"]
 
-OURS: Final = "python"
-METHOD: Final = "python, class method"
-SHOWN: Final = 15
+PEERS: Final = (peers.KAFKA_PYTHON, peers.KIO)
+DIRECTIONS: Final = ("decode", "encode")
+SEEDS: Final = range(10)
+
+HEARTBEAT_TARGETS: Final = {("c", "decode", peers.KIO): 2.7, ("c", "encode", peers.KIO): 38.0}
+NEVER_SLOWER: Final = {"c": 1.0}
+"""The least ratio that is allowed for any message, by executor."""
 
 
 @frozen
 class Measured:
-    """One message at one version, measured in all libraries that have it."""
+    """One message with one content, measured in all libraries that have it."""
 
     name: str
     version: int
+    content: str
     size: int
-    decode: Times
-    encode: Times
+    times: Mapping[str, Times]
 
-    def ratios(self) -> dict[tuple[str, str], float]:
-        """Return how many times as long as we each peer takes, by direction and peer."""
-        both = {"decode": self.decode, "encode": self.encode}
-        return {
-            (direction, peer): times.ratio(peer, OURS)
-            for direction, times in both.items()
-            for peer in (peers.KAFKA_PYTHON, peers.KIO)
-            if peer in times.seconds
-        }
+    def ratio(self, ours: str, direction: str, peer: str) -> float | None:
+        """Return how many times as long as ours the peer takes, or None if it takes no part."""
+        times = self.times[direction]
+        return times.ratio(peer, ours) if peer in times.seconds else None
+
+    def worst(self, ours: str) -> float:
+        """Return the least of all ratios."""
+        found = (self.ratio(ours, direction, peer) for direction in DIRECTIONS for peer in PEERS)
+        return min(ratio for ratio in found if ratio is not None)
 
 
 def run(console: Console, rounds: int) -> list[Figure]:
     """Measure, print, and return the figures."""
+    protocol = PROTOCOL.format(rounds=rounds)
     figures = _heartbeat(console, rounds)
+    print_figures(console, "The smallest message", protocol, figures)
     measured = [
-        _measured(name, version, cases, rounds) for name, version, cases in _comparable() if cases.keys() > {OURS}
+        _measured(cls, name, cases, rounds)
+        for cls in message_classes()
+        for name, cases in _contents(cls)
+        if not cases.keys().isdisjoint(PEERS)
     ]
-    figures += _summary(measured)
     _print_worst(console, measured)
-    print_figures(console, f"All {len(measured)} messages that a peer has", PROTOCOL.format(rounds=rounds), figures)
-    return figures
+    summary = [figure for name in ("default", "random") for figure in _summary(name, measured)]
+    print_figures(console, "All messages that a peer has", protocol, summary)
+    return figures + summary
 
 
 def _heartbeat(console: Console, rounds: int) -> list[Figure]:
     message, version = HeartbeatResponse(), 4
     data = message.encode(version)
     cases = _cases(message, version)
-    cases[METHOD] = peers.Case(lambda: HeartbeatResponse.decode(data, version), lambda: message.encode(version))
+    method = f"{peers.OURS[0]}, class method"
+    cases[method] = peers.Case(partial(HeartbeatResponse.decode, data, version), partial(message.encode, version))
     table = rows_table(f"HeartbeatResponse v{version}, {len(data)} bytes", "nanoseconds", *cases)
     figures = []
-    for direction in ("decode", "encode"):
+    for direction in DIRECTIONS:
         times = Times(fastest({name: getattr(case, direction) for name, case in cases.items()}, rounds))
         table.add_row(direction, *(f"{seconds * 1e9:.0f}" for seconds in times.seconds.values()))
         figures += [
-            Figure(f"HeartbeatResponse, {direction}: {peer} takes", times.ratio(peer, OURS))
-            for peer in (peers.KAFKA_PYTHON, peers.KIO)
+            Figure(
+                f"{ours}, {direction}, HeartbeatResponse: {peer} takes",
+                times.ratio(peer, ours),
+                target=HEARTBEAT_TARGETS.get((ours, direction, peer)),
+            )
+            for ours in (*peers.OURS, method)
+            for peer in PEERS
         ]
     console.print(table)
     return figures
 
 
-def _comparable() -> Iterator[tuple[str, int, dict[str, peers.Case]]]:
-    """Yield every message at the latest version that a peer has as well, and the cases."""
-    for cls in message_classes():
-        for version in reversed(list(cls.INFO.versions)):
-            cases = _cases(content.populated(cls, version), version)
-            if len(cases) > 1:
-                yield cls.INFO.name, version, cases
-                break
+def _contents(cls: type[Message]) -> Iterator[tuple[str, dict[str, peers.Case]]]:
+    """Yield the contents of a message at its latest version, and the cases of those libraries that can take part."""
+    version = _latest(cls)
+    default = _cases(cls(), version)
+    yield "default", default
+    if len(default) > len(peers.OURS):
+        yield "random", _shared(default, [partial(content.randomized, cls, version, seed) for seed in SEEDS], version)
+
+
+def _shared(wanted: Mapping[str, object], makers: list[Callable[[], Message]], version: int) -> dict[str, peers.Case]:
+    """Return the cases of the first value that all of ``wanted`` can take, or of the one that most of them can."""
+    best: dict[str, peers.Case] = {}
+    for make in makers:
+        cases = _cases(make(), version)
+        best = max(best, cases, key=len)
+        if best.keys() >= wanted.keys():
+            break
+    return best
+
+
+def _latest(cls: type[Message]) -> int:
+    return max(cls.INFO.versions)
 
 
 def _cases(message: Message, version: int) -> dict[str, peers.Case]:
     data = message.encode(version)
-    cases = {
-        OURS: peers.executor(OURS, message, version),
-        peers.KAFKA_PYTHON: peers.kafka_python(message.INFO.name, version, data),
-        peers.KIO: peers.kio(type(message), version, data),
-    }
+    cases: dict[str, peers.Case | None] = {ours: peers.executor(ours, message, version) for ours in peers.OURS}
+    cases[peers.KAFKA_PYTHON] = peers.kafka_python(message.INFO.name, version, data)
+    cases[peers.KIO] = peers.kio(type(message), version, data)
     return {name: case for name, case in cases.items() if case is not None}
 
 
-def _measured(name: str, version: int, cases: dict[str, peers.Case], rounds: int) -> Measured:
-    decode = Times(fastest({each: case.decode for each, case in cases.items()}, rounds))
-    encode = Times(fastest({each: case.encode for each, case in cases.items()}, rounds))
-    return Measured(name, version, len(cases[OURS].encode()), decode, encode)
+def _measured(cls: type[Message], name: str, cases: dict[str, peers.Case], rounds: int) -> Measured:
+    times = {
+        direction: Times(fastest({each: getattr(case, direction) for each, case in cases.items()}, rounds))
+        for direction in DIRECTIONS
+    }
+    return Measured(cls.INFO.name, _latest(cls), name, len(cases[peers.OURS[0]].encode()), times)
 
 
-def _summary(measured: list[Measured]) -> list[Figure]:
-    figures = []
-    for direction in ("decode", "encode"):
-        for peer in (peers.KAFKA_PYTHON, peers.KIO):
-            ratios = [each.ratios()[direction, peer] for each in measured if (direction, peer) in each.ratios()]
-            what = f"{len(ratios)} messages, {direction}: {peer} takes"
-            figures += [Figure(f"{what} (median)", median(ratios)), Figure(f"{what} (our worst)", min(ratios))]
-    return figures
+def _summary(name: str, measured: list[Measured]) -> Iterator[Figure]:
+    those = [each for each in measured if each.content == name]
+    for ours in peers.OURS:
+        for direction in DIRECTIONS:
+            for peer in PEERS:
+                found = (each.ratio(ours, direction, peer) for each in those)
+                ratios = [ratio for ratio in found if ratio is not None]
+                what = f"{ours}, {direction}, {len(ratios)} messages, {name}: {peer} takes"
+                yield Figure(f"{what} (median)", median(ratios))
+                yield Figure(f"{what} (our worst)", min(ratios), target=NEVER_SLOWER.get(ours))
 
 
 def _print_worst(console: Console, measured: list[Measured]) -> None:
-    table = rows_table(
-        f"The {SHOWN} messages we are worst at, by the least of their ratios",
-        "message",
-        "version",
-        "bytes",
-        "decode ns",
-        "kafka-python",
-        "kio",
-        "encode ns",
-        "kafka-python",
-        "kio",
-    )
-    for each in sorted(measured, key=lambda one: min(one.ratios().values()))[:SHOWN]:
-        cells = [each.name, str(each.version), str(each.size)]
-        for direction, times in (("decode", each.decode), ("encode", each.encode)):
-            cells.append(f"{times.seconds[OURS] * 1e9:.0f}")
-            ratios = (each.ratios().get((direction, peer)) for peer in (peers.KAFKA_PYTHON, peers.KIO))
+    ours = peers.OURS[0]
+    heads = [head for direction in DIRECTIONS for head in (f"{direction} ns", *PEERS)]
+    title = f"Executor {ours} on every message that a peer has, the worst first"
+    table = rows_table(title, "message", "version", "content", "bytes", *heads)
+    for each in sorted(measured, key=lambda one: one.worst(ours)):
+        cells = [each.name, str(each.version), each.content, str(each.size)]
+        for direction in DIRECTIONS:
+            cells.append(f"{each.times[direction].seconds[ours] * 1e9:.0f}")
+            ratios = (each.ratio(ours, direction, peer) for peer in PEERS)
             cells += ["" if ratio is None else f"{ratio:.2f}x" for ratio in ratios]
         table.add_row(*cells)
     console.print(table)

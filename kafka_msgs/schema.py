@@ -118,12 +118,14 @@ def field(
     return attrs.field(default=default, metadata={_METADATA_KEY: description})
 
 
-@attrs.frozen(kw_only=True, repr=False, eq=False)
+@attrs.frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Struct:
     """Base of every generated class: an immutable value whose attributes are the fields of a definition.
 
     ``unknown_tagged_fields`` holds the tagged fields of this struct that the definition does not name, as pairs of tag
     and raw bytes in ascending order of tag. They are kept when decoding, count in equality, and are written back.
+
+    Like other plain values a struct takes no weak references: the slot for them would be an eighth of a small one.
     """
 
     unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import io
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from benchmarks import content, hostile, measure
-from benchmarks.__main__ import NAMES
+from benchmarks import content, figures, hostile, measure
+from benchmarks.__main__ import NAMES, save
 from benchmarks.report import Figure
-from kafka_msgs import HeartbeatResponse, KafkaMsgsError
+from kafka_msgs import CreateDelegationTokenResponse, HeartbeatResponse, KafkaMsgsError
 
 
 @pytest.fixture
@@ -30,6 +31,8 @@ def test_contents_are_of_one_size_and_differ_as_they_say() -> None:
     assert len({each.replica_nodes for each in partitions["fixed"]}) == 1
     assert all(each.replica_nodes == each.isr_nodes for each in partitions["varied"])
     assert len({each.leader_epoch for each in partitions["varied"]}) > 500
+    assert {each.leader_id for each in partitions["varied"]} == set(range(1001, 1021))
+    assert {each.leader_id for each in partitions["small"]} == set(range(20))
     arrays = [array for each in partitions["worst"] for array in (each.replica_nodes, each.isr_nodes)]
     assert len(set(arrays)) == len(arrays)
 
@@ -97,4 +100,48 @@ def test_benchmarks_print_their_figures(name: str) -> None:
 
 @pytest.mark.usefixtures("peers")
 def test_every_benchmark_can_be_named() -> None:
-    assert [callable(import_module(f"benchmarks.{name}").run) for name in NAMES] == [True] * 4
+    assert all(callable(import_module(f"benchmarks.{name}").run) for name in NAMES)
+
+
+def test_random_messages_hold_what_every_library_has_a_type_for() -> None:
+    messages = [content.randomized(HeartbeatResponse, 4, seed) for seed in range(50)]
+    assert {each.error_code for each in messages} == {0}
+    leases = [content.randomized(CreateDelegationTokenResponse, 3, seed).max_timestamp_ms for seed in range(50)]
+    assert 0 <= min(leases) < max(leases) < 2**40
+
+
+def test_a_process_that_holds_trees_tells_their_time_and_memory(peers: Any) -> None:
+    held_trees = import_module("benchmarks.held_trees")
+    if not held_trees._STATISTICS.exists():
+        pytest.skip("a process cannot learn its memory here")
+    seconds, memory = held_trees._in_a_process(peers.OURS[0], "small")
+    assert 0 < seconds < 1
+    assert 100_000 < memory < 1_000_000
+
+
+@pytest.mark.usefixtures("peers")
+def test_kafkas_java_is_not_measured_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    printed = io.StringIO()
+    assert import_module("benchmarks.kafka_java").run(Console(file=printed, width=200), 1) == []
+    assert "no java and no mvn here" in printed.getvalue()
+
+
+def test_saved_runs_are_summed_up_by_their_median(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "MEASURED", tmp_path / "runs.jsonl")
+    for value in (3.0, 5.0, 9.0):
+        save(figures.MEASURED, "speed", [Figure("c, decode: peer takes", value, target=4)])
+    save(figures.MEASURED, "other", [Figure("else", 1)])
+    end = "<!-- end of figures -->\n"
+    page = f"<!-- figures: targets -->\nold\n{end}<!-- figures: matrix speed -->\n{end}"
+    assert [each.cells() for each in figures.summaries("speed")] == [
+        ("c, decode: peer takes", "5.00x", "3.00x to 9.00x", "at least 4.00x", "reached")
+    ]
+    written = figures.written(page)
+    assert "| c, decode: peer takes | 5.00x | 3.00x to 9.00x | at least 4.00x | reached |" in written
+    assert "| what | peer |\n| --- | --- |\n| c, decode | 5.00 |\n" in written
+    assert "old" not in written
+
+
+def test_the_page_of_figures_shows_what_was_measured() -> None:
+    assert figures.main(["--check"]) == 0

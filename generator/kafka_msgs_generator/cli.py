@@ -84,7 +84,7 @@ def _binding(text: str) -> Binding:
 @click.option("--definitions", default="message_defs", show_default=True, type=_EXISTING)
 @click.option("--package", default="kafka_msgs", show_default=True, type=_DIRECTORY)
 def generate(check: bool, definitions: Path, package: Path) -> None:
-    """Generate this project's own messages, drafts and error codes."""
+    """Generate this project's own messages, drafts and error codes, and the header of its C core."""
     with _plain_errors():
         _finish(project_changes(definitions, package, _Ticker()), check)
 

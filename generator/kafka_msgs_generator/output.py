@@ -10,14 +10,18 @@ import ast
 import difflib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 from attrs import frozen
 
+from kafka_msgs_generator.c_header import C_MARK
 from kafka_msgs_generator.emit import MARK
 from kafka_msgs_generator.files import write_atomically
 from kafka_msgs_generator.package import INDEX
 
 __all__ = ["Changes", "ForeignFileError", "apply", "plan", "summary"]
+
+_MARKS: Final = (MARK, C_MARK)
 
 
 class ForeignFileError(Exception):
@@ -45,10 +49,10 @@ def plan(root: Path, files: Mapping[str, str]) -> Changes:
     written = {path: text for path, text in sorted(files.items()) if _current(root / path) != text}
     for path in written:
         current = _current(root / path)
-        if current is not None and current.strip() and not current.startswith(MARK):
+        if current is not None and current.strip() and not current.startswith(_MARKS):
             raise ForeignFileError(root / path)
     orphans = sorted(_owned(root) - files.keys())
-    return Changes(root, written, tuple(path for path in orphans if (_current(root / path) or "").startswith(MARK)))
+    return Changes(root, written, tuple(path for path in orphans if (_current(root / path) or "").startswith(_MARKS)))
 
 
 def apply(changes: Changes) -> None:

@@ -1,4 +1,4 @@
-"""What ``generate`` produces: this project's own generated code, from ``message_defs``.
+"""What ``generate`` produces: this project's own generated code, from ``message_defs`` and the codec's table of ops.
 
 Owns which directory of definitions becomes which package. Everything else is shared with anybody's definitions.
 """
@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from kafka_msgs_generator.c_header import ops_header
 from kafka_msgs_generator.glossary import load_glossary
 from kafka_msgs_generator.output import Changes, plan
 from kafka_msgs_generator.package import drafts_package, error_codes_module, message_package
@@ -33,6 +34,7 @@ def project_changes(definitions: Path, package: Path, progress: Progress | None 
         plan(package / "messages", message_package(compiled, doc, release=release)),
         plan(package / "drafts", drafts_package(dict(_drafts(definitions / "drafts", reading)))),
         plan(package, {"error_codes.py": error_codes_module(errors)}),
+        plan(package / "codec", {"_ops.h": ops_header()}),
     ]
 
 

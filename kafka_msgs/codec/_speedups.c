@@ -167,7 +167,8 @@ static int load_op(Codec *self, const Struct *owner, PyObject *spec, Op *op) {
         return -1;
     }
     if (code < 0 || code > OP_STRUCT || item_code < 0 || item_code > OP_STRUCT || item_code == OP_ARRAY || size < 1 ||
-        sub >= self->struct_count || ((code == OP_STRUCT || item_code == OP_STRUCT) && sub < 0)) {
+        size < FIXED_SIZE[item_code] || sub >= self->struct_count ||
+        ((code == OP_STRUCT || item_code == OP_STRUCT) && sub < 0)) {
         PyErr_SetString(PyExc_ValueError, "not an op of a plan");
         return -1;
     }
@@ -349,6 +350,7 @@ static inline int read_length(Reader *r, int code, int flags, Py_ssize_t *length
     if (flags & COMPACT) {
         uint32_t value;
         if (read_uvarint(r, &value) < 0) return -1;
+        if (sizeof(Py_ssize_t) == 4 && value > INT32_MAX) return malformed(r->state); /* it would turn negative */
         *length = (Py_ssize_t)value - 1;
         if (value > 0) return 0;
     } else {
@@ -851,7 +853,9 @@ static int encode_uuid(Writer *w, PyObject *item) {
 }
 
 static int encode_float(Writer *w, PyObject *item) {
+    Py_INCREF(item); /* __float__ may take it out of the message */
     double value = PyFloat_AsDouble(item);
+    Py_DECREF(item);
     if (value == -1.0 && PyErr_Occurred()) return -1;
     uint64_t bits;
     memcpy(&bits, &value, 8);
@@ -898,7 +902,10 @@ static int encode_sized(Writer *w, int code, int flags, PyObject *item) {
     } else if (PyBytes_Check(item)) {
         return write_raw(w, code, flags, PyBytes_AS_STRING(item), PyBytes_GET_SIZE(item));
     } else if (PyByteArray_Check(item) || PyMemoryView_Check(item)) {
-        item = PyBytes_FromObject(item);
+        Py_INCREF(item); /* __buffer__ may take it out of the message */
+        PyObject *copy = PyBytes_FromObject(item);
+        Py_DECREF(item);
+        item = copy;
     } else {
         return malformed(w->state);
     }
@@ -1270,6 +1277,12 @@ static int check_ready(const Codec *self) {
     return 0;
 }
 
+/* Whether the exception at hand is about the message. What is no Exception, an interrupt, passes as it is, and so does
+ * the want of memory. */
+static int is_failure(void) {
+    return PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError);
+}
+
 /* Raises the exception that `make(*arguments)` returns; steals `arguments`, which may be NULL. */
 static void raise_made(PyObject *make, PyObject *arguments) {
     PyObject *error = arguments == NULL ? NULL : PyObject_Call(make, arguments, NULL);
@@ -1323,7 +1336,7 @@ static PyObject *decode_or_explain(Codec *self, PyObject *data, Py_ssize_t offse
     }
     message = decode_at(self, bytes, &end);
     if (message == NULL) {
-        raise_made(self->decode_failure, Py_BuildValue("(OnN)", bytes, offset, take_exception()));
+        if (is_failure()) raise_made(self->decode_failure, Py_BuildValue("(OnN)", bytes, offset, take_exception()));
     } else if (!whole) {
         message = Py_BuildValue("(Nn)", message, end);
     } else if (end != size) {
@@ -1369,7 +1382,8 @@ static PyObject *codec_encode(Codec *self, PyObject *message) {
         result = PyBytes_FromStringAndSize((const char *)writer.start, size);
     }
     if (writer.start != writer.stack) PyMem_Free(writer.start);
-    if (result == NULL) raise_made(self->encode_failure, Py_BuildValue("(ON)", message, take_exception()));
+    if (result == NULL && is_failure())
+        raise_made(self->encode_failure, Py_BuildValue("(ON)", message, take_exception()));
     return result;
 }
 
@@ -1381,6 +1395,8 @@ static int codec_traverse(Codec *self, visitproc visit, void *arg) {
     for (Py_ssize_t i = 0; i < self->struct_count; i++) {
         const Struct *each = &self->structs[i];
         Py_VISIT(each->type);
+        for (Py_ssize_t j = 0; j < each->op_count; j++)
+            Py_VISIT(each->ops[j].initial);
         for (Py_ssize_t j = 0; j < each->tagged_count; j++)
             Py_VISIT(each->tagged[j].initial);
         for (Py_ssize_t j = 0; j < each->absent_count; j++)
@@ -1412,7 +1428,7 @@ static PyMethodDef codec_methods[] = {
     {"read", (PyCFunction)(void (*)(void))codec_read, METH_VARARGS | METH_KEYWORDS,
      "Decode the message at an offset of a buffer; return it and the offset after it."},
     {"encode", (PyCFunction)codec_encode, METH_O, "Return the bytes of a message."},
-    {NULL},
+    {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot codec_slots[] = {

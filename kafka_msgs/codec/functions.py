@@ -35,6 +35,8 @@ def guarded(
     def explained_encode(message: Any) -> bytes:
         try:
             return encode(message)
+        except MemoryError:
+            raise
         except Exception as failure:
             raise encode_failure(plan, options, message, failure) from None
 
@@ -44,6 +46,8 @@ def guarded(
             raise ValueError(f"offset {offset} is outside a buffer of {len(data)} bytes")
         try:
             return decode_at(data, offset)
+        except MemoryError:
+            raise
         except Exception as failure:
             raise decode_failure(plan, options, data, offset, failure) from None
 

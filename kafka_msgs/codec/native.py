@@ -19,6 +19,7 @@ from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
 __all__ = ["functions"]
 
 _COMPACT, _NULLABLE, _ZERO_COPY = 1, 2, 4
+_UNLIMITED = 2**63 - 1
 
 
 def functions(plan: Plan, options: CodecOptions) -> Functions:
@@ -26,8 +27,8 @@ def functions(plan: Plan, options: CodecOptions) -> Functions:
     budget = options.budget
     core = _speedups.Codec(
         _Lowering().program(plan),
-        budget.elements,
-        budget.bytes,
+        min(budget.elements, _UNLIMITED),
+        min(budget.bytes, _UNLIMITED),
         plan.root.depth > budget.depth,
         options.memoryview_records,
         None if options.utf8_errors == "strict" else options.utf8_errors,

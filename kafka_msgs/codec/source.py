@@ -65,11 +65,20 @@ class Source:
         return "\n".join(self.lines) + "\n"
 
     def build(self, function: str, filename: str) -> Callable[..., Any]:
-        """Compile the text and return the function named ``function``."""
+        """Compile the text and return the function named ``function``; ``filename`` is a name in angle brackets."""
         text = self.text()
         namespace = dict(self.constants)
-        exec(compile(text, filename, "exec"), namespace)
-        linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+        exec(compile(text, _register(filename, text), "exec"), namespace)
         built = namespace[function]
         assert callable(built)
         return built  # type: ignore[no-any-return]
+
+
+def _register(filename: str, text: str) -> str:
+    """Let ``linecache`` show the text; return the name it has there, numbered where another text has ``filename``."""
+    lines = text.splitlines(keepends=True)
+    name, number = filename, 1
+    while linecache.cache.setdefault(name, (len(text), None, lines, name))[2:3] != (lines,):
+        number += 1
+        name = f"{filename[:-1]}, {number}>"
+    return name

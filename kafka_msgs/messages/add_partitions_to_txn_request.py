@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AddPartitionsToTxnTopic(Struct):
     """Common struct of AddPartitionsToTxnRequest, versions 0-5."""
 
@@ -17,7 +17,7 @@ class AddPartitionsToTxnTopic(Struct):
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AddPartitionsToTxnTransaction(Struct):
     """Element of AddPartitionsToTxnRequest.transactions, versions 4-5."""
 
@@ -38,7 +38,7 @@ class AddPartitionsToTxnTransaction(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AddPartitionsToTxnRequest(Message):
     """API key 24, versions 0-5, flexible from version 3."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AddPartitionsToTxnPartitionResult(Struct):
     """Common struct of AddPartitionsToTxnResponse, versions 0-5."""
 
@@ -19,7 +19,7 @@ class AddPartitionsToTxnPartitionResult(Struct):
     partition_error_code: int = field("PartitionErrorCode", "int16", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AddPartitionsToTxnTopicResult(Struct):
     """Common struct of AddPartitionsToTxnResponse, versions 0-5."""
 
@@ -33,7 +33,7 @@ class AddPartitionsToTxnTopicResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AddPartitionsToTxnResult(Struct):
     """Element of AddPartitionsToTxnResponse.results_by_transaction, versions 4-5."""
 
@@ -47,7 +47,7 @@ class AddPartitionsToTxnResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AddPartitionsToTxnResponse(Message):
     """API key 24, versions 0-5, flexible from version 3."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Listener(Struct):
     """Element of AddRaftVoterRequest.listeners, versions 0-1."""
 
@@ -20,7 +20,7 @@ class Listener(Struct):
     """TCP port, to be used with the host beside it."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AddRaftVoterRequest(Message):
     """API key 80, versions 0-1, always flexible."""
 

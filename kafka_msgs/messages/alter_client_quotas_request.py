@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EntityData(Struct):
     """Element of AlterClientQuotasRequest.entries.entity, versions 0-1."""
 
@@ -17,7 +17,7 @@ class EntityData(Struct):
     entity_name: str | None = field("EntityName", "string", "0+", nullable="0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OpData(Struct):
     """Element of AlterClientQuotasRequest.entries.ops, versions 0-1."""
 
@@ -26,7 +26,7 @@ class OpData(Struct):
     remove: bool = field("Remove", "bool", "0+", default=False)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EntryData(Struct):
     """Element of AlterClientQuotasRequest.entries, versions 0-1."""
 
@@ -34,7 +34,7 @@ class EntryData(Struct):
     ops: tuple[OpData, ...] = field("Ops", "[]OpData", "0+", struct=OpData, default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterClientQuotasRequest(Message):
     """API key 49, versions 0-1, flexible from version 1."""
 

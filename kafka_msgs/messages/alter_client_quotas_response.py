@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EntityData(Struct):
     """Element of AlterClientQuotasResponse.entries.entity, versions 0-1."""
 
@@ -17,7 +17,7 @@ class EntityData(Struct):
     entity_name: str | None = field("EntityName", "string", "0+", nullable="0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EntryData(Struct):
     """Element of AlterClientQuotasResponse.entries, versions 0-1."""
 
@@ -32,7 +32,7 @@ class EntryData(Struct):
     entity: tuple[EntityData, ...] = field("Entity", "[]EntityData", "0+", struct=EntityData, default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterClientQuotasResponse(Message):
     """API key 49, versions 0-1, flexible from version 1."""
 

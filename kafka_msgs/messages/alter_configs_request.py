@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterableConfig(Struct):
     """Element of AlterConfigsRequest.resources.configs, versions 0-2."""
 
@@ -17,7 +17,7 @@ class AlterableConfig(Struct):
     value: str | None = field("Value", "string", "0+", nullable="0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterConfigsResource(Struct):
     """Element of AlterConfigsRequest.resources, versions 0-2."""
 
@@ -28,7 +28,7 @@ class AlterConfigsResource(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterConfigsRequest(Message):
     """API key 33, versions 0-2, flexible from version 2."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterConfigsResourceResponse(Struct):
     """Element of AlterConfigsResponse.responses, versions 0-2."""
 
@@ -25,7 +25,7 @@ class AlterConfigsResourceResponse(Struct):
     resource_name: str = field("ResourceName", "string", "0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterConfigsResponse(Message):
     """API key 33, versions 0-2, flexible from version 2."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReassignablePartition(Struct):
     """Element of AlterPartitionReassignmentsRequest.topics.partitions, versions 0-1."""
 
@@ -21,7 +21,7 @@ class ReassignablePartition(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReassignableTopic(Struct):
     """Element of AlterPartitionReassignmentsRequest.topics, versions 0-1."""
 
@@ -31,7 +31,7 @@ class ReassignableTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterPartitionReassignmentsRequest(Message):
     """API key 45, versions 0-1, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReassignablePartitionResponse(Struct):
     """Element of AlterPartitionReassignmentsResponse.responses.partitions, versions 0-1."""
 
@@ -25,7 +25,7 @@ class ReassignablePartitionResponse(Struct):
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReassignableTopicResponse(Struct):
     """Element of AlterPartitionReassignmentsResponse.responses, versions 0-1."""
 
@@ -35,7 +35,7 @@ class ReassignableTopicResponse(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterPartitionReassignmentsResponse(Message):
     """API key 45, versions 0-1, always flexible."""
 

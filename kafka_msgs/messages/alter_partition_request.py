@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class BrokerState(Struct):
     """Element of AlterPartitionRequest.topics.partitions.new_isr_with_epochs, version 3."""
 
@@ -21,7 +21,7 @@ class BrokerState(Struct):
     """Number that the controller gave this broker when it last registered; -1 where it is not known."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of AlterPartitionRequest.topics.partitions, versions 2-3."""
 
@@ -39,7 +39,7 @@ class PartitionData(Struct):
     partition_epoch: int = field("PartitionEpoch", "int32", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicData(Struct):
     """Element of AlterPartitionRequest.topics, versions 2-3."""
 
@@ -53,7 +53,7 @@ class TopicData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterPartitionRequest(Message):
     """API key 56, versions 2-3, always flexible."""
 

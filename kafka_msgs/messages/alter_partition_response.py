@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of AlterPartitionResponse.topics.partitions, versions 2-3."""
 
@@ -33,7 +33,7 @@ class PartitionData(Struct):
     partition_epoch: int = field("PartitionEpoch", "int32", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicData(Struct):
     """Element of AlterPartitionResponse.topics, versions 2-3."""
 
@@ -47,7 +47,7 @@ class TopicData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterPartitionResponse(Message):
     """API key 56, versions 2-3, always flexible."""
 

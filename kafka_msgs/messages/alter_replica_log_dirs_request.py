@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterReplicaLogDirTopic(Struct):
     """Element of AlterReplicaLogDirsRequest.dirs.topics, versions 1-2."""
 
@@ -17,7 +17,7 @@ class AlterReplicaLogDirTopic(Struct):
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterReplicaLogDir(Struct):
     """Element of AlterReplicaLogDirsRequest.dirs, versions 1-2."""
 
@@ -27,7 +27,7 @@ class AlterReplicaLogDir(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterReplicaLogDirsRequest(Message):
     """API key 34, versions 1-2, flexible from version 2."""
 

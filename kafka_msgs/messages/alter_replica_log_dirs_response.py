@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterReplicaLogDirPartitionResult(Struct):
     """Element of AlterReplicaLogDirsResponse.results.partitions, versions 1-2."""
 
@@ -22,7 +22,7 @@ class AlterReplicaLogDirPartitionResult(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterReplicaLogDirTopicResult(Struct):
     """Element of AlterReplicaLogDirsResponse.results, versions 1-2."""
 
@@ -32,7 +32,7 @@ class AlterReplicaLogDirTopicResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterReplicaLogDirsResponse(Message):
     """API key 34, versions 1-2, flexible from version 2."""
 

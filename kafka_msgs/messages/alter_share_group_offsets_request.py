@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterShareGroupOffsetsRequestPartition(Struct):
     """Element of AlterShareGroupOffsetsRequest.topics.partitions, version 0."""
 
@@ -19,7 +19,7 @@ class AlterShareGroupOffsetsRequestPartition(Struct):
     start_offset: int = field("StartOffset", "int64", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterShareGroupOffsetsRequestTopic(Struct):
     """Element of AlterShareGroupOffsetsRequest.topics, version 0."""
 
@@ -33,7 +33,7 @@ class AlterShareGroupOffsetsRequestTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterShareGroupOffsetsRequest(Message):
     """API key 91, version 0, always flexible."""
 

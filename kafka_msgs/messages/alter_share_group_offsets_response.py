@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterShareGroupOffsetsResponsePartition(Struct):
     """Element of AlterShareGroupOffsetsResponse.responses.partitions, version 0."""
 
@@ -26,7 +26,7 @@ class AlterShareGroupOffsetsResponsePartition(Struct):
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterShareGroupOffsetsResponseTopic(Struct):
     """Element of AlterShareGroupOffsetsResponse.responses, version 0."""
 
@@ -45,7 +45,7 @@ class AlterShareGroupOffsetsResponseTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterShareGroupOffsetsResponse(Message):
     """API key 91, version 0, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ScramCredentialDeletion(Struct):
     """Element of AlterUserScramCredentialsRequest.deletions, version 0."""
 
@@ -17,7 +17,7 @@ class ScramCredentialDeletion(Struct):
     mechanism: int = field("Mechanism", "int8", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ScramCredentialUpsertion(Struct):
     """Element of AlterUserScramCredentialsRequest.upsertions, version 0."""
 
@@ -28,7 +28,7 @@ class ScramCredentialUpsertion(Struct):
     salted_password: bytes = field("SaltedPassword", "bytes", "0+", default=b"")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterUserScramCredentialsRequest(Message):
     """API key 51, version 0, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterUserScramCredentialsResult(Struct):
     """Element of AlterUserScramCredentialsResponse.results, version 0."""
 
@@ -23,7 +23,7 @@ class AlterUserScramCredentialsResult(Struct):
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterUserScramCredentialsResponse(Message):
     """API key 51, version 0, always flexible."""
 

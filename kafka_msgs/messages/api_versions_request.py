@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ApiVersionsRequest(Message):
     """Asks a broker which requests it understands, at which versions. It comes first on a connection, at a version that
     the client cannot yet know to be right.

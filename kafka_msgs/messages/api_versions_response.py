@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ApiVersion(Struct):
     """Element of ApiVersionsResponse.api_keys, versions 0-4."""
 
@@ -23,7 +23,7 @@ class ApiVersion(Struct):
     """Highest version that the broker understands."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SupportedFeatureKey(Struct):
     """Element of ApiVersionsResponse.supported_features, versions 3-4."""
 
@@ -37,7 +37,7 @@ class SupportedFeatureKey(Struct):
     """Highest level of the feature that the broker can run at."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FinalizedFeatureKey(Struct):
     """Element of ApiVersionsResponse.finalized_features, versions 3-4."""
 
@@ -51,7 +51,7 @@ class FinalizedFeatureKey(Struct):
     """Lowest level that is switched on."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ApiVersionsResponse(Message):
     """The requests and features that a broker supports. A broker that does not know the version of the request answers
     in version 0, with error UNSUPPORTED_VERSION (35).

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of AssignReplicasToDirsRequest.directories.topics.partitions, version 0."""
 
@@ -18,7 +18,7 @@ class PartitionData(Struct):
     """Number of the partition within its topic, counted from 0."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicData(Struct):
     """Element of AssignReplicasToDirsRequest.directories.topics, version 0."""
 
@@ -32,7 +32,7 @@ class TopicData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DirectoryData(Struct):
     """Element of AssignReplicasToDirsRequest.directories, version 0."""
 
@@ -40,7 +40,7 @@ class DirectoryData(Struct):
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AssignReplicasToDirsRequest(Message):
     """API key 73, version 0, always flexible."""
 

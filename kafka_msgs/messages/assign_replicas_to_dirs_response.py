@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of AssignReplicasToDirsResponse.directories.topics.partitions, version 0."""
 
@@ -23,7 +23,7 @@ class PartitionData(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicData(Struct):
     """Element of AssignReplicasToDirsResponse.directories.topics, version 0."""
 
@@ -37,7 +37,7 @@ class TopicData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DirectoryData(Struct):
     """Element of AssignReplicasToDirsResponse.directories, version 0."""
 
@@ -45,7 +45,7 @@ class DirectoryData(Struct):
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AssignReplicasToDirsResponse(Message):
     """API key 73, version 0, always flexible."""
 

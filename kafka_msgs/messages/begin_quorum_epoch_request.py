@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of BeginQuorumEpochRequest.topics.partitions, versions 0-1."""
 
@@ -25,7 +25,7 @@ class PartitionData(Struct):
     """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicData(Struct):
     """Element of BeginQuorumEpochRequest.topics, versions 0-1."""
 
@@ -35,7 +35,7 @@ class TopicData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LeaderEndpoint(Struct):
     """Element of BeginQuorumEpochRequest.leader_endpoints, version 1."""
 
@@ -45,7 +45,7 @@ class LeaderEndpoint(Struct):
     """TCP port, to be used with the host beside it."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class BeginQuorumEpochRequest(Message):
     """API key 53, versions 0-1, flexible from version 1."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of BeginQuorumEpochResponse.topics.partitions, versions 0-1."""
 
@@ -28,7 +28,7 @@ class PartitionData(Struct):
     """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicData(Struct):
     """Element of BeginQuorumEpochResponse.topics, versions 0-1."""
 
@@ -38,7 +38,7 @@ class TopicData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class NodeEndpoint(Struct):
     """Element of BeginQuorumEpochResponse.node_endpoints, version 1."""
 
@@ -50,7 +50,7 @@ class NodeEndpoint(Struct):
     """TCP port, to be used with the host beside it."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class BeginQuorumEpochResponse(Message):
     """API key 53, versions 0-1, flexible from version 1."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class BrokerRegistrationChangeRecord(Message):
     """Metadata record type 17, versions 0-3, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EntityData(Struct):
     """Element of ClientQuotaRecord.entity, version 0."""
 
@@ -17,7 +17,7 @@ class EntityData(Struct):
     entity_name: str | None = field("EntityName", "string", "0+", nullable="0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ClientQuotaRecord(Message):
     """Metadata record type 14, version 0, always flexible."""
 

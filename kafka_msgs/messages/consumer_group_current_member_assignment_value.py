@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicPartitions(Struct):
     """Common struct of ConsumerGroupCurrentMemberAssignmentValue, version 0."""
 
@@ -25,7 +25,7 @@ class TopicPartitions(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupCurrentMemberAssignmentValue(Message):
     """Value of coordinator record type 8, version 0, always flexible."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicPartitions(Struct):
     """Common struct of ConsumerGroupDescribeResponse, versions 0-1."""
 
@@ -23,7 +23,7 @@ class TopicPartitions(Struct):
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Assignment(Struct):
     """Common struct of ConsumerGroupDescribeResponse, versions 0-1."""
 
@@ -32,7 +32,7 @@ class Assignment(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Member(Struct):
     """Element of ConsumerGroupDescribeResponse.groups.members, versions 0-1."""
 
@@ -59,7 +59,7 @@ class Member(Struct):
     member_type: int = field("MemberType", "int8", "1+", default=-1, ignorable=True)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribedGroup(Struct):
     """Element of ConsumerGroupDescribeResponse.groups, versions 0-1."""
 
@@ -89,7 +89,7 @@ class DescribedGroup(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupDescribeResponse(Message):
     """API key 69, versions 0-1, always flexible."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicPartitions(Struct):
     """Common struct of ConsumerGroupHeartbeatResponse, versions 0-1."""
 
@@ -22,7 +22,7 @@ class TopicPartitions(Struct):
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Assignment(Struct):
     """Value of ConsumerGroupHeartbeatResponse.assignment, versions 0-1."""
 
@@ -31,7 +31,7 @@ class Assignment(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupHeartbeatResponse(Message):
     """API key 68, versions 0-1, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ClassicProtocol(Struct):
     """Element of ConsumerGroupMemberMetadataValue.classic_member_metadata.supported_protocols, version 0."""
 
@@ -17,7 +17,7 @@ class ClassicProtocol(Struct):
     metadata: bytes = field("Metadata", "bytes", "0+", default=b"")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ClassicMemberMetadata(Struct):
     """Value of ConsumerGroupMemberMetadataValue.classic_member_metadata, version 0."""
 
@@ -27,7 +27,7 @@ class ClassicMemberMetadata(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupMemberMetadataValue(Message):
     """Value of coordinator record type 5, version 0, always flexible."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionMetadata(Struct):
     """Element of ConsumerGroupPartitionMetadataValue.topics.partition_metadata, version 0."""
 
@@ -18,7 +18,7 @@ class PartitionMetadata(Struct):
     racks: tuple[str, ...] = field("Racks", "[]string", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicMetadata(Struct):
     """Element of ConsumerGroupPartitionMetadataValue.topics, version 0."""
 
@@ -34,7 +34,7 @@ class TopicMetadata(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupPartitionMetadataValue(Message):
     """Value of coordinator record type 4, version 0, always flexible."""
 

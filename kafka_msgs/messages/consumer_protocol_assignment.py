@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicPartition(Struct):
     """Element of ConsumerProtocolAssignment.assigned_partitions, versions 0-3."""
 
@@ -17,7 +17,7 @@ class TopicPartition(Struct):
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerProtocolAssignment(Message):
     """Data, versions 0-3, never flexible."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Listener(Struct):
     """Element of ControllerRegistrationRequest.listeners, version 0."""
 
@@ -22,7 +22,7 @@ class Listener(Struct):
     security_protocol: int = field("SecurityProtocol", "int16", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Feature(Struct):
     """Element of ControllerRegistrationRequest.features, version 0."""
 
@@ -31,7 +31,7 @@ class Feature(Struct):
     max_supported_version: int = field("MaxSupportedVersion", "int16", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ControllerRegistrationRequest(Message):
     """API key 70, version 0, always flexible."""
 

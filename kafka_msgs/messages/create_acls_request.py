@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AclCreation(Struct):
     """Element of CreateAclsRequest.creations, versions 1-3."""
 
@@ -22,7 +22,7 @@ class AclCreation(Struct):
     permission_type: int = field("PermissionType", "int8", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreateAclsRequest(Message):
     """API key 30, versions 1-3, flexible from version 2."""
 

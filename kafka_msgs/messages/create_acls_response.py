@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AclCreationResult(Struct):
     """Element of CreateAclsResponse.results, versions 1-3."""
 
@@ -22,7 +22,7 @@ class AclCreationResult(Struct):
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreateAclsResponse(Message):
     """API key 30, versions 1-3, flexible from version 2."""
 

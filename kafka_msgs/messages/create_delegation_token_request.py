@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreatableRenewers(Struct):
     """Element of CreateDelegationTokenRequest.renewers, versions 1-3."""
 
@@ -17,7 +17,7 @@ class CreatableRenewers(Struct):
     principal_name: str = field("PrincipalName", "string", "0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreateDelegationTokenRequest(Message):
     """API key 38, versions 1-3, flexible from version 2."""
 

@@ -9,14 +9,14 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreatePartitionsAssignment(Struct):
     """Element of CreatePartitionsRequest.topics.assignments, versions 0-3."""
 
     broker_ids: tuple[int, ...] = field("BrokerIds", "[]int32", "0+", default=(), entity="brokerId")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreatePartitionsTopic(Struct):
     """Element of CreatePartitionsRequest.topics, versions 0-3."""
 
@@ -32,7 +32,7 @@ class CreatePartitionsTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreatePartitionsRequest(Message):
     """API key 37, versions 0-3, flexible from version 2."""
 

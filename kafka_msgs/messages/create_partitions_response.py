@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreatePartitionsTopicResult(Struct):
     """Element of CreatePartitionsResponse.results, versions 0-3."""
 
@@ -23,7 +23,7 @@ class CreatePartitionsTopicResult(Struct):
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreatePartitionsResponse(Message):
     """API key 37, versions 0-3, flexible from version 2."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreatableReplicaAssignment(Struct):
     """Element of CreateTopicsRequest.topics.assignments, versions 2-7."""
 
@@ -19,7 +19,7 @@ class CreatableReplicaAssignment(Struct):
     broker_ids: tuple[int, ...] = field("BrokerIds", "[]int32", "0+", default=(), entity="brokerId")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreatableTopicConfig(Struct):
     """Element of CreateTopicsRequest.topics.configs, versions 2-7."""
 
@@ -27,7 +27,7 @@ class CreatableTopicConfig(Struct):
     value: str | None = field("Value", "string", "0+", nullable="0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreatableTopic(Struct):
     """Element of CreateTopicsRequest.topics, versions 2-7."""
 
@@ -42,7 +42,7 @@ class CreatableTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreateTopicsRequest(Message):
     """API key 19, versions 2-7, flexible from version 5."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreatableTopicConfigs(Struct):
     """Element of CreateTopicsResponse.topics.configs, versions 5-7."""
 
@@ -21,7 +21,7 @@ class CreatableTopicConfigs(Struct):
     is_sensitive: bool = field("IsSensitive", "bool", "5+", default=False)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreatableTopicResult(Struct):
     """Element of CreateTopicsResponse.topics, versions 2-7."""
 
@@ -55,7 +55,7 @@ class CreatableTopicResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreateTopicsResponse(Message):
     """API key 19, versions 2-7, flexible from version 5."""
 

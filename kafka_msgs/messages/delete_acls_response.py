@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteAclsMatchingAcl(Struct):
     """Element of DeleteAclsResponse.filter_results.matching_acls, versions 1-3."""
 
@@ -30,7 +30,7 @@ class DeleteAclsMatchingAcl(Struct):
     permission_type: int = field("PermissionType", "int8", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteAclsFilterResult(Struct):
     """Element of DeleteAclsResponse.filter_results, versions 1-3."""
 
@@ -47,7 +47,7 @@ class DeleteAclsFilterResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteAclsResponse(Message):
     """API key 31, versions 1-3, flexible from version 2."""
 

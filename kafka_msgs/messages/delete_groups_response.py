@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeletableGroupResult(Struct):
     """Element of DeleteGroupsResponse.results, versions 0-2."""
 
@@ -22,7 +22,7 @@ class DeletableGroupResult(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteGroupsResponse(Message):
     """API key 42, versions 0-2, flexible from version 2."""
 

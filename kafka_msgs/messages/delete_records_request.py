@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteRecordsPartition(Struct):
     """Element of DeleteRecordsRequest.topics.partitions, versions 0-2."""
 
@@ -19,7 +19,7 @@ class DeleteRecordsPartition(Struct):
     offset: int = field("Offset", "int64", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteRecordsTopic(Struct):
     """Element of DeleteRecordsRequest.topics, versions 0-2."""
 
@@ -29,7 +29,7 @@ class DeleteRecordsTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteRecordsRequest(Message):
     """API key 21, versions 0-2, flexible from version 2."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteRecordsPartitionResult(Struct):
     """Element of DeleteRecordsResponse.topics.partitions, versions 0-2."""
 
@@ -23,7 +23,7 @@ class DeleteRecordsPartitionResult(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteRecordsTopicResult(Struct):
     """Element of DeleteRecordsResponse.topics, versions 0-2."""
 
@@ -33,7 +33,7 @@ class DeleteRecordsTopicResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteRecordsResponse(Message):
     """API key 21, versions 0-2, flexible from version 2."""
 

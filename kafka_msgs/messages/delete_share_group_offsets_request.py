@@ -9,14 +9,14 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteShareGroupOffsetsRequestTopic(Struct):
     """Element of DeleteShareGroupOffsetsRequest.topics, version 0."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteShareGroupOffsetsRequest(Message):
     """API key 92, version 0, always flexible."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteShareGroupOffsetsResponseTopic(Struct):
     """Element of DeleteShareGroupOffsetsResponse.responses, version 0."""
 
@@ -29,7 +29,7 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteShareGroupOffsetsResponse(Message):
     """API key 92, version 0, always flexible."""
 

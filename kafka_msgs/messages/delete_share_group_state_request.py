@@ -10,14 +10,14 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of DeleteShareGroupStateRequest.topics.partitions, version 0."""
 
     partition: int = field("Partition", "int32", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteStateData(Struct):
     """Element of DeleteShareGroupStateRequest.topics, version 0."""
 
@@ -31,7 +31,7 @@ class DeleteStateData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteShareGroupStateRequest(Message):
     """API key 86, version 0, always flexible."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionResult(Struct):
     """Element of DeleteShareGroupStateResponse.results.partitions, version 0."""
 
@@ -24,7 +24,7 @@ class PartitionResult(Struct):
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteStateResult(Struct):
     """Element of DeleteShareGroupStateResponse.results, version 0."""
 
@@ -38,7 +38,7 @@ class DeleteStateResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteShareGroupStateResponse(Message):
     """API key 86, version 0, always flexible."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteTopicState(Struct):
     """Element of DeleteTopicsRequest.topics, version 6."""
 
@@ -21,7 +21,7 @@ class DeleteTopicState(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteTopicsRequest(Message):
     """API key 20, versions 1-6, flexible from version 4."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeletableTopicResult(Struct):
     """Element of DeleteTopicsResponse.responses, versions 1-6."""
 
@@ -29,7 +29,7 @@ class DeletableTopicResult(Struct):
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteTopicsResponse(Message):
     """API key 20, versions 1-6, flexible from version 4."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AclDescription(Struct):
     """Element of DescribeAclsResponse.resources.acls, versions 1-3."""
 
@@ -19,7 +19,7 @@ class AclDescription(Struct):
     permission_type: int = field("PermissionType", "int8", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeAclsResource(Struct):
     """Element of DescribeAclsResponse.resources, versions 1-3."""
 
@@ -29,7 +29,7 @@ class DescribeAclsResource(Struct):
     acls: tuple[AclDescription, ...] = field("Acls", "[]AclDescription", "0+", struct=AclDescription, default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeAclsResponse(Message):
     """API key 29, versions 1-3, flexible from version 2."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ComponentData(Struct):
     """Element of DescribeClientQuotasRequest.components, versions 0-1."""
 
@@ -18,7 +18,7 @@ class ComponentData(Struct):
     match: str | None = field("Match", "string", "0+", nullable="0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeClientQuotasRequest(Message):
     """API key 48, versions 0-1, flexible from version 1."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EntityData(Struct):
     """Element of DescribeClientQuotasResponse.entries.entity, versions 0-1."""
 
@@ -17,7 +17,7 @@ class EntityData(Struct):
     entity_name: str | None = field("EntityName", "string", "0+", nullable="0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ValueData(Struct):
     """Element of DescribeClientQuotasResponse.entries.values, versions 0-1."""
 
@@ -25,7 +25,7 @@ class ValueData(Struct):
     value: float = field("Value", "float64", "0+", default=0.0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EntryData(Struct):
     """Element of DescribeClientQuotasResponse.entries, versions 0-1."""
 
@@ -33,7 +33,7 @@ class EntryData(Struct):
     values: tuple[ValueData, ...] = field("Values", "[]ValueData", "0+", struct=ValueData, default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeClientQuotasResponse(Message):
     """API key 48, versions 0-1, flexible from version 1."""
 

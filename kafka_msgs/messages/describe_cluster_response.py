@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeClusterBroker(Struct):
     """Element of DescribeClusterResponse.brokers, versions 0-2."""
 
@@ -26,7 +26,7 @@ class DescribeClusterBroker(Struct):
     is_fenced: bool = field("IsFenced", "bool", "2+", default=False)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeClusterResponse(Message):
     """API key 60, versions 0-2, always flexible."""
 

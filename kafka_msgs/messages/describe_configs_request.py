@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeConfigsResource(Struct):
     """Element of DescribeConfigsRequest.resources, versions 1-4."""
 
@@ -18,7 +18,7 @@ class DescribeConfigsResource(Struct):
     configuration_keys: tuple[str, ...] | None = field("ConfigurationKeys", "[]string", "0+", nullable="0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeConfigsRequest(Message):
     """API key 32, versions 1-4, flexible from version 4."""
 

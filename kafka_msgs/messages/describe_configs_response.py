@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeConfigsSynonym(Struct):
     """Element of DescribeConfigsResponse.results.configs.synonyms, versions 1-4."""
 
@@ -18,7 +18,7 @@ class DescribeConfigsSynonym(Struct):
     source: int = field("Source", "int8", "1+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeConfigsResourceResult(Struct):
     """Element of DescribeConfigsResponse.results.configs, versions 1-4."""
 
@@ -34,7 +34,7 @@ class DescribeConfigsResourceResult(Struct):
     documentation: str | None = field("Documentation", "string", "3+", nullable="0+", default="", ignorable=True)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeConfigsResult(Struct):
     """Element of DescribeConfigsResponse.results, versions 1-4."""
 
@@ -53,7 +53,7 @@ class DescribeConfigsResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeConfigsResponse(Message):
     """API key 32, versions 1-4, flexible from version 4."""
 

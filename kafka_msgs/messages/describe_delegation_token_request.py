@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeDelegationTokenOwner(Struct):
     """Element of DescribeDelegationTokenRequest.owners, versions 1-3."""
 
@@ -17,7 +17,7 @@ class DescribeDelegationTokenOwner(Struct):
     principal_name: str = field("PrincipalName", "string", "0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeDelegationTokenRequest(Message):
     """API key 41, versions 1-3, flexible from version 2."""
 

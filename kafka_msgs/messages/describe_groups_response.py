@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribedGroupMember(Struct):
     """Element of DescribeGroupsResponse.groups.members, versions 0-6."""
 
@@ -38,7 +38,7 @@ class DescribedGroupMember(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribedGroup(Struct):
     """Element of DescribeGroupsResponse.groups, versions 0-6."""
 
@@ -79,7 +79,7 @@ class DescribedGroup(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeGroupsResponse(Message):
     """State and members of classic groups. Committed offsets are not part of it: ``OffsetFetchRequest`` asks for those.
 

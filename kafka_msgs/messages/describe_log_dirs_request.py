@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribableLogDirTopic(Struct):
     """Element of DescribeLogDirsRequest.topics, versions 1-5."""
 
@@ -17,7 +17,7 @@ class DescribableLogDirTopic(Struct):
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeLogDirsRequest(Message):
     """API key 35, versions 1-5, flexible from version 2."""
 

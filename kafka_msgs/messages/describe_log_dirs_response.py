@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeLogDirsPartition(Struct):
     """Element of DescribeLogDirsResponse.results.topics.partitions, versions 1-5."""
 
@@ -21,7 +21,7 @@ class DescribeLogDirsPartition(Struct):
     is_future_key: bool = field("IsFutureKey", "bool", "0+", default=False)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeLogDirsTopic(Struct):
     """Element of DescribeLogDirsResponse.results.topics, versions 1-5."""
 
@@ -31,7 +31,7 @@ class DescribeLogDirsTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeLogDirsResult(Struct):
     """Element of DescribeLogDirsResponse.results, versions 1-5."""
 
@@ -49,7 +49,7 @@ class DescribeLogDirsResult(Struct):
     is_cordoned: bool = field("IsCordoned", "bool", "5+", default=False, ignorable=True)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeLogDirsResponse(Message):
     """API key 35, versions 1-5, flexible from version 2."""
 

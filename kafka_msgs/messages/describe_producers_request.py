@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicRequest(Struct):
     """Element of DescribeProducersRequest.topics, version 0."""
 
@@ -17,7 +17,7 @@ class TopicRequest(Struct):
     partition_indexes: tuple[int, ...] = field("PartitionIndexes", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeProducersRequest(Message):
     """API key 61, version 0, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ProducerState(Struct):
     """Element of DescribeProducersResponse.topics.partitions.active_producers, version 0."""
 
@@ -25,7 +25,7 @@ class ProducerState(Struct):
     current_txn_start_offset: int = field("CurrentTxnStartOffset", "int64", "0+", default=-1)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionResponse(Struct):
     """Element of DescribeProducersResponse.topics.partitions, version 0."""
 
@@ -45,7 +45,7 @@ class PartitionResponse(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicResponse(Struct):
     """Element of DescribeProducersResponse.topics, version 0."""
 
@@ -55,7 +55,7 @@ class TopicResponse(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeProducersResponse(Message):
     """API key 61, version 0, always flexible."""
 

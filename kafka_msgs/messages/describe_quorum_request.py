@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of DescribeQuorumRequest.topics.partitions, versions 0-2."""
 
@@ -17,7 +17,7 @@ class PartitionData(Struct):
     """Number of the partition within its topic, counted from 0."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicData(Struct):
     """Element of DescribeQuorumRequest.topics, versions 0-2."""
 
@@ -27,7 +27,7 @@ class TopicData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeQuorumRequest(Message):
     """API key 55, versions 0-2, always flexible."""
 

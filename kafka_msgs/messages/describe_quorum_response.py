@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReplicaState(Struct):
     """Common struct of DescribeQuorumResponse, versions 0-2."""
 
@@ -21,7 +21,7 @@ class ReplicaState(Struct):
     last_caught_up_timestamp: int = field("LastCaughtUpTimestamp", "int64", "1+", default=-1, ignorable=True)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of DescribeQuorumResponse.topics.partitions, versions 0-2."""
 
@@ -49,7 +49,7 @@ class PartitionData(Struct):
     observers: tuple[ReplicaState, ...] = field("Observers", "[]ReplicaState", "0+", struct=ReplicaState, default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicData(Struct):
     """Element of DescribeQuorumResponse.topics, versions 0-2."""
 
@@ -59,7 +59,7 @@ class TopicData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Listener(Struct):
     """Element of DescribeQuorumResponse.nodes.listeners, version 2."""
 
@@ -69,7 +69,7 @@ class Listener(Struct):
     """TCP port, to be used with the host beside it."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Node(Struct):
     """Element of DescribeQuorumResponse.nodes, version 2."""
 
@@ -79,7 +79,7 @@ class Node(Struct):
     listeners: tuple[Listener, ...] = field("Listeners", "[]Listener", "2+", struct=Listener, default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeQuorumResponse(Message):
     """API key 55, versions 0-2, always flexible."""
 

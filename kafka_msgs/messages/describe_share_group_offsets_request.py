@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeShareGroupOffsetsRequestTopic(Struct):
     """Element of DescribeShareGroupOffsetsRequest.groups.topics, versions 0-1."""
 
@@ -17,7 +17,7 @@ class DescribeShareGroupOffsetsRequestTopic(Struct):
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeShareGroupOffsetsRequestGroup(Struct):
     """Element of DescribeShareGroupOffsetsRequest.groups, versions 0-1."""
 
@@ -34,7 +34,7 @@ class DescribeShareGroupOffsetsRequestGroup(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeShareGroupOffsetsRequest(Message):
     """API key 90, versions 0-1, always flexible."""
 

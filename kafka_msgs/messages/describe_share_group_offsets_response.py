@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeShareGroupOffsetsResponsePartition(Struct):
     """Element of DescribeShareGroupOffsetsResponse.groups.topics.partitions, versions 0-1."""
 
@@ -31,7 +31,7 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeShareGroupOffsetsResponseTopic(Struct):
     """Element of DescribeShareGroupOffsetsResponse.groups.topics, versions 0-1."""
 
@@ -50,7 +50,7 @@ class DescribeShareGroupOffsetsResponseTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeShareGroupOffsetsResponseGroup(Struct):
     """Element of DescribeShareGroupOffsetsResponse.groups, versions 0-1."""
 
@@ -73,7 +73,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeShareGroupOffsetsResponse(Message):
     """API key 90, versions 0-1, always flexible."""
 

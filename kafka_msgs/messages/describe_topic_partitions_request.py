@@ -9,14 +9,14 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicRequest(Struct):
     """Element of DescribeTopicPartitionsRequest.topics, version 0."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Cursor(Struct):
     """Value of DescribeTopicPartitionsRequest.cursor, version 0."""
 
@@ -25,7 +25,7 @@ class Cursor(Struct):
     """Number of the partition within its topic, counted from 0."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeTopicPartitionsRequest(Message):
     """API key 75, version 0, always flexible."""
 

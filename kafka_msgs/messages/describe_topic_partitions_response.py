@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeTopicPartitionsResponsePartition(Struct):
     """Element of DescribeTopicPartitionsResponse.topics.partitions, version 0."""
 
@@ -41,7 +41,7 @@ class DescribeTopicPartitionsResponsePartition(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeTopicPartitionsResponseTopic(Struct):
     """Element of DescribeTopicPartitionsResponse.topics, version 0."""
 
@@ -67,7 +67,7 @@ class DescribeTopicPartitionsResponseTopic(Struct):
     topic_authorized_operations: int = field("TopicAuthorizedOperations", "int32", "0+", default=-2147483648)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Cursor(Struct):
     """Value of DescribeTopicPartitionsResponse.next_cursor, version 0."""
 
@@ -76,7 +76,7 @@ class Cursor(Struct):
     """Number of the partition within its topic, counted from 0."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeTopicPartitionsResponse(Message):
     """API key 75, version 0, always flexible."""
 

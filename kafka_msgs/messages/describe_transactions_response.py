@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicData(Struct):
     """Element of DescribeTransactionsResponse.transaction_states.topics, version 0."""
 
@@ -17,7 +17,7 @@ class TopicData(Struct):
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TransactionState(Struct):
     """Element of DescribeTransactionsResponse.transaction_states, version 0."""
 
@@ -43,7 +43,7 @@ class TransactionState(Struct):
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeTransactionsResponse(Message):
     """API key 65, version 0, always flexible."""
 

@@ -9,14 +9,14 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class UserName(Struct):
     """Element of DescribeUserScramCredentialsRequest.users, version 0."""
 
     name: str = field("Name", "string", "0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeUserScramCredentialsRequest(Message):
     """API key 50, version 0, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CredentialInfo(Struct):
     """Element of DescribeUserScramCredentialsResponse.results.credential_infos, version 0."""
 
@@ -17,7 +17,7 @@ class CredentialInfo(Struct):
     iterations: int = field("Iterations", "int32", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeUserScramCredentialsResult(Struct):
     """Element of DescribeUserScramCredentialsResponse.results, version 0."""
 
@@ -35,7 +35,7 @@ class DescribeUserScramCredentialsResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeUserScramCredentialsResponse(Message):
     """API key 50, version 0, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicPartitions(Struct):
     """Element of ElectLeadersRequest.topic_partitions, versions 0-2."""
 
@@ -17,7 +17,7 @@ class TopicPartitions(Struct):
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ElectLeadersRequest(Message):
     """API key 43, versions 0-2, flexible from version 2."""
 

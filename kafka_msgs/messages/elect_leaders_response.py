@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionResult(Struct):
     """Element of ElectLeadersResponse.replica_election_results.partition_result, versions 0-2."""
 
@@ -25,7 +25,7 @@ class PartitionResult(Struct):
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReplicaElectionResult(Struct):
     """Element of ElectLeadersResponse.replica_election_results, versions 0-2."""
 
@@ -35,7 +35,7 @@ class ReplicaElectionResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ElectLeadersResponse(Message):
     """API key 43, versions 0-2, flexible from version 2."""
 

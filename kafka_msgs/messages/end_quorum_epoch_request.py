@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReplicaInfo(Struct):
     """Element of EndQuorumEpochRequest.topics.partitions.preferred_candidates, version 1."""
 
@@ -18,7 +18,7 @@ class ReplicaInfo(Struct):
     candidate_directory_id: UUID = field("CandidateDirectoryId", "uuid", "1+", default=ZERO_UUID)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of EndQuorumEpochRequest.topics.partitions, versions 0-1."""
 
@@ -37,7 +37,7 @@ class PartitionData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicData(Struct):
     """Element of EndQuorumEpochRequest.topics, versions 0-1."""
 
@@ -47,7 +47,7 @@ class TopicData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LeaderEndpoint(Struct):
     """Element of EndQuorumEpochRequest.leader_endpoints, version 1."""
 
@@ -57,7 +57,7 @@ class LeaderEndpoint(Struct):
     """TCP port, to be used with the host beside it."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EndQuorumEpochRequest(Message):
     """API key 54, versions 0-1, flexible from version 1."""
 

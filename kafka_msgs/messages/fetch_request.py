@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReplicaState(Struct):
     """Value of FetchRequest.replica_state, versions 15-18."""
 
@@ -18,7 +18,7 @@ class ReplicaState(Struct):
     replica_epoch: int = field("ReplicaEpoch", "int64", "15+", default=-1)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FetchPartition(Struct):
     """Element of FetchRequest.topics.partitions, versions 4-18."""
 
@@ -41,7 +41,7 @@ class FetchPartition(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FetchTopic(Struct):
     """Element of FetchRequest.topics, versions 4-18."""
 
@@ -56,7 +56,7 @@ class FetchTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ForgottenTopic(Struct):
     """Element of FetchRequest.forgotten_topics_data, versions 7-18."""
 
@@ -69,7 +69,7 @@ class ForgottenTopic(Struct):
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "7+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FetchRequest(Message):
     """API key 1, versions 4-18, flexible from version 12."""
 

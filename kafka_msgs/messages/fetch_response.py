@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EpochEndOffset(Struct):
     """Value of FetchResponse.responses.partitions.diverging_epoch, versions 12-18."""
 
@@ -18,7 +18,7 @@ class EpochEndOffset(Struct):
     end_offset: int = field("EndOffset", "int64", "12+", default=-1)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LeaderIdAndEpoch(Struct):
     """Value of FetchResponse.responses.partitions.current_leader, versions 12-18."""
 
@@ -29,7 +29,7 @@ class LeaderIdAndEpoch(Struct):
     """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SnapshotId(Struct):
     """Value of FetchResponse.responses.partitions.snapshot_id, versions 12-18."""
 
@@ -37,7 +37,7 @@ class SnapshotId(Struct):
     epoch: int = field("Epoch", "int32", "0+", default=-1)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AbortedTransaction(Struct):
     """Element of FetchResponse.responses.partitions.aborted_transactions, versions 4-18."""
 
@@ -47,7 +47,7 @@ class AbortedTransaction(Struct):
     first_offset: int = field("FirstOffset", "int64", "4+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of FetchResponse.responses.partitions, versions 4-18."""
 
@@ -93,7 +93,7 @@ class PartitionData(Struct):
     """Record batches as they stand in the log, not decoded here; None where there are none."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FetchableTopicResponse(Struct):
     """Element of FetchResponse.responses, versions 4-18."""
 
@@ -108,7 +108,7 @@ class FetchableTopicResponse(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class NodeEndpoint(Struct):
     """Element of FetchResponse.node_endpoints, versions 16-18."""
 
@@ -123,7 +123,7 @@ class NodeEndpoint(Struct):
     """Label of the rack or zone that the broker stands in; None if it has none."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FetchResponse(Message):
     """API key 1, versions 4-18, flexible from version 12."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SnapshotId(Struct):
     """Value of FetchSnapshotRequest.topics.partitions.snapshot_id, versions 0-1."""
 
@@ -18,7 +18,7 @@ class SnapshotId(Struct):
     epoch: int = field("Epoch", "int32", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionSnapshot(Struct):
     """Element of FetchSnapshotRequest.topics.partitions, versions 0-1."""
 
@@ -34,7 +34,7 @@ class PartitionSnapshot(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicSnapshot(Struct):
     """Element of FetchSnapshotRequest.topics, versions 0-1."""
 
@@ -44,7 +44,7 @@ class TopicSnapshot(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FetchSnapshotRequest(Message):
     """API key 59, versions 0-1, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SnapshotId(Struct):
     """Value of FetchSnapshotResponse.topics.partitions.snapshot_id, versions 0-1."""
 
@@ -17,7 +17,7 @@ class SnapshotId(Struct):
     epoch: int = field("Epoch", "int32", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LeaderIdAndEpoch(Struct):
     """Value of FetchSnapshotResponse.topics.partitions.current_leader, versions 0-1."""
 
@@ -28,7 +28,7 @@ class LeaderIdAndEpoch(Struct):
     """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionSnapshot(Struct):
     """Element of FetchSnapshotResponse.topics.partitions, versions 0-1."""
 
@@ -53,7 +53,7 @@ class PartitionSnapshot(Struct):
     unaligned_records: bytes | memoryview | None = field("UnalignedRecords", "records", "0+", default=None)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicSnapshot(Struct):
     """Element of FetchSnapshotResponse.topics, versions 0-1."""
 
@@ -63,7 +63,7 @@ class TopicSnapshot(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class NodeEndpoint(Struct):
     """Element of FetchSnapshotResponse.node_endpoints, version 1."""
 
@@ -75,7 +75,7 @@ class NodeEndpoint(Struct):
     """TCP port, to be used with the host beside it."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FetchSnapshotResponse(Message):
     """API key 59, versions 0-1, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Coordinator(Struct):
     """Element of FindCoordinatorResponse.coordinators, versions 4-6."""
 
@@ -34,7 +34,7 @@ class Coordinator(Struct):
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FindCoordinatorResponse(Message):
     """Where to find the coordinators asked for.
 

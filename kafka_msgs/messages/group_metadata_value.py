@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class MemberMetadata(Struct):
     """Common struct of GroupMetadataValue, versions 0-4."""
 
@@ -33,7 +33,7 @@ class MemberMetadata(Struct):
     assignment: bytes = field("assignment", "bytes", "0+", default=b"")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class GroupMetadataValue(Message):
     """Value of coordinator record type 2, versions 0-4, flexible from version 4."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterableConfig(Struct):
     """Element of IncrementalAlterConfigsRequest.resources.configs, versions 0-1."""
 
@@ -18,7 +18,7 @@ class AlterableConfig(Struct):
     value: str | None = field("Value", "string", "0+", nullable="0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterConfigsResource(Struct):
     """Element of IncrementalAlterConfigsRequest.resources, versions 0-1."""
 
@@ -29,7 +29,7 @@ class AlterConfigsResource(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class IncrementalAlterConfigsRequest(Message):
     """API key 44, versions 0-1, flexible from version 1."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of InitializeShareGroupStateRequest.topics.partitions, version 0."""
 
@@ -19,7 +19,7 @@ class PartitionData(Struct):
     start_offset: int = field("StartOffset", "int64", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class InitializeStateData(Struct):
     """Element of InitializeShareGroupStateRequest.topics, version 0."""
 
@@ -33,7 +33,7 @@ class InitializeStateData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class InitializeShareGroupStateRequest(Message):
     """API key 83, version 0, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class JoinGroupRequestProtocol(Struct):
     """Element of JoinGroupRequest.protocols, versions 0-9."""
 
@@ -17,7 +17,7 @@ class JoinGroupRequestProtocol(Struct):
     metadata: bytes = field("Metadata", "bytes", "0+", default=b"")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class JoinGroupRequest(Message):
     """API key 11, versions 0-9, flexible from version 6."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class JoinGroupResponseMember(Struct):
     """Element of JoinGroupResponse.members, versions 0-9."""
 
@@ -24,7 +24,7 @@ class JoinGroupResponseMember(Struct):
     metadata: bytes = field("Metadata", "bytes", "0+", default=b"")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class JoinGroupResponse(Message):
     """API key 11, versions 0-9, flexible from version 6."""
 

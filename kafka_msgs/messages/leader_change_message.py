@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Voter(Struct):
     """Common struct of LeaderChangeMessage, versions 0-1."""
 
@@ -18,7 +18,7 @@ class Voter(Struct):
     voter_directory_id: UUID = field("VoterDirectoryId", "uuid", "1+", default=ZERO_UUID)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LeaderChangeMessage(Message):
     """Data, versions 0-1, always flexible."""
 

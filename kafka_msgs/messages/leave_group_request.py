@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class MemberIdentity(Struct):
     """Element of LeaveGroupRequest.members, versions 3-5."""
 
@@ -22,7 +22,7 @@ class MemberIdentity(Struct):
     reason: str | None = field("Reason", "string", "5+", nullable="5+", default=None, ignorable=True)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LeaveGroupRequest(Message):
     """API key 13, versions 0-5, flexible from version 4."""
 

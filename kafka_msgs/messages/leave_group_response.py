@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class MemberResponse(Struct):
     """Element of LeaveGroupResponse.members, versions 3-5."""
 
@@ -25,7 +25,7 @@ class MemberResponse(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LeaveGroupResponse(Message):
     """API key 13, versions 0-5, flexible from version 4."""
 

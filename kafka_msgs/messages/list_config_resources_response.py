@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConfigResource(Struct):
     """Element of ListConfigResourcesResponse.config_resources, versions 0-1."""
 
@@ -17,7 +17,7 @@ class ConfigResource(Struct):
     resource_type: int = field("ResourceType", "int8", "1+", default=16, ignorable=True)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListConfigResourcesResponse(Message):
     """API key 74, versions 0-1, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListedGroup(Struct):
     """Element of ListGroupsResponse.groups, versions 0-5."""
 
@@ -21,7 +21,7 @@ class ListedGroup(Struct):
     group_type: str = field("GroupType", "string", "5+", default="", ignorable=True)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListGroupsResponse(Message):
     """API key 16, versions 0-5, flexible from version 3."""
 

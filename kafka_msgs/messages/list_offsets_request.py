@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListOffsetsPartition(Struct):
     """Element of ListOffsetsRequest.topics.partitions, versions 1-11."""
 
@@ -23,7 +23,7 @@ class ListOffsetsPartition(Struct):
     timestamp: int = field("Timestamp", "int64", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListOffsetsTopic(Struct):
     """Element of ListOffsetsRequest.topics, versions 1-11."""
 
@@ -33,7 +33,7 @@ class ListOffsetsTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListOffsetsRequest(Message):
     """API key 2, versions 1-11, flexible from version 6."""
 

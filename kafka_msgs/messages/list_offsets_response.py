@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListOffsetsPartitionResponse(Struct):
     """Element of ListOffsetsResponse.topics.partitions, versions 1-11."""
 
@@ -27,7 +27,7 @@ class ListOffsetsPartitionResponse(Struct):
     """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListOffsetsTopicResponse(Struct):
     """Element of ListOffsetsResponse.topics, versions 1-11."""
 
@@ -37,7 +37,7 @@ class ListOffsetsTopicResponse(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListOffsetsResponse(Message):
     """API key 2, versions 1-11, flexible from version 6."""
 

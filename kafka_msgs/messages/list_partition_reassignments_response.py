@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OngoingPartitionReassignment(Struct):
     """Element of ListPartitionReassignmentsResponse.topics.partitions, version 0."""
 
@@ -21,7 +21,7 @@ class OngoingPartitionReassignment(Struct):
     removing_replicas: tuple[int, ...] = field("RemovingReplicas", "[]int32", "0+", default=(), entity="brokerId")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OngoingTopicReassignment(Struct):
     """Element of ListPartitionReassignmentsResponse.topics, version 0."""
 
@@ -31,7 +31,7 @@ class OngoingTopicReassignment(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListPartitionReassignmentsResponse(Message):
     """API key 46, version 0, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TransactionState(Struct):
     """Element of ListTransactionsResponse.transaction_states, versions 0-2."""
 
@@ -24,7 +24,7 @@ class TransactionState(Struct):
     transaction_state: str = field("TransactionState", "string", "0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListTransactionsResponse(Message):
     """API key 66, versions 0-2, always flexible."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class MetadataRequestTopic(Struct):
     """Element of MetadataRequest.topics, versions 0-13."""
 
@@ -21,7 +21,7 @@ class MetadataRequestTopic(Struct):
     """Name of the topic; None, for use from version 12, to ask by ``topic_id``."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class MetadataRequest(Message):
     """Asks a broker for the brokers of the cluster, and for topics with their partitions and leaders.
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class MetadataResponseBroker(Struct):
     """Element of MetadataResponse.brokers, versions 0-13."""
 
@@ -27,7 +27,7 @@ class MetadataResponseBroker(Struct):
     """Label of the rack or zone that the broker stands in; None if it has none."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class MetadataResponsePartition(Struct):
     """Element of MetadataResponse.topics.partitions, versions 0-13."""
 
@@ -55,7 +55,7 @@ class MetadataResponsePartition(Struct):
     """Ids of the brokers whose replicas cannot be reached, from version 5."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class MetadataResponseTopic(Struct):
     """Element of MetadataResponse.topics, versions 0-13."""
 
@@ -82,7 +82,7 @@ class MetadataResponseTopic(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class MetadataResponse(Message):
     """The brokers of the cluster, and topics with their partitions and leaders, as the answering broker knows them.
 

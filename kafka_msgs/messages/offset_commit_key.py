@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetCommitKey(Message):
     """Key of a committed offset in the topic ``__consumer_offsets``; the newest value under a key holds, and no value
     at all deletes the offset.

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetCommitRequestPartition(Struct):
     """Element of OffsetCommitRequest.topics.partitions, versions 2-10."""
 
@@ -27,7 +27,7 @@ class OffsetCommitRequestPartition(Struct):
     """Text of the client's choice to keep with the offset; None is kept as the empty string."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetCommitRequestTopic(Struct):
     """Element of OffsetCommitRequest.topics, versions 2-10."""
 
@@ -43,7 +43,7 @@ class OffsetCommitRequestTopic(Struct):
     """Partitions of the topic to commit, one entry each."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetCommitRequest(Message):
     """Records, at a group's coordinator, how far the group has read each partition.
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetCommitResponsePartition(Struct):
     """Element of OffsetCommitResponse.topics.partitions, versions 2-10."""
 
@@ -21,7 +21,7 @@ class OffsetCommitResponsePartition(Struct):
     """0 if the offset was committed. An error of the group is repeated for every partition."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetCommitResponseTopic(Struct):
     """Element of OffsetCommitResponse.topics, versions 2-10."""
 
@@ -37,7 +37,7 @@ class OffsetCommitResponseTopic(Struct):
     """Partitions of the topic, one entry each."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetCommitResponse(Message):
     """Says for each partition whether its offset was committed; there is no error for the request as a whole.
 

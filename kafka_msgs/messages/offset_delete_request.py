@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetDeleteRequestPartition(Struct):
     """Element of OffsetDeleteRequest.topics.partitions, version 0."""
 
@@ -17,7 +17,7 @@ class OffsetDeleteRequestPartition(Struct):
     """Number of the partition within its topic, counted from 0."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetDeleteRequestTopic(Struct):
     """Element of OffsetDeleteRequest.topics, version 0."""
 
@@ -27,7 +27,7 @@ class OffsetDeleteRequestTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetDeleteRequest(Message):
     """API key 47, version 0, never flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetDeleteResponsePartition(Struct):
     """Element of OffsetDeleteResponse.topics.partitions, version 0."""
 
@@ -22,7 +22,7 @@ class OffsetDeleteResponsePartition(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetDeleteResponseTopic(Struct):
     """Element of OffsetDeleteResponse.topics, version 0."""
 
@@ -32,7 +32,7 @@ class OffsetDeleteResponseTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetDeleteResponse(Message):
     """API key 47, version 0, never flexible."""
 

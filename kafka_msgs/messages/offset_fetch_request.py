@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchRequestTopic(Struct):
     """Element of OffsetFetchRequest.topics, versions 1-7."""
 
@@ -21,7 +21,7 @@ class OffsetFetchRequestTopic(Struct):
     """Numbers of the partitions to answer for."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchRequestTopics(Struct):
     """Element of OffsetFetchRequest.groups.topics, versions 8-10."""
 
@@ -35,7 +35,7 @@ class OffsetFetchRequestTopics(Struct):
     """Numbers of the partitions to answer for."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchRequestGroup(Struct):
     """Element of OffsetFetchRequest.groups, versions 8-10."""
 
@@ -56,7 +56,7 @@ class OffsetFetchRequestGroup(Struct):
     """Topics to answer for; an empty tuple asks for none, None for all that the group has offsets for."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchRequest(Message):
     """Asks a group's coordinator which offsets the group has committed. Since version 2 it can ask for every partition
     at once (KIP-88), since version 8 for several groups.

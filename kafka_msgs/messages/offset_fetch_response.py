@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchResponsePartition(Struct):
     """Element of OffsetFetchResponse.topics.partitions, versions 1-7."""
 
@@ -30,7 +30,7 @@ class OffsetFetchResponsePartition(Struct):
     """Error of this partition; up to version 1 errors of the group are repeated here. 0 is success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchResponseTopic(Struct):
     """Element of OffsetFetchResponse.topics, versions 1-7."""
 
@@ -43,7 +43,7 @@ class OffsetFetchResponseTopic(Struct):
     """Partitions of the topic, one entry each."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchResponsePartitions(Struct):
     """Element of OffsetFetchResponse.groups.topics.partitions, versions 8-10."""
 
@@ -63,7 +63,7 @@ class OffsetFetchResponsePartitions(Struct):
     """Error of this partition alone; 0 is success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchResponseTopics(Struct):
     """Element of OffsetFetchResponse.groups.topics, versions 8-10."""
 
@@ -79,7 +79,7 @@ class OffsetFetchResponseTopics(Struct):
     """Partitions of the topic, one entry each."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchResponseGroup(Struct):
     """Element of OffsetFetchResponse.groups, versions 8-10."""
 
@@ -95,7 +95,7 @@ class OffsetFetchResponseGroup(Struct):
     """Error of the group or its coordinator, in which case the group has no topics; 0 is success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchResponse(Message):
     """The offsets a group has committed. Errors stand in two places: those of the group or its coordinator beside the
     group, those of a partition beside the partition (KIP-88).

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetForLeaderPartition(Struct):
     """Element of OffsetForLeaderEpochRequest.topics.partitions, versions 2-4."""
 
@@ -22,7 +22,7 @@ class OffsetForLeaderPartition(Struct):
     """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetForLeaderTopic(Struct):
     """Element of OffsetForLeaderEpochRequest.topics, versions 2-4."""
 
@@ -32,7 +32,7 @@ class OffsetForLeaderTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetForLeaderEpochRequest(Message):
     """API key 23, versions 2-4, flexible from version 4."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EpochEndOffset(Struct):
     """Element of OffsetForLeaderEpochResponse.topics.partitions, versions 2-4."""
 
@@ -25,7 +25,7 @@ class EpochEndOffset(Struct):
     end_offset: int = field("EndOffset", "int64", "0+", default=-1)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetForLeaderTopicResult(Struct):
     """Element of OffsetForLeaderEpochResponse.topics, versions 2-4."""
 
@@ -35,7 +35,7 @@ class OffsetForLeaderTopicResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetForLeaderEpochResponse(Message):
     """API key 23, versions 2-4, flexible from version 4."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionProduceData(Struct):
     """Element of ProduceRequest.topic_data.partition_data, versions 3-13."""
 
@@ -19,7 +19,7 @@ class PartitionProduceData(Struct):
     """Record batches as they stand in the log, not decoded here; None where there are none."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicProduceData(Struct):
     """Element of ProduceRequest.topic_data, versions 3-13."""
 
@@ -34,7 +34,7 @@ class TopicProduceData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ProduceRequest(Message):
     """API key 0, versions 3-13, flexible from version 9."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class BatchIndexAndErrorMessage(Struct):
     """Element of ProduceResponse.responses.partition_responses.record_errors, versions 8-13."""
 
@@ -18,7 +18,7 @@ class BatchIndexAndErrorMessage(Struct):
     batch_index_error_message: str | None = field("BatchIndexErrorMessage", "string", "8+", nullable="8+", default=None)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LeaderIdAndEpoch(Struct):
     """Value of ProduceResponse.responses.partition_responses.current_leader, versions 10-13."""
 
@@ -29,7 +29,7 @@ class LeaderIdAndEpoch(Struct):
     """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionProduceResponse(Struct):
     """Element of ProduceResponse.responses.partition_responses, versions 3-13."""
 
@@ -66,7 +66,7 @@ class PartitionProduceResponse(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicProduceResponse(Struct):
     """Element of ProduceResponse.responses, versions 3-13."""
 
@@ -81,7 +81,7 @@ class TopicProduceResponse(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class NodeEndpoint(Struct):
     """Element of ProduceResponse.node_endpoints, versions 10-13."""
 
@@ -96,7 +96,7 @@ class NodeEndpoint(Struct):
     """Label of the rack or zone that the broker stands in; None if it has none."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ProduceResponse(Message):
     """API key 0, versions 3-13, flexible from version 9."""
 

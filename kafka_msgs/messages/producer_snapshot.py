@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ProducerEntry(Struct):
     """Element of ProducerSnapshot.producer_entries, version 1."""
 
@@ -25,7 +25,7 @@ class ProducerEntry(Struct):
     current_txn_first_offset: int = field("CurrentTxnFirstOffset", "int64", "1", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ProducerSnapshot(Message):
     """Data, version 1, never flexible."""
 

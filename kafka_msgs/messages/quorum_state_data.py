@@ -10,14 +10,14 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Voter(Struct):
     """Element of QuorumStateData.current_voters, version 0."""
 
     voter_id: int = field("VoterId", "int32", "0", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class QuorumStateData(Message):
     """Data, versions 0-1, always flexible."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of ReadShareGroupStateRequest.topics.partitions, version 0."""
 
@@ -19,7 +19,7 @@ class PartitionData(Struct):
     """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReadStateData(Struct):
     """Element of ReadShareGroupStateRequest.topics, version 0."""
 
@@ -33,7 +33,7 @@ class ReadStateData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReadShareGroupStateRequest(Message):
     """API key 84, version 0, always flexible."""
 

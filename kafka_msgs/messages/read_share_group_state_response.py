@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StateBatch(Struct):
     """Element of ReadShareGroupStateResponse.results.partitions.state_batches, version 0."""
 
@@ -20,7 +20,7 @@ class StateBatch(Struct):
     delivery_count: int = field("DeliveryCount", "int16", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionResult(Struct):
     """Element of ReadShareGroupStateResponse.results.partitions, version 0."""
 
@@ -38,7 +38,7 @@ class PartitionResult(Struct):
     state_batches: tuple[StateBatch, ...] = field("StateBatches", "[]StateBatch", "0+", struct=StateBatch, default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReadStateResult(Struct):
     """Element of ReadShareGroupStateResponse.results, version 0."""
 
@@ -52,7 +52,7 @@ class ReadStateResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReadShareGroupStateResponse(Message):
     """API key 84, version 0, always flexible."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of ReadShareGroupStateSummaryRequest.topics.partitions, versions 0-1."""
 
@@ -19,7 +19,7 @@ class PartitionData(Struct):
     """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReadStateSummaryData(Struct):
     """Element of ReadShareGroupStateSummaryRequest.topics, versions 0-1."""
 
@@ -33,7 +33,7 @@ class ReadStateSummaryData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReadShareGroupStateSummaryRequest(Message):
     """API key 87, versions 0-1, always flexible."""
 

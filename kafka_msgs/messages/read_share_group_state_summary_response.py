@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionResult(Struct):
     """Element of ReadShareGroupStateSummaryResponse.results.partitions, versions 0-1."""
 
@@ -31,7 +31,7 @@ class PartitionResult(Struct):
     delivery_complete_count: int = field("DeliveryCompleteCount", "int32", "1+", default=-1, ignorable=True)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReadStateSummaryResult(Struct):
     """Element of ReadShareGroupStateSummaryResponse.results, versions 0-1."""
 
@@ -45,7 +45,7 @@ class ReadStateSummaryResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReadShareGroupStateSummaryResponse(Message):
     """API key 87, versions 0-1, always flexible."""
 

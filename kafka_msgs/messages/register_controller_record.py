@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ControllerEndpoint(Struct):
     """Element of RegisterControllerRecord.end_points, version 0."""
 
@@ -22,7 +22,7 @@ class ControllerEndpoint(Struct):
     security_protocol: int = field("SecurityProtocol", "int16", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ControllerFeature(Struct):
     """Element of RegisterControllerRecord.features, version 0."""
 
@@ -31,7 +31,7 @@ class ControllerFeature(Struct):
     max_supported_version: int = field("MaxSupportedVersion", "int16", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RegisterControllerRecord(Message):
     """Metadata record type 27, version 0, always flexible."""
 

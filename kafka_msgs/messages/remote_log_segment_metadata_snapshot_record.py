@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SegmentLeaderEpochEntry(Struct):
     """Element of RemoteLogSegmentMetadataSnapshotRecord.segment_leader_epochs, version 0."""
 
@@ -20,7 +20,7 @@ class SegmentLeaderEpochEntry(Struct):
     offset: int = field("Offset", "int64", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RemoteLogSegmentMetadataSnapshotRecord(Message):
     """Metadata record type 3, version 0, always flexible."""
 

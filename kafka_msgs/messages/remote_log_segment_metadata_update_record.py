@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicIdPartitionEntry(Struct):
     """Value of RemoteLogSegmentMetadataUpdateRecord.remote_log_segment_id.topic_id_partition, version 0."""
 
@@ -19,7 +19,7 @@ class TopicIdPartitionEntry(Struct):
     partition: int = field("Partition", "int32", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RemoteLogSegmentIdEntry(Struct):
     """Value of RemoteLogSegmentMetadataUpdateRecord.remote_log_segment_id, version 0."""
 
@@ -29,7 +29,7 @@ class RemoteLogSegmentIdEntry(Struct):
     id: UUID = field("Id", "uuid", "0+", default=ZERO_UUID)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RemoteLogSegmentMetadataUpdateRecord(Message):
     """Metadata record type 1, version 0, always flexible."""
 

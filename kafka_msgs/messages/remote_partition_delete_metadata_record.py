@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicIdPartitionEntry(Struct):
     """Value of RemotePartitionDeleteMetadataRecord.topic_id_partition, version 0."""
 
@@ -19,7 +19,7 @@ class TopicIdPartitionEntry(Struct):
     partition: int = field("Partition", "int32", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RemotePartitionDeleteMetadataRecord(Message):
     """Metadata record type 2, version 0, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RequestHeader(Message):
     """Stands before every request: what the body is, and how to tell the answer to it from others. Version 1 goes with
     bodies that are not flexible, version 2 with flexible ones.

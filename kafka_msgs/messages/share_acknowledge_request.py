@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AcknowledgementBatch(Struct):
     """Element of ShareAcknowledgeRequest.topics.partitions.acknowledgement_batches, versions 1-2."""
 
@@ -19,7 +19,7 @@ class AcknowledgementBatch(Struct):
     acknowledge_types: tuple[int, ...] = field("AcknowledgeTypes", "[]int8", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AcknowledgePartition(Struct):
     """Element of ShareAcknowledgeRequest.topics.partitions, versions 1-2."""
 
@@ -31,7 +31,7 @@ class AcknowledgePartition(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AcknowledgeTopic(Struct):
     """Element of ShareAcknowledgeRequest.topics, versions 1-2."""
 
@@ -45,7 +45,7 @@ class AcknowledgeTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareAcknowledgeRequest(Message):
     """API key 79, versions 1-2, always flexible."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LeaderIdAndEpoch(Struct):
     """Value of ShareAcknowledgeResponse.responses.partitions.current_leader, versions 1-2."""
 
@@ -21,7 +21,7 @@ class LeaderIdAndEpoch(Struct):
     """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of ShareAcknowledgeResponse.responses.partitions, versions 1-2."""
 
@@ -41,7 +41,7 @@ class PartitionData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareAcknowledgeTopicResponse(Struct):
     """Element of ShareAcknowledgeResponse.responses, versions 1-2."""
 
@@ -55,7 +55,7 @@ class ShareAcknowledgeTopicResponse(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class NodeEndpoint(Struct):
     """Element of ShareAcknowledgeResponse.node_endpoints, versions 1-2."""
 
@@ -70,7 +70,7 @@ class NodeEndpoint(Struct):
     """Label of the rack or zone that the broker stands in; None if it has none."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareAcknowledgeResponse(Message):
     """API key 79, versions 1-2, always flexible."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AcknowledgementBatch(Struct):
     """Element of ShareFetchRequest.topics.partitions.acknowledgement_batches, versions 1-2."""
 
@@ -19,7 +19,7 @@ class AcknowledgementBatch(Struct):
     acknowledge_types: tuple[int, ...] = field("AcknowledgeTypes", "[]int8", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FetchPartition(Struct):
     """Element of ShareFetchRequest.topics.partitions, versions 1-2."""
 
@@ -32,7 +32,7 @@ class FetchPartition(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FetchTopic(Struct):
     """Element of ShareFetchRequest.topics, versions 1-2."""
 
@@ -46,7 +46,7 @@ class FetchTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ForgottenTopic(Struct):
     """Element of ShareFetchRequest.forgotten_topics_data, versions 1-2."""
 
@@ -58,7 +58,7 @@ class ForgottenTopic(Struct):
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareFetchRequest(Message):
     """API key 78, versions 1-2, always flexible."""
 

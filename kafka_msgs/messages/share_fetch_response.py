@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LeaderIdAndEpoch(Struct):
     """Value of ShareFetchResponse.responses.partitions.current_leader, versions 1-2."""
 
@@ -21,7 +21,7 @@ class LeaderIdAndEpoch(Struct):
     """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AcquiredRecords(Struct):
     """Element of ShareFetchResponse.responses.partitions.acquired_records, versions 1-2."""
 
@@ -30,7 +30,7 @@ class AcquiredRecords(Struct):
     delivery_count: int = field("DeliveryCount", "int16", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of ShareFetchResponse.responses.partitions, versions 1-2."""
 
@@ -60,7 +60,7 @@ class PartitionData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareFetchableTopicResponse(Struct):
     """Element of ShareFetchResponse.responses, versions 1-2."""
 
@@ -74,7 +74,7 @@ class ShareFetchableTopicResponse(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class NodeEndpoint(Struct):
     """Element of ShareFetchResponse.node_endpoints, versions 1-2."""
 
@@ -89,7 +89,7 @@ class NodeEndpoint(Struct):
     """Label of the rack or zone that the broker stands in; None if it has none."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareFetchResponse(Message):
     """API key 78, versions 1-2, always flexible."""
 

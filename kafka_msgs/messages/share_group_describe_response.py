@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicPartitions(Struct):
     """Common struct of ShareGroupDescribeResponse, version 1."""
 
@@ -23,7 +23,7 @@ class TopicPartitions(Struct):
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Assignment(Struct):
     """Common struct of ShareGroupDescribeResponse, version 1."""
 
@@ -32,7 +32,7 @@ class Assignment(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Member(Struct):
     """Element of ShareGroupDescribeResponse.groups.members, version 1."""
 
@@ -53,7 +53,7 @@ class Member(Struct):
     assignment: Assignment = field("Assignment", "Assignment", "0+", struct=Assignment, default=Assignment())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribedGroup(Struct):
     """Element of ShareGroupDescribeResponse.groups, version 1."""
 
@@ -83,7 +83,7 @@ class DescribedGroup(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupDescribeResponse(Message):
     """API key 77, version 1, always flexible."""
 

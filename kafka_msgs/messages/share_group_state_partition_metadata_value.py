@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicPartitionsInfo(Struct):
     """Common struct of ShareGroupStatePartitionMetadataValue, version 0."""
 
@@ -23,7 +23,7 @@ class TopicPartitionsInfo(Struct):
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicInfo(Struct):
     """Common struct of ShareGroupStatePartitionMetadataValue, version 0."""
 
@@ -35,7 +35,7 @@ class TopicInfo(Struct):
     topic_name: str = field("TopicName", "string", "0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupStatePartitionMetadataValue(Message):
     """Value of coordinator record type 15, version 0, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StateBatch(Struct):
     """Element of ShareSnapshotValue.state_batches, version 0."""
 
@@ -19,7 +19,7 @@ class StateBatch(Struct):
     delivery_count: int = field("DeliveryCount", "int16", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareSnapshotValue(Message):
     """Value of coordinator record type 0, version 0, always flexible."""
 

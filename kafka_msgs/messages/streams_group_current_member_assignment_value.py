@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TaskIds(Struct):
     """Common struct of StreamsGroupCurrentMemberAssignmentValue, version 0."""
 
@@ -27,7 +27,7 @@ class TaskIds(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupCurrentMemberAssignmentValue(Message):
     """What one member of a streams group runs now, and how far it is on the way to its target.
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LastAssignmentConfig(Struct):
     """Common struct of StreamsGroupMetadataValue, version 0."""
 
@@ -20,7 +20,7 @@ class LastAssignmentConfig(Struct):
     """Its value then, as text."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupMetadataValue(Message):
     """A streams group, with the epochs that decide when it is assigned anew.
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TaskIds(Struct):
     """Common struct of StreamsGroupTargetAssignmentMemberValue, version 0."""
 
@@ -20,7 +20,7 @@ class TaskIds(Struct):
     """Partition numbers; each makes one task together with the subtopology."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupTargetAssignmentMemberValue(Message):
     """What one member of a streams group shall run once the group has settled.
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicConfig(Struct):
     """Common struct of StreamsGroupTopologyValue, version 0."""
 
@@ -20,7 +20,7 @@ class TopicConfig(Struct):
     """Its value, as text."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicInfo(Struct):
     """Common struct of StreamsGroupTopologyValue, version 0."""
 
@@ -39,7 +39,7 @@ class TopicInfo(Struct):
     """Configuration to create the topic with; empty for the broker's defaults."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CopartitionGroup(Struct):
     """Element of StreamsGroupTopologyValue.subtopologies.copartition_groups, version 0."""
 
@@ -53,7 +53,7 @@ class CopartitionGroup(Struct):
     """Positions in the subtopology's ``repartition_source_topics``, from 0."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Subtopology(Struct):
     """Element of StreamsGroupTopologyValue.subtopologies, version 0."""
 
@@ -85,7 +85,7 @@ class Subtopology(Struct):
     """Sets of the topics above that must have equally many partitions; a topic in none of them is free."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupTopologyValue(Message):
     """The topology of a streams group, as the member that brought it described it.
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TaskId(Struct):
     """Common struct of SubscriptionInfoData, versions 1-6."""
 
@@ -18,7 +18,7 @@ class TaskId(Struct):
     partition: int = field("partition", "int32", "1-6", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionToOffsetSum(Struct):
     """Common struct of SubscriptionInfoData, versions 7-9."""
 
@@ -26,7 +26,7 @@ class PartitionToOffsetSum(Struct):
     offset_sum: int = field("offsetSum", "int64", "7-9", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TaskOffsetSum(Struct):
     """Common struct of SubscriptionInfoData, versions 7-11."""
 
@@ -39,7 +39,7 @@ class TaskOffsetSum(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ClientTag(Struct):
     """Common struct of SubscriptionInfoData, version 11."""
 
@@ -47,7 +47,7 @@ class ClientTag(Struct):
     value: bytes = field("value", "bytes", "11+", default=b"")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SubscriptionInfoData(Message):
     """Data, versions 1-11, never flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SyncGroupRequestAssignment(Struct):
     """Element of SyncGroupRequest.assignments, versions 0-5."""
 
@@ -19,7 +19,7 @@ class SyncGroupRequestAssignment(Struct):
     assignment: bytes = field("Assignment", "bytes", "0+", default=b"")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SyncGroupRequest(Message):
     """API key 14, versions 0-5, flexible from version 4."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionsSchema(Struct):
     """Element of TransactionLogValue.transaction_partitions, versions 0-1."""
 
@@ -17,7 +17,7 @@ class PartitionsSchema(Struct):
     partition_ids: tuple[int, ...] = field("PartitionIds", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TransactionLogValue(Message):
     """Value of coordinator record type 0, versions 0-1, flexible from version 1."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TxnOffsetCommitRequestPartition(Struct):
     """Element of TxnOffsetCommitRequest.topics.partitions, versions 0-5."""
 
@@ -25,7 +25,7 @@ class TxnOffsetCommitRequestPartition(Struct):
     committed_metadata: str | None = field("CommittedMetadata", "string", "0+", nullable="0+", default="")
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TxnOffsetCommitRequestTopic(Struct):
     """Element of TxnOffsetCommitRequest.topics, versions 0-5."""
 
@@ -35,7 +35,7 @@ class TxnOffsetCommitRequestTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TxnOffsetCommitRequest(Message):
     """API key 28, versions 0-5, flexible from version 3."""
 

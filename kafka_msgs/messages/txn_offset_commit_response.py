@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TxnOffsetCommitResponsePartition(Struct):
     """Element of TxnOffsetCommitResponse.topics.partitions, versions 0-5."""
 
@@ -22,7 +22,7 @@ class TxnOffsetCommitResponsePartition(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TxnOffsetCommitResponseTopic(Struct):
     """Element of TxnOffsetCommitResponse.topics, versions 0-5."""
 
@@ -32,7 +32,7 @@ class TxnOffsetCommitResponseTopic(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TxnOffsetCommitResponse(Message):
     """API key 28, versions 0-5, flexible from version 3."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FeatureUpdateKey(Struct):
     """Element of UpdateFeaturesRequest.feature_updates, versions 0-2."""
 
@@ -19,7 +19,7 @@ class FeatureUpdateKey(Struct):
     upgrade_type: int = field("UpgradeType", "int8", "1+", default=1)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class UpdateFeaturesRequest(Message):
     """API key 57, versions 0-2, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class UpdatableFeatureResult(Struct):
     """Element of UpdateFeaturesResponse.results, versions 0-1."""
 
@@ -23,7 +23,7 @@ class UpdatableFeatureResult(Struct):
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class UpdateFeaturesResponse(Message):
     """API key 57, versions 0-2, always flexible."""
 

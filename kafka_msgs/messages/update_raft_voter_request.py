@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Listener(Struct):
     """Element of UpdateRaftVoterRequest.listeners, version 0."""
 
@@ -20,7 +20,7 @@ class Listener(Struct):
     """TCP port, to be used with the host beside it."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class KRaftVersionFeature(Struct):
     """Value of UpdateRaftVoterRequest.kraft_version_feature, version 0."""
 
@@ -28,7 +28,7 @@ class KRaftVersionFeature(Struct):
     max_supported_version: int = field("MaxSupportedVersion", "int16", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class UpdateRaftVoterRequest(Message):
     """API key 82, version 0, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CurrentLeader(Struct):
     """Value of UpdateRaftVoterResponse.current_leader, version 0."""
 
@@ -24,7 +24,7 @@ class CurrentLeader(Struct):
     """TCP port, to be used with the host beside it."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class UpdateRaftVoterResponse(Message):
     """API key 82, version 0, always flexible."""
 

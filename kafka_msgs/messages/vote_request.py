@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of VoteRequest.topics.partitions, versions 0-2."""
 
@@ -26,7 +26,7 @@ class PartitionData(Struct):
     pre_vote: bool = field("PreVote", "bool", "2+", default=False)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicData(Struct):
     """Element of VoteRequest.topics, versions 0-2."""
 
@@ -36,7 +36,7 @@ class TopicData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class VoteRequest(Message):
     """API key 52, versions 0-2, always flexible."""
 

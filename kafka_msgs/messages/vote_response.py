@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of VoteResponse.topics.partitions, versions 0-2."""
 
@@ -30,7 +30,7 @@ class PartitionData(Struct):
     vote_granted: bool = field("VoteGranted", "bool", "0+", default=False)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicData(Struct):
     """Element of VoteResponse.topics, versions 0-2."""
 
@@ -40,7 +40,7 @@ class TopicData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class NodeEndpoint(Struct):
     """Element of VoteResponse.node_endpoints, versions 1-2."""
 
@@ -52,7 +52,7 @@ class NodeEndpoint(Struct):
     """TCP port, to be used with the host beside it."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class VoteResponse(Message):
     """API key 52, versions 0-2, always flexible."""
 

@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StateBatch(Struct):
     """Element of WriteShareGroupStateRequest.topics.partitions.state_batches, versions 0-1."""
 
@@ -20,7 +20,7 @@ class StateBatch(Struct):
     delivery_count: int = field("DeliveryCount", "int16", "0+", default=0)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionData(Struct):
     """Element of WriteShareGroupStateRequest.topics.partitions, versions 0-1."""
 
@@ -34,7 +34,7 @@ class PartitionData(Struct):
     state_batches: tuple[StateBatch, ...] = field("StateBatches", "[]StateBatch", "0+", struct=StateBatch, default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WriteStateData(Struct):
     """Element of WriteShareGroupStateRequest.topics, versions 0-1."""
 
@@ -48,7 +48,7 @@ class WriteStateData(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WriteShareGroupStateRequest(Message):
     """API key 85, versions 0-1, always flexible."""
 

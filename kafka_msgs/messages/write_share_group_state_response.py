@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionResult(Struct):
     """Element of WriteShareGroupStateResponse.results.partitions, versions 0-1."""
 
@@ -24,7 +24,7 @@ class PartitionResult(Struct):
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WriteStateResult(Struct):
     """Element of WriteShareGroupStateResponse.results, versions 0-1."""
 
@@ -38,7 +38,7 @@ class WriteStateResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WriteShareGroupStateResponse(Message):
     """API key 85, versions 0-1, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WritableTxnMarkerTopic(Struct):
     """Element of WriteTxnMarkersRequest.markers.topics, versions 1-2."""
 
@@ -17,7 +17,7 @@ class WritableTxnMarkerTopic(Struct):
     partition_indexes: tuple[int, ...] = field("PartitionIndexes", "[]int32", "0+", default=())
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WritableTxnMarker(Struct):
     """Element of WriteTxnMarkersRequest.markers, versions 1-2."""
 
@@ -35,7 +35,7 @@ class WritableTxnMarker(Struct):
     transaction_version: int = field("TransactionVersion", "int8", "2+", default=0, ignorable=True)
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WriteTxnMarkersRequest(Message):
     """API key 27, versions 1-2, always flexible."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WritableTxnMarkerPartitionResult(Struct):
     """Element of WriteTxnMarkersResponse.markers.topics.partitions, versions 1-2."""
 
@@ -22,7 +22,7 @@ class WritableTxnMarkerPartitionResult(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WritableTxnMarkerTopicResult(Struct):
     """Element of WriteTxnMarkersResponse.markers.topics, versions 1-2."""
 
@@ -32,7 +32,7 @@ class WritableTxnMarkerTopicResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WritableTxnMarkerResult(Struct):
     """Element of WriteTxnMarkersResponse.markers, versions 1-2."""
 
@@ -44,7 +44,7 @@ class WritableTxnMarkerResult(Struct):
     )
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WriteTxnMarkersResponse(Message):
     """API key 27, versions 1-2, always flexible."""
 

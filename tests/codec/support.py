@@ -63,5 +63,14 @@ def message_class(name: str, /, versions: str = "0", flexible: str = "none", **f
 
 def _make(name: str, fields: dict[str, Any], base: type[Any], body: dict[str, Any]) -> type[Any]:
     return attrs.make_class(
-        name, fields, bases=(base,), class_body=body, frozen=True, kw_only=True, slots=True, repr=False, eq=False
+        name,
+        fields,
+        bases=(base,),
+        class_body=body,
+        frozen=True,
+        kw_only=True,
+        slots=True,
+        repr=False,
+        eq=False,
+        weakref_slot=False,
     )

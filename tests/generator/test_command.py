@@ -182,13 +182,13 @@ def test_the_rules_are_listed_with_what_differs() -> None:
 
 def test_the_projects_own_code_is_up_to_date() -> None:
     result = run("generate", "--check")
-    assert (result.exit_code, result.output) == (0, "the generated files are up to date\n")
+    assert (result.exit_code, result.stdout) == (0, "the generated files are up to date\n")
 
 
-def test_generate_writes_messages_drafts_and_error_codes(tmp_path: Path) -> None:
+def test_generate_writes_messages_drafts_error_codes_and_the_c_header(tmp_path: Path) -> None:
     result = run("generate", "--package", tmp_path / "kafka_msgs")
     assert result.exit_code == 0
-    for path in ("messages/offset_fetch_request.py", "drafts/kip_1071/_index.py", "error_codes.py"):
+    for path in ("messages/offset_fetch_request.py", "drafts/kip_1071/_index.py", "error_codes.py", "codec/_ops.h"):
         assert (tmp_path / "kafka_msgs" / path).read_bytes() == (Path("kafka_msgs") / path).read_bytes()
 
 

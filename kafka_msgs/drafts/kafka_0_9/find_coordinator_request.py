@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FindCoordinatorRequest(Message):
     """Asks any broker which one coordinates a group or the transactions of a producer. Since version 4 it can ask for
     several keys (KIP-699).

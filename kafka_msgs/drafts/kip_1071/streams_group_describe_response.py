@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class KeyValue(Struct):
     """Common struct of StreamsGroupDescribeResponse, version 0."""
 
@@ -21,7 +21,7 @@ class KeyValue(Struct):
     """Value of the entry, always a string."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicInfo(Struct):
     """Common struct of StreamsGroupDescribeResponse, version 0."""
 
@@ -38,7 +38,7 @@ class TopicInfo(Struct):
     """Configuration to create the topic with; empty for the broker's defaults."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Subtopology(Struct):
     """Element of StreamsGroupDescribeResponse.groups.topology.subtopologies, version 0."""
 
@@ -62,7 +62,7 @@ class Subtopology(Struct):
     """Repartition topics that the subtopology reads."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Topology(Struct):
     """Value of StreamsGroupDescribeResponse.groups.topology, version 0."""
 
@@ -77,7 +77,7 @@ class Topology(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Endpoint(Struct):
     """Common struct of StreamsGroupDescribeResponse, version 0."""
 
@@ -88,7 +88,7 @@ class Endpoint(Struct):
     """TCP port at which it answers them, 0 to 65535."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TaskOffset(Struct):
     """Common struct of StreamsGroupDescribeResponse, version 0."""
 
@@ -102,7 +102,7 @@ class TaskOffset(Struct):
     """Sum of the offsets over all changelog partitions of the task."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TaskIds(Struct):
     """Common struct of StreamsGroupDescribeResponse, version 0."""
 
@@ -113,7 +113,7 @@ class TaskIds(Struct):
     """Partition numbers; each makes one task together with the subtopology."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Assignment(Struct):
     """Common struct of StreamsGroupDescribeResponse, version 0."""
 
@@ -127,7 +127,7 @@ class Assignment(Struct):
     """Warm-up tasks of the member; empty for none."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Member(Struct):
     """Element of StreamsGroupDescribeResponse.groups.members, version 0."""
 
@@ -183,7 +183,7 @@ class Member(Struct):
     """True for a member that still speaks the classic protocol, during a migration."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribedGroup(Struct):
     """Element of StreamsGroupDescribeResponse.groups, version 0."""
 
@@ -221,7 +221,7 @@ class DescribedGroup(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicPartitions(Struct):
     """Common struct of StreamsGroupDescribeResponse, version 0."""
 
@@ -237,7 +237,7 @@ class TopicPartitions(Struct):
     """Numbers of its partitions."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupDescribeResponse(Message):
     """State, topology and members of streams groups (KIP-1071).
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class KeyValue(Struct):
     """Common struct of StreamsGroupHeartbeatRequest, version 0."""
 
@@ -20,7 +20,7 @@ class KeyValue(Struct):
     """Value of the entry, always a string."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicInfo(Struct):
     """Common struct of StreamsGroupHeartbeatRequest, version 0."""
 
@@ -37,7 +37,7 @@ class TopicInfo(Struct):
     """Configuration to create the topic with; empty for the broker's defaults."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CopartitionGroup(Struct):
     """Element of StreamsGroupHeartbeatRequest.topology.subtopologies.copartition_groups, version 0."""
 
@@ -51,7 +51,7 @@ class CopartitionGroup(Struct):
     """Positions in the subtopology's ``repartition_source_topics``, from 0."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Subtopology(Struct):
     """Element of StreamsGroupHeartbeatRequest.topology.subtopologies, version 0."""
 
@@ -83,7 +83,7 @@ class Subtopology(Struct):
     """Sets of the topics above that must have equally many partitions; a topic in none of them is free."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Topology(Struct):
     """Value of StreamsGroupHeartbeatRequest.topology, version 0."""
 
@@ -97,7 +97,7 @@ class Topology(Struct):
     """Parts of the topology that are connected to each other only through repartition topics; there is at least one."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TaskIds(Struct):
     """Common struct of StreamsGroupHeartbeatRequest, version 0."""
 
@@ -108,7 +108,7 @@ class TaskIds(Struct):
     """Partition numbers; each makes one task together with the subtopology."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Endpoint(Struct):
     """Common struct of StreamsGroupHeartbeatRequest, version 0."""
 
@@ -119,7 +119,7 @@ class Endpoint(Struct):
     """TCP port at which it answers them, 0 to 65535."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TaskOffset(Struct):
     """Common struct of StreamsGroupHeartbeatRequest, version 0."""
 
@@ -133,7 +133,7 @@ class TaskOffset(Struct):
     """Sum of the offsets over all changelog partitions of the task."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupHeartbeatRequest(Message):
     """By this a Kafka Streams client joins its group, stays in it, confirms what it runs, and leaves it (KIP-1071).
     After the first one, a field that has not changed may be left at None or -1.

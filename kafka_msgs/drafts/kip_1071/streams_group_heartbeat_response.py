@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Status(Struct):
     """Common struct of StreamsGroupHeartbeatResponse, version 0."""
 
@@ -23,7 +23,7 @@ class Status(Struct):
     """The same for people to read, with the topics concerned."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TaskIds(Struct):
     """Common struct of StreamsGroupHeartbeatResponse, version 0."""
 
@@ -34,7 +34,7 @@ class TaskIds(Struct):
     """Partition numbers; each makes one task together with the subtopology."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Endpoint(Struct):
     """Common struct of StreamsGroupHeartbeatResponse, version 0."""
 
@@ -45,7 +45,7 @@ class Endpoint(Struct):
     """TCP port at which it answers them, 0 to 65535."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicPartition(Struct):
     """Common struct of StreamsGroupHeartbeatResponse, version 0."""
 
@@ -56,7 +56,7 @@ class TopicPartition(Struct):
     """Numbers of its partitions."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EndpointToPartitions(Struct):
     """Element of StreamsGroupHeartbeatResponse.partitions_by_user_endpoint, version 0."""
 
@@ -69,7 +69,7 @@ class EndpointToPartitions(Struct):
     """Partitions whose state the instance has."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupHeartbeatResponse(Message):
     """The coordinator's word to a Kafka Streams client: its epoch, what it is to run, and what is wrong with the group
     (KIP-1071).

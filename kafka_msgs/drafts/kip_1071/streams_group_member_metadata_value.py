@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Endpoint(Struct):
     """Common struct of StreamsGroupMemberMetadataValue, version 0."""
 
@@ -20,7 +20,7 @@ class Endpoint(Struct):
     """TCP port at which it answers them, 0 to 65535."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class KeyValue(Struct):
     """Common struct of StreamsGroupMemberMetadataValue, version 0."""
 
@@ -31,7 +31,7 @@ class KeyValue(Struct):
     """Value of the entry, always a string."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupMemberMetadataValue(Message):
     """What a member of a streams group has told about itself, put together from its heartbeats.
 

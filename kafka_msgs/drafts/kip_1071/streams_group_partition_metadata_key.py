@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupPartitionMetadataKey(Message):
     """Key of the record of the topics that a streams group reads; in KIP-1071 only, never released.
 

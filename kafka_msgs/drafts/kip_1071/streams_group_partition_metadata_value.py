@@ -10,7 +10,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionMetadata(Struct):
     """Element of StreamsGroupPartitionMetadataValue.topics.partition_metadata, version 0."""
 
@@ -21,7 +21,7 @@ class PartitionMetadata(Struct):
     """Racks that hold a replica of the partition."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicMetadata(Struct):
     """Element of StreamsGroupPartitionMetadataValue.topics, version 0."""
 
@@ -42,7 +42,7 @@ class TopicMetadata(Struct):
     """Racks of the partitions; empty if they are not known."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupPartitionMetadataValue(Message):
     """The topics that a streams group reads, as its assignment last saw them; in KIP-1071 only, never released.
 

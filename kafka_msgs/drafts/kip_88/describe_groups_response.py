@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Member(Struct):
     """Element of DescribeGroupsResponse.groups.members, versions 0-1."""
 
@@ -33,7 +33,7 @@ class Member(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Offset(Struct):
     """Element of DescribeGroupsResponse.groups.offsets, version 1."""
 
@@ -50,7 +50,7 @@ class Offset(Struct):
     """Text that the client committed along with the offset; empty where it gave none, never None."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Group(Struct):
     """Element of DescribeGroupsResponse.groups, versions 0-1."""
 
@@ -82,7 +82,7 @@ class Group(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeGroupsResponse(Message):
     """State and members of classic groups. Committed offsets are not part of it: ``OffsetFetchRequest`` asks for those.
 

@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RequestTopic(Struct):
     """Element of OffsetFetchRequest.topics, versions 0-2."""
 
@@ -20,7 +20,7 @@ class RequestTopic(Struct):
     """Numbers of the partitions to answer for."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchRequest(Message):
     """Asks a group's coordinator which offsets the group has committed. Since version 2 it can ask for every partition
     at once (KIP-88), since version 8 for several groups.

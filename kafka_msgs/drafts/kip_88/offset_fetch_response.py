@@ -9,7 +9,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionResponse(Struct):
     """Element of OffsetFetchResponse.responses.partition_responses, versions 0-2."""
 
@@ -28,7 +28,7 @@ class PartitionResponse(Struct):
     """
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ResponseTopic(Struct):
     """Element of OffsetFetchResponse.responses, versions 0-2."""
 
@@ -41,7 +41,7 @@ class ResponseTopic(Struct):
     """Partitions of the topic, one entry each."""
 
 
-@frozen(kw_only=True, repr=False, eq=False)
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchResponse(Message):
     """The offsets a group has committed. Errors stand in two places: those of the group or its coordinator beside the
     group, those of a partition beside the partition (KIP-88).

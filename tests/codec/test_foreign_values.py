@@ -1,0 +1,154 @@
+"""Values whose own code runs in the middle of a call: it may raise anything, and change what is being written."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+
+from kafka_msgs.codec import CodecOptions, DecodeBudget
+from kafka_msgs.errors import EncodeError
+from kafka_msgs.schema import Struct, field
+from tests.codec.support import Codecs, message_class, struct_class
+
+Part = struct_class("Part", number=field("Number", "int64", default=0))
+Message: Any = message_class(
+    "Message",
+    versions="0-1",
+    flexible="0+",
+    number=field("Number", "int32", default=0),
+    real=field("Real", "float64", default=0.0),
+    numbers=field("Numbers", "[]int32", default=()),
+    data=field("Data", "bytes", default=b""),
+    parts=field("Parts", "[]Part", default=(), struct=Part),
+    later=field("Later", "int32", default=0, versions="1+"),
+    mark=field("Mark", "int32", default=0, tag=0, tagged="0+"),
+)
+
+
+class Stop(BaseException):
+    """Not an ``Exception``, as an interrupt by the user is not."""
+
+
+class Interrupted:
+    """Interrupts whoever asks for its value; only once, as a signal does."""
+
+    asked = 0
+
+    def interrupt(self, *_: Any) -> Any:
+        self.asked += 1
+        if self.asked == 1:
+            raise Stop
+        return 1
+
+    __index__ = interrupt
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.interrupt())
+
+    __ne__ = __eq__  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("place", ["number", "later", "mark"])
+def test_an_interrupt_passes_through(codecs: Codecs, place: str) -> None:
+    value = Interrupted()
+    with pytest.raises(Stop):
+        codecs.encode(Message(**{place: value}), 0)
+    assert value.asked == 1
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda value: {"numbers": (1, value)}, lambda value: {"parts": (Part(number=value),)}]
+)
+def test_an_interrupt_passes_through_arrays(codecs: Codecs, wrap: Any) -> None:
+    value = Interrupted()
+    with pytest.raises(Stop):
+        codecs.encode(Message(**wrap(value)), 0)
+    assert value.asked == 1
+
+
+class Real(float):
+    """Not exactly a float, so that using it is looked at once more."""
+
+
+class Vanishing:
+    """Takes itself out of the message that is being written, the last reference there is to it."""
+
+    owner: Struct
+    attribute: str
+
+    def vanish(self, *_: Any) -> Any:
+        if getattr(self.owner, self.attribute) is self:
+            object.__setattr__(self.owner, self.attribute, 1)
+        gc.collect()
+        return 7
+
+    __index__ = vanish
+
+    def __float__(self) -> float:
+        return Real(self.vanish())
+
+
+def vanishing(attribute: str) -> Any:
+    """A message, the only one to hold a value that will leave it."""
+    value = Vanishing()
+    message = Message(**{attribute: value})
+    value.owner, value.attribute = message, attribute
+    return message
+
+
+@pytest.mark.filterwarnings("ignore:.*returned non-float:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*returned non-int:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("attribute", ["number", "real"])
+def test_a_value_may_leave_the_message_while_it_is_written(codecs: Codecs, attribute: str) -> None:
+    message = vanishing(attribute)
+    try:
+        data = codecs.encode(message, 0)
+    except EncodeError:
+        assert attribute == "real"
+    else:
+        assert getattr(codecs.decode(Message, data, 0), attribute) in (1, 7)
+    assert getattr(message, attribute) == 1
+
+
+class VanishingBuffer(bytearray):
+    """The same for bytes; Python code is asked for them since 3.12."""
+
+    owner: Any
+
+    def __buffer__(self, flags: int) -> memoryview:
+        object.__setattr__(self.owner, "data", b"")
+        return memoryview(b"from elsewhere")
+
+
+def test_bytes_may_leave_the_message_while_they_are_written(codecs: Codecs) -> None:
+    data = VanishingBuffer(b"what is in it")
+    data.owner = message = Message(data=data)
+    del data
+    assert codecs.decode(Message, codecs.encode(message, 0), 0).data in (b"what is in it", b"from elsewhere")
+
+
+class Reentrant:
+    """Writes another message, by the same codec, while it is being written."""
+
+    def __init__(self, codecs: Codecs) -> None:
+        self.codecs = codecs
+
+    def __index__(self) -> int:
+        return self.codecs.encode(Message(number=5, numbers=tuple(range(1000))), 0)[3]
+
+
+def test_a_codec_may_be_used_while_it_is_used(codecs: Codecs) -> None:
+    message = Message(numbers=(1, 2, 3), parts=(Part(number=Reentrant(codecs)), Part(number=6)))
+    decoded = codecs.decode(Message, codecs.encode(message, 0), 0)
+    assert decoded == Message(numbers=(1, 2, 3), parts=(Part(number=5), Part(number=6)))
+
+
+@pytest.mark.parametrize("limit", ["elements", "bytes", "depth"])
+def test_a_budget_may_be_beyond_any_machine_word(codecs: Codecs, limit: str) -> None:
+    options = CodecOptions(budget=DecodeBudget(**{limit: 2**100}))
+    message = Message(number=1, numbers=(2, 3))
+    assert codecs.decode(Message, codecs.encode(message, 0), 0, options) == message

@@ -1,0 +1,212 @@
+"""The C core keeps no reference that it does not own and loses none that it does, whatever comes of a call."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from kafka_msgs import MetadataResponse, message_classes
+from kafka_msgs.codec import CodecOptions
+from kafka_msgs.codec.backend import BACKENDS
+from kafka_msgs.codec.codec import Codec
+from kafka_msgs.codec.executors import EXECUTORS
+from kafka_msgs.codec.plan import StructPlan, Value, compile_plan
+from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.schema import field
+from kafka_msgs.testing.random_values import random_message
+from tests.codec.support import codec, message_class, struct_class
+from tests.codec.test_fuzz import corrupted, mutated
+
+pytestmark = pytest.mark.skipif("c" not in BACKENDS, reason="the C core is not built")
+
+CLASSES = sorted(message_classes(), key=lambda cls: cls.INFO.name)
+ROUNDS = 20
+VIEWS = CodecOptions(memoryview_records=True)
+
+
+def structs(plan: StructPlan) -> Iterator[StructPlan]:
+    """A struct and all that it holds."""
+    yield plan
+    for step in plan.steps + plan.tagged:
+        value: Value = step.value if step.value.element is None else step.value.element
+        if value.struct is not None:
+            yield from structs(value.struct)
+
+
+def shared_objects(plan: StructPlan) -> list[Any]:
+    """What decoded messages of a plan have in common: classes, defaults, constants."""
+    found: list[Any] = [None, True, False, (), b"", "", 0, 1, 255]
+    for each in structs(plan):
+        found += [each.cls, *(step.default for step in each.tagged), *(absent.default for absent in each.absent)]
+    return found
+
+
+def counts(objects: list[Any], generation: int) -> list[int]:
+    """The references to each object, and how many blocks of memory Python holds."""
+    gc.collect(generation)
+    return [*map(sys.getrefcount, objects), sys.getallocatedblocks()]
+
+
+def check_balance(action: Callable[[], Any], objects: list[Any], generation: int = 2) -> None:
+    """Check that repeating ``action`` leaves every count as it was.
+
+    What is kept for once, such as memos, and what others do, may show in one measurement or two; what leaks shows in
+    every one. Collecting the young ``generation`` only is faster, where no cycle is expected.
+    """
+    grown: list[int] = []
+    for _ in range(4):
+        before = counts(objects, generation)
+        for _ in range(ROUNDS):
+            action()
+        grown = [now - then for now, then in zip(counts(objects, generation), before, strict=True)]
+        if max(map(abs, grown)) < ROUNDS // 2:
+            return
+    pytest.fail(f"{grown} after {ROUNDS} rounds, for {objects} and blocks of memory")
+
+
+def attempt(action: Callable[[Any], Any], subject: Any) -> None:
+    with contextlib.suppress(KafkaMsgsError):
+        action(subject)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_calls_leave_the_counts_as_they_were(cls: Any) -> None:
+    version = cls.INFO.versions.highest
+    rng = Random(cls.__name__)
+    messages = [random_message(cls, version, rng, max_elements=2) for _ in range(3)]
+    valid = [codec("reference", cls, version).encode(message) for message in messages]
+    damaged = [mutated(rng, data) for data in valid] + [data[: len(data) // 2] for data in valid]
+    broken = [corrupted(rng, message) for message in messages]
+    plain, views = codec("c", cls, version), codec("c", cls, version, VIEWS)
+
+    def calls() -> None:
+        for data in valid + damaged:
+            attempt(plain.decode, data)
+            attempt(plain.read, bytearray(data))
+            attempt(views.decode, data)
+        for message in messages + broken:
+            attempt(plain.encode, message)
+
+    check_balance(calls, shared_objects(plain.plan.root), generation=1)
+
+
+def make_class(number: int) -> Any:
+    part = struct_class("Part", name=field("Name", "string", default=""))
+    return message_class(
+        f"Made{number}",
+        versions="0-1",
+        flexible="0+",
+        parts=field("Parts", "[]Part", default=(), struct=part),
+        part=field("Part", "Part", default=part(name="p"), struct=part, tag=0, tagged="0+"),
+        later=field("Later", "int32", default=1000, versions="1+"),
+    )
+
+
+def test_codecs_are_freed() -> None:
+    cls = make_class(0)
+    plan = compile_plan(cls, 0)
+
+    def make_and_drop() -> None:
+        made = Codec(plan, executor=EXECUTORS["c"])
+        assert made.decode(made.encode(cls())) == cls()
+
+    check_balance(make_and_drop, shared_objects(plan.root))
+
+
+def cores() -> int:
+    """How many codecs of the C core there are."""
+    from kafka_msgs.codec import _speedups
+
+    gc.collect()
+    return sum(type(each) is _speedups.Codec for each in gc.get_objects())
+
+
+def test_a_codec_in_a_cycle_is_freed() -> None:
+    cls = make_class(1)
+    before = cores()
+    made = Codec(compile_plan(cls, 0), executor=EXECUTORS["c"])
+    cls.codec_of_its_own = made
+    assert made.decode(made.encode(cls())) == cls()
+    assert cores() == before + 1
+    del cls.codec_of_its_own, made
+    assert cores() == before
+
+
+def test_what_is_no_plan_leaves_nothing_behind() -> None:
+    from kafka_msgs.codec import _speedups
+
+    cls = make_class(2)
+    member = cls.later
+    good = (3, 0, member, 3, 0, 4, -1, 0, 0)
+    bad_ops = [
+        (14, *good[1:]), (-1, *good[1:]), (3, 0, cls, *good[3:]), (12, 0, member, 12, 0, 4, -1, 0, 0),
+        (12, 0, member, 3, 0, 3, -1, 0, 0), (13, 0, member, 13, 0, 1, -1, 0, 0), (13, 0, member, 13, 0, 1, 9, 0, 0),
+        (3, 0, MetadataResponse.brokers, *good[3:]), good[:5], "op",
+    ]  # fmt: skip
+    unknown = cls.unknown_tagged_fields
+
+    def refuse_all() -> None:
+        for op in bad_ops:
+            for steps, tagged in (((good, op), ()), ((), (good, op))):
+                with pytest.raises((TypeError, ValueError, SystemError)):
+                    _speedups.Codec(
+                        ((cls, unknown, True, steps, tagged, (), ()),), 1, 1, False, False, None, len, len, len
+                    )
+        for specs in ((), (1,), ((int, unknown, True, (), (), (), ()),), ((cls, 5, True, (), (), (), ()),)):
+            with pytest.raises((TypeError, ValueError, SystemError)):
+                _speedups.Codec(specs, 1, 1, False, False, None, len, len, len)
+
+    check_balance(refuse_all, [cls, member, unknown, len, None, ()])
+
+
+def test_a_codec_that_was_not_initialised_refuses_to_work() -> None:
+    from kafka_msgs.codec import _speedups
+
+    empty = _speedups.Codec.__new__(_speedups.Codec)
+    for call in (empty.decode, empty.read, empty.encode):
+        with pytest.raises(TypeError):
+            call(b"")
+    made: Any = codec("c", MetadataResponse, 1)
+    with pytest.raises(TypeError):
+        made.decode.__self__.__init__((), 1, 1, False, False, None, len, len, len)
+
+
+# Without tagged structs: comparing those with their defaults is Python code, of which CPython itself leaks frames then.
+ALLOCATING = [cls for cls in CLASSES if cls.__name__ in ("ApiVersionsResponse", "MetadataResponse", "VotersRecord")]
+
+
+@pytest.mark.parametrize("cls", ALLOCATING, ids=lambda cls: cls.__name__)
+def test_an_allocation_that_fails_anywhere_ends_in_memory_error(cls: Any) -> None:
+    """And leaves the counts as they were: the n-th allocation of a call fails, for every n that there is."""
+    testcapi = pytest.importorskip("_testcapi")
+    version = cls.INFO.versions.highest
+    message = max(
+        (random_message(cls, version, Random(n), max_elements=3) for n in range(20)), key=lambda made: len(repr(made))
+    )
+    made = codec("c", cls, version)
+    data = made.encode(message)
+
+    def fail_each(action: Callable[[Any], Any], subject: Any) -> int:
+        number = 0
+        while True:
+            testcapi.set_nomemory(number, number + 1)
+            try:
+                action(subject)
+            except MemoryError:
+                number += 1
+            else:
+                return number
+            finally:
+                testcapi.remove_mem_hooks()
+
+    def fail() -> None:
+        assert fail_each(made.decode, data) > 20
+        assert fail_each(made.encode, message) > 0
+
+    check_balance(fail, shared_objects(made.plan.root))

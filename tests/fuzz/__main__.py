@@ -1,0 +1,36 @@
+"""``python -m tests.fuzz FOLDER [libFuzzer options]``: runs the fuzzer, as ``make fuzz`` does.
+
+The folder keeps the inputs that reached something new (``corpus``), the seeds, and the inputs that broke something.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import tests.instrumented  # noqa: F401 - first, so that the instrumented C core is the one that is loaded
+
+import atheris  # type: ignore[import-not-found]  # isort: skip
+
+from kafka_msgs.codec.executors import EXECUTORS  # isort: skip
+from tests.fuzz import seeds, target  # isort: skip
+
+
+def main() -> None:
+    """Run until the time is up or an input breaks the property, which is then saved in the folder."""
+    assert "c" in EXECUTORS, "the instrumented C core cannot be loaded"
+    folder = Path(sys.argv[1])
+    print(f"{seeds.write(folder / 'seeds')} seeds", file=sys.stderr)
+    (folder / "corpus").mkdir(exist_ok=True)
+    options = [
+        f"-artifact_prefix={folder}/",
+        f"-max_len={target.MAX_SIZE}",
+        *sys.argv[2:],
+        str(folder / "corpus"),
+        str(folder / "seeds"),
+    ]
+    atheris.Setup([sys.argv[0], *options], target.check, enable_python_coverage=False)
+    atheris.Fuzz()
+
+
+main()

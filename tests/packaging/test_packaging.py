@@ -1,0 +1,162 @@
+"""The package as it is built, with a compiler, without one, and without the C file; nothing is fetched for it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DIRECTORIES = ("kafka_msgs", "generator", "message_defs", "tests")
+FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE")
+LEFT_BEHIND = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__", "*.egg-info", "target")
+BINARY = (".so", ".pyd")
+COMPILER = os.environ.get("CC", "cc")
+
+
+def compiles() -> bool:
+    """Whether there is a C compiler that runs."""
+    command = shlex.split(COMPILER)
+    return shutil.which(command[0]) is not None and not subprocess.call(
+        [*command, "--version"], stdout=subprocess.DEVNULL
+    )
+
+
+with_compiler = pytest.mark.skipif(not compiles(), reason=f"no C compiler ({COMPILER})")
+
+
+def copy_of_the_project(to: Path) -> Path:
+    """A copy of what is versioned of the project, with nothing built in it."""
+    to.mkdir()
+    for name in DIRECTORIES:
+        shutil.copytree(ROOT / name, to / name, ignore=LEFT_BEHIND)
+    for name in FILES:
+        shutil.copy(ROOT / name, to / name)
+    return to
+
+
+def run(*command: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command, in an environment without this project's settings."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("KAFKA_MSGS_")}
+    return subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env=env | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def build(project: Path, what: str, compiler: str) -> Path:
+    """Build a wheel or an sdist of a project, and return it."""
+    code = f"from setuptools import build_meta; build_meta.build_{what}('dist')"
+    done = run(sys.executable, "-c", code, cwd=project, CC=compiler)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (built,) = (project / "dist").glob("*.whl" if what == "wheel" else "*.tar.gz")
+    return built
+
+
+def install(wheel: Path, to: Path) -> Path:
+    """Install a wheel alone, in a directory of its own."""
+    options = ("--quiet", "--no-deps", "--no-index", "--disable-pip-version-check", "--target", to)
+    done = run(sys.executable, "-m", "pip", "install", *options, wheel, cwd=to.parent)
+    assert done.returncode == 0, done.stderr
+    return to
+
+
+def extensions(installed: Path) -> list[str]:
+    """The names of the extensions of an installation, without what depends on the platform."""
+    return [path.name.partition(".")[0] for path in (installed / "kafka_msgs").rglob("_*") if path.suffix in BINARY]
+
+
+def run_installed(installed: Path, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return run(sys.executable, *arguments, cwd=installed, PYTHONPATH=str(installed), **environment)
+
+
+def wheel_test() -> list[str]:
+    """The arguments to Python with which every wheel is tested before it is published."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["cibuildwheel"]
+    python, *arguments = shlex.split(settings["test-command"].replace("{project}", str(ROOT)))
+    assert python == "python"
+    return arguments
+
+
+@pytest.fixture(scope="module")
+def without_compiler(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An installation made where there is no compiler."""
+    root = tmp_path_factory.mktemp("without_compiler")
+    return install(build(copy_of_the_project(root / "project"), "wheel", compiler="false"), root / "installed")
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An sdist, unpacked."""
+    root = tmp_path_factory.mktemp("sdist")
+    with tarfile.open(build(copy_of_the_project(root / "project"), "sdist", COMPILER)) as archive:
+        archive.extractall(root / "unpacked", filter="data")
+    (unpacked,) = (root / "unpacked").iterdir()
+    return unpacked
+
+
+def test_without_a_compiler_the_library_is_installed_and_works(without_compiler: Path) -> None:
+    assert extensions(without_compiler) == []
+    done = run_installed(without_compiler, ROOT / "tests/packaging/check_install.py", "python")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("python: ")
+
+
+def test_asking_for_the_c_core_where_it_is_not_built_is_an_import_error(without_compiler: Path) -> None:
+    done = run_installed(without_compiler, "-c", "import kafka_msgs", KAFKA_MSGS_BACKEND="c")
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1] == (
+        "ImportError: KAFKA_MSGS_BACKEND=c: here there are only auto, python, reference"
+    )
+
+
+def test_a_wheel_without_the_c_core_fails_its_test(without_compiler: Path) -> None:
+    done = run_installed(without_compiler, *wheel_test())
+    assert (done.returncode, done.stderr) == (1, "this installation runs python, not c\n")
+
+
+def test_an_sdist_holds_what_builds_the_package_and_its_generated_code_and_no_more(sdist: Path) -> None:
+    names = {path.relative_to(sdist).as_posix() for path in sdist.rglob("*") if path.is_file()}
+    assert names >= {
+        *("setup.py", "LICENSE", "README.md", "CHANGELOG.md", "message_defs/SOURCE.toml"),
+        *(f"kafka_msgs/codec/{name}" for name in ("_speedups.c", "_speedups.pyi", "_compat.h", "_ops.h")),
+        *("kafka_msgs/py.typed", "generator/kafka_msgs_generator/py.typed"),
+        "generator/kafka_msgs_generator/templates/message.py.j2",
+    }
+    directories = {name.split("/")[0] for name in names if "/" in name}
+    assert directories == {"kafka_msgs", "kafka_msgs.egg-info", "generator", "message_defs"}
+
+
+@with_compiler
+def test_a_wheel_from_the_sdist_has_the_c_core_and_passes_its_test(sdist: Path, tmp_path: Path) -> None:
+    wheel = build(sdist, "wheel", COMPILER)
+    names = ZipFile(wheel).namelist()
+    assert {"kafka_msgs/py.typed", "kafka_msgs/codec/_speedups.pyi"} <= set(names)
+    assert not [name for name in names if name.endswith((".c", ".h"))]
+    assert {name.split("/")[0] for name in names if "dist-info" not in name} == {"kafka_msgs", "kafka_msgs_generator"}
+    installed = install(wheel, tmp_path / "installed")
+    assert extensions(installed) == ["_speedups"]
+    done = run_installed(installed, *wheel_test())
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_the_c_file_the_library_is_installed_and_its_tests_pass(tmp_path: Path) -> None:
+    project = copy_of_the_project(tmp_path / "project")
+    (project / "kafka_msgs/codec/_speedups.c").unlink()
+    installed = install(build(project, "wheel", COMPILER), tmp_path / "installed")
+    assert extensions(installed) == []
+    selection = [f"tests/{name}" for name in ("codec/test_encodings.py", "codec/test_rules.py", "wire")]
+    done = run_installed(installed, "-m", "pytest", "--rootdir", project, *(project / name for name in selection))
+    assert done.returncode == 0, done.stdout
