@@ -89,7 +89,7 @@ def test_hostile_errors_of_others_are_not_swallowed() -> None:
         hostile.outcome(kind, [b""])
 
 
-@pytest.mark.parametrize("name", ["codec_metadata", "import_time"])
+@pytest.mark.parametrize("name", ["codec_metadata", "scan", "import_time"])
 @pytest.mark.usefixtures("peers")
 def test_benchmarks_print_their_figures(name: str) -> None:
     printed = io.StringIO()
