@@ -8,7 +8,7 @@ MINUTES ?= 5
 GCC ?= gcc
 CLANG ?= clang
 
-CORE := $(wildcard kafka_msgs/codec/*.c kafka_msgs/codec/*.h)
+CORE := $(wildcard $(foreach part,codec records,kafka_msgs/$(part)/*.c kafka_msgs/$(part)/*.h))
 BUILD := pyproject.toml setup.py $(CORE)
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
 CHECKED := build/checked

@@ -1,0 +1,140 @@
+/* The layout of one record of a magic 2 batch, as places in the bytes: no Python object is read or made here.
+ *
+ * Whoever wants records in C includes this, with or without the GIL. It accepts and refuses the same bytes as the Python
+ * form of the loop, and says nothing about why: `record.explain` finds the words.
+ *
+ * Every function takes a place `p` and the `end` before which it must stay, and returns the place behind what it read,
+ * or NULL where the bytes do not hold that. Every read is preceded by a check of the form `end - p < n`.
+ *
+ *     if (count > end - p) refuse;                       // a record has a byte at least: allocate no more than that
+ *     WalkRecord record;
+ *     for (int32_t i = 0; i < count; i++) {
+ *         p = walk_record(p, end, &record);
+ *         if (p == NULL) refuse;
+ *         if (walk_headers(&record) < 0) refuse;         // or each by walk_header, up to exactly record.end
+ *     }
+ *     if (p != end) refuse;
+ */
+#ifndef KAFKA_MSGS_WALK_H
+#define KAFKA_MSGS_WALK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    const unsigned char *key, *value; /* NULL for null */
+    const unsigned char *headers;     /* the first header, for walk_header */
+    const unsigned char *end;         /* of the record, and so of its last header */
+    int64_t timestamp_delta;          /* milliseconds after the batch's base timestamp */
+    int32_t offset_delta;             /* after the batch's base offset; may be negative, as the deltas of Kafka may */
+    int32_t key_size, value_size;     /* -1 for null */
+    int32_t header_count;             /* at most the bytes that are left for them */
+} WalkRecord;
+
+typedef struct {
+    const unsigned char *name, *value; /* value is NULL for null; a name that is not UTF-8 is no fault */
+    int32_t name_size, value_size;     /* value_size is -1 for null */
+} WalkHeader;
+
+/* Reads a varint of at most `bits` bits as it stands, before zig-zag. */
+static inline const unsigned char *walk_raw(const unsigned char *p, const unsigned char *end, int bits, uint64_t *raw) {
+    uint64_t result = 0;
+    for (int shift = 0; shift < bits; shift += 7) {
+        if (end - p < 1) return NULL;
+        uint64_t byte = *p++, low = byte & 0x7F;
+        if (bits - shift < 7 && low >> (bits - shift)) return NULL;
+        result |= low << shift;
+        if (byte < 0x80) {
+            *raw = result;
+            return p;
+        }
+    }
+    return NULL;
+}
+
+/* Reads a zig-zag varint of 32 bits; most sizes and deltas take one byte or two. */
+static inline const unsigned char *walk_varint(const unsigned char *p, const unsigned char *end, int32_t *value) {
+    uint64_t raw;
+    if (end - p >= 1 && p[0] < 0x80) {
+        raw = *p++;
+    } else if (end - p >= 2 && p[1] < 0x80) {
+        raw = (uint64_t)(p[0] & 0x7F) | (uint64_t)p[1] << 7;
+        p += 2;
+    } else {
+        p = walk_raw(p, end, 32, &raw);
+        if (p == NULL) return NULL;
+    }
+    *value = (int32_t)((uint32_t)raw >> 1 ^ (0 - ((uint32_t)raw & 1)));
+    return p;
+}
+
+/* Reads a zig-zag varint of 64 bits. */
+static inline const unsigned char *walk_varlong(const unsigned char *p, const unsigned char *end, int64_t *value) {
+    uint64_t raw;
+    if (end - p >= 1 && p[0] < 0x80) {
+        raw = *p++;
+    } else {
+        p = walk_raw(p, end, 64, &raw);
+        if (p == NULL) return NULL;
+    }
+    *value = (int64_t)(raw >> 1 ^ (0 - (raw & 1)));
+    return p;
+}
+
+/* Reads a size and the bytes that it counts; size -1 is null, and `content` is then NULL. */
+static inline const unsigned char *walk_payload(const unsigned char *p, const unsigned char *end,
+                                                const unsigned char **content, int32_t *size) {
+    p = walk_varint(p, end, size);
+    if (p == NULL) return NULL;
+    if (*size < 0) {
+        *content = NULL;
+        return *size == -1 ? p : NULL;
+    }
+    if (*size > end - p) return NULL;
+    *content = p;
+    return p + *size;
+}
+
+/* Reads one header; a name must not be null. */
+static inline const unsigned char *walk_header(const unsigned char *p, const unsigned char *end, WalkHeader *header) {
+    p = walk_payload(p, end, &header->name, &header->name_size);
+    if (p == NULL || header->name_size < 0) return NULL;
+    return walk_payload(p, end, &header->value, &header->value_size);
+}
+
+/* Reads one record up to its headers and returns the place of the next one. Without headers the record is known to be
+ * whole; with headers it is when walk_header, `header_count` times, ends at exactly `end`. */
+static inline const unsigned char *walk_record(const unsigned char *p, const unsigned char *end, WalkRecord *record) {
+    int32_t size;
+    p = walk_varint(p, end, &size);
+    if (p == NULL || size < 1 || size > end - p) return NULL;
+    const unsigned char *stop = p + size;
+    p++; /* attributes of a record, of which there are none yet */
+    p = walk_varlong(p, stop, &record->timestamp_delta);
+    if (p == NULL) return NULL;
+    p = walk_varint(p, stop, &record->offset_delta);
+    if (p == NULL) return NULL;
+    p = walk_payload(p, stop, &record->key, &record->key_size);
+    if (p == NULL) return NULL;
+    p = walk_payload(p, stop, &record->value, &record->value_size);
+    if (p == NULL) return NULL;
+    p = walk_varint(p, stop, &record->header_count);
+    if (p == NULL || record->header_count < 0 || record->header_count > stop - p) return NULL;
+    if (record->header_count == 0 && p != stop) return NULL;
+    record->headers = p;
+    record->end = stop;
+    return stop;
+}
+
+/* Checks the headers of a record without keeping them: 0, or -1 where they are not what the record says. */
+static inline int walk_headers(const WalkRecord *record) {
+    const unsigned char *p = record->headers;
+    WalkHeader header;
+    for (int32_t i = 0; i < record->header_count; i++) {
+        p = walk_header(p, record->end, &header);
+        if (p == NULL) return -1;
+    }
+    return p == record->end ? 0 : -1;
+}
+
+#endif
