@@ -14,7 +14,7 @@ setup(
         Extension(
             "kafka_msgs.codec._speedups",
             [f"{CODEC}/_speedups.c"],
-            depends=[f"{CODEC}/_compat.h", f"{CODEC}/_ops.h"],
+            depends=[f"{CODEC}/_bytes.h", f"{CODEC}/_compat.h", f"{CODEC}/_ops.h"],
             extra_compile_args=FLAGS.get(sys.platform, []),
             optional=True,
         )

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <structmember.h>
 
+#include "_bytes.h"
 #include "_compat.h"
 #include "_ops.h"
 
@@ -309,18 +310,6 @@ typedef struct {
     int64_t elements, room; /* what is left of the budget */
     const TupleEntry *last; /* the memo of the last short int32 array, any entry at first */
 } Reader;
-
-static inline uint16_t load16(const unsigned char *p) {
-    return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static inline uint32_t load32(const unsigned char *p) {
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static inline uint64_t load64(const unsigned char *p) {
-    return (uint64_t)load32(p) << 32 | load32(p + 4);
-}
 
 static int read_long_uvarint(Reader *r, uint32_t *value) {
     uint64_t result = 0;

@@ -1,0 +1,19 @@
+/* Big-endian integers in bytes that are known to be there. */
+#ifndef KAFKA_MSGS_BYTES_H
+#define KAFKA_MSGS_BYTES_H
+
+#include <stdint.h>
+
+static inline uint16_t load16(const unsigned char *p) {
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static inline uint32_t load32(const unsigned char *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static inline uint64_t load64(const unsigned char *p) {
+    return (uint64_t)load32(p) << 32 | load32(p + 4);
+}
+
+#endif
