@@ -32,6 +32,7 @@ __all__ = [
     "TrailingDataError",
     "TruncatedError",
     "UnexpectedNullError",
+    "UnknownColumnError",
     "UnknownMessageError",
     "UnknownTopicError",
     "UnsupportedFieldError",
@@ -149,6 +150,18 @@ class UnknownTopicError(KafkaMsgsError, LookupError):
 
     def _text(self) -> str:
         return f"{shown(self.topic)} is no internal topic"
+
+
+class UnknownColumnError(KafkaMsgsError, LookupError):
+    """A column that nothing has. Attributes: ``source`` (of what), ``column`` (dotted) and ``near`` (similar names)."""
+
+    source: str
+    column: str
+    near: tuple[str, ...]
+
+    def _text(self) -> str:
+        near = f"; near it are {', '.join(self.near)}" if self.near else ""
+        return f"{self.source} has no column {shown(self.column)}{near}"
 
 
 class InvalidKeyTypeError(KafkaMsgsError, ValueError):

@@ -34,6 +34,7 @@ from kafka_msgs.errors import (
     TrailingDataError,
     TruncatedError,
     UnexpectedNullError,
+    UnknownColumnError,
     UnknownMessageError,
     UnknownTopicError,
     UnsupportedFieldError,
@@ -66,6 +67,10 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
     (UnsupportedFieldError(**FIELD), ENCODE_TEXT),
     (EncodeError(**{**FIELD, "version": None}), "OffsetFetchRequest: topics: None is not allowed"),
     (LogFileError(file="a.log", position=61, skipped=9, reason="9 bytes left"), "a.log at byte 61: 9 bytes left"),
+    (
+        UnknownColumnError(source="FetchRequest v4", column="topic", near=("topics", "topics.topic")),
+        "FetchRequest v4 has no column 'topic'; near it are topics, topics.topic",
+    ),
     (UnknownTopicError(topic="orders"), "'orders' is no internal topic"),
     (
         UnsupportedVersionError(message="Ping", version=9, supported=VersionRange(0, 4)),
@@ -205,6 +210,7 @@ def test_what_is_wrong_with_bytes_is_a_decode_error_and_a_value_error(cls: type[
         (SchemaError, ValueError),
         (UnsupportedVersionError, ValueError),
         (InvalidKeyTypeError, ValueError),
+        (UnknownColumnError, LookupError),
         (UnknownMessageError, LookupError),
         (MissingExtraError, ImportError),
         (InternalError, KafkaMsgsError),

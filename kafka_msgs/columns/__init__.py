@@ -1,0 +1,12 @@
+"""Kafka's bytes as Arrow tables: whole columns of messages and of records, decoded and encoded (extra ``arrow``)."""
+
+from kafka_msgs.errors import MissingExtraError
+
+try:
+    import pyarrow  # noqa: F401
+except ImportError as error:
+    raise MissingExtraError(feature="kafka_msgs.columns", extra="arrow", package="pyarrow") from error
+
+from kafka_msgs.columns.types import ERROR_TYPE, RECORD_SCHEMA, arrow_type, record_schema
+
+__all__ = ["ERROR_TYPE", "RECORD_SCHEMA", "arrow_type", "record_schema"]

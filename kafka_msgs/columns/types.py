@@ -1,0 +1,200 @@
+"""Which Arrow type a message has: the one home of how Kafka's types become columns.
+
+Owns the mapping of types, the selection of columns by dotted path, and the columns of records. Spark's types follow
+from these; no other module builds a type by hand. Turning bytes into arrays of these types is left to the executors.
+
+=================  ====================  ==========================================================================
+Kafka              Arrow                 remark
+=================  ====================  ==========================================================================
+bool, int8-int64   the same
+uint16, uint32     int32, int64          Spark has no unsigned types
+float64            float64
+string             string
+bytes, records     binary
+uuid               string                36 characters, as ``str(uuid)`` gives: what ``uuid()`` of Spark makes
+array              list                  of ``element``
+struct             struct                fields in the order of the definition, named as the attributes are
+tagged fields      map of int32, binary  ``unknown_tagged_fields``, the last one; null where there is none
+=================  ====================  ==========================================================================
+
+All fields are nullable. A field whose Arrow type does not say what it is on the wire (unsigned, uuid, records) has the
+metadata ``kafka.type``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kafka_msgs.errors import SchemaError, UnknownColumnError, UnsupportedVersionError
+from kafka_msgs.schema import Described, FieldInfo, MessageInfo, Struct, fields
+from kafka_msgs.versions import VersionRange
+
+__all__ = ["ERROR_TYPE", "KAFKA_TYPE", "RECORD_SCHEMA", "UNKNOWN_TAGS", "arrow_type", "record_schema"]
+
+UNKNOWN_TAGS: Final = "unknown_tagged_fields"
+"""Name of the column for tagged fields that the definition does not name; null, never empty, where there is none."""
+
+KAFKA_TYPE: Final = b"kafka.type"
+"""Key of the metadata that tells a field's type on the wire."""
+
+ERROR_TYPE: Final = pa.struct([("path", pa.string()), ("offset", pa.int64()), ("reason", pa.string())])
+"""Why a row is null: the field, the byte of the row's bytes (null when writing), and what is wrong."""
+
+_ELEMENT: Final = "element"
+_UNKNOWN_TAGS_TYPE: Final = pa.map_(pa.int32(), pa.binary())
+_PRIMITIVES: Final[Mapping[str, pa.DataType]] = {
+    "bool": pa.bool_(),
+    "int8": pa.int8(),
+    "int16": pa.int16(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "uint16": pa.int32(),
+    "uint32": pa.int64(),
+    "float64": pa.float64(),
+    "string": pa.string(),
+    "bytes": pa.binary(),
+    "records": pa.binary(),
+    "uuid": pa.string(),
+}
+_NOT_SAID_BY_ARROW: Final = frozenset({"uint16", "uint32", "records", "uuid"})
+
+_HEADERS_TYPE: Final = pa.list_(pa.field(_ELEMENT, pa.struct([("name", pa.string()), ("value", pa.binary())])))
+
+RECORD_SCHEMA: Final = pa.schema(
+    [
+        ("offset", pa.int64()),
+        ("timestamp", pa.int64()),
+        ("timestamp_type", pa.int32()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("headers", _HEADERS_TYPE),
+        ("raw_header_names", pa.list_(pa.field(_ELEMENT, pa.binary()))),
+        ("batch_offset", pa.int64()),
+        ("batch_position", pa.int64()),
+        ("batch_size", pa.int32()),
+        ("partition_leader_epoch", pa.int32()),
+        ("producer_id", pa.int64()),
+        ("producer_epoch", pa.int16()),
+        ("sequence", pa.int32()),
+        ("is_transactional", pa.bool_()),
+        ("is_control", pa.bool_()),
+        ("codec", pa.string()),
+        ("magic", pa.int8()),
+    ]
+)
+"""The columns of records; ``record_table`` says what each holds."""
+
+
+def arrow_type(
+    message: type[Described], version: int | None = None, *, columns: Iterable[str] | None = None
+) -> pa.StructType:
+    """Return the Arrow type of a message at one version, or of the fields of all its versions together.
+
+    ``columns`` selects fields by their attributes, dotted where they are nested, through arrays as well:
+    ``["group_id", "topics.name"]``. The order stays that of the definition. Raises ``UnsupportedVersionError``,
+    ``UnknownColumnError`` for a name that the message (or the version) does not have, and ``SchemaError`` for a message
+    that contains itself.
+    """
+    whole = _whole(message, version)
+    if columns is None:
+        return whole
+    return _Selection(message.INFO.name, version, whole).of(whole, [path.split(".") for path in columns])
+
+
+def record_schema(columns: Sequence[str] | None = None) -> pa.Schema:
+    """Return the schema of records with the named columns in the given order, or with all of them.
+
+    Raises ``UnknownColumnError``.
+    """
+    if columns is None:
+        return RECORD_SCHEMA
+    for name in columns:
+        if name not in RECORD_SCHEMA.names:
+            near = tuple(get_close_matches(name, RECORD_SCHEMA.names))
+            raise UnknownColumnError(source="a record", column=name, near=near)
+    return pa.schema([RECORD_SCHEMA.field(name) for name in columns])
+
+
+@cache
+def _whole(message: Any, version: int | None) -> pa.StructType:
+    info = message.INFO
+    if version is not None and version not in info.versions:
+        raise UnsupportedVersionError(message=info.name, version=version, supported=info.versions)
+    wanted = info.versions if version is None else VersionRange(version, version)
+    return _Mapping(info, wanted).struct(message, ())
+
+
+class _Mapping:
+    """From the classes of one message to Arrow, for the fields that exist in any of the ``wanted`` versions."""
+
+    def __init__(self, info: MessageInfo, wanted: VersionRange) -> None:
+        self._name = info.name
+        self._wanted = wanted
+        self._tags = not wanted.intersect(info.flexible).empty
+
+    def struct(self, cls: type[Struct], above: tuple[type[Struct], ...]) -> pa.StructType:
+        if cls in above:
+            raise SchemaError(f"{cls.__name__} contains itself, which no Arrow type can say", path=self._name)
+        found = [
+            self.field(info, (*above, cls)) for info in fields(cls) if not self._wanted.intersect(info.versions).empty
+        ]
+        if self._tags:
+            found.append(pa.field(UNKNOWN_TAGS, _UNKNOWN_TAGS_TYPE))
+        return pa.struct(found)
+
+    def field(self, info: FieldInfo, above: tuple[type[Struct], ...]) -> pa.Field:
+        said = _PRIMITIVES[info.element_type] if info.struct is None else self.struct(info.struct, above)
+        note = {KAFKA_TYPE: info.type} if info.element_type in _NOT_SAID_BY_ARROW else None
+        return pa.field(info.attribute, pa.list_(pa.field(_ELEMENT, said)) if info.is_array else said, metadata=note)
+
+
+class _Selection:
+    """Picks fields out of the type of a message."""
+
+    def __init__(self, message: str, version: int | None, whole: pa.StructType) -> None:
+        self._source = message if version is None else f"{message} v{version}"
+        self._whole = whole
+
+    def of(self, type_: pa.StructType, paths: Iterable[Sequence[str]], above: tuple[str, ...] = ()) -> pa.StructType:
+        """Return ``type_`` with what is selected by ``paths``, which start below ``above``."""
+        wanted: dict[str, list[Sequence[str]]] = {}
+        for first, *rest in paths:
+            if type_.get_field_index(first) < 0:
+                raise self._unknown((*above, first, *rest))
+            wanted.setdefault(first, []).append(rest)
+        return pa.struct(
+            [self._field(field, wanted[field.name], (*above, field.name)) for field in type_ if field.name in wanted]
+        )
+
+    def _field(self, field: pa.Field, rests: list[Sequence[str]], above: tuple[str, ...]) -> pa.Field:
+        if not all(rests):
+            return field
+        inner = _inner(field.type)
+        if inner is None:
+            raise self._unknown((*above, *rests[0]))
+        chosen = self.of(inner, rests, above)
+        return field.with_type(pa.list_(pa.field(_ELEMENT, chosen)) if pa.types.is_list(field.type) else chosen)
+
+    def _unknown(self, path: Sequence[str]) -> UnknownColumnError:
+        name = ".".join(path)
+        near = tuple(get_close_matches(name, list(_paths(self._whole)), cutoff=0.5))
+        return UnknownColumnError(source=self._source, column=name, near=near)
+
+
+def _inner(type_: pa.DataType) -> Any:
+    """Return the struct that a column holds, itself or in a list, or None."""
+    type_ = type_.value_type if pa.types.is_list(type_) else type_
+    return type_ if pa.types.is_struct(type_) else None
+
+
+def _paths(type_: pa.StructType, above: str = "") -> Iterator[str]:
+    for field in type_:
+        yield above + field.name
+        inner = _inner(field.type)
+        if inner is not None:
+            yield from _paths(inner, f"{above}{field.name}.")
