@@ -15,7 +15,7 @@ from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolS
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
 from kafka_msgs.versioned import Versioned, decode_versioned
 
-__all__ = ["ConsumerMember", "classic_subscriptions", "consumer_members"]
+__all__ = ["ConsumerMember", "classic_subscriptions", "consumer_members", "open_member"]
 
 
 @frozen(kw_only=True)
@@ -39,10 +39,11 @@ def consumer_members(group: GroupMetadataValue) -> tuple[ConsumerMember, ...]:
     if group.members and group.protocol_type != "consumer":
         reason = f"members of a group of type {group.protocol_type!r} do not speak the consumer protocol"
         raise DecodeError(message=group.INFO.name, version=None, path="protocolType", offset=0, reason=reason)
-    return tuple(_open(member) for member in group.members)
+    return tuple(open_member(member) for member in group.members)
 
 
-def _open(member: MemberMetadata) -> ConsumerMember:
+def open_member(member: MemberMetadata) -> ConsumerMember:
+    """Return one member of a classic group of consumers, opened; raises ``DecodeError``."""
     subscription = decode_versioned(ConsumerProtocolSubscription, member.subscription, newer="clamp")
     assigned = member.assignment
     assignment = decode_versioned(ConsumerProtocolAssignment, assigned, newer="clamp") if assigned else None

@@ -1,0 +1,315 @@
+"""What a coordinator would answer about a group, from the records that it keeps of it.
+
+Owns which records of a group say what, for all four kinds, and the state that follows from them. What a coordinator
+knows without having written it down is not here: who is just now joining, and what tasks have restored. Which records
+a group has is left to ``topic_state``, the bytes inside a classic member to ``group_members``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal, TypeAlias
+from uuid import UUID
+
+from attrs import frozen
+
+from kafka_msgs.errors import DecodeError, UnsupportedVersionError
+from kafka_msgs.log.group_members import open_member
+from kafka_msgs.log.topic_state import GroupKind, GroupState
+from kafka_msgs.message import Message
+from kafka_msgs.messages.consumer_group_current_member_assignment_value import ConsumerGroupCurrentMemberAssignmentValue
+from kafka_msgs.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
+from kafka_msgs.messages.consumer_group_metadata_value import ConsumerGroupMetadataValue
+from kafka_msgs.messages.consumer_group_target_assignment_member_value import ConsumerGroupTargetAssignmentMemberValue
+from kafka_msgs.messages.consumer_group_target_assignment_metadata_value import (
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
+from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
+from kafka_msgs.messages.share_group_current_member_assignment_value import ShareGroupCurrentMemberAssignmentValue
+from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemberMetadataValue
+from kafka_msgs.messages.share_group_metadata_value import ShareGroupMetadataValue
+from kafka_msgs.messages.share_group_target_assignment_member_value import ShareGroupTargetAssignmentMemberValue
+from kafka_msgs.messages.share_group_target_assignment_metadata_value import ShareGroupTargetAssignmentMetadataValue
+from kafka_msgs.messages.streams_group_current_member_assignment_value import StreamsGroupCurrentMemberAssignmentValue
+from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue
+from kafka_msgs.messages.streams_group_metadata_value import StreamsGroupMetadataValue
+from kafka_msgs.messages.streams_group_target_assignment_member_value import StreamsGroupTargetAssignmentMemberValue
+from kafka_msgs.messages.streams_group_target_assignment_metadata_value import StreamsGroupTargetAssignmentMetadataValue
+from kafka_msgs.messages.streams_group_topology_value import StreamsGroupTopologyValue
+
+__all__ = ["Assigned", "GroupDescription", "MemberDescription", "describe_group"]
+
+Status: TypeAlias = Literal["current", "target", "revoking"]
+Role: TypeAlias = Literal["partition", "active", "standby", "warmup"]
+
+
+@frozen(kw_only=True)
+class Assigned:
+    """A partition, or a task of a streams group, that a member has, is to have, or has to give up.
+
+    ``role`` is ``"partition"`` but for tasks. A partition is named by ``topic`` in a classic group and by ``topic_id``
+    in the others, a task by ``subtopology``; each with its number.
+    """
+
+    status: Status
+    role: Role
+    topic: str | None = None
+    topic_id: UUID | None = None
+    subtopology: str | None = None
+    partition: int
+
+
+@frozen(kw_only=True)
+class MemberDescription:
+    """A member of a group; what its kind of group does not know is None.
+
+    ``state`` is how far it is on the way to its target assignment. ``problem`` says why the bytes of a classic member,
+    which the broker never opens, could not be read; then it has no topics and nothing assigned.
+    """
+
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str
+    client_host: str
+    epoch: int | None = None
+    previous_epoch: int | None = None
+    state: str | None = None
+    subscribed_topics: tuple[str, ...] | None = None
+    subscribed_regex: str | None = None
+    process_id: str | None = None
+    topology_epoch: int | None = None
+    assigned: tuple[Assigned, ...] = ()
+    problem: str | None = None
+
+
+@frozen(kw_only=True)
+class GroupDescription:
+    """A group as its coordinator describes it.
+
+    ``state`` is named as the broker names it: ``Empty``, ``Stable`` and, of the kinds with epochs, ``Assigning``,
+    ``Reconciling`` and ``NotReady``. ``epoch`` is the generation of a classic group; ``protocol`` the name of what its
+    members agreed on. What the kind of group does not have is None.
+    """
+
+    group_id: str
+    kind: GroupKind
+    state: str
+    epoch: int | None = None
+    assignment_epoch: int | None = None
+    protocol_type: str
+    protocol: str | None = None
+    leader: str | None = None
+    topology: StreamsGroupTopologyValue | None = None
+    members: tuple[MemberDescription, ...] = ()
+
+
+def describe_group(group: GroupState) -> GroupDescription:
+    """Return what the coordinator would answer about a group.
+
+    A group that has offsets only is an empty classic one, as the coordinator loads it.
+    """
+    found = _Found(group)
+    if group.kind is None or group.kind == "classic":
+        return _classic(group.group_id, found.one(GroupMetadataValue) or GroupMetadataValue())
+    return _modern(group.group_id, group.kind, found)
+
+
+class _Found:
+    """The values of a group's records by their class."""
+
+    def __init__(self, group: GroupState) -> None:
+        self._values: dict[type[Message], dict[str | None, Any]] = {}
+        for record in group.records:
+            if record.value is not None:
+                by_member = self._values.setdefault(type(record.value), {})
+                by_member[getattr(record.key, "member_id", None)] = record.value
+
+    def one(self, cls: type[Message]) -> Any:
+        """The value that the group has once, or None."""
+        return self.by_member(cls).get(None)
+
+    def by_member(self, cls: type[Message]) -> Mapping[str | None, Any]:
+        """The values that the group has for each member."""
+        return self._values.get(cls, {})
+
+
+def _classic(group_id: str, value: GroupMetadataValue) -> GroupDescription:
+    members = tuple(_classic_member(value, member) for member in value.members)
+    return GroupDescription(
+        group_id=group_id,
+        kind="classic",
+        state="Stable" if members else "Empty",
+        epoch=value.generation,
+        protocol_type=value.protocol_type,
+        protocol=value.protocol,
+        leader=value.leader,
+        members=members,
+    )
+
+
+def _classic_member(group: GroupMetadataValue, member: MemberMetadata) -> MemberDescription:
+    topics: tuple[str, ...] | None = None
+    assigned: tuple[Assigned, ...] = ()
+    problem = None
+    if group.protocol_type == "consumer":
+        try:
+            topics, assigned = _opened(member)
+        except (DecodeError, UnsupportedVersionError) as error:
+            problem = str(error)
+    return MemberDescription(
+        member_id=member.member_id,
+        instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        epoch=group.generation,
+        subscribed_topics=topics,
+        assigned=assigned,
+        problem=problem,
+    )
+
+
+def _opened(member: MemberMetadata) -> tuple[tuple[str, ...], tuple[Assigned, ...]]:
+    opened = open_member(member)
+    places = opened.assignment.message.assigned_partitions if opened.assignment else ()
+    assigned = (
+        Assigned(status="current", role="partition", topic=place.topic, partition=number)
+        for place in places
+        for number in place.partitions
+    )
+    return opened.subscription.message.topics, tuple(assigned)
+
+
+_Place: TypeAlias = tuple[Status, Role, str]
+"""A field that lists what is assigned: its name, after what it says about each."""
+
+
+@frozen(kw_only=True)
+class _Kind:
+    """Which messages tell what of a kind of group, and which fields of theirs list what is assigned."""
+
+    group: type[Message]
+    target: type[Message]
+    member: type[Message]
+    current: type[Message]
+    member_target: type[Message]
+    member_states: Mapping[int, str]
+    places: tuple[_Place, ...]
+    target_places: tuple[_Place, ...]
+
+
+_MEMBER_STATES: Final = {0: "STABLE", 1: "UNREVOKED_PARTITIONS", 2: "UNRELEASED_PARTITIONS"}
+
+_MODERN: Final[Mapping[GroupKind, _Kind]] = {
+    "consumer": _Kind(
+        group=ConsumerGroupMetadataValue,
+        target=ConsumerGroupTargetAssignmentMetadataValue,
+        member=ConsumerGroupMemberMetadataValue,
+        current=ConsumerGroupCurrentMemberAssignmentValue,
+        member_target=ConsumerGroupTargetAssignmentMemberValue,
+        member_states=_MEMBER_STATES,
+        places=(
+            ("current", "partition", "assigned_partitions"),
+            ("revoking", "partition", "partitions_pending_revocation"),
+        ),
+        target_places=(("target", "partition", "topic_partitions"),),
+    ),
+    "share": _Kind(
+        group=ShareGroupMetadataValue,
+        target=ShareGroupTargetAssignmentMetadataValue,
+        member=ShareGroupMemberMetadataValue,
+        current=ShareGroupCurrentMemberAssignmentValue,
+        member_target=ShareGroupTargetAssignmentMemberValue,
+        member_states=_MEMBER_STATES,
+        places=(("current", "partition", "assigned_partitions"),),
+        target_places=(("target", "partition", "topic_partitions"),),
+    ),
+    "streams": _Kind(
+        group=StreamsGroupMetadataValue,
+        target=StreamsGroupTargetAssignmentMetadataValue,
+        member=StreamsGroupMemberMetadataValue,
+        current=StreamsGroupCurrentMemberAssignmentValue,
+        member_target=StreamsGroupTargetAssignmentMemberValue,
+        member_states={1: "STABLE", 2: "UNREVOKED_TASKS", 3: "UNRELEASED_TASKS"},
+        places=(
+            ("current", "active", "active_tasks"),
+            ("current", "standby", "standby_tasks"),
+            ("current", "warmup", "warmup_tasks"),
+            ("revoking", "active", "active_tasks_pending_revocation"),
+            ("revoking", "standby", "standby_tasks_pending_revocation"),
+            ("revoking", "warmup", "warmup_tasks_pending_revocation"),
+        ),
+        target_places=(
+            ("target", "active", "active_tasks"),
+            ("target", "standby", "standby_tasks"),
+            ("target", "warmup", "warmup_tasks"),
+        ),
+    ),
+}
+
+
+def _modern(group_id: str, name: GroupKind, found: _Found) -> GroupDescription:
+    kind = _MODERN[name]
+    group, target = found.one(kind.group), found.one(kind.target)
+    assignment_epoch = target.assignment_epoch if target else 0
+    members = tuple(_member(kind, str(member_id), found) for member_id in found.by_member(kind.member))
+    topology = found.one(StreamsGroupTopologyValue)
+    ready = name != "streams" or (topology is not None and topology.epoch == group.validated_topology_epoch)
+    if not members:
+        state = "Empty"
+    elif name == "share":
+        state = "Stable"
+    else:
+        state = _state(group.epoch, assignment_epoch, members) if ready else "NotReady"
+    return GroupDescription(
+        group_id=group_id,
+        kind=name,
+        state=state,
+        epoch=group.epoch,
+        assignment_epoch=assignment_epoch,
+        protocol_type=name,
+        topology=topology,
+        members=members,
+    )
+
+
+def _state(epoch: int, assignment_epoch: int, members: Iterable[MemberDescription]) -> str:
+    if epoch > assignment_epoch:
+        return "Assigning"
+    reconciled = all(member.state == "STABLE" and member.epoch == assignment_epoch for member in members)
+    return "Stable" if reconciled else "Reconciling"
+
+
+def _member(kind: _Kind, member_id: str, found: _Found) -> MemberDescription:
+    """A member; one whose record about its assignment is missing is new, at epoch 0 and with nothing to give up."""
+    said = found.by_member(kind.member)[member_id]
+    current = found.by_member(kind.current).get(member_id)
+    target = found.by_member(kind.member_target).get(member_id)
+    return MemberDescription(
+        member_id=member_id,
+        instance_id=getattr(said, "instance_id", None),
+        rack_id=said.rack_id,
+        client_id=said.client_id,
+        client_host=said.client_host,
+        epoch=current.member_epoch if current else 0,
+        previous_epoch=current.previous_member_epoch if current else None,
+        state=kind.member_states.get(current.state, "UNKNOWN") if current else "STABLE",
+        subscribed_topics=getattr(said, "subscribed_topic_names", None),
+        subscribed_regex=getattr(said, "subscribed_topic_regex", None),
+        process_id=getattr(said, "process_id", None),
+        topology_epoch=getattr(said, "topology_epoch", None),
+        assigned=(*_assigned(current, kind.places), *_assigned(target, kind.target_places)),
+    )
+
+
+def _assigned(value: Any, places: Iterable[_Place]) -> Iterator[Assigned]:
+    for status, role, attribute in places if value else ():
+        for each in getattr(value, attribute):
+            for number in each.partitions:
+                yield Assigned(
+                    status=status,
+                    role=role,
+                    topic_id=getattr(each, "topic_id", None),
+                    subtopology=getattr(each, "subtopology_id", None),
+                    partition=number,
+                )
