@@ -26,6 +26,7 @@ __all__ = [
     "KafkaMsgsError",
     "LogFileError",
     "MissingExtraError",
+    "OptionError",
     "RecordError",
     "RecordWriteError",
     "SchemaError",
@@ -34,6 +35,7 @@ __all__ = [
     "UnexpectedNullError",
     "UnknownColumnError",
     "UnknownMessageError",
+    "UnknownNameError",
     "UnknownTopicError",
     "UnsupportedFieldError",
     "UnsupportedMagicError",
@@ -141,6 +143,17 @@ class UnknownMessageError(KafkaMsgsError, LookupError):
 
     def _text(self) -> str:
         return f"no {self.kind} of {self.origin} has the api key {self.api_key}"
+
+
+class UnknownNameError(KafkaMsgsError, LookupError):
+    """A name that no message of the release has. Attributes: ``name`` and ``near`` (names that look like it)."""
+
+    name: str
+    near: tuple[str, ...]
+
+    def _text(self) -> str:
+        near = f"; similar: {', '.join(self.near)}" if self.near else ""
+        return f"there is no message {shown(self.name)}{near}"
 
 
 class UnknownTopicError(KafkaMsgsError, LookupError):
@@ -359,6 +372,19 @@ class LogFileError(KafkaMsgsError, ValueError):
 
     def _text(self) -> str:
         return f"{self.file} at byte {self.position}: {self.reason}"
+
+
+class OptionError(KafkaMsgsError, ValueError):
+    """An option of a data source that does not hold. Attributes: ``source``, ``option``, ``value`` and ``reason``."""
+
+    source: str
+    option: str
+    value: str | None
+    reason: str
+
+    def _text(self) -> str:
+        given = "" if self.value is None else f" {shown(self.value)}"
+        return f"{self.source}: option {self.option}{given}: {self.reason}"
 
 
 class RecordWriteError(KafkaMsgsError, ValueError):

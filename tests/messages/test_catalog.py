@@ -11,12 +11,12 @@ import pytest
 
 import kafka_msgs
 from kafka_msgs import Message, messages
-from kafka_msgs.catalog import message_class, message_classes
+from kafka_msgs.catalog import message_class, message_classes, message_named
 from kafka_msgs.codec import codec_for
 from kafka_msgs.drafts import _index as drafts_index
 from kafka_msgs.drafts import kafka_0_9, kip_88, kip_1071
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import UnknownMessageError
+from kafka_msgs.errors import UnknownMessageError, UnknownNameError
 from kafka_msgs.messages import _index
 from kafka_msgs.schema import Struct, fields
 from kafka_msgs.versions import VersionRange
@@ -275,3 +275,10 @@ def test_the_errors_that_a_response_documents_exist() -> None:
         for error, versions in errors.items():
             assert error in ErrorCode.__members__, name
             assert not VersionRange.parse(versions).empty
+
+
+def test_a_message_is_found_by_its_name() -> None:
+    assert message_named("OffsetFetchRequest") is kafka_msgs.OffsetFetchRequest
+    with pytest.raises(UnknownNameError, match="similar: OffsetFetchRequest") as raised:
+        message_named("OffsetFechRequest")
+    assert raised.value.name == "OffsetFechRequest"

@@ -1,0 +1,32 @@
+"""Kafka's files and messages as tables of Spark: data sources, functions, and jobs made of them.
+
+    >>> from kafka_msgs.spark import register
+    >>> register(spark)  # doctest: +SKIP
+    >>> spark.read.format("kafka-log").load("/var/kafka-logs")  # doctest: +SKIP
+
+Needs the extra ``spark``. Nothing is imported before it is asked for: the workers of Spark import this package to find
+the one module that they need.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kafka_msgs.spark.functions import from_kafka, to_kafka
+    from kafka_msgs.spark.session import register
+    from kafka_msgs.spark.types import schema_of
+else:
+    _LAZY = {
+        "from_kafka": "functions",
+        "register": "session",
+        "schema_of": "types",
+        "to_kafka": "functions",
+    }
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+
+
+__all__ = ["from_kafka", "register", "schema_of", "to_kafka"]

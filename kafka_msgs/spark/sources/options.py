@@ -1,0 +1,104 @@
+"""The options of a data source: texts as Spark hands them over, turned into what they mean, or refused by name.
+
+Owns the words and units of options and the error for a wrong one. What the options do is left to the sources.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Final, NoReturn
+
+from kafka_msgs.errors import OptionError
+
+__all__ = ["DROPMALFORMED", "FAILFAST", "MODES", "PERMISSIVE", "Options"]
+
+PERMISSIVE: Final = "PERMISSIVE"
+FAILFAST: Final = "FAILFAST"
+DROPMALFORMED: Final = "DROPMALFORMED"
+MODES: Final = (PERMISSIVE, FAILFAST, DROPMALFORMED)
+"""What happens to what cannot be read: a row that says so, an error that ends the job, nothing."""
+
+_SIZE: Final = re.compile(r"([0-9]{1,18})\s*(?:([kmg])(?:i?b)?|b)?", re.IGNORECASE)
+_UNITS: Final = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+_FLAGS: Final = {"true": True, "false": False}
+
+
+class Options:
+    """The options of one read, asked for one by one; ``done`` refuses those that nobody asked for.
+
+    Names do not depend on case. Every method raises ``OptionError``.
+    """
+
+    def __init__(self, source: str, given: Mapping[str, str]) -> None:
+        self._source = source
+        self._given = {name.lower(): value for name, value in given.items()}
+        self._asked: list[str] = []
+
+    def text(self, name: str, default: str | None = None) -> str | None:
+        """Return the value of an option as it was given."""
+        self._asked.append(name)
+        return self._given.get(name.lower(), default)
+
+    def paths(self) -> tuple[str, ...]:
+        """Return the paths of ``load``: a text with commas, or the list that Spark makes of several."""
+        single, several = self.text("path"), self.text("paths")
+        found = [] if single is None else [part.strip() for part in single.split(",")]
+        found += [] if several is None else json.loads(several)
+        if not found or not all(found):
+            self._refuse("path", single, "a file or a directory is needed")
+        return tuple(found)
+
+    def names(self, name: str) -> tuple[str, ...] | None:
+        """Return the names in a text with commas, or None without the option."""
+        given = self.text(name)
+        return None if given is None else tuple(part.strip() for part in given.split(",") if part.strip())
+
+    def flag(self, name: str, default: bool) -> bool:
+        """Return whether an option is ``true`` or ``false``."""
+        given = self.text(name)
+        if given is None:
+            return default
+        if given.lower() not in _FLAGS:
+            self._refuse(name, given, "it is true or false")
+        return _FLAGS[given.lower()]
+
+    def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
+        """Return the one of ``choices`` that is given, in any case."""
+        given = self.text(name, default) or ""
+        for choice in choices:
+            if choice.lower() == given.lower():
+                return choice
+        self._refuse(name, given, f"it is one of {', '.join(choices)}")
+
+    def size(self, name: str, default: int) -> int:
+        """Return a number of bytes, at least 1; ``32m`` and ``32 MB`` are 32 times 2 to the 20th."""
+        given = self.text(name)
+        if given is None:
+            return default
+        match = _SIZE.fullmatch(given.strip())
+        if match is None or not int(match[1]):
+            self._refuse(name, given, "a number of bytes such as 32m is needed")
+        return int(match[1]) * _UNITS[(match[2] or "").lower()]
+
+    def version(self, name: str) -> int | None:
+        """Return the version of a message, or None without the option."""
+        given = self.text(name)
+        if given is None:
+            return None
+        if not given.isdecimal():
+            self._refuse(name, given, "a version is needed")
+        return int(given)
+
+    def done(self) -> None:
+        """Refuse options that were not asked for: a misspelt one must not go unnoticed."""
+        known = {name.lower(): name for name in self._asked}
+        for name, value in self._given.items():
+            if name not in known:
+                near = ", ".join(known[each] for each in get_close_matches(name, known))
+                self._refuse(name, value, f"there is no such option; similar: {near}" if near else "there is none")
+
+    def _refuse(self, name: str, value: str | None, reason: str) -> NoReturn:
+        raise OptionError(source=self._source, option=name, value=value, reason=reason)
