@@ -22,6 +22,7 @@ __all__ = [
     "InvalidTagError",
     "InvalidUtf8Error",
     "InvalidVarintError",
+    "JobPathError",
     "JsonFormError",
     "KafkaMsgsError",
     "LogFileError",
@@ -396,3 +397,13 @@ class RecordWriteError(KafkaMsgsError, ValueError):
 
     def _text(self) -> str:
         return f"{self.field}: {self.reason}"
+
+
+class JobPathError(KafkaMsgsError, ValueError):
+    """A path that a job cannot read from, or must not write to. Attributes: ``path`` and ``reason``."""
+
+    path: str
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.path}: {self.reason}"
