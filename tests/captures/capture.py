@@ -14,20 +14,18 @@ from __future__ import annotations
 
 import datetime
 import json
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from kafka_msgs import OffsetFetchRequest
-from kafka_msgs.wire import encode_request
-from tests.captures.broker import LOOPBACK, Broker, kafka_release
-from tests.captures.frames import REQUEST, RESPONSE, SIZE_BYTES, Frame, exchanges, write_lines
+from tests.captures.asking import Conversation
+from tests.captures.broker import Broker, kafka_release
+from tests.captures.frames import Frame, exchanges, write_lines
 from tests.captures.proxy import RecordingProxy
 from tests.captures.scenario import BILLING_GROUP, ShopTools
 
@@ -82,17 +80,9 @@ def _run_client(python: Path, script: str, *arguments: str) -> str:
 
 def _fetch_all_offsets(broker: Broker, group: str) -> list[Frame]:
     """Ask the broker for every offset of ``group``, as KIP-88 has it: version 2, null topics."""
-    started = time.monotonic()
-    payload = encode_request(OffsetFetchRequest(group_id=group, topics=None), 2, correlation_id=88, client_id="kip88")
-    request = len(payload).to_bytes(SIZE_BYTES, "big") + payload
-    with socket.create_connection((LOOPBACK, broker.port), timeout=10) as connection:
-        connection.sendall(request)
-        sent_ms = (time.monotonic() - started) * 1000
-        stream = connection.makefile("rb")
-        prefix = stream.read(SIZE_BYTES)
-        response = prefix + stream.read(int.from_bytes(prefix, "big"))
-    received_ms = (time.monotonic() - started) * 1000
-    return [Frame(1, REQUEST, sent_ms, request), Frame(1, RESPONSE, received_ms, response)]
+    with Conversation(broker.port, client_id="kip88") as conversation:
+        conversation.ask(OffsetFetchRequest(group_id=group, topics=None), 2)
+        return conversation.frames
 
 
 def _thin(frames: list[Frame]) -> Iterator[Frame]:

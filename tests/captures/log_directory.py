@@ -16,13 +16,14 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from tests.captures.broker import Broker
 from tests.captures.capture import python_with_clients
 
-__all__ = ["LOGS", "PARTITIONS", "main"]
+__all__ = ["LOGS", "PARTITIONS", "main", "take_directory"]
 
 LOGS: Final = Path(__file__).parent / "logs"
 PARTITIONS: Final = ("codecs-0", "prices-0", "__transaction_state-0", "__cluster_metadata-0")
@@ -36,8 +37,10 @@ _SETTINGS: Final = {
 }
 _DUMPED: Final = (".checkpoint", ".index", ".log", ".snapshot", ".timeindex", ".txnindex")
 _DECODERS: Final = {
-    "__transaction_state-0": "--transaction-log-decoder",
-    "__cluster_metadata-0": "--cluster-metadata-decoder",
+    "__cluster_metadata": "--cluster-metadata-decoder",
+    "__consumer_offsets": "--offsets-decoder",
+    "__share_group_state": "--share-group-state-decoder",
+    "__transaction_state": "--transaction-log-decoder",
 }
 _CLEANING_SECONDS: Final = 12
 
@@ -51,23 +54,24 @@ def main() -> None:
             subprocess.run([python, client, broker.bootstrap], check=True, timeout=120)
             time.sleep(_CLEANING_SECONDS)
             broker.stop()
-            _take(broker)
+            take_directory(broker, LOGS, PARTITIONS)
 
 
-def _take(broker: Broker) -> None:
-    shutil.rmtree(LOGS, ignore_errors=True)
-    LOGS.mkdir()
-    shutil.copy(broker.log_dir / "meta.properties", LOGS)
-    for name in PARTITIONS:
+def take_directory(broker: Broker, target: Path, partitions: Iterable[str]) -> None:
+    """Replace ``target`` by the directories of partitions that a stopped broker left, each with Kafka's dump of it."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    shutil.copy(broker.log_dir / "meta.properties", target)
+    for name in partitions:
         # A segment's files that wait for their deletion have another suffix.
-        shutil.copytree(broker.log_dir / name, LOGS / name, ignore=shutil.ignore_patterns("*.deleted", "*.lock"))
-        (LOGS / name / "dump.txt").write_text(_dump(broker, LOGS / name))
+        shutil.copytree(broker.log_dir / name, target / name, ignore=shutil.ignore_patterns("*.deleted", "*.lock"))
+        (target / name / "dump.txt").write_text(_dump(broker, target / name))
 
 
 def _dump(broker: Broker, directory: Path) -> str:
     """What Kafka's tool says of the files, without the directory that they are in."""
     files = ",".join(str(path) for path in sorted(directory.iterdir()) if path.suffix in _DUMPED)
-    option = _DECODERS.get(directory.name, "--print-data-log")
+    option = _DECODERS.get(directory.name.rpartition("-")[0], "--print-data-log")
     said = broker.run_class("org.apache.kafka.tools.DumpLogSegments", ["--files", files, option])
     return said.replace(f"{directory}/", "")
 

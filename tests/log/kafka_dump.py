@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kafka_msgs.log.group_members import consumer_members
 from kafka_msgs.log.internal_topics import TopicRecord, decode_record
 from kafka_msgs.log.scan import read_log
 from kafka_msgs.message import Message
+from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.records import Compression, ControlRecord, ControlType, Record, RecordBatch, TimestampType
 
 __all__ = ["dumped", "sections"]
@@ -55,7 +57,7 @@ def dumped(path: Path) -> Iterator[str]:
         control = batch.control_records()
         for index, record in enumerate(batch):
             said = _control(control[index]) if control else _content(topic, record)
-            yield f"{_record(batch, record)} {said}".rstrip()
+            yield _normal(f"{_record(batch, record)} {said}".rstrip())
 
 
 def _flag(value: bool) -> str:
@@ -103,17 +105,29 @@ def _content(topic: str, record: Record) -> str:
     if topic.startswith("__"):
         typed = decode_record(topic, key, value)
         assert isinstance(typed, TopicRecord)
-        assert typed.value is not None
-        assert typed.version is not None
-        return _typed(typed.key, typed.value, typed.version)
+        return _typed(typed)
     said = [] if key is None else [f"key: {key.decode()}"]
     return " ".join(said if value is None else [*said, f"payload: {value.decode()}"])
 
 
-def _typed(key: Message | None, value: Message, version: int) -> str:
+def _typed(record: TopicRecord) -> str:
+    if record.key is None:
+        assert record.value is not None
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", record.value.INFO.name).upper()
+        return "payload: " + _text({"type": name, **_versioned(record.value, record.version)})
+    key = _text({"type": str(record.key.INFO.api_key), "data": record.key.to_json(0)})
+    if record.value is None:
+        return f"key: {key} payload: <DELETE>"
+    versioned = _versioned(record.value, record.version)
+    return f"key: {key} payload: {_text({**versioned, 'version': str(record.version)})}"
+
+
+def _versioned(value: Message, version: int | None) -> dict[str, Any]:
+    assert version is not None
     data = value.to_json(version)
-    if key is None:
-        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", value.INFO.name).upper()
-        return "payload: " + _text({"type": name, "version": version, "data": data})
-    shown = {"type": str(key.INFO.api_key), "data": key.to_json(0)}
-    return f"key: {_text(shown)} payload: {_text({'version': str(version), 'data': data})}"
+    if isinstance(value, GroupMetadataValue) and value.protocol_type == "consumer":
+        for member, opened in zip(data["members"], consumer_members(value), strict=True):
+            assert opened.assignment is not None
+            member["subscription"] = opened.subscription.message.to_json(opened.subscription.version)
+            member["assignment"] = opened.assignment.message.to_json(opened.assignment.version)
+    return {"version": version, "data": data}

@@ -1,0 +1,126 @@
+"""What librdkafka does in the recording of groups; run in an environment with confluent-kafka.
+
+``group_members.py past HOST:PORT`` makes the topics, fills them, and leaves groups behind whose members are gone, and
+offsets that transactions committed and did not. ``group_members.py present HOST:PORT`` starts members that stay, and a
+transaction that stays open; it prints ``ready`` once every member holds its partitions, and lives until it is killed.
+"""
+
+import itertools
+import sys
+import time
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+SECONDS = 30
+ROLL_SECONDS = 3.2
+TOPICS = {"orders": 2, "payments": 2}
+# Group, protocol, member, what it subscribes to, and further settings.
+LIVE = (
+    ("billing", "classic", "billing-a", "orders", {"group.instance.id": "till-1"}),
+    ("billing", "classic", "billing-b", "orders", {}),
+    ("shipping", "consumer", "shipping-a", "orders", {}),
+    ("shipping", "consumer", "shipping-b", "orders", {"client.rack": "north"}),
+    ("watch", "consumer", "watch-a", "^pay.*", {}),
+)
+LEFT = (("audit", "classic", "audit-a", "orders", {}), ("inspection", "consumer", "inspection-a", "payments", {}))
+
+
+def create_topics(bootstrap):
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topics = [NewTopic(name, num_partitions=count, replication_factor=1) for name, count in TOPICS.items()]
+    for created in admin.create_topics(topics).values():
+        created.result(SECONDS)
+
+
+def produce(bootstrap, topic, first, count):
+    producer = Producer({"bootstrap.servers": bootstrap})
+    items = itertools.cycle(("green tea", "oolong", "mint", "cocoa"))
+    for number, item in zip(range(first, first + count), items, strict=False):
+        value = f'{{"order":{number},"item":"{item}"}}'
+        producer.produce(topic, key=f"order-{number}", value=value, partition=number % 2)
+    producer.flush(SECONDS)
+
+
+def member(bootstrap, group, protocol, name, topic, settings):
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "group.protocol": protocol,
+            "client.id": name,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            **settings,
+        }
+    )
+    consumer.subscribe([topic])
+    return consumer
+
+
+def settle(consumers):
+    """Poll until every member has partitions and nobody has read or been given anything for a while."""
+    quiet_since = time.monotonic()
+    held = None
+    while time.monotonic() - quiet_since < ROLL_SECONDS or not all(held):
+        read = [consumer.poll(0.1) for consumer in consumers]
+        now_held = [tuple(map(str, consumer.assignment())) for consumer in consumers]
+        if any(read) or now_held != held:
+            quiet_since = time.monotonic()
+        held = now_held
+
+
+def commit(consumers):
+    for consumer in consumers:
+        positions = consumer.position(consumer.assignment())
+        consumer.commit(offsets=[each for each in positions if each.offset >= 0], asynchronous=False)
+
+
+def transaction(producer, consumer, offset):
+    producer.begin_transaction()
+    for number in range(2):
+        producer.produce("payments", key=f"order-{offset + number}", value=b'{"paid":true}', partition=number)
+    offsets = [TopicPartition("orders", 0, offset), TopicPartition("orders", 1, offset + 1)]
+    producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), SECONDS)
+    producer.flush(SECONDS)
+
+
+def transactional(bootstrap, name):
+    settings = {"transactional.id": name, "transaction.timeout.ms": 300_000}
+    producer = Producer({"bootstrap.servers": bootstrap, **settings})
+    producer.init_transactions(SECONDS)
+    return producer, Consumer({"bootstrap.servers": bootstrap, "group.id": "settlement"})
+
+
+def past(bootstrap):
+    create_topics(bootstrap)
+    produce(bootstrap, "orders", 1000, 8)
+    produce(bootstrap, "payments", 1000, 4)
+    gone = [member(bootstrap, *each) for each in LEFT]
+    settle(gone)
+    commit(gone)
+    for consumer in gone:
+        consumer.close()
+    producer, consumer = transactional(bootstrap, "settlement-writer")
+    transaction(producer, consumer, 1)
+    producer.commit_transaction(SECONDS)
+    transaction(producer, consumer, 2)
+    producer.abort_transaction(SECONDS)
+
+
+def present(bootstrap):
+    live = [member(bootstrap, *each) for each in LIVE]
+    for first in (1008, 1012, 1016):
+        produce(bootstrap, "orders", first, 4)
+        settle(live)
+        commit(live)
+    producer, consumer = transactional(bootstrap, "settlement-late")
+    transaction(producer, consumer, 3)
+    print("ready", flush=True)
+    while True:
+        for each in live:
+            each.poll(0.1)
+
+
+if __name__ == "__main__":
+    {"past": past, "present": present}[sys.argv[1]](sys.argv[2])
