@@ -1,34 +1,28 @@
 """The walk over a file of batches: a segment (``.log``) or a KRaft snapshot (``.checkpoint``), whole or damaged.
 
-Owns what is said where the bytes are no batch, and where the next batch after them is. Batches themselves are read by
-``kafka_msgs.records``; where in a file to start is left to ``segment``.
+Owns what is said where the bytes are no batch, and which zeros at the end are space that holds nothing yet. Batches
+themselves are read by ``kafka_msgs.records``, the next one behind damage is found by ``resync``. Where in a file to
+start is left to ``segment``, what a walk comes to in numbers to ``summary``.
 """
 
 from __future__ import annotations
 
 import mmap
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from struct import Struct
 from typing import Final, Literal, TypeAlias, overload
 
 from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.log.faults import OnError, settled
-from kafka_msgs.records import DEFAULT_MAX_DECOMPRESSED, LegacyBatch, RecordBatch, read_batches
-from kafka_msgs.records.batch import HEADER_SIZE
-from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET
+from kafka_msgs.log.resync import Mapped, claims_a_batch, is_zero, next_batch, stated_size
+from kafka_msgs.records import DEFAULT_MAX_DECOMPRESSED, BatchReader, LegacyBatch, RecordBatch, read_batches
+from kafka_msgs.records.common import MAGIC_AT
 
-__all__ = ["AnyBatch", "read_log"]
+__all__ = ["AnyBatch", "FileScan", "read_log"]
 
 AnyBatch: TypeAlias = RecordBatch | LegacyBatch
 
-_FROM_MAGIC: Final = re.compile(rb"\x02.{4}\x00[\x00-\x7f]", re.DOTALL)
-"""The magic of a batch, its checksum, and its flags, of which the upper nine bits have no meaning."""
-_NOT_ZERO: Final = re.compile(rb"[^\0]")
-_START: Final = Struct(">qiib")
 _RELEASED_EVERY: Final = 2**25
-_CHECKED_AT_MOST: Final = 4
 
 
 @overload
@@ -65,99 +59,106 @@ def read_log(
     ``start`` is the byte of the batch to start at. The file is mapped, and one batch at a time is copied from it; the
     last three arguments are those of ``read_batches``. Where the bytes are no batch (a torn tail, a hole, a wrong
     checksum) there is a ``LogFileError``, whose cause is the error of the batch if there is one; ``on_error`` says
-    whether it is raised, skipped, or yielded in its place among the batches. What follows the damage is read, if it is
-    in the newest format. Raises ``OSError``.
+    whether it is raised, skipped, or yielded in its place among the batches. What follows the damage is read.
+
+    Zeros from the end of a batch to the end of the file are no damage but space allocated in advance, or what a crash
+    left of it: the walk ends there, as Kafka's recovery does. Raises ``OSError``.
     """
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else None
-    if data is None:
-        return iter(())
-    scan = _Scan(path, data, check_crc=check_crc, max_decompressed=max_decompressed, views=views)
-    return settled(scan.run(start), on_error)
+    scan = FileScan(path, start=start, check_crc=check_crc, max_decompressed=max_decompressed, views=views)
+    return settled(scan, on_error)
 
 
-class _Scan:
-    """One walk over one file."""
+class FileScan(Iterator[AnyBatch | LogFileError]):
+    """One walk over one file: its batches, and its faults in between.
 
-    def __init__(self, path: Path, data: mmap.mmap, *, check_crc: bool, max_decompressed: int, views: bool) -> None:
+    ``data`` holds the bytes of the file, ``position`` is the byte up to which it has been walked over, and
+    ``preallocated`` how many zeros stood at its end, once the walk has come to them. Raises ``OSError``.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        start: int = 0,
+        check_crc: bool = True,
+        max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+        views: bool = False,
+    ) -> None:
+        self.data: Final = _mapped(path)
+        self.position = start
+        self.preallocated = 0
+        self.check_crc: Final = check_crc
         self._path = path
-        self._data = data
-        self._size = len(data)
         self._options = {"check_crc": check_crc, "max_decompressed": max_decompressed, "views": views}
         self._next_offset = 0
+        self._newest = 0
         self._released = 0
+        self._reader = self._read_from(start)
 
-    def run(self, start: int) -> Iterator[AnyBatch | LogFileError]:
-        position = start
-        while position < self._size:
-            cause: RecordError | None = None
-            reader = read_batches(self._data, **self._options)  # type: ignore[arg-type]
-            reader.position = position
-            try:
-                for batch in reader:
-                    self._next_offset = batch.last_offset + 1
-                    self._release(batch.position)
-                    yield batch
-                position = reader.position
-                if position == self._size:
-                    return
-                reason = self._partial(position)
-                after = self._next_batch(position + 1)
-            except RecordError as fault:
-                cause, position, reason = fault, fault.position, fault.reason
-                after = self._after(position, reader.position)
-            if self._zeros_until(position, after):
-                reason = f"{after - position} bytes that are all zero"
-            error = LogFileError(file=str(self._path), position=position, skipped=after - position, reason=reason)
-            error.__cause__ = cause
-            yield error
-            position = after
+    def __next__(self) -> AnyBatch | LogFileError:
+        cause: RecordError | None = None
+        try:
+            batch = next(self._reader, None)
+        except RecordError as fault:
+            cause = fault
+        else:
+            if batch is not None:
+                self._walked_to(batch.position + batch.size, batch.last_offset + 1, batch.magic)
+                return batch
+        if is_zero(self.data, self.position, len(self.data)):
+            self.preallocated += len(self.data) - self.position
+            self.position = len(self.data)
+            raise StopIteration
+        return self._fault(cause)
+
+    def go_on(self, position: int, next_offset: int) -> None:
+        """Continue at a byte up to which somebody else has found whole, sound batches of magic 2 in ``data``."""
+        self._walked_to(position, next_offset, 2)
+        self._reader = self._read_from(position)
+
+    def _read_from(self, position: int) -> BatchReader:
+        reader = read_batches(self.data, **self._options)  # type: ignore[arg-type]
+        reader.position = position
+        return reader
+
+    def _walked_to(self, position: int, next_offset: int, magic: int) -> None:
+        self.position, self._next_offset, self._newest = position, next_offset, max(magic, self._newest)
+        if position - self._released > _RELEASED_EVERY:
+            self._release()
+
+    def _release(self) -> None:
+        """Give back the pages behind, so that a scan of any file takes the same memory."""
+        if isinstance(self.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            behind = self.position // mmap.PAGESIZE * mmap.PAGESIZE
+            self.data.madvise(mmap.MADV_DONTNEED, self._released, behind - self._released)
+            self._released = behind
+
+    def _fault(self, cause: RecordError | None) -> LogFileError:
+        position, stated = self.position, self._reader.position
+        reason = self._partial(position) if cause is None else cause.reason
+        self.position = self._after(position, stated)
+        if is_zero(self.data, position, self.position):
+            cause, reason = None, f"{self.position - position} bytes that are all zero"
+        skipped = self.position - position
+        error = LogFileError(file=str(self._path), position=position, skipped=skipped, reason=reason)
+        error.__cause__ = cause
+        self._reader = self._read_from(self.position)
+        return error
 
     def _partial(self, position: int) -> str:
-        left = self._size - position
+        left = len(self.data) - position
         if left <= MAGIC_AT:
             return f"{left} bytes left, too few for a batch"
-        _, size, _, _ = _START.unpack_from(self._data, position)
-        return f"a batch of {size + SIZE_AND_OFFSET} bytes, {left} left"
+        return f"a batch of {stated_size(self.data, position)} bytes, {left} left"
 
     def _after(self, position: int, stated: int) -> int:
         """Return where the walk goes on after a fault: where the batch says that it ends, if that can be so."""
-        if stated == self._size:
+        if position < stated and (claims_a_batch(self.data, stated) or is_zero(self.data, stated, len(self.data))):
             return stated
-        if position < stated <= self._size - _START.size:
-            _, size, _, magic = _START.unpack_from(self._data, stated)
-            if 0 <= magic <= 2 and SIZE_AND_OFFSET < size <= self._size - stated - SIZE_AND_OFFSET:
-                return stated
-        return self._next_batch(position + 1)
+        return next_batch(self.data, position + 1, self._next_offset, legacy=self._newest < 2)
 
-    def _next_batch(self, start: int) -> int:
-        """Return where from ``start`` on a sound batch starts, or the end of the file.
 
-        Candidates are few, unless someone made many: then the search ends when it has computed checksums over a few
-        times the bytes of the file.
-        """
-        at, budget = start + MAGIC_AT, _CHECKED_AT_MOST * self._size
-        while budget > 0 and (match := _FROM_MAGIC.search(self._data, at)):
-            position, at = match.start() - MAGIC_AT, match.start() + 1
-            offset, size, _, _ = _START.unpack_from(self._data, position)
-            size += SIZE_AND_OFFSET
-            if offset < self._next_offset or not HEADER_SIZE <= size <= self._size - position:
-                continue
-            budget -= size
-            try:
-                next(read_batches(self._data[position : position + size]))
-            except RecordError:
-                continue
-            return position
-        return self._size
-
-    def _zeros_until(self, start: int, end: int) -> bool:
-        return _NOT_ZERO.search(self._data, start, end) is None
-
-    def _release(self, position: int) -> None:
-        """Give back the pages behind ``position`` now and then, so that a scan of any file takes the same memory."""
-        if position - self._released > _RELEASED_EVERY and hasattr(mmap, "MADV_DONTNEED"):
-            behind = position // mmap.PAGESIZE * mmap.PAGESIZE
-            self._data.madvise(mmap.MADV_DONTNEED, self._released, behind - self._released)
-            self._released = behind
+def _mapped(path: Path) -> Mapped:
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import CrcMismatchError, LogFileError
-from kafka_msgs.log.scan import AnyBatch, read_log
+from kafka_msgs.log.scan import AnyBatch, FileScan, read_log
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
 
 
@@ -26,6 +26,7 @@ def batch(base_offset: int, codec: Compression = Compression.NONE) -> bytes:
 FIRST, SECOND, THIRD = batch(0), batch(3), batch(6, Compression.GZIP)
 START, END = len(FIRST), len(FIRST) + len(SECOND)
 SOUND = FIRST + SECOND + THIRD
+PIECES = (FIRST, SECOND, THIRD[:50], bytes(70))
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_a_missing_file_is_said_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("left", "reason"),
     [
-        (1, "1 bytes left, too few for a batch"),
+        (8, "8 bytes left, too few for a batch"),
         (16, "16 bytes left, too few for a batch"),
         (17, f"a batch of {len(THIRD)} bytes, 17 left"),
         (len(THIRD) - 1, f"a batch of {len(THIRD)} bytes, {len(THIRD) - 1} left"),
@@ -82,9 +83,7 @@ def test_a_missing_file_is_said_at_once(tmp_path: Path) -> None:
 )
 def test_a_torn_tail(log: Log, left: int, reason: str) -> None:
     path = log(FIRST + SECOND + THIRD[:left])
-    # The base offset is 6, so a tail of a few bytes is all zero, and then that is what is said.
-    zeros = f"{left} bytes that are all zero"
-    assert faults(path) == [(END, left, zeros if not any(THIRD[:left]) else reason)]
+    assert faults(path) == [(END, left, reason)]
     assert offsets(path) == list(range(6))
 
 
@@ -102,10 +101,26 @@ def test_a_hole_that_starts_and_ends_within_batches(log: Log) -> None:
     assert offsets(path) == [6, 7, 8]
 
 
-def test_space_that_was_allocated_in_advance(log: Log) -> None:
-    path = log(SOUND + bytes(5000))
-    assert faults(path) == [(len(SOUND), 5000, "5000 bytes that are all zero")]
-    assert offsets(path) == list(range(9))
+@pytest.mark.parametrize("zeros", [1, 7, 16, 17, 61, 5000, 3 * 2**20 + 1])
+def test_space_that_was_allocated_in_advance_is_no_damage(log: Log, zeros: int) -> None:
+    scan = FileScan(log(SOUND + bytes(zeros)))
+    assert [item.position for item in scan] == [0, START, END]
+    assert (scan.preallocated, scan.position) == (zeros, len(SOUND) + zeros)
+    assert [*read_log(log(SOUND + bytes(zeros)))][-1].last_offset == 8
+
+
+def test_a_file_of_zeros_holds_nothing(log: Log) -> None:
+    scan = FileScan(log(bytes(100)))
+    assert ([*scan], scan.preallocated) == ([], 100)
+
+
+def test_a_torn_batch_in_front_of_allocated_space_ends_where_it_says(log: Log) -> None:
+    """What a crash leaves of a segment that was allocated in advance."""
+    scan = FileScan(log(FIRST + SECOND[:-20] + bytes(20 + 5000)))
+    first, fault = scan
+    assert (first.position, fault.position) == (0, START)
+    assert isinstance(fault, LogFileError)
+    assert (fault.skipped, scan.preallocated) == (len(SECOND), 5000)
 
 
 def test_a_changed_byte(log: Log) -> None:
@@ -136,11 +151,30 @@ def test_a_batch_from_before_the_damage_is_not_taken_for_the_next(log: Log) -> N
     assert offsets(path) == [*range(6), 6, 7, 8]
 
 
-def test_message_sets_before_damage_are_read(log: Log) -> None:
-    entries = MessageSetBuilder(magic=1)
-    entries.append(b"key", b"value", timestamp=5, offset=0)
-    path = log(entries.build() + b"damage" + SECOND)
-    assert offsets(path) == [0, 3, 4, 5]
+def message_set(magic: int, offset: int, codec: Compression = Compression.NONE) -> bytes:
+    builder = MessageSetBuilder(magic=magic, codec=codec, base_offset=offset)
+    builder.append(b"key", b"value", timestamp=5 if magic else -1)
+    builder.append(None, b"", timestamp=6 if magic else -1)
+    return builder.build()
+
+
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_message_sets_around_damage_are_read(log: Log, magic: int, codec: Compression) -> None:
+    path = log(message_set(magic, 0, codec) + b"damage" + message_set(magic, 5, codec) + b"more" + batch(9))
+    assert offsets(path) == [0, 1, 5, 6, 9, 10, 11]
+    assert sum(skipped for _, skipped, _ in faults(path)) == len(b"damage" + b"more")
+
+
+def test_message_sets_of_every_format_are_found_behind_a_hole_at_the_start(log: Log) -> None:
+    path = log(bytes(300) + b"x" + message_set(0, 2) + b"\1" + message_set(1, 4) + b"\xff" + batch(9))
+    assert offsets(path) == [2, 3, 4, 5, 9, 10, 11]
+
+
+def test_message_sets_behind_newer_batches_are_not_looked_for(log: Log) -> None:
+    """A log goes from old formats to new ones; what looks older is the content of a record."""
+    path = log(FIRST + b"damage" + message_set(1, 5) + batch(9))
+    assert offsets(path) == [0, 1, 2, 9, 10, 11]
 
 
 def test_damage_is_raised_unless_told_otherwise(log: Log) -> None:
@@ -177,12 +211,12 @@ def test_batches_and_damage_cover_the_file_whatever_is_in_it(log: Log, data: st.
     for _ in range(data.draw(st.integers(0, 4))):
         at = data.draw(st.integers(0, len(content)))
         length = data.draw(st.sampled_from((0, 1, 4, 30, 200)))
-        content[at : at + length] = data.draw(st.binary(max_size=40) | st.sampled_from((FIRST, SECOND, THIRD[:50])))
-    path, position = log(bytes(content)), 0
-    for item in read_log(path, on_error="yield"):
+        content[at : at + length] = data.draw(st.binary(max_size=40) | st.sampled_from(PIECES))
+    scan, position = FileScan(log(bytes(content))), 0
+    for item in scan:
         assert item.position == position
         position += item.skipped if isinstance(item, LogFileError) else item.size
-    assert position == len(content)
+    assert position + scan.preallocated == len(content)
 
 
 def test_what_is_made_to_look_like_batches_is_searched_in_bounded_time(log: Log) -> None:
