@@ -2,7 +2,7 @@
 
 Fills ``groups/``: ``log`` is the log directory of a real broker, each partition with Kafka's own dump of it in
 ``dump.txt``; ``answers.jsonl`` holds, in the format of :mod:`tests.captures.frames`, what the broker answered about all
-groups and partitions just before, while nothing moved any more.
+groups and partitions just before, while nothing moved any more, and ``end-offsets.txt`` what ``kafka-get-offsets`` said.
 
 The story: ``orders`` and ``payments`` are read by ``billing`` (classic, two members, one of them static), ``shipping``
 (consumer protocol, two members), ``watch`` (consumer protocol, by a regular expression), ``packing`` (share) and
@@ -55,12 +55,14 @@ from tests.captures.capture import python_with_clients, write_recording
 from tests.captures.frames import Exchange, Frame, exchanges, read_frames
 from tests.captures.log_directory import take_directory
 
-__all__ = ["ANSWERS", "GROUP_LOGS", "answers", "main"]
+__all__ = ["ANSWERS", "END_OFFSETS", "GROUP_LOGS", "answers", "main"]
 
 GROUP_LOGS: Final = Path(__file__).parent / "groups" / "log"
 ANSWERS: Final = GROUP_LOGS.parent / "answers.jsonl"
+END_OFFSETS: Final = GROUP_LOGS.parent / "end-offsets.txt"
 
 _CLIENTS: Final = {"confluent-kafka": "2.16.1"}
+_GET_OFFSETS: Final = "org.apache.kafka.tools.GetOffsetShell"
 _HERE: Final = Path(__file__).parent
 _MEMBERS: Final = _HERE / "clients" / "group_members.py"
 _SETTINGS: Final = {
@@ -103,8 +105,10 @@ def main() -> None:
         with Broker(settings=_SETTINGS, lifetime=_LIFETIME_SECONDS) as broker:
             with _groups(broker, python):
                 frames = _questions(broker)
+                ends = broker.run_class(_GET_OFFSETS, ["--bootstrap-server", broker.bootstrap])
             broker.stop()
             take_directory(broker, GROUP_LOGS, [each.path.name for each in LogDirectory(broker.log_dir).partitions])
+    END_OFFSETS.write_text(ends)
     clients = {"kafka-tools": kafka_release(), "kafka-streams": kafka_release(), **_CLIENTS}
     lines = (frame.to_json() for frame in frames)
     write_recording(ANSWERS, "frames", lines, clients=clients, script="tests/captures/group_logs.py")

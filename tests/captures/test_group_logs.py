@@ -27,7 +27,7 @@ from kafka_msgs.log.topic_state import TopicState, TransactionEnd, state_of
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.records import ControlType, RecordBatch
 from tests.captures.frames import exchanges, read_frames, read_header
-from tests.captures.group_logs import ANSWERS, GROUP_LOGS, answers
+from tests.captures.group_logs import ANSWERS, END_OFFSETS, GROUP_LOGS, answers
 from tests.log.kafka_dump import dumped, sections
 
 OFFSETS = "__consumer_offsets"
@@ -98,6 +98,16 @@ def test_partitions_end_where_the_broker_says() -> None:
     }
     found = {(each.topic, each.number): max(batch.last_offset + 1 for batch in batches(each)) for each in PARTITIONS}
     assert {key: end for key, end in found.items() if key[0] != "__cluster_metadata"} == ends
+
+
+def test_kafkas_tool_says_the_same_of_the_ends() -> None:
+    lines = [line.rsplit(":", 2) for line in END_OFFSETS.read_text().splitlines()]
+    said = {(topic, int(number)): int(end) for topic, number, end in lines}
+    assert said == {
+        (topic.name, each.partition_index): each.offset
+        for topic in answer(ListOffsetsResponse, LATEST).topics
+        for each in topic.partitions
+    }
 
 
 def test_an_open_transaction_holds_back_what_is_stable() -> None:
