@@ -1,0 +1,40 @@
+/* Whether bytes are UTF-8, as strictly as CPython's decoder: no surrogates, nothing overlong, nothing above U+10FFFF. */
+#ifndef KAFKA_MSGS_UTF8_H
+#define KAFKA_MSGS_UTF8_H
+
+#include <stdint.h>
+#include <string.h>
+
+/* Returns the size of the character at `p`, which is not ASCII; 0 where there is none. */
+static inline int utf8_size(const unsigned char *p, const unsigned char *end) {
+    int size = *p >= 0xF0 ? 4 : *p >= 0xE0 ? 3 : 2;
+    unsigned char low = 0x80, high = 0xBF; /* bounds of the second byte */
+    if (*p < 0xC2 || *p > 0xF4 || end - p < size) return 0;
+    if (*p == 0xE0) low = 0xA0;
+    if (*p == 0xED) high = 0x9F;
+    if (*p == 0xF0) low = 0x90;
+    if (*p == 0xF4) high = 0x8F;
+    if (p[1] < low || p[1] > high) return 0;
+    for (int i = 2; i < size; i++)
+        if ((p[i] & 0xC0) != 0x80) return 0;
+    return size;
+}
+
+static inline int is_utf8(const unsigned char *p, const unsigned char *end) {
+    while (p < end) {
+        uint64_t word;
+        if (end - p >= 8) {
+            memcpy(&word, p, 8);
+            if (!(word & 0x8080808080808080u)) {
+                p += 8;
+                continue;
+            }
+        }
+        int size = *p < 0x80 ? 1 : utf8_size(p, end);
+        if (size == 0) return 0;
+        p += size;
+    }
+    return 1;
+}
+
+#endif
