@@ -101,6 +101,6 @@ bench: .venv/dev ## the figures, as ratios against named peers
 	$(BIN)/python -m benchmarks
 
 clean: ## remove what the targets made
-	rm -rf .venv build dist *.egg-info kafka_msgs/codec/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/oracle/target
+	rm -rf .venv build dist *.egg-info kafka_msgs/*/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/oracle/target
 
 .PHONY: help demo test lint warnings sanitize valgrind fuzz check generate oracle capture bench clean

@@ -1,22 +1,26 @@
-"""The C core, which the build leaves out where it cannot compile it. Everything else stands in pyproject.toml."""
+"""The C cores, which the build leaves out where it cannot compile them. Everything else stands in pyproject.toml."""
 
 import sys
+from glob import glob
 
 from setuptools import Extension, setup
 
 FLAGS = {"linux": ["-O3", "-fno-plt"]}
 """Linux: the same level whatever CPython was built with, and calls into CPython without a stub in between."""
 
-CODEC = "kafka_msgs/codec"
+PARTS = ("codec", "records")
+"""The packages that have a core; their headers are shared."""
 
-setup(
-    ext_modules=[
-        Extension(
-            "kafka_msgs.codec._speedups",
-            [f"{CODEC}/_speedups.c"],
-            depends=[f"{CODEC}/_bytes.h", f"{CODEC}/_compat.h", f"{CODEC}/_ops.h"],
-            extra_compile_args=FLAGS.get(sys.platform, []),
-            optional=True,
-        )
-    ]
-)
+
+def core(part: str) -> Extension:
+    """Return the extension of one package."""
+    return Extension(
+        f"kafka_msgs.{part}._speedups",
+        [f"kafka_msgs/{part}/_speedups.c"],
+        depends=sorted(glob("kafka_msgs/*/_*.h")),
+        extra_compile_args=FLAGS.get(sys.platform, []),
+        optional=True,
+    )
+
+
+setup(ext_modules=[core(part) for part in PARTS])

@@ -15,10 +15,10 @@
 #include <Python.h>
 #include <stddef.h>
 #include <string.h>
-#include <structmember.h>
 
 #include "_bytes.h"
 #include "_compat.h"
+#include "_objects.h"
 #include "_ops.h"
 
 /* ------------------------------------------------------------------------------------- 1 State of the module */
@@ -136,24 +136,6 @@ typedef struct {
 
 static int malformed(State *state) {
     PyErr_SetNone(state->malformed);
-    return -1;
-}
-
-static inline PyObject **slot_of(PyObject *object, Py_ssize_t offset) {
-    return (PyObject **)((char *)object + offset);
-}
-
-/* Returns the offset that a member descriptor of exactly `type` (or of a base) reads and writes; -1 if it is not one. */
-static Py_ssize_t slot_offset(PyObject *descriptor, PyTypeObject *type) {
-    if (Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) {
-        PyMemberDescrObject *member = (PyMemberDescrObject *)descriptor;
-        Py_ssize_t offset = member->d_member->offset;
-        if (PyType_IsSubtype(type, PyDescr_TYPE(descriptor)) && member->d_member->type == T_OBJECT_EX &&
-            offset >= (Py_ssize_t)sizeof(PyObject) && offset + (Py_ssize_t)sizeof(PyObject *) <= type->tp_basicsize) {
-            return offset;
-        }
-    }
-    PyErr_Format(PyExc_TypeError, "%R is not a slot of %R", descriptor, type);
     return -1;
 }
 
@@ -355,18 +337,6 @@ static inline int read_length(Reader *r, int code, int flags, Py_ssize_t *length
 /* ------------------------------------------------------------------------------------------------ 4 Decoding */
 
 static PyObject *decode_struct(Reader *r, const Struct *s);
-
-/* Makes an instance without __init__: all slots NULL, and unknown to the cyclic collector. Generated classes are
- * frozen and hold only leaves, tuples and each other, so no cycle can pass through them. */
-static inline PyObject *new_instance(PyTypeObject *type) {
-    PyObject *object = PyObject_GC_New(PyObject, type);
-    if (object != NULL) {
-        PyObject **slot = (PyObject **)(object + 1), **end = (PyObject **)((char *)object + type->tp_basicsize);
-        while (slot < end)
-            *slot++ = NULL;
-    }
-    return object;
-}
 
 /* Makes an int, or finds the same one made lately. */
 static PyObject *make_large_int(State *state, int64_t value) {
@@ -1439,22 +1409,6 @@ static PyType_Spec codec_spec = {
 
 /* ---------------------------------------------------------------------------------------------- 8 The module */
 
-static PyObject *import_attribute(const char *module_name, const char *name) {
-    PyObject *module = PyImport_ImportModule(module_name);
-    if (module == NULL) return NULL;
-    PyObject *value = PyObject_GetAttrString(module, name);
-    Py_DECREF(module);
-    return value;
-}
-
-static Py_ssize_t uuid_slot(State *state, const char *name) {
-    PyObject *descriptor = PyObject_GetAttrString((PyObject *)state->uuid_type, name);
-    if (descriptor == NULL) return -1;
-    Py_ssize_t offset = slot_offset(descriptor, state->uuid_type);
-    Py_DECREF(descriptor);
-    return offset;
-}
-
 static int load_uuid(State *state) {
     PyObject *type = import_attribute("uuid", "UUID");
     if (type == NULL || !PyType_Check(type) || !PyType_IS_GC((PyTypeObject *)type)) {
@@ -1462,8 +1416,8 @@ static int load_uuid(State *state) {
         return -1;
     }
     state->uuid_type = (PyTypeObject *)type;
-    state->uuid_int = uuid_slot(state, "int");
-    state->uuid_is_safe = uuid_slot(state, "is_safe");
+    state->uuid_int = named_slot(state->uuid_type, "int");
+    state->uuid_is_safe = named_slot(state->uuid_type, "is_safe");
     PyObject *safe = import_attribute("uuid", "SafeUUID");
     if (safe == NULL || state->uuid_int < 0 || state->uuid_is_safe < 0) {
         Py_XDECREF(safe);

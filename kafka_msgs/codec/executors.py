@@ -24,13 +24,14 @@ def _reference(plan: Plan, options: CodecOptions) -> Functions:
     return guarded(plan, options, encode, decode_at)
 
 
-def _native() -> Executor:
-    executor: Executor = import_module("kafka_msgs.codec.native").functions
-    return executor
+def _native(plan: Plan, options: CodecOptions) -> Functions:
+    """Make functions of the C core, which is loaded at the first use: it is here where ``backend`` found it."""
+    functions: Functions = import_module("kafka_msgs.codec.native").functions(plan, options)
+    return functions
 
 
 EXECUTORS: Final[dict[str, Executor]] = {"python": python.functions, "reference": _reference}
 """Every executor that can run here, by the name that ``backend`` gives."""
 
 if "c" in BACKENDS:
-    EXECUTORS["c"] = _native()
+    EXECUTORS["c"] = _native

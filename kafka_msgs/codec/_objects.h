@@ -1,0 +1,55 @@
+/* What the extensions of this library know about Python objects: slots of attrs classes, and attributes of modules. */
+#ifndef KAFKA_MSGS_OBJECTS_H
+#define KAFKA_MSGS_OBJECTS_H
+
+#include <Python.h>
+#include <structmember.h>
+
+static inline PyObject **slot_of(PyObject *object, Py_ssize_t offset) {
+    return (PyObject **)((char *)object + offset);
+}
+
+/* Returns the offset that a member descriptor of exactly `type` (or of a base) reads and writes; -1 if it is not one. */
+static inline Py_ssize_t slot_offset(PyObject *descriptor, PyTypeObject *type) {
+    if (Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) {
+        PyMemberDescrObject *member = (PyMemberDescrObject *)descriptor;
+        Py_ssize_t offset = member->d_member->offset;
+        if (PyType_IsSubtype(type, PyDescr_TYPE(descriptor)) && member->d_member->type == T_OBJECT_EX &&
+            offset >= (Py_ssize_t)sizeof(PyObject) && offset + (Py_ssize_t)sizeof(PyObject *) <= type->tp_basicsize) {
+            return offset;
+        }
+    }
+    PyErr_Format(PyExc_TypeError, "%R is not a slot of %R", descriptor, type);
+    return -1;
+}
+
+/* Returns the offset of the slot that `type` has under a name; -1 if there is none. */
+static inline Py_ssize_t named_slot(PyTypeObject *type, const char *name) {
+    PyObject *descriptor = PyObject_GetAttrString((PyObject *)type, name);
+    if (descriptor == NULL) return -1;
+    Py_ssize_t offset = slot_offset(descriptor, type);
+    Py_DECREF(descriptor);
+    return offset;
+}
+
+/* Makes an instance without __init__: all slots NULL, and unknown to the cyclic collector. Only for classes that are
+ * frozen and hold nothing but leaves, tuples and each other, so that no cycle can pass through them. */
+static inline PyObject *new_instance(PyTypeObject *type) {
+    PyObject *object = PyObject_GC_New(PyObject, type);
+    if (object != NULL) {
+        PyObject **slot = (PyObject **)(object + 1), **end = (PyObject **)((char *)object + type->tp_basicsize);
+        while (slot < end)
+            *slot++ = NULL;
+    }
+    return object;
+}
+
+static inline PyObject *import_attribute(const char *module_name, const char *name) {
+    PyObject *module = PyImport_ImportModule(module_name);
+    if (module == NULL) return NULL;
+    PyObject *value = PyObject_GetAttrString(module, name);
+    Py_DECREF(module);
+    return value;
+}
+
+#endif
