@@ -1,14 +1,14 @@
 """Batches: the header of a magic 2 batch, and the walk over a buffer in which batches of any format follow each other.
 
 Owns the 61 bytes of header, the checksum over what follows them, and where one batch ends and the next begins.
-Records inside are read by ``record``, entries of magic 0 and 1 by ``legacy``; written batches come from ``builder``.
+Records inside are read by ``loops``, entries of magic 0 and 1 by ``legacy``; written batches come from ``builder``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from attrs import frozen
 from crc32c import crc32c
@@ -27,7 +27,8 @@ from kafka_msgs.records.common import (
 )
 from kafka_msgs.records.compression import DEFAULT_MAX_DECOMPRESSED, decompress
 from kafka_msgs.records.control import ControlRecord, read_control
-from kafka_msgs.records.record import Record, RecordFaultError, decode_records
+from kafka_msgs.records.loops import loops
+from kafka_msgs.records.record import Part, Payload, Record, RecordFaultError
 
 __all__ = ["HEADER_SIZE", "BatchReader", "RecordBatch", "read_batches"]
 
@@ -112,6 +113,25 @@ class RecordBatch(Batch):
 
         Raises ``CorruptRecordError``, ``CompressionError``, ``DecompressedSizeError`` and ``MissingExtraError``.
         """
+        return self._read(Part.RECORDS)
+
+    def offsets(self) -> list[int]:
+        """Return the offsets of the records, making nothing else of them; raises what ``records`` raises."""
+        return self._read(Part.OFFSETS)
+
+    def timestamps(self) -> list[int]:
+        """Return the timestamps of the records, making nothing else of them; raises what ``records`` raises."""
+        return self._read(Part.TIMESTAMPS)
+
+    def keys(self) -> list[Payload | None]:
+        """Return the keys of the records, making nothing else of them; raises what ``records`` raises."""
+        return self._read(Part.KEYS)
+
+    def values(self) -> list[Payload | None]:
+        """Return the values of the records, making nothing else of them; raises what ``records`` raises."""
+        return self._read(Part.VALUES)
+
+    def _read(self, part: Part) -> list[Any]:
         if self.count < 0:
             raise self._corrupt(57, None, f"{self.count} records", compressed=False)
         if self.count == 0:
@@ -121,17 +141,9 @@ class RecordBatch(Batch):
             body, at, end = self._decompressed()
         else:
             body, at, end = self._data, self._start + HEADER_SIZE, self._start + self.size
+        times = self.base_timestamp, self.append_timestamp
         try:
-            return decode_records(
-                body,
-                at,
-                end,
-                self.count,
-                base_offset=self.base_offset,
-                base_timestamp=self.base_timestamp,
-                append_timestamp=self.append_timestamp,
-                views=self._options.views,
-            )
+            return loops().read(part, body, at, end, self.count, self.base_offset, *times, self._options.views)
         except RecordFaultError as fault:
             place = fault.at if compressed else fault.at - self._start
             raise self._corrupt(place, fault.index, fault.reason, compressed=compressed) from None

@@ -1,54 +1,29 @@
 """Writing batches: records are collected until a size is reached, then compressed once and put behind a header.
 
-Owns the choice of deltas, the sizes, and the checks that Kafka makes before it accepts a batch. Bytes of one record
-come from ``record`` and ``legacy``, codecs from ``compression``.
+Owns the sizes, and the checks that Kafka makes before it accepts a batch. Bytes of one record come from ``loops`` and
+``legacy``, the checks of one record from ``arguments``, codecs from ``compression``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from attrs import frozen
 from crc32c import crc32c
 
-from kafka_msgs.errors import RecordWriteError, shown
+from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.message import Message
+from kafka_msgs.records.arguments import INT16, INT32, INT64, Content, check, checked_content
 from kafka_msgs.records.batch import CRC_FROM, HEADER, HEADER_SIZE
 from kafka_msgs.records.common import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, SIZE_AND_OFFSET, TRANSACTIONAL
 from kafka_msgs.records.compression import Compression, compress
 from kafka_msgs.records.control import ControlType, control_content
 from kafka_msgs.records.legacy import encode_entry
-from kafka_msgs.records.record import NO_TIMESTAMP, Payload, encode_record
+from kafka_msgs.records.loops import loops
+from kafka_msgs.records.record import NO_TIMESTAMP, Payload
 
 __all__ = ["BatchBuilder", "BatchHeader", "MessageSetBuilder"]
-
-_INT16: Final = 2**15 - 1
-_INT32: Final = 2**31 - 1
-_INT64: Final = 2**63 - 1
-
-
-def _check(name: str, value: object, low: int, high: int) -> None:
-    if not isinstance(value, int) or not low <= value <= high:
-        raise RecordWriteError(field=name, value=value, reason=f"{shown(value)} is not from {low} to {high}")
-
-
-def _content(name: str, value: object) -> bytes | bytearray | None:
-    if value is None or isinstance(value, bytes | bytearray):
-        return value
-    if isinstance(value, memoryview):
-        return bytes(value)
-    raise RecordWriteError(field=name, value=value, reason=f"{shown(value)} is neither bytes nor None")
-
-
-def _header(header: object) -> tuple[bytes, bytes | bytearray | None]:
-    if not isinstance(header, tuple) or len(header) != 2 or not isinstance(header[0], str):
-        raise RecordWriteError(field="headers", value=header, reason=f"{shown(header)} is not a name and a value")
-    try:
-        name = header[0].encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError as refused:
-        raise RecordWriteError(field="headers", value=header, reason=f"a name is not text: {refused}") from None
-    return name, _content("headers", header[1])
 
 
 @frozen(kw_only=True)
@@ -74,14 +49,14 @@ class BatchHeader:
     """The last offset that the batch stands for, where that is not its last record's."""
 
     def __attrs_post_init__(self) -> None:
-        _check("base_offset", self.base_offset, 0, _INT64)
-        _check("partition_leader_epoch", self.partition_leader_epoch, -1, _INT32)
-        _check("producer_id", self.producer_id, -1, _INT64)
-        _check("producer_epoch", self.producer_epoch, -1, _INT16)
-        _check("base_sequence", self.base_sequence, -1, _INT32)
+        check("base_offset", self.base_offset, 0, INT64)
+        check("partition_leader_epoch", self.partition_leader_epoch, -1, INT32)
+        check("producer_id", self.producer_id, -1, INT64)
+        check("producer_epoch", self.producer_epoch, -1, INT16)
+        check("base_sequence", self.base_sequence, -1, INT32)
         for name in ("log_append_timestamp", "delete_horizon", "last_offset"):
             if getattr(self, name) is not None:
-                _check(name, getattr(self, name), 0, _INT64)
+                check(name, getattr(self, name), 0, INT64)
         self._check_producer()
 
     def _check_producer(self) -> None:
@@ -123,23 +98,29 @@ class BatchBuilder:
         self._header = BatchHeader(**header)
         self._codec = Compression(codec)
         self._level = level
-        self._limit = size_limit
-        self._records = bytearray()
-        self._base_timestamp: int | None = self._header.delete_horizon
-        self._max_timestamp = NO_TIMESTAMP
-        self._next = self._header.base_offset
-        self._highest = min(_INT64, self._next + _INT32)
-        self.count = 0
+        if size_limit is not None:
+            check("size_limit", size_limit, 0, INT64)
+        base = self._header.base_offset
+        room = None if size_limit is None else max(0, size_limit - HEADER_SIZE)
+        self._collector = loops().collector(base, min(INT64, base + INT32), self._header.delete_horizon, room)
+        if not self._header.control and type(self).append is BatchBuilder.append:
+            # Callers come for every record: a frame of ours in between would cost more than the work.
+            self.append = self._collector.append  # type: ignore[method-assign]
+
+    @property
+    def count(self) -> int:
+        """How many records there are so far."""
+        return int(self._collector.count)
 
     @property
     def size(self) -> int:
         """Bytes of the batch so far, as it would be without compression."""
-        return HEADER_SIZE + len(self._records)
+        return HEADER_SIZE + len(self._collector.records)
 
     @property
     def next_offset(self) -> int:
         """The offset that the next record gets."""
-        return self._next
+        return int(self._collector.next_offset)
 
     def append(
         self,
@@ -157,7 +138,8 @@ class BatchBuilder:
         """
         if self._header.control:
             raise RecordWriteError(field="control", value=True, reason="a control batch takes control records only")
-        return self._append(key, value, timestamp, headers, offset)
+        taken: bool = self._collector.append(key, value, timestamp=timestamp, headers=headers, offset=offset)
+        return taken
 
     def append_control(
         self, kind: ControlType, message: Message, *, timestamp: int, version: int = 0, offset: int | None = None
@@ -166,33 +148,8 @@ class BatchBuilder:
         if not self._header.control:
             raise RecordWriteError(field="control", value=False, reason="control records need a control batch")
         key, value = control_content(kind, message, version)
-        return self._append(key, value, timestamp, (), offset)
-
-    def _append(
-        self, key: Any, value: Any, timestamp: int, headers: Iterable[tuple[str, Any]], offset: int | None
-    ) -> bool:
-        if offset is None:
-            offset = self._next
-        if type(offset) is not int or not self._next <= offset <= self._highest:
-            _check("offset", offset, self._next, self._highest)
-        if type(timestamp) is not int or not NO_TIMESTAMP <= timestamp <= _INT64:
-            _check("timestamp", timestamp, NO_TIMESTAMP, _INT64)
-        if type(key) is not bytes:
-            key = _content("key", key)
-        if type(value) is not bytes:
-            value = _content("value", value)
-        base = timestamp if self._base_timestamp is None else self._base_timestamp
-        named = [_header(each) for each in headers] if headers else ()
-        record = encode_record(timestamp - base, offset - self._header.base_offset, key, value, named)
-        if self._limit is not None and self.count and self.size + len(record) > self._limit:
-            return False
-        self._records += record
-        self._base_timestamp = base
-        if timestamp > self._max_timestamp:
-            self._max_timestamp = timestamp
-        self._next = offset + 1
-        self.count += 1
-        return True
+        taken: bool = self._collector.append(key, value, timestamp=timestamp, offset=offset)
+        return taken
 
     def build(self) -> bytes:
         """Return the batch; more records may follow and another call return a larger one.
@@ -200,32 +157,33 @@ class BatchBuilder:
         A batch of no records is what compaction leaves of one that had some. Raises ``MissingExtraError``, and
         ``RecordWriteError`` for a level that the codec refuses.
         """
-        header = self._header
-        content = compress(self._codec, self._records, self._level) if self.count else b""
-        last = max(self._next - 1, header.base_offset) if header.last_offset is None else header.last_offset
-        _check("last_offset", last, max(self._next - 1, header.base_offset), header.base_offset + _INT32)
+        header, found = self._header, self._collector
+        content = found.records
+        if found.count and self._codec != Compression.NONE:
+            content = compress(self._codec, content, self._level)
+        size = HEADER_SIZE + len(content) - SIZE_AND_OFFSET
+        check("size", size, 0, INT32)
+        least = max(found.next_offset - 1, header.base_offset)
+        last = least if header.last_offset is None else header.last_offset
+        check("last_offset", last, least, header.base_offset + INT32)
         appended = header.log_append_timestamp
-        data = bytearray(HEADER_SIZE)
+        head = bytearray(HEADER_SIZE)
         HEADER.pack_into(
-            data, 0, header.base_offset, HEADER_SIZE + len(content) - SIZE_AND_OFFSET, header.partition_leader_epoch,
-            2, 0, header.attributes(self._codec), last - header.base_offset,
-            NO_TIMESTAMP if self._base_timestamp is None else self._base_timestamp,
-            self._max_timestamp if appended is None else appended,
-            header.producer_id, header.producer_epoch, header.base_sequence, self.count,
+            head, 0, header.base_offset, size, header.partition_leader_epoch, 2, 0, header.attributes(self._codec),
+            last - header.base_offset, found.base_timestamp, found.max_timestamp if appended is None else appended,
+            header.producer_id, header.producer_epoch, header.base_sequence, found.count,
         )  # fmt: skip
-        data += content
-        with memoryview(data) as view:
-            crc = crc32c(view[CRC_FROM:])
-        data[CRC_FROM - 4 : CRC_FROM] = crc.to_bytes(4, "big")
-        return bytes(data)
+        crc = crc32c(content, crc32c(head[CRC_FROM:]))
+        head[CRC_FROM - 4 : CRC_FROM] = crc.to_bytes(4, "big")
+        return b"".join((head, content))
 
 
 @frozen
 class _Message:
     offset: int
     timestamp: int
-    key: bytes | bytearray | None
-    value: bytes | bytearray | None
+    key: Content
+    value: Content
 
 
 class MessageSetBuilder:
@@ -244,13 +202,13 @@ class MessageSetBuilder:
         base_offset: int = 0,
         log_append_timestamp: int | None = None,
     ) -> None:
-        _check("magic", magic, 0, 1)
+        check("magic", magic, 0, 1)
         if codec == Compression.ZSTD:
             raise RecordWriteError(field="codec", value=codec, reason="zstd needs magic 2")
         if magic == 0 and log_append_timestamp is not None:
             reason = "magic 0 has no timestamps"
             raise RecordWriteError(field="log_append_timestamp", value=log_append_timestamp, reason=reason)
-        _check("base_offset", base_offset, 0, _INT64)
+        check("base_offset", base_offset, 0, INT64)
         self._magic = magic
         self._codec = Compression(codec)
         self._level = level
@@ -268,10 +226,10 @@ class MessageSetBuilder:
     ) -> None:
         """Add a record; ``offset`` is the next one unless it is given. Raises ``RecordWriteError``."""
         offset = self._next if offset is None else offset
-        _check("offset", offset, self._next, _INT64)
-        _check("timestamp", timestamp, NO_TIMESTAMP, _INT64 if self._magic else NO_TIMESTAMP)
+        check("offset", offset, self._next, INT64)
+        check("timestamp", timestamp, NO_TIMESTAMP, INT64 if self._magic else NO_TIMESTAMP)
         time = timestamp if self._appended is None else self._appended
-        self._messages.append(_Message(offset, time, _content("key", key), _content("value", value)))
+        self._messages.append(_Message(offset, time, checked_content("key", key), checked_content("value", value)))
         self._next = offset + 1
 
     def build(self) -> bytes:

@@ -99,6 +99,14 @@ class Batch(ABC):
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records())
 
+    def offsets(self) -> list[int]:
+        """Return the offsets of the records; raises what ``records`` raises."""
+        return [record.offset for record in self.records()]
+
+    def timestamps(self) -> list[int]:
+        """Return the timestamps of the records, in milliseconds since the epoch; raises what ``records`` raises."""
+        return [record.timestamp for record in self.records()]
+
     def keys(self) -> list[Payload | None]:
         """Return the keys of the records; raises what ``records`` raises."""
         return [record.key for record in self.records()]

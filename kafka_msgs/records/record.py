@@ -1,15 +1,13 @@
-"""A record, and the records inside a magic 2 batch: bytes to values and back.
+"""A record, and what is wrong with bytes that are none.
 
-Owns the layout of one record and its zig-zag varints. The header of a batch, its checksum and its compression are left
-to ``batch``; the entries of older formats to ``legacy``.
-
-``decode_records`` only notices that something is wrong; ``_explain`` then reads the same bytes step by step and says
-what and where. So the loop that every record passes stays short, and native code can take its place.
+Owns the values that a record is read into, and the slow, obvious reader of the records inside a magic 2 batch. The
+loops of ``python`` and ``native`` only notice that something is wrong; ``explain`` then reads the same bytes step by
+step and says what and where. So the loop that every record passes stays short, and there may be several of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from enum import IntEnum
 from typing import Final
 
 from attrs import frozen
@@ -17,15 +15,21 @@ from attrs import frozen
 from kafka_msgs.errors import InternalError
 
 __all__ = [
+    "INT_BITS",
+    "LONG_BITS",
     "NO_TIMESTAMP",
     "Header",
     "Headers",
+    "Part",
     "Payload",
     "Record",
     "RecordFaultError",
-    "decode_records",
-    "encode_record",
+    "explain",
 ]
+
+INT_BITS: Final = 32
+LONG_BITS: Final = 64
+"""The most that a varint holds: of a timestamp the larger number, of everything else the smaller one."""
 
 NO_TIMESTAMP: Final = -1
 
@@ -53,6 +57,16 @@ class Record:
     headers: Headers = ()
 
 
+class Part(IntEnum):
+    """What can be asked of records; the numbers are those of the C loops."""
+
+    RECORDS = 0
+    OFFSETS = 1
+    TIMESTAMPS = 2
+    KEYS = 3
+    VALUES = 4
+
+
 class RecordFaultError(Exception):
     """Records that contradict themselves: the place in the bytes, which record, and why. ``batch`` words it."""
 
@@ -61,128 +75,6 @@ class RecordFaultError(Exception):
         self.at = at
         self.index = index
         self.reason = reason
-
-
-class _BadNumberError(Exception):
-    pass
-
-
-_new = object.__new__
-_set_offset = Record.__dict__["offset"].__set__
-_set_timestamp = Record.__dict__["timestamp"].__set__
-_set_key = Record.__dict__["key"].__set__
-_set_value = Record.__dict__["value"].__set__
-_set_headers = Record.__dict__["headers"].__set__
-_INT_BITS: Final = 32
-_LONG_BITS: Final = 64
-
-
-def _long_varint(body: bytes, at: int, low: int, bits: int = _INT_BITS) -> tuple[int, int]:
-    """Read the rest of a varint whose first byte, before ``at``, was ``low``; return its raw value and its end."""
-    byte = body[at]
-    if byte < 0x80:  # two bytes hold the sizes and deltas of most records
-        return low & 0x7F | byte << 7, at + 1
-    value, shift = low & 0x7F, 7
-    while True:
-        byte = body[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if value >> bits:
-                raise _BadNumberError
-            return value, at
-        shift += 7
-        if shift > bits:
-            raise _BadNumberError
-
-
-def decode_records(
-    body: bytes,
-    at: int,
-    end: int,
-    count: int,
-    *,
-    base_offset: int,
-    base_timestamp: int,
-    append_timestamp: int | None = None,
-    views: bool = False,
-) -> list[Record]:
-    """Return the ``count`` records that ``body`` holds from ``at`` to ``end``, no more and no less.
-
-    With ``append_timestamp`` all records have that one. With ``views`` keys and values are views of ``body``. Raises
-    ``RecordFaultError``.
-    """
-    source = memoryview(body) if views else body
-    records: list[Record] = []
-    start = at
-    if count > end - at:
-        raise _explain(body, start, end, count)
-    try:
-        for _ in range(count):
-            raw = body[at]
-            at += 1
-            if raw > 127:
-                raw, at = _long_varint(body, at, raw)
-            stop = at + (raw >> 1)
-            if raw & 1 or stop > end:
-                raise _explain(body, start, end, count)
-            at += 1
-            raw = body[at]
-            at += 1
-            if raw > 127:
-                raw, at = _long_varint(body, at, raw, _LONG_BITS)
-            timestamp = base_timestamp + (raw >> 1 ^ -(raw & 1)) if append_timestamp is None else append_timestamp
-            raw = body[at]
-            at += 1
-            if raw > 127:
-                raw, at = _long_varint(body, at, raw)
-            record = _new(Record)
-            _set_offset(record, base_offset + (raw >> 1 ^ -(raw & 1)))
-            _set_timestamp(record, timestamp)
-            key, at = _payload(source, body, at)
-            _set_key(record, key)
-            value, at = _payload(source, body, at)
-            _set_value(record, value)
-            headers, at = _headers(source, body, at, stop) if body[at] else ((), at + 1)
-            _set_headers(record, headers)
-            if at != stop:
-                raise _explain(body, start, end, count)
-            records.append(record)
-    except (IndexError, _BadNumberError):
-        raise _explain(body, start, end, count) from None
-    if at != end:
-        raise _explain(body, start, end, count)
-    return records
-
-
-def _payload(source: Payload, body: bytes, at: int) -> tuple[Payload | None, int]:
-    raw = body[at]
-    at += 1
-    if raw > 127:
-        raw, at = _long_varint(body, at, raw)
-    if raw & 1:
-        if raw != 1:
-            raise _BadNumberError
-        return None, at
-    stop = at + (raw >> 1)
-    return source[at:stop], stop
-
-
-def _headers(source: Payload, body: bytes, at: int, stop: int) -> tuple[Headers, int]:
-    raw = body[at]
-    at += 1
-    if raw > 127:
-        raw, at = _long_varint(body, at, raw)
-    if raw & 1 or raw >> 1 > stop - at:
-        raise _BadNumberError
-    headers: list[Header] = []
-    for _ in range(raw >> 1):
-        name, at = _payload(body, body, at)
-        if name is None or at > stop:
-            raise _BadNumberError
-        value, at = _payload(source, body, at)
-        headers.append((str(name, "utf-8", "surrogateescape"), value))
-    return tuple(headers), at
 
 
 class _Explainer:
@@ -197,7 +89,7 @@ class _Explainer:
     def fault(self, at: int, reason: str) -> RecordFaultError:
         return RecordFaultError(at, self.index, reason)
 
-    def varint(self, what: str, stop: int, bits: int = _INT_BITS) -> int:
+    def varint(self, what: str, stop: int, bits: int = INT_BITS) -> int:
         start, raw = self.at, 0
         for shift in range(0, bits + 7 - bits % 7, 7):
             if self.at >= stop:
@@ -236,7 +128,7 @@ class _Explainer:
         if size < 0 or stop > self.end:
             raise self.fault(start, f"the record needs {size} bytes, {self.end - self.at} left")
         self.at += 1
-        self.varint("the timestamp", stop, _LONG_BITS)
+        self.varint("the timestamp", stop, LONG_BITS)
         self.varint("the offset", stop)
         self.payload("the key", stop)
         self.payload("the value", stop)
@@ -254,50 +146,10 @@ class _Explainer:
             raise self.fault(self.at, f"{self.end - self.at} bytes left over after {count} records")
 
 
-def _explain(body: bytes, at: int, end: int, count: int) -> Exception:
-    """Return the fault of records that ``decode_records`` refused."""
+def explain(body: bytes, at: int, end: int, count: int) -> Exception:
+    """Return the fault of ``count`` records that a loop refused to read from ``at`` to ``end``."""
     try:
         _Explainer(body, at, end).run(count)
     except RecordFaultError as fault:
         return fault
     return InternalError(reason="records were refused that have no fault")
-
-
-_VARINTS: Final = [bytes([raw]) for raw in range(128)]
-
-
-def _varint(value: int) -> bytes:
-    raw = value << 1 if value >= 0 else ~(value << 1)
-    if raw < 0x80:
-        return _VARINTS[raw]
-    if raw < 0x4000:
-        return (raw & 0x7F | 0x80 | raw >> 7 << 8).to_bytes(2, "little")
-    out = bytearray()
-    while raw > 127:
-        out.append(raw & 0x7F | 0x80)
-        raw >>= 7
-    out.append(raw)
-    return bytes(out)
-
-
-def encode_record(
-    timestamp_delta: int,
-    offset_delta: int,
-    key: bytes | bytearray | None,
-    value: bytes | bytearray | None,
-    headers: Sequence[tuple[bytes, bytes | bytearray | None]],
-) -> bytes:
-    """Return the bytes of one record of a magic 2 batch; the arguments are the caller's to check."""
-    parts: list[bytes | bytearray] = [b"\0", _varint(timestamp_delta), _varint(offset_delta)]
-    for content in (key, value):
-        if content is None:
-            parts.append(b"\1")
-        else:
-            parts.append(_varint(len(content)))
-            parts.append(content)
-    parts.append(_varint(len(headers)))
-    for name, content in headers:
-        parts += (_varint(len(name)), name)
-        parts += (b"\1",) if content is None else (_varint(len(content)), content)
-    record = b"".join(parts)
-    return _varint(len(record)) + record

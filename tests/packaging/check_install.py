@@ -11,6 +11,7 @@ import sys
 from random import Random
 
 import kafka_msgs
+from kafka_msgs.records.loops import loops
 from kafka_msgs.testing.random_values import random_message
 
 
@@ -18,6 +19,8 @@ def main(expected: str) -> str | None:
     """Return what is wrong, or None."""
     if kafka_msgs.backend() != expected:
         return f"this installation runs {kafka_msgs.backend()}, not {expected}"
+    if loops().name != expected:
+        return f"this installation reads records in {loops().name}, not {expected}"
     count = 0
     for cls in kafka_msgs.message_classes():
         for version in {cls.INFO.versions.lowest, cls.INFO.versions.highest}:

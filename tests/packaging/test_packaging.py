@@ -73,9 +73,15 @@ def install(wheel: Path, to: Path) -> Path:
     return to
 
 
+def cores(project: Path) -> list[Path]:
+    """The C files of a project."""
+    return sorted((project / "kafka_msgs").rglob("_speedups.c"))
+
+
 def extensions(installed: Path) -> list[str]:
-    """The names of the extensions of an installation, without what depends on the platform."""
-    return [path.name.partition(".")[0] for path in (installed / "kafka_msgs").rglob("_*") if path.suffix in BINARY]
+    """The extensions of an installation, without what depends on the platform."""
+    found = (path for path in installed.rglob("kafka_msgs/*/_*") if path.suffix in BINARY)
+    return sorted(str(path.relative_to(installed)).partition(".")[0] for path in found)
 
 
 def run_installed(installed: Path, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -131,7 +137,8 @@ def test_an_sdist_holds_what_builds_the_package_and_its_generated_code_and_no_mo
     names = {path.relative_to(sdist).as_posix() for path in sdist.rglob("*") if path.is_file()}
     assert names >= {
         *("setup.py", "LICENSE", "README.md", "CHANGELOG.md", "message_defs/SOURCE.toml"),
-        *(f"kafka_msgs/codec/{name}" for name in ("_speedups.c", "_speedups.pyi", "_compat.h", "_ops.h")),
+        *(path.relative_to(ROOT).as_posix() for path in (ROOT / "kafka_msgs").glob("*/_*.[ch]")),
+        *("kafka_msgs/codec/_speedups.pyi", "kafka_msgs/records/_speedups.pyi"),
         *("kafka_msgs/py.typed", "generator/kafka_msgs_generator/py.typed"),
         "generator/kafka_msgs_generator/templates/message.py.j2",
     }
@@ -143,20 +150,23 @@ def test_an_sdist_holds_what_builds_the_package_and_its_generated_code_and_no_mo
 def test_a_wheel_from_the_sdist_has_the_c_core_and_passes_its_test(sdist: Path, tmp_path: Path) -> None:
     wheel = build(sdist, "wheel", COMPILER)
     names = ZipFile(wheel).namelist()
-    assert {"kafka_msgs/py.typed", "kafka_msgs/codec/_speedups.pyi"} <= set(names)
+    assert {"kafka_msgs/py.typed", "kafka_msgs/codec/_speedups.pyi", "kafka_msgs/records/_speedups.pyi"} <= set(names)
     assert not [name for name in names if name.endswith((".c", ".h"))]
     assert {name.split("/")[0] for name in names if "dist-info" not in name} == {"kafka_msgs", "kafka_msgs_generator"}
     installed = install(wheel, tmp_path / "installed")
-    assert extensions(installed) == ["_speedups"]
+    assert extensions(installed) == [str(path.relative_to(sdist).with_suffix("")) for path in cores(sdist)]
     done = run_installed(installed, *wheel_test())
     assert done.returncode == 0, done.stderr
 
 
-def test_without_the_c_file_the_library_is_installed_and_its_tests_pass(tmp_path: Path) -> None:
+def test_without_the_c_files_the_library_is_installed_and_its_tests_pass(tmp_path: Path) -> None:
     project = copy_of_the_project(tmp_path / "project")
-    (project / "kafka_msgs/codec/_speedups.c").unlink()
+    for file in cores(project):
+        file.unlink()
     installed = install(build(project, "wheel", COMPILER), tmp_path / "installed")
     assert extensions(installed) == []
-    selection = [f"tests/{name}" for name in ("codec/test_encodings.py", "codec/test_rules.py", "wire")]
+    selection = [
+        f"tests/{name}" for name in ("codec/test_encodings.py", "codec/test_rules.py", "wire", "records/test_batch.py")
+    ]
     done = run_installed(installed, "-m", "pytest", "--rootdir", project, *(project / name for name in selection))
     assert done.returncode == 0, done.stdout

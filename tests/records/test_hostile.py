@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from kafka_msgs import KafkaMsgsError, RecordError
 from kafka_msgs.records import Compression, ControlType, Record, RecordBatch, read_batches
-from kafka_msgs.records.record import RecordFaultError, _Explainer, decode_records
+from kafka_msgs.records.loops import PYTHON, Loops
+from kafka_msgs.records.record import Part, RecordFaultError, explain
 from tests.records.support import Described, by_hand, read_one
 from tests.records.test_control import MESSAGES, control_batch
 
@@ -75,27 +76,31 @@ def test_any_bytes_end_in_errors_of_this_library(data: bytes) -> None:
     read_everything(data, check_crc=False)
 
 
-def accepted(work: Callable[[], object]) -> bool:
+def outcome(work: Callable[[], object]) -> tuple[str, object]:
+    """What the work gives, or the fault that it finds."""
     try:
-        work()
-    except RecordFaultError:
-        return False
-    return True
+        return "value", work()
+    except RecordFaultError as fault:
+        return "fault", (fault.at, fault.index, fault.reason)
 
 
-def test_the_loop_and_its_explanation_agree() -> None:
-    """What the fast loop refuses has a fault that the slow reader finds, and what it accepts has none."""
+def test_the_loops_and_their_explanation_agree(form: Loops) -> None:
+    """What a loop refuses has a fault that the slow reader finds and words, and what it accepts has none."""
     chance = random.Random(23)
     whole = read_one(next(each for each in samples() if each[16] == 2))
-    verdicts: Counter[bool] = Counter()
+    verdicts: Counter[str] = Counter()
     for _ in range(5000):
         body = mutated(bytes(whole.stored[61:]), chance) + bytes(chance.choice([0, 0, 12]))
         end = chance.choice([len(body), len(body), chance.randrange(len(body))])
         count = chance.choice([whole.count, whole.count, chance.randrange(8)])
-        fast = accepted(lambda: decode_records(body, 0, end, count, base_offset=0, base_timestamp=0))  # noqa: B023
-        assert fast == accepted(lambda: _Explainer(body, 0, end).run(count))  # noqa: B023
-        verdicts[fast] += 1
-    assert min(verdicts[True], verdicts[False]) > 50
+        for part in Part:
+            place = (part, body, 0, end, count, 0, 0, None, False)
+            verdict, found = outcome(lambda: form.read(*place))  # noqa: B023
+            slow = explain(body, 0, end, count)
+            assert (verdict, found) == outcome(lambda: PYTHON.read(*place))  # noqa: B023
+            assert (verdict == "fault") == isinstance(slow, RecordFaultError)
+        verdicts[verdict] += 1
+    assert min(verdicts.values()) > 50
 
 
 HOSTILE = [

@@ -1,0 +1,647 @@
+/* The loops over the records of a magic 2 batch in C: bytes to Record objects, or to lists of one field, and back.
+ *
+ * What it owns: speed. It accepts and refuses the same bytes and arguments as the Python form (python.py), and says
+ * nothing about why: reading gives None for what the Python side shall explain, writing hands any argument that is not
+ * exactly as it must be to the Python side, which makes it so or raises. Deleting this file leaves a library that works.
+ *
+ * Sections: 1 state of the module, 2 reading, 3 writing, 4 the module. The layout of a record is in _walk.h.
+ *
+ * Conventions. Functions returning PyObject * give a new reference, or NULL: with an exception set, or, while reading,
+ * without one for bytes that are no records. Functions returning int give 0, or -1 in the same two ways.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "../codec/_compat.h"
+#include "../codec/_objects.h"
+#include "_walk.h"
+
+/* ------------------------------------------------------------------------------------- 1 State of the module */
+
+enum { KEY, VALUE, TIMESTAMP, HEADERS, OFFSET, ARGUMENTS };
+
+typedef struct {
+    PyTypeObject *record_type;
+    Py_ssize_t offset, timestamp, key, value, headers; /* offsets of a Record's slots */
+    PyObject *empty_tuple, *no_timestamp;
+    PyObject *checked;          /* the function that makes arguments exact, or raises */
+    PyObject *names[ARGUMENTS]; /* of append's arguments */
+    PyTypeObject *collector_type;
+} State;
+
+static struct PyModuleDef module_def;
+
+/* ------------------------------------------------------------------------------------------------- 2 Reading */
+
+#define SMALLEST_RECORD 7  /* bytes: each part of a record has one at least */
+#define NAME_MEMO       16 /* places among a record's headers whose last name is remembered */
+
+typedef struct {
+    const unsigned char *raw; /* in the bytes that are read */
+    int32_t size;
+    PyObject *name; /* owned, or NULL */
+} NameEntry;
+
+typedef struct {
+    State *state;
+    PyObject *body; /* the bytes; borrowed */
+    const unsigned char *start;
+    const unsigned char *p, *end;
+    Py_ssize_t count;
+    int64_t base_offset, base_timestamp;
+    PyObject *append_timestamp; /* borrowed, or NULL where each record has its own */
+    PyObject *whole;            /* a view of the body where views are wanted, or NULL; owned */
+    int64_t last_delta;         /* of the last timestamp that was made */
+    PyObject *last_timestamp;   /* owned, or NULL */
+    NameEntry names[NAME_MEMO]; /* by place: the records of a batch mostly have the same headers in the same order */
+} Reader;
+
+/* Makes the int base + delta, which may be more than 64 bits hold. */
+static PyObject *make_sum(int64_t base, int64_t delta) {
+    if (delta >= 0 ? base <= INT64_MAX - delta : base >= INT64_MIN - delta) return PyLong_FromLongLong(base + delta);
+    PyObject *left = PyLong_FromLongLong(base), *right = PyLong_FromLongLong(delta), *sum = NULL;
+    if (left != NULL && right != NULL) sum = PyNumber_Add(left, right);
+    Py_XDECREF(left);
+    Py_XDECREF(right);
+    return sum;
+}
+
+static inline PyObject *make_offset(Reader *r, const WalkRecord *record) {
+    return make_sum(r->base_offset, record->offset_delta);
+}
+
+/* Makes a timestamp, or takes that of the record before: producers send many records in a millisecond. */
+static inline PyObject *make_timestamp(Reader *r, const WalkRecord *record) {
+    if (r->append_timestamp != NULL) return Py_NewRef(r->append_timestamp);
+    if (r->last_timestamp == NULL || r->last_delta != record->timestamp_delta) {
+        PyObject *made = make_sum(r->base_timestamp, record->timestamp_delta);
+        if (made == NULL) return NULL;
+        r->last_delta = record->timestamp_delta;
+        Py_XSETREF(r->last_timestamp, made);
+    }
+    return Py_NewRef(r->last_timestamp);
+}
+
+static inline PyObject *make_payload(Reader *r, const unsigned char *content, int32_t size) {
+    if (content == NULL) Py_RETURN_NONE;
+    if (r->whole == NULL) return PyBytes_FromStringAndSize((const char *)content, size);
+    return PySequence_GetSlice(r->whole, content - r->start, content - r->start + size);
+}
+
+static inline PyObject *make_key(Reader *r, const WalkRecord *record) {
+    return make_payload(r, record->key, record->key_size);
+}
+
+static inline PyObject *make_value(Reader *r, const WalkRecord *record) {
+    return make_payload(r, record->value, record->value_size);
+}
+
+static inline PyObject *make_name(const unsigned char *raw, int32_t size) {
+    return PyUnicode_DecodeUTF8((const char *)raw, size, "surrogateescape");
+}
+
+/* Makes the name of the header at a place, or takes that of the record before where it is the same. */
+static PyObject *find_name(Reader *r, int32_t place, const unsigned char *raw, int32_t size) {
+    if (place >= NAME_MEMO) return make_name(raw, size);
+    NameEntry *entry = &r->names[place];
+    if (entry->name == NULL || entry->size != size || memcmp(entry->raw, raw, size) != 0) {
+        PyObject *made = make_name(raw, size);
+        if (made == NULL) return NULL;
+        entry->raw = raw;
+        entry->size = size;
+        Py_XSETREF(entry->name, made);
+    }
+    return Py_NewRef(entry->name);
+}
+
+/* Makes (name, value). Tuples of leaves can be in no cycle, so the collector need not know them. */
+static PyObject *make_header(Reader *r, int32_t place, const WalkHeader *header) {
+    PyObject *pair = PyTuple_New(2);
+    if (pair == NULL) return NULL;
+    PyObject_GC_UnTrack(pair);
+    PyObject *name = find_name(r, place, header->name, header->name_size);
+    PyTuple_SET_ITEM(pair, 0, name);
+    PyObject *value = name == NULL ? NULL : make_payload(r, header->value, header->value_size);
+    PyTuple_SET_ITEM(pair, 1, value);
+    if (value == NULL) Py_CLEAR(pair);
+    return pair;
+}
+
+/* The headers are checked before anything is made for them: their number alone allocates nothing. */
+static PyObject *make_headers(Reader *r, const WalkRecord *record) {
+    if (record->header_count == 0) return Py_NewRef(r->state->empty_tuple);
+    if (walk_headers(record) < 0) return NULL;
+    PyObject *headers = PyTuple_New(record->header_count);
+    if (headers == NULL) return NULL;
+    PyObject_GC_UnTrack(headers);
+    const unsigned char *p = record->headers;
+    for (int32_t i = 0; i < record->header_count; i++) {
+        WalkHeader header;
+        p = walk_header(p, record->end, &header);
+        PyObject *pair = p == NULL ? NULL : make_header(r, i, &header);
+        if (pair == NULL) {
+            Py_DECREF(headers);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(headers, i, pair);
+    }
+    return headers;
+}
+
+/* Fills the slots, which are NULL before; a caller drops the record where this fails. */
+static inline int fill_record(Reader *r, const WalkRecord *record, PyObject *object) {
+    const State *state = r->state;
+    if ((*slot_of(object, state->offset) = make_offset(r, record)) == NULL) return -1;
+    if ((*slot_of(object, state->timestamp) = make_timestamp(r, record)) == NULL) return -1;
+    if ((*slot_of(object, state->key) = make_key(r, record)) == NULL) return -1;
+    if ((*slot_of(object, state->value) = make_value(r, record)) == NULL) return -1;
+    return (*slot_of(object, state->headers) = make_headers(r, record)) == NULL ? -1 : 0;
+}
+
+/* Makes a Record that the collector does not know: it is frozen, and holds leaves and tuples of leaves. */
+static inline PyObject *make_record(Reader *r, const WalkRecord *record) {
+    PyObject *object = new_instance(r->state->record_type);
+    if (object != NULL && fill_record(r, record, object) < 0) Py_CLEAR(object);
+    return object;
+}
+
+typedef PyObject *(*Make)(Reader *, const WalkRecord *);
+
+/* Makes something of each record; `headers` says whether `make` reads them, since somebody must check them. The list
+ * is hidden from the collector while it has holes. */
+static inline PyObject *make_list(Reader *r, Make make, int headers) {
+    PyObject *list = PyList_New(r->count);
+    if (list == NULL) return NULL;
+    PyObject_GC_UnTrack(list);
+    for (Py_ssize_t i = 0; i < r->count; i++) {
+        WalkRecord record;
+        r->p = walk_record(r->p, r->end, &record);
+        if (r->p == NULL || (!headers && record.header_count > 0 && walk_headers(&record) < 0)) goto refused;
+        PyObject *made = make(r, &record);
+        if (made == NULL) goto refused;
+        PyList_SET_ITEM(list, i, made);
+    }
+    if (r->p != r->end) goto refused;
+    PyObject_GC_Track(list);
+    return list;
+refused:
+    Py_DECREF(list);
+    return NULL;
+}
+
+enum { RECORDS, OFFSETS, TIMESTAMPS, KEYS, VALUES };
+
+/* Each call is a loop of its own, with what it makes inlined. */
+static PyObject *make_part(Reader *r, int part) {
+    switch (part) {
+    case RECORDS:
+        return make_list(r, make_record, 1);
+    case OFFSETS:
+        return make_list(r, make_offset, 0);
+    case TIMESTAMPS:
+        return make_list(r, make_timestamp, 0);
+    case KEYS:
+        return make_list(r, make_key, 0);
+    case VALUES:
+        return make_list(r, make_value, 0);
+    default:
+        PyErr_SetString(PyExc_ValueError, "not a part of records");
+        return NULL;
+    }
+}
+
+static void clear_reader(Reader *r) {
+    Py_CLEAR(r->whole);
+    Py_CLEAR(r->last_timestamp);
+    for (int i = 0; i < NAME_MEMO; i++)
+        Py_CLEAR(r->names[i].name);
+}
+
+PyDoc_STRVAR(read_doc, "read(part, body, at, end, count, base_offset, base_timestamp, append_timestamp, views)\n--\n\n"
+                       "Return a list of one part of each record, or None for bytes that are not such records.");
+
+static PyObject *read_part(PyObject *module, PyObject *args) {
+    int part, views;
+    Py_ssize_t at, end;
+    long long base_offset, base_timestamp;
+    Reader r = {.state = PyModule_GetState(module)};
+    if (!PyArg_ParseTuple(args, "iSnnnLLOp:read", &part, &r.body, &at, &end, &r.count, &base_offset, &base_timestamp,
+                          &r.append_timestamp, &views)) {
+        return NULL;
+    }
+    if (at < 0 || at > end || end > PyBytes_GET_SIZE(r.body)) {
+        PyErr_SetString(PyExc_ValueError, "not a part of the bytes");
+        return NULL;
+    }
+    if (r.count < 0) r.count = 0;
+    if (r.count > (end - at) / SMALLEST_RECORD) Py_RETURN_NONE;
+    r.start = (const unsigned char *)PyBytes_AS_STRING(r.body);
+    r.p = r.start + at;
+    r.end = r.start + end;
+    r.base_offset = base_offset;
+    r.base_timestamp = base_timestamp;
+    if (r.append_timestamp == Py_None) r.append_timestamp = NULL;
+    if (r.append_timestamp != NULL && !PyLong_Check(r.append_timestamp)) {
+        PyErr_SetString(PyExc_TypeError, "a timestamp is an int");
+        return NULL;
+    }
+    if (views && (r.whole = PyMemoryView_FromObject(r.body)) == NULL) return NULL;
+    PyObject *list = make_part(&r, part);
+    clear_reader(&r);
+    if (list == NULL && !PyErr_Occurred()) Py_RETURN_NONE;
+    return list;
+}
+
+/* ------------------------------------------------------------------------------------------------- 3 Writing */
+
+/* Collects the bytes of records; the same as the class of that name in python.py. Its fields are never negative but for
+ * the timestamps, and next_offset may be one more than an int64 holds. */
+typedef struct {
+    PyObject_HEAD
+    State *state;      /* borrowed from the module, which the type keeps alive */
+    PyObject *records; /* a bytearray that is exactly as long as the records are; owned */
+    uint64_t base_offset, next_offset, highest_offset;
+    long long base_timestamp, max_timestamp; /* long long, as members of that type are */
+    int has_base;                            /* whether base_timestamp is settled; the first record settles it */
+    Py_ssize_t room;                         /* bytes beyond which only the first record is taken */
+    Py_ssize_t count;
+} Collector;
+
+/* One record as it will be written: everything checked, all objects borrowed. */
+typedef struct {
+    PyObject *key, *value;    /* bytes or None */
+    PyObject *const *headers; /* pairs of a name (an ASCII str, or bytes) and a value (bytes or None) */
+    Py_ssize_t header_count;
+    uint64_t offset;
+    int64_t timestamp;
+} Draft;
+
+static inline uint64_t zigzag(int64_t value) {
+    return (uint64_t)value << 1 ^ (uint64_t)(value < 0 ? -1 : 0);
+}
+
+static inline size_t varint_size(uint64_t raw) {
+    size_t size = 1;
+    while (raw >>= 7)
+        size++;
+    return size;
+}
+
+static inline unsigned char *store_varint(unsigned char *p, uint64_t raw) {
+    while (raw > 0x7F) {
+        *p++ = (unsigned char)(raw | 0x80);
+        raw >>= 7;
+    }
+    *p++ = (unsigned char)raw;
+    return p;
+}
+
+/* Gives the bytes of a key, a value or a name; NULL for None. */
+static inline const char *content_of(PyObject *content, Py_ssize_t *size) {
+    *size = 0;
+    if (content == Py_None) return NULL;
+    if (PyUnicode_Check(content)) {
+        *size = PyUnicode_GET_LENGTH(content);
+        return PyUnicode_DATA(content);
+    }
+    *size = PyBytes_GET_SIZE(content);
+    return PyBytes_AS_STRING(content);
+}
+
+static inline size_t content_size(PyObject *content) {
+    Py_ssize_t size;
+    return content_of(content, &size) == NULL ? 1 : varint_size((uint64_t)size << 1) + (size_t)size;
+}
+
+static inline unsigned char *store_content(unsigned char *p, PyObject *content) {
+    Py_ssize_t size;
+    const char *raw = content_of(content, &size);
+    if (raw == NULL) {
+        *p++ = 1; /* -1 in zig-zag */
+        return p;
+    }
+    p = store_varint(p, (uint64_t)size << 1);
+    memcpy(p, raw, size);
+    return p + size;
+}
+
+/* Writes a record behind the others: 1, or 0 when it would take more than the room that there is. */
+static int write_record(Collector *self, const Draft *draft) {
+    uint64_t time = zigzag(draft->timestamp - (self->has_base ? self->base_timestamp : draft->timestamp));
+    uint64_t offset = (draft->offset - self->base_offset) << 1, headers = (uint64_t)draft->header_count << 1;
+    size_t size = 1 + varint_size(time) + varint_size(offset) + varint_size(headers) + content_size(draft->key) +
+                  content_size(draft->value);
+    for (Py_ssize_t i = 0; i < draft->header_count; i++)
+        size +=
+            content_size(PyTuple_GET_ITEM(draft->headers[i], 0)) + content_size(PyTuple_GET_ITEM(draft->headers[i], 1));
+    size_t total = varint_size((uint64_t)size << 1) + size, used = PyByteArray_GET_SIZE(self->records);
+    if (self->count > 0 && used + total > (size_t)self->room) return 0;
+    if (total > (size_t)PY_SSIZE_T_MAX - used) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (PyByteArray_Resize(self->records, (Py_ssize_t)(used + total)) < 0) return -1;
+    unsigned char *p = (unsigned char *)PyByteArray_AS_STRING(self->records) + used;
+    p = store_varint(p, (uint64_t)size << 1);
+    *p++ = 0; /* attributes */
+    p = store_varint(p, time);
+    p = store_varint(p, offset);
+    p = store_content(p, draft->key);
+    p = store_content(p, draft->value);
+    p = store_varint(p, headers);
+    for (Py_ssize_t i = 0; i < draft->header_count; i++) {
+        p = store_content(p, PyTuple_GET_ITEM(draft->headers[i], 0));
+        p = store_content(p, PyTuple_GET_ITEM(draft->headers[i], 1));
+    }
+    return 1;
+}
+
+static int add_record(Collector *self, const Draft *draft) {
+    int taken = write_record(self, draft);
+    if (taken <= 0) return taken;
+    if (!self->has_base) self->base_timestamp = draft->timestamp;
+    self->has_base = 1;
+    if (draft->timestamp > self->max_timestamp) self->max_timestamp = draft->timestamp;
+    self->next_offset = draft->offset + 1;
+    self->count++;
+    return 1;
+}
+
+static inline int is_content(PyObject *content) {
+    return content == Py_None || PyBytes_Check(content);
+}
+
+/* Whether a header can be written as it stands. `name` is bytes only where the Python side made it. */
+static int is_header(PyObject *header, int checked) {
+    if (!PyTuple_CheckExact(header) || PyTuple_GET_SIZE(header) != 2) return 0;
+    PyObject *name = PyTuple_GET_ITEM(header, 0);
+    if (!(checked ? PyBytes_Check(name) : PyUnicode_CheckExact(name) && PyUnicode_IS_COMPACT_ASCII(name))) return 0;
+    return is_content(PyTuple_GET_ITEM(header, 1));
+}
+
+static int read_headers(PyObject *headers, int checked, Draft *draft) {
+    if (headers == NULL) return 1;
+    if (!PyTuple_CheckExact(headers) && !PyList_CheckExact(headers)) return 0;
+    draft->headers = PySequence_Fast_ITEMS(headers);
+    draft->header_count = PySequence_Fast_GET_SIZE(headers);
+    for (Py_ssize_t i = 0; i < draft->header_count; i++)
+        if (!is_header(draft->headers[i], checked)) return 0;
+    return 1;
+}
+
+/* Reads an exact int; 0 where it is none, or is larger. */
+static inline int read_int(PyObject *number, int64_t *value) {
+    if (!PyLong_CheckExact(number)) return 0;
+    if (compact_long(number, value)) return 1;
+    int overflow;
+    *value = PyLong_AsLongLongAndOverflow(number, &overflow);
+    return !overflow;
+}
+
+/* Whether the difference to the base is one of 64 bits; timestamps are -1 at least. */
+static inline int delta_fits(const Collector *self, int64_t timestamp) {
+    return timestamp < INT64_MAX || !self->has_base || self->base_timestamp >= 0;
+}
+
+/* Takes arguments that are exactly as they must be: 1, or 0 for any others. Runs no Python code. */
+static int read_draft(const Collector *self, PyObject *const *values, int checked, Draft *draft) {
+    int64_t offset;
+    draft->timestamp = -1;
+    draft->offset = self->next_offset;
+    if (values[OFFSET] != NULL && values[OFFSET] != Py_None) {
+        if (!read_int(values[OFFSET], &offset) || offset < 0) return 0;
+        draft->offset = (uint64_t)offset;
+    }
+    if (draft->offset < self->next_offset || draft->offset > self->highest_offset) return 0;
+    if (values[TIMESTAMP] != NULL && !read_int(values[TIMESTAMP], &draft->timestamp)) return 0;
+    if (draft->timestamp < -1 || !delta_fits(self, draft->timestamp)) return 0;
+    draft->key = values[KEY];
+    draft->value = values[VALUE];
+    return is_content(draft->key) && is_content(draft->value) && read_headers(values[HEADERS], checked, draft);
+}
+
+/* Lets the Python side make the arguments exact, or raise. What it runs may add records meanwhile. */
+static int add_checked(Collector *self, PyObject *const *values) {
+    const State *state = self->state;
+    PyObject *arguments[] = {
+        (PyObject *)self,
+        values[KEY],
+        values[VALUE],
+        values[TIMESTAMP] == NULL ? state->no_timestamp : values[TIMESTAMP],
+        values[HEADERS] == NULL ? state->empty_tuple : values[HEADERS],
+        values[OFFSET] == NULL ? Py_None : values[OFFSET],
+    };
+    PyObject *made = PyObject_Vectorcall(state->checked, arguments, 1 + ARGUMENTS, NULL);
+    if (made == NULL) return -1;
+    Draft draft = {0};
+    int taken = -1;
+    if (PyTuple_CheckExact(made) && PyTuple_GET_SIZE(made) == ARGUMENTS &&
+        read_draft(self, PySequence_Fast_ITEMS(made), 1, &draft))
+        taken = add_record(self, &draft);
+    else
+        PyErr_SetString(PyExc_SystemError, "the arguments of a record were checked and are not exact");
+    Py_DECREF(made);
+    return taken;
+}
+
+static int find_name_of(const State *state, PyObject *keyword) {
+    for (int i = 0; i < ARGUMENTS; i++)
+        if (state->names[i] == keyword) return i;
+    for (int i = 0; i < ARGUMENTS; i++)
+        if (PyUnicode_Compare(state->names[i], keyword) == 0) return i;
+    return -1;
+}
+
+/* Sorts the arguments of append(key, value, *, timestamp=-1, headers=(), offset=None) by what they are. */
+static int sort_arguments(const State *state, PyObject *const *args, Py_ssize_t count, PyObject *keywords,
+                          PyObject **values) {
+    if (count > 2) {
+        PyErr_Format(PyExc_TypeError, "append() takes 2 positional arguments but %zd were given", count);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++)
+        values[i] = args[i];
+    for (Py_ssize_t i = 0; keywords != NULL && i < PyTuple_GET_SIZE(keywords); i++) {
+        PyObject *keyword = PyTuple_GET_ITEM(keywords, i);
+        int place = find_name_of(state, keyword);
+        if (place < 0 || place < count) {
+            PyErr_Format(PyExc_TypeError, "append() got an unexpected keyword argument %R", keyword);
+            return -1;
+        }
+        values[place] = args[count + i];
+    }
+    if (values[KEY] == NULL || values[VALUE] == NULL) {
+        PyErr_SetString(PyExc_TypeError, "append() needs a key and a value");
+        return -1;
+    }
+    return 0;
+}
+
+PyDoc_STRVAR(append_doc,
+             "append($self, key, value, *, timestamp=-1, headers=(), offset=None)\n--\n\n"
+             "Add a record; return False, and add nothing, when it would take the batch beyond its size limit.\n\n"
+             "The same as BatchBuilder.append.");
+
+static PyObject *collector_append(Collector *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    PyObject *values[ARGUMENTS] = {NULL};
+    Draft draft = {0};
+    if (sort_arguments(self->state, args, count, keywords, values) < 0) return NULL;
+    int taken = read_draft(self, values, 0, &draft) ? add_record(self, &draft) : add_checked(self, values);
+    return taken < 0 ? NULL : Py_NewRef(taken ? Py_True : Py_False);
+}
+
+/* Collector(base_offset, highest_offset, base_timestamp, room): None for what the first record settles, or no limit. */
+static PyObject *collector_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    unsigned long long base_offset, highest_offset;
+    PyObject *base_timestamp, *room;
+    if (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0) {
+        PyErr_SetString(PyExc_TypeError, "a collector is made of positional arguments");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "KKOO:Collector", &base_offset, &highest_offset, &base_timestamp, &room)) return NULL;
+    PyObject *module = PyType_GetModuleByDef(type, &module_def);
+    Collector *self = module == NULL ? NULL : (Collector *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->state = PyModule_GetState(module);
+    self->base_offset = self->next_offset = base_offset;
+    self->highest_offset = highest_offset;
+    self->base_timestamp = self->max_timestamp = -1;
+    self->has_base = base_timestamp != Py_None;
+    self->room = PY_SSIZE_T_MAX;
+    if (self->has_base) self->base_timestamp = PyLong_AsLongLong(base_timestamp);
+    if (room != Py_None && !PyErr_Occurred()) self->room = PyNumber_AsSsize_t(room, NULL);
+    if (!PyErr_Occurred()) self->records = PyByteArray_FromStringAndSize(NULL, 0);
+    if (self->records == NULL) Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static void collector_dealloc(Collector *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(self->records);
+    type->tp_free((PyObject *)self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef collector_methods[] = {
+    {"append", (PyCFunction)(void (*)(void))collector_append, METH_FASTCALL | METH_KEYWORDS, append_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef collector_members[] = {
+    {"records", T_OBJECT_EX, offsetof(Collector, records), READONLY, "The bytes of the records, a bytearray."},
+    {"count", T_PYSSIZET, offsetof(Collector, count), READONLY, "How many there are."},
+    {"next_offset", T_ULONGLONG, offsetof(Collector, next_offset), READONLY, "The offset that the next one gets."},
+    {"highest_offset", T_ULONGLONG, offsetof(Collector, highest_offset), READONLY, "The highest that one may get."},
+    {"base_timestamp", T_LONGLONG, offsetof(Collector, base_timestamp), READONLY, "What their timestamps count from."},
+    {"max_timestamp", T_LONGLONG, offsetof(Collector, max_timestamp), READONLY, "The latest of them, -1 for none."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot collector_slots[] = {
+    {Py_tp_doc, "Collects the bytes of records for a batch."},
+    {Py_tp_new, collector_new},
+    {Py_tp_dealloc, collector_dealloc},
+    {Py_tp_methods, collector_methods},
+    {Py_tp_members, collector_members},
+    {0, NULL},
+};
+
+static PyType_Spec collector_spec = {
+    .name = "kafka_msgs.records._speedups.Collector",
+    .basicsize = sizeof(Collector),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = collector_slots,
+};
+
+/* ---------------------------------------------------------------------------------------------- 4 The module */
+
+static int load_record(State *state) {
+    PyObject *type = import_attribute("kafka_msgs.records.record", "Record");
+    if (type == NULL) return -1;
+    if (!PyType_Check(type) || !PyType_IS_GC((PyTypeObject *)type) || ((PyTypeObject *)type)->tp_itemsize != 0) {
+        PyErr_Format(PyExc_TypeError, "%R is not a class with slots", type);
+        Py_DECREF(type);
+        return -1;
+    }
+    state->record_type = (PyTypeObject *)type;
+    state->offset = named_slot(state->record_type, "offset");
+    state->timestamp = named_slot(state->record_type, "timestamp");
+    state->key = named_slot(state->record_type, "key");
+    state->value = named_slot(state->record_type, "value");
+    state->headers = named_slot(state->record_type, "headers");
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int module_exec(PyObject *module) {
+    static const char *const names[ARGUMENTS] = {"key", "value", "timestamp", "headers", "offset"};
+    State *state = PyModule_GetState(module);
+    for (int i = 0; i < ARGUMENTS; i++) {
+        state->names[i] = PyUnicode_InternFromString(names[i]);
+        if (state->names[i] == NULL) return -1;
+    }
+    state->empty_tuple = PyTuple_New(0);
+    state->no_timestamp = PyLong_FromLong(-1);
+    state->checked = import_attribute("kafka_msgs.records.arguments", "checked");
+    if (state->empty_tuple == NULL || state->no_timestamp == NULL || state->checked == NULL || load_record(state) < 0)
+        return -1;
+    state->collector_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &collector_spec, NULL);
+    return state->collector_type == NULL ? -1 : PyModule_AddType(module, state->collector_type);
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg) {
+    State *state = PyModule_GetState(module);
+    Py_VISIT(state->record_type);
+    Py_VISIT(state->checked);
+    Py_VISIT(state->collector_type);
+    return 0;
+}
+
+static int module_clear(PyObject *module) {
+    State *state = PyModule_GetState(module);
+    Py_CLEAR(state->record_type);
+    Py_CLEAR(state->checked);
+    Py_CLEAR(state->collector_type);
+    Py_CLEAR(state->empty_tuple);
+    Py_CLEAR(state->no_timestamp);
+    for (int i = 0; i < ARGUMENTS; i++)
+        Py_CLEAR(state->names[i]);
+    return 0;
+}
+
+static void module_free(void *module) {
+    module_clear((PyObject *)module);
+}
+
+static PyMethodDef module_methods[] = {
+    {"read", read_part, METH_VARARGS, read_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, module_exec},
+#if PY_VERSION_HEX >= 0x030C0000
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+    {Py_mod_gil, Py_MOD_GIL_USED}, /* a collector may be shared between the threads of an interpreter */
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "kafka_msgs.records._speedups",
+    .m_doc = "The loops over records in C.",
+    .m_size = sizeof(State),
+    .m_methods = module_methods,
+    .m_slots = module_slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+    .m_free = module_free,
+};
+
+PyMODINIT_FUNC PyInit__speedups(void) {
+    return PyModuleDef_Init(&module_def);
+}

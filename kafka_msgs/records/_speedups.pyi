@@ -1,0 +1,43 @@
+from collections.abc import Iterable
+from typing import Any
+
+from kafka_msgs.records.record import Payload
+
+class Collector:
+    def __new__(
+        cls, base_offset: int, highest_offset: int, base_timestamp: int | None, room: int | None, /
+    ) -> Collector: ...
+    @property
+    def records(self) -> bytearray: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def next_offset(self) -> int: ...
+    @property
+    def highest_offset(self) -> int: ...
+    @property
+    def base_timestamp(self) -> int: ...
+    @property
+    def max_timestamp(self) -> int: ...
+    def append(
+        self,
+        key: Payload | None,
+        value: Payload | None,
+        *,
+        timestamp: int = -1,
+        headers: Iterable[tuple[str, Payload | None]] = (),
+        offset: int | None = None,
+    ) -> bool: ...
+
+def read(
+    part: int,
+    body: bytes,
+    at: int,
+    end: int,
+    count: int,
+    base_offset: int,
+    base_timestamp: int,
+    append_timestamp: int | None,
+    views: bool,
+    /,
+) -> list[Any] | None: ...

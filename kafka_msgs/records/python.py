@@ -1,0 +1,275 @@
+"""The loops over the records of a magic 2 batch in Python: bytes to records, records to bytes.
+
+The complete form, which runs everywhere; ``native`` does the same faster. Owns the layout of one record as it is
+written, and its zig-zag varints. What is wrong with bytes is left to ``record.explain``, with arguments to
+``arguments``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+from typing import Any, Final
+
+from kafka_msgs.records.arguments import Content, Named, checked
+from kafka_msgs.records.record import (
+    INT_BITS,
+    LONG_BITS,
+    NO_TIMESTAMP,
+    Header,
+    Headers,
+    Part,
+    Payload,
+    Record,
+    explain,
+)
+
+__all__ = ["Collector", "decode_records", "encode_record", "read"]
+
+
+class _BadNumberError(Exception):
+    pass
+
+
+_new = object.__new__
+_set_offset = Record.__dict__["offset"].__set__
+_set_timestamp = Record.__dict__["timestamp"].__set__
+_set_key = Record.__dict__["key"].__set__
+_set_value = Record.__dict__["value"].__set__
+_set_headers = Record.__dict__["headers"].__set__
+
+
+def _long_varint(body: bytes, at: int, low: int, bits: int = INT_BITS) -> tuple[int, int]:
+    """Read the rest of a varint whose first byte, before ``at``, was ``low``; return its raw value and its end."""
+    byte = body[at]
+    if byte < 0x80:  # two bytes hold the sizes and deltas of most records
+        return low & 0x7F | byte << 7, at + 1
+    value, shift = low & 0x7F, 7
+    while True:
+        byte = body[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value >> bits:
+                raise _BadNumberError
+            return value, at
+        shift += 7
+        if shift > bits:
+            raise _BadNumberError
+
+
+def decode_records(
+    body: bytes,
+    at: int,
+    end: int,
+    count: int,
+    *,
+    base_offset: int,
+    base_timestamp: int,
+    append_timestamp: int | None = None,
+    views: bool = False,
+) -> list[Record]:
+    """Return the ``count`` records that ``body`` holds from ``at`` to ``end``, no more and no less.
+
+    With ``append_timestamp`` all records have that one. With ``views`` keys and values are views of ``body``. Raises
+    ``RecordFaultError``.
+    """
+    source = memoryview(body) if views else body
+    records: list[Record] = []
+    start = at
+    if count > end - at:
+        raise explain(body, start, end, count)
+    try:
+        for _ in range(count):
+            raw = body[at]
+            at += 1
+            if raw > 127:
+                raw, at = _long_varint(body, at, raw)
+            stop = at + (raw >> 1)
+            if raw & 1 or stop > end:
+                raise explain(body, start, end, count)
+            at += 1
+            raw = body[at]
+            at += 1
+            if raw > 127:
+                raw, at = _long_varint(body, at, raw, LONG_BITS)
+            timestamp = base_timestamp + (raw >> 1 ^ -(raw & 1)) if append_timestamp is None else append_timestamp
+            raw = body[at]
+            at += 1
+            if raw > 127:
+                raw, at = _long_varint(body, at, raw)
+            record = _new(Record)
+            _set_offset(record, base_offset + (raw >> 1 ^ -(raw & 1)))
+            _set_timestamp(record, timestamp)
+            key, at = _payload(source, body, at)
+            _set_key(record, key)
+            value, at = _payload(source, body, at)
+            _set_value(record, value)
+            headers, at = _headers(source, body, at, stop) if body[at] else ((), at + 1)
+            _set_headers(record, headers)
+            if at != stop:
+                raise explain(body, start, end, count)
+            records.append(record)
+    except (IndexError, _BadNumberError):
+        raise explain(body, start, end, count) from None
+    if at != end:
+        raise explain(body, start, end, count)
+    return records
+
+
+def _payload(source: Payload, body: bytes, at: int) -> tuple[Payload | None, int]:
+    raw = body[at]
+    at += 1
+    if raw > 127:
+        raw, at = _long_varint(body, at, raw)
+    if raw & 1:
+        if raw != 1:
+            raise _BadNumberError
+        return None, at
+    stop = at + (raw >> 1)
+    return source[at:stop], stop
+
+
+def _headers(source: Payload, body: bytes, at: int, stop: int) -> tuple[Headers, int]:
+    raw = body[at]
+    at += 1
+    if raw > 127:
+        raw, at = _long_varint(body, at, raw)
+    if raw & 1 or raw >> 1 > stop - at:
+        raise _BadNumberError
+    headers: list[Header] = []
+    for _ in range(raw >> 1):
+        name, at = _payload(body, body, at)
+        if name is None or at > stop:
+            raise _BadNumberError
+        value, at = _payload(source, body, at)
+        headers.append((str(name, "utf-8", "surrogateescape"), value))
+    return tuple(headers), at
+
+
+_PICK: Final[dict[Part, Callable[[Record], Any]]] = {
+    Part.OFFSETS: attrgetter("offset"),
+    Part.TIMESTAMPS: attrgetter("timestamp"),
+    Part.KEYS: attrgetter("key"),
+    Part.VALUES: attrgetter("value"),
+}
+
+
+def read(
+    part: Part,
+    body: bytes,
+    at: int,
+    end: int,
+    count: int,
+    base_offset: int,
+    base_timestamp: int,
+    append_timestamp: int | None,
+    views: bool,
+) -> list[Any]:
+    """Return one part of each record; arguments and errors are those of ``decode_records``."""
+    records = decode_records(
+        body,
+        at,
+        end,
+        count,
+        base_offset=base_offset,
+        base_timestamp=base_timestamp,
+        append_timestamp=append_timestamp,
+        views=views,
+    )
+    return records if part is Part.RECORDS else list(map(_PICK[part], records))
+
+
+_VARINTS: Final = [bytes([raw]) for raw in range(128)]
+
+
+def _varint(value: int) -> bytes:
+    raw = value << 1 if value >= 0 else ~(value << 1)
+    if raw < 0x80:
+        return _VARINTS[raw]
+    if raw < 0x4000:
+        return (raw & 0x7F | 0x80 | raw >> 7 << 8).to_bytes(2, "little")
+    out = bytearray()
+    while raw > 127:
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    out.append(raw)
+    return bytes(out)
+
+
+def encode_record(
+    timestamp_delta: int,
+    offset_delta: int,
+    key: Content,
+    value: Content,
+    headers: Sequence[Named],
+) -> bytes:
+    """Return the bytes of one record of a magic 2 batch; the arguments are the caller's to check."""
+    parts = [b"\0", _varint(timestamp_delta), _varint(offset_delta)]
+    for content in (key, value):
+        if content is None:
+            parts.append(b"\1")
+        else:
+            parts.append(_varint(len(content)))
+            parts.append(content)
+    parts.append(_varint(len(headers)))
+    for name, content in headers:
+        parts += (_varint(len(name)), name)
+        parts += (b"\1",) if content is None else (_varint(len(content)), content)
+    record = b"".join(parts)
+    return _varint(len(record)) + record
+
+
+class Collector:
+    """Collects the bytes of records for a batch.
+
+    ``records`` are those bytes, ``count`` how many records there are. ``next_offset`` is what the next one gets,
+    ``highest_offset`` what it may have at most. ``base_timestamp`` is what timestamps count from, -1 until the first
+    record settles it, and ``max_timestamp`` the latest, -1 for none; both in milliseconds since the epoch.
+    """
+
+    __slots__ = (
+        "_base_offset",
+        "_room",
+        "base_timestamp",
+        "count",
+        "highest_offset",
+        "max_timestamp",
+        "next_offset",
+        "records",
+    )
+
+    def __init__(self, base_offset: int, highest_offset: int, base_timestamp: int | None, room: int | None) -> None:
+        self._base_offset = self.next_offset = base_offset
+        self.highest_offset = highest_offset
+        self.base_timestamp = NO_TIMESTAMP if base_timestamp is None else base_timestamp
+        self.max_timestamp = NO_TIMESTAMP
+        self._room = room
+        self.records = bytearray()
+        self.count = 0
+
+    def append(
+        self,
+        key: Payload | None,
+        value: Payload | None,
+        *,
+        timestamp: int = NO_TIMESTAMP,
+        headers: Iterable[tuple[str, Payload | None]] = (),
+        offset: int | None = None,
+    ) -> bool:
+        """Do what ``BatchBuilder.append`` does."""
+        return self._add(*checked(self, key, value, timestamp, headers, offset))
+
+    def _add(self, key: Content, value: Content, timestamp: int, headers: Sequence[Named], offset: int) -> bool:
+        first = self.count == 0 and self.base_timestamp == NO_TIMESTAMP
+        base = timestamp if first else self.base_timestamp
+        record = encode_record(timestamp - base, offset - self._base_offset, key, value, headers)
+        if self._room is not None and self.count and len(self.records) + len(record) > self._room:
+            return False
+        self.records += record
+        self.base_timestamp = base
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+        self.next_offset = offset + 1
+        self.count += 1
+        return True
