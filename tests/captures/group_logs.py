@@ -2,7 +2,7 @@
 
 Fills ``groups/``: ``log`` is the log directory of a real broker, each partition with Kafka's own dump of it in
 ``dump.txt``; ``answers.jsonl`` holds, in the format of :mod:`tests.captures.frames`, what the broker answered about all
-groups and partitions just before, while nothing moved any more, and ``end-offsets.txt`` what ``kafka-get-offsets`` said.
+groups and partitions just before, while nothing moved any more; ``end-offsets.txt`` what Kafka's tool for ends said.
 
 The story: ``orders`` and ``payments`` are read by ``billing`` (classic, two members, one of them static), ``shipping``
 (consumer protocol, two members), ``watch`` (consumer protocol, by a regular expression), ``packing`` (share) and
