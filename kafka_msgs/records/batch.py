@@ -131,28 +131,30 @@ class RecordBatch(Batch):
         """Return the values of the records, making nothing else of them; raises what ``records`` raises."""
         return self._read(Part.VALUES)
 
-    def _read(self, part: Part) -> list[Any]:
+    def content(self) -> tuple[bytes, int, int]:
+        """Return bytes that hold the records, decompressed where needed, and where in them the records start and end.
+
+        They are not looked at: raises what ``records`` raises except for faults inside.
+        """
         if self.count < 0:
             raise self._corrupt(57, None, f"{self.count} records", compressed=False)
         if self.count == 0:
-            return []
-        compressed = self.codec != 0
-        if compressed:
-            body, at, end = self._decompressed()
-        else:
-            body, at, end = self._data, self._start + HEADER_SIZE, self._start + self.size
+            return b"", 0, 0
+        if self.codec == 0:
+            return self._data, self._start + HEADER_SIZE, self._start + self.size
+        limit = self._options.max_decompressed
+        stored = self.stored[HEADER_SIZE:]
+        body = decompress(self.codec, stored, limit, position=self.position, offset=self.base_offset)
+        return body, 0, len(body)
+
+    def _read(self, part: Part) -> list[Any]:
         times = self.base_timestamp, self.append_timestamp
         try:
-            return loops().read(part, body, at, end, self.count, self.base_offset, *times, self._options.views)
+            return loops().read(part, *self.content(), self.count, self.base_offset, *times, self._options.views)
         except RecordFaultError as fault:
+            compressed = self.codec != 0
             place = fault.at if compressed else fault.at - self._start
             raise self._corrupt(place, fault.index, fault.reason, compressed=compressed) from None
-
-    def _decompressed(self) -> tuple[bytes, int, int]:
-        limit = self._options.max_decompressed
-        content = self.stored[HEADER_SIZE:]
-        body = decompress(self.codec, content, limit, position=self.position, offset=self.base_offset)
-        return body, 0, len(body)
 
     def _corrupt(self, place: int, index: int | None, reason: str, *, compressed: bool) -> CorruptRecordError:
         at = place if compressed else self.position + place
