@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from kafka_msgs.codec import Buffer, CodecOptions, DecodeBudget, backend, codec_for
 from kafka_msgs.errors import (
     BudgetExceededError,
+    ColumnSizeError,
+    ColumnTypeError,
     CompressionError,
     CorruptRecordError,
     CrcMismatchError,
@@ -85,6 +87,8 @@ __all__ = [
     "Buffer",
     "Codec",
     "CodecOptions",
+    "ColumnSizeError",
+    "ColumnTypeError",
     "CompressionError",
     "CorruptRecordError",
     "CrcMismatchError",

@@ -10,6 +10,8 @@ from typing import Any
 
 __all__ = [
     "BudgetExceededError",
+    "ColumnSizeError",
+    "ColumnTypeError",
     "CompressionError",
     "CorruptRecordError",
     "CrcMismatchError",
@@ -176,6 +178,31 @@ class UnknownColumnError(KafkaMsgsError, LookupError):
     def _text(self) -> str:
         near = f"; near it are {', '.join(self.near)}" if self.near else ""
         return f"{self.source} has no column {shown(self.column)}{near}"
+
+
+class ColumnTypeError(KafkaMsgsError, TypeError):
+    """A column of a type that cannot hold what it should.
+
+    Attributes: ``column`` (dotted, empty for the whole), ``expected`` and ``found`` (names of Arrow types).
+    """
+
+    column: str
+    expected: str
+    found: str
+
+    def _text(self) -> str:
+        column = f"column {self.column}" if self.column else "the column"
+        return f"{column} is {shown(self.found)}, expected {shown(self.expected)}"
+
+
+class ColumnSizeError(KafkaMsgsError, OverflowError):
+    """A column whose values do not fit into one array. Attributes: ``rows`` and ``size`` (bytes of the input)."""
+
+    rows: int
+    size: int
+
+    def _text(self) -> str:
+        return f"the values of {self.rows} rows of {self.size} bytes need more than one array: give them in chunks"
 
 
 class InvalidKeyTypeError(KafkaMsgsError, ValueError):

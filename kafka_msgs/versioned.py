@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from kafka_msgs.codec import Buffer, codec_for
+from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
 from kafka_msgs.errors import InvalidKeyTypeError, TruncatedError, UnsupportedVersionError
 from kafka_msgs.message import Message
 
@@ -30,7 +30,13 @@ def encode_versioned(message: Message, version: int) -> bytes:
     return _prefix(type(message), version).to_bytes(2, "big", signed=True) + data
 
 
-def decode_versioned(cls: type[M], data: Buffer, *, newer: Literal["refuse", "clamp"] = "refuse") -> Versioned[M]:
+def decode_versioned(
+    cls: type[M],
+    data: Buffer,
+    *,
+    newer: Literal["refuse", "clamp"] = "refuse",
+    options: CodecOptions = DEFAULT_OPTIONS,
+) -> Versioned[M]:
     """Return the message in version-prefixed ``data``, and its version.
 
     With ``newer="clamp"`` a version above the highest known one is read as the highest, and what follows is ignored,
@@ -45,12 +51,12 @@ def decode_versioned(cls: type[M], data: Buffer, *, newer: Literal["refuse", "cl
     if info.kind == "coordinator-key":
         if number != info.api_key:
             raise InvalidKeyTypeError(message=info.name, expected=info.api_key, found=number)
-        return Versioned(0, codec_for(cls, 0).decode(data, 2))
+        return Versioned(0, codec_for(cls, 0, options).decode(data, 2))
     if newer == "clamp" and number > info.versions.highest:
-        return Versioned(number, codec_for(cls, info.versions.highest).read(data, 2)[0])
+        return Versioned(number, codec_for(cls, info.versions.highest, options).read(data, 2)[0])
     if number not in info.versions:
         raise UnsupportedVersionError(message=info.name, version=number, supported=info.versions)
-    return Versioned(number, codec_for(cls, number).decode(data, 2))
+    return Versioned(number, codec_for(cls, number, options).decode(data, 2))
 
 
 def _prefix(cls: type[Message], version: int) -> int:

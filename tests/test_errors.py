@@ -12,6 +12,8 @@ import kafka_msgs
 from kafka_msgs import errors
 from kafka_msgs.errors import (
     BudgetExceededError,
+    ColumnSizeError,
+    ColumnTypeError,
     CompressionError,
     CorruptRecordError,
     CrcMismatchError,
@@ -70,6 +72,15 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
     (
         UnknownColumnError(source="FetchRequest v4", column="topic", near=("topics", "topics.topic")),
         "FetchRequest v4 has no column 'topic'; near it are topics, topics.topic",
+    ),
+    (
+        ColumnTypeError(column="topics.name", expected="string", found="int32"),
+        "column topics.name is 'int32', expected 'string'",
+    ),
+    (ColumnTypeError(column="", expected="binary", found="int32"), "the column is 'int32', expected 'binary'"),
+    (
+        ColumnSizeError(rows=3, size=2**32),
+        "the values of 3 rows of 4294967296 bytes need more than one array: give them in chunks",
     ),
     (UnknownTopicError(topic="orders"), "'orders' is no internal topic"),
     (
@@ -211,6 +222,8 @@ def test_what_is_wrong_with_bytes_is_a_decode_error_and_a_value_error(cls: type[
         (UnsupportedVersionError, ValueError),
         (InvalidKeyTypeError, ValueError),
         (UnknownColumnError, LookupError),
+        (ColumnTypeError, TypeError),
+        (ColumnSizeError, OverflowError),
         (UnknownMessageError, LookupError),
         (MissingExtraError, ImportError),
         (InternalError, KafkaMsgsError),

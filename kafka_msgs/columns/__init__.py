@@ -7,6 +7,18 @@ try:
 except ImportError as error:
     raise MissingExtraError(feature="kafka_msgs.columns", extra="arrow", package="pyarrow") from error
 
+from kafka_msgs.columns.decode import DecodedColumn, decode_column
+from kafka_msgs.columns.encode import encode_column
+from kafka_msgs.columns.records import record_table
 from kafka_msgs.columns.types import ERROR_TYPE, RECORD_SCHEMA, arrow_type, record_schema
 
-__all__ = ["ERROR_TYPE", "RECORD_SCHEMA", "arrow_type", "record_schema"]
+__all__ = [
+    "ERROR_TYPE",
+    "RECORD_SCHEMA",
+    "DecodedColumn",
+    "arrow_type",
+    "decode_column",
+    "encode_column",
+    "record_schema",
+    "record_table",
+]

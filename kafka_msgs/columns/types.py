@@ -25,16 +25,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
 from typing import Any, Final
 
 import pyarrow as pa
 
-from kafka_msgs.errors import SchemaError, UnknownColumnError, UnsupportedVersionError
+from kafka_msgs.errors import ColumnTypeError, SchemaError, UnknownColumnError, UnsupportedVersionError
 from kafka_msgs.schema import Described, FieldInfo, MessageInfo, Struct, fields
 from kafka_msgs.versions import VersionRange
 
-__all__ = ["ERROR_TYPE", "KAFKA_TYPE", "RECORD_SCHEMA", "UNKNOWN_TAGS", "arrow_type", "record_schema"]
+__all__ = ["ERROR_TYPE", "KAFKA_TYPE", "RECORD_SCHEMA", "UNKNOWN_TAGS", "arrow_type", "check_columns", "record_schema"]
 
 UNKNOWN_TAGS: Final = "unknown_tagged_fields"
 """Name of the column for tagged fields that the definition does not name; null, never empty, where there is none."""
@@ -120,13 +119,45 @@ def record_schema(columns: Sequence[str] | None = None) -> pa.Schema:
     return pa.schema([RECORD_SCHEMA.field(name) for name in columns])
 
 
-@cache
-def _whole(message: Any, version: int | None) -> pa.StructType:
-    info = message.INFO
-    if version is not None and version not in info.versions:
-        raise UnsupportedVersionError(message=info.name, version=version, supported=info.versions)
-    wanted = info.versions if version is None else VersionRange(version, version)
-    return _Mapping(info, wanted).struct(message, ())
+_WHOLE: dict[tuple[type[Described], int | None], pa.StructType] = {}
+
+
+def _whole(message: type[Described], version: int | None) -> pa.StructType:
+    key = (message, version)
+    if key not in _WHOLE:
+        info = message.INFO
+        if version is not None and version not in info.versions:
+            raise UnsupportedVersionError(message=info.name, version=version, supported=info.versions)
+        wanted = info.versions if version is None else VersionRange(version, version)
+        _WHOLE[key] = _Mapping(info, wanted).struct(message, ())
+    return _WHOLE[key]
+
+
+def check_columns(type_: pa.StructType, message: type[Described]) -> None:
+    """Refuse a struct type that has something that ``message`` lacks, or of another shape.
+
+    Columns may be missing, and may be in any order; values of a wrong type are found where they are encoded. Raises
+    ``UnknownColumnError`` and ``ColumnTypeError``.
+    """
+    whole = _whole(message, None)
+    _check(type_, whole, _Selection(message.INFO.name, None, whole), ())
+
+
+def _check(type_: pa.StructType, whole: pa.StructType, selection: _Selection, above: tuple[str, ...]) -> None:
+    for field in type_:
+        path = (*above, field.name)
+        if whole.get_field_index(field.name) < 0:
+            raise selection.unknown(path)
+        expected = whole.field(field.name).type
+        if _shape(field.type) != _shape(expected) or type_.get_field_index(field.name) < 0:
+            raise ColumnTypeError(column=".".join(path), expected=str(expected), found=str(field.type))
+        if _inner(expected) is not None:
+            _check(_inner(field.type), _inner(expected), selection, path)
+
+
+def _shape(type_: pa.DataType) -> tuple[bool, bool, bool]:
+    item = type_.value_type if _is_list(type_) else type_
+    return _is_list(type_), pa.types.is_struct(item), pa.types.is_map(item)
 
 
 class _Mapping:
@@ -165,7 +196,7 @@ class _Selection:
         wanted: dict[str, list[Sequence[str]]] = {}
         for first, *rest in paths:
             if type_.get_field_index(first) < 0:
-                raise self._unknown((*above, first, *rest))
+                raise self.unknown((*above, first, *rest))
             wanted.setdefault(first, []).append(rest)
         return pa.struct(
             [self._field(field, wanted[field.name], (*above, field.name)) for field in type_ if field.name in wanted]
@@ -176,19 +207,24 @@ class _Selection:
             return field
         inner = _inner(field.type)
         if inner is None:
-            raise self._unknown((*above, *rests[0]))
+            raise self.unknown((*above, *rests[0]))
         chosen = self.of(inner, rests, above)
-        return field.with_type(pa.list_(pa.field(_ELEMENT, chosen)) if pa.types.is_list(field.type) else chosen)
+        return field.with_type(pa.list_(pa.field(_ELEMENT, chosen)) if _is_list(field.type) else chosen)
 
-    def _unknown(self, path: Sequence[str]) -> UnknownColumnError:
+    def unknown(self, path: Sequence[str]) -> UnknownColumnError:
+        """Return the error of a path that leads nowhere."""
         name = ".".join(path)
         near = tuple(get_close_matches(name, list(_paths(self._whole)), cutoff=0.5))
         return UnknownColumnError(source=self._source, column=name, near=near)
 
 
+def _is_list(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_))
+
+
 def _inner(type_: pa.DataType) -> Any:
     """Return the struct that a column holds, itself or in a list, or None."""
-    type_ = type_.value_type if pa.types.is_list(type_) else type_
+    type_ = type_.value_type if _is_list(type_) else type_
     return type_ if pa.types.is_struct(type_) else None
 
 

@@ -1,0 +1,193 @@
+"""``decode_column``: bytes of messages in an Arrow array to a struct array, and what is wrong with rows that are none.
+
+Owns what callers see: kinds of input, chunks, threads, and the errors of bad rows, which the codec explains after the
+fact. The decoding itself is done by a form.
+"""
+
+from __future__ import annotations
+
+from array import array as numbers
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, Literal, TypeAlias
+
+import pyarrow as pa
+from attrs import frozen
+
+from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions
+from kafka_msgs.codec.options import as_bytes
+from kafka_msgs.columns.form import Decode, Part
+from kafka_msgs.columns.python import FORM as PYTHON_FORM
+from kafka_msgs.columns.python import row_decoder
+from kafka_msgs.columns.switch import current_form
+from kafka_msgs.columns.types import ERROR_TYPE, arrow_type
+from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InternalError, KafkaMsgsError
+from kafka_msgs.schema import Described
+
+__all__ = ["MAX_ARRAY", "Column", "DecodedColumn", "OnBadRow", "decode_column", "error_column", "error_entry"]
+
+Column: TypeAlias = "pa.Array | pa.ChunkedArray | Sequence[Buffer | None]"
+"""What can be decoded: binary or large binary, or a sequence of buffers."""
+
+OnBadRow: TypeAlias = Literal["null", "raise"]
+"""What becomes of a row that is not what it should be: null and an entry among the errors, or an exception."""
+
+MAX_ARRAY: Final = 2**31 - 1
+"""Bytes that one array holds for certain: its offsets have 32 bits."""
+
+
+@frozen
+class DecodedColumn:
+    """The rows of a column, and why some are null.
+
+    ``values`` and ``errors`` are as long as the input and chunked as it was. ``errors`` is null where a row is good or
+    was null before, otherwise a struct of ``path``, ``offset`` and ``reason``, as the codec's exceptions have them.
+    """
+
+    values: Any
+    errors: Any
+
+    @property
+    def error_count(self) -> int:
+        """How many rows are bad."""
+        return len(self.errors) - int(self.errors.null_count)
+
+
+def decode_column(
+    column: Column,
+    message: type[Described],
+    version: int | None = None,
+    *,
+    columns: Iterable[str] | None = None,
+    options: CodecOptions = DEFAULT_OPTIONS,
+    on_error: OnBadRow = "null",
+    workers: int = 1,
+) -> DecodedColumn:
+    """Decode a column of messages to a struct array of ``arrow_type(message, version, columns=columns)``.
+
+    Every row is one whole message at ``version``. Without a version every row says its own, as ``decode_versioned``
+    reads it, and fields that its version lacks have their defaults. Null stays null. A row that is not the message is
+    null and has an entry in ``errors``; with ``on_error="raise"`` its exception is raised. The budget of ``options`` is
+    that of a row.
+
+    An array gives arrays; a chunked array gives chunked ones, chunk by chunk, with up to ``workers`` chunks at a time
+    in threads of their own. Raises ``UnsupportedVersionError``, ``UnknownColumnError``, ``ColumnTypeError`` for what
+    holds no bytes, ``ColumnSizeError`` for an array whose values need more than one, and ``ValueError`` for options
+    that keep what is not UTF-8, since Arrow's strings cannot.
+    """
+    if options.utf8_errors == "surrogateescape":
+        raise ValueError("Arrow strings are UTF-8: utf8_errors must be 'strict' or 'replace'")
+    source = _binary(column)
+    type_ = arrow_type(message, version, columns=columns)
+    # Replacing what is not UTF-8 is CPython's business.
+    form = current_form() if options.utf8_errors == "strict" else PYTHON_FORM
+    work = _Work(form.decoder(message, version, type_, options), _Explainer(message, version, options, on_error))
+    if not isinstance(source, pa.ChunkedArray):
+        return work.array(source)
+    return _over_chunks(work, source, type_, workers)
+
+
+def _binary(column: Any) -> Any:
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
+            raise ColumnTypeError(column="", expected="binary or large_binary", found=str(column.type))
+        return column
+    return pa.array([None if data is None else as_bytes(data) for data in column], pa.binary())
+
+
+class _Explainer:
+    """Says what is wrong with single rows that a form refused."""
+
+    def __init__(
+        self, message: type[Described], version: int | None, options: CodecOptions, on_error: OnBadRow
+    ) -> None:
+        self._decode = row_decoder(message, version, options)
+        self._name = message.INFO.name
+        self._raise = on_error == "raise"
+
+    def errors(self, array: pa.Array, bad: Iterable[int]) -> pa.StructArray:
+        """Return the errors of an array, of which the rows ``bad`` were refused."""
+        return error_column({number: self._entry(array[number].as_py(), number) for number in bad}, len(array))
+
+    def _entry(self, data: bytes, number: int) -> dict[str, Any]:
+        try:
+            self._decode(data)
+        except KafkaMsgsError as error:
+            if self._raise:
+                raise
+            return error_entry(error)
+        raise InternalError(reason=f"row {number} of a column of {self._name} was refused and has no fault")
+
+
+def error_entry(error: KafkaMsgsError) -> dict[str, Any]:
+    """Return what the errors of a column say of an exception."""
+    facts = vars(error)
+    return {"path": facts.get("path", ""), "offset": facts.get("offset"), "reason": facts.get("reason", str(error))}
+
+
+def error_column(errors: Mapping[int, dict[str, Any]], count: int) -> pa.StructArray:
+    """Return ``count`` errors: those given, by the numbers of their rows, and null elsewhere."""
+    if not errors:
+        return pa.nulls(count, ERROR_TYPE)
+    places = numbers("i", bytes(4 * count))
+    for place, row in enumerate(errors, 1):
+        places[row] = place
+    indexes = pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(places)])
+    return pa.array([None, *errors.values()], ERROR_TYPE).take(indexes)
+
+
+class _Work:
+    """Decodes arrays, one at a time, and explains."""
+
+    def __init__(self, decode: Decode, explainer: _Explainer) -> None:
+        self._decode = decode
+        self._explainer = explainer
+
+    def array(self, array: pa.Array) -> DecodedColumn:
+        found = list(self.arrays(array))
+        if len(found) > 1:
+            raise ColumnSizeError(rows=len(array), size=int(array.nbytes))
+        return found[0]
+
+    def arrays(self, array: pa.Array) -> Iterator[DecodedColumn]:
+        """Yield the values of an array, all at once unless they are too many for one array."""
+        start = 0
+        for parts in _groups(self._decode(array)):
+            values = parts[0].values if len(parts) == 1 else pa.concat_arrays([part.values for part in parts])
+            rows = array.slice(start, len(values))
+            yield DecodedColumn(values, self._explainer.errors(rows, _bad(parts)))
+            start += len(values)
+
+
+def _groups(parts: Iterable[Part]) -> Iterator[list[Part]]:
+    """Put parts together that fit into one array."""
+    group: list[Part] = []
+    size = 0
+    for part in parts:
+        if group and size + part.values.nbytes > MAX_ARRAY:
+            yield group
+            group, size = [], 0
+        group.append(part)
+        size += part.values.nbytes
+    yield group
+
+
+def _bad(parts: Iterable[Part]) -> Iterator[int]:
+    start = 0
+    for part in parts:
+        yield from (start + number for number in part.bad)
+        start += len(part.values)
+
+
+def _over_chunks(work: _Work, source: pa.ChunkedArray, type_: pa.StructType, workers: int) -> DecodedColumn:
+    chunks = source.chunks
+    if workers > 1 and len(chunks) > 1:
+        with ThreadPoolExecutor(min(workers, len(chunks))) as pool:
+            done = list(pool.map(lambda chunk: list(work.arrays(chunk)), chunks))
+    else:
+        done = [list(work.arrays(chunk)) for chunk in chunks]
+    found = [each for chunk in done for each in chunk]
+    return DecodedColumn(
+        pa.chunked_array([each.values for each in found], type_),
+        pa.chunked_array([each.errors for each in found], ERROR_TYPE),
+    )

@@ -1,0 +1,134 @@
+"""The pure-Python form: what the codec and the records give, row by row, put into columns.
+
+It is the form that says what the C form has to give. Only some rows at a time exist as Python objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kafka_msgs.codec import CodecOptions, codec_for
+from kafka_msgs.columns.form import BATCH_NUMBER, Decode, Form, Part
+from kafka_msgs.columns.types import RECORD_SCHEMA
+from kafka_msgs.columns.values import lots, struct_array
+from kafka_msgs.errors import CorruptRecordError, KafkaMsgsError
+from kafka_msgs.records import Batch, Header, Record, RecordBatch
+from kafka_msgs.schema import Described
+from kafka_msgs.versioned import decode_versioned
+
+__all__ = ["FORM", "RecordLists", "decoder", "row_decoder", "stated_offset"]
+
+_INT64: Final = range(-(2**63), 2**63)
+
+
+def row_decoder(cls: Any, version: int | None, options: CodecOptions) -> Callable[[bytes], Described]:
+    """Return the function that decodes the bytes of one row; it raises ``KafkaMsgsError``."""
+    if version is None:
+        return lambda data: decode_versioned(cls, data, options=options).message
+    decode: Callable[[bytes], Described] = codec_for(cls, version, options).decode
+    return decode
+
+
+def decoder(cls: type[Described], version: int | None, type_: pa.StructType, options: CodecOptions) -> Decode:
+    """Return the function that decodes columns of a message; see ``Decoder``."""
+    decode = row_decoder(cls, version, options)
+
+    def part(array: pa.Array) -> Part:
+        rows: list[Described | None] = []
+        bad = []
+        for number, data in enumerate(array.to_pylist()):
+            row = None
+            if data is not None:
+                try:
+                    row = decode(data)
+                except KafkaMsgsError:
+                    bad.append(number)
+            rows.append(row)
+        return Part(struct_array(rows, type_), bad)
+
+    return lambda array: [part(lot) for lot in lots(array)]
+
+
+class RecordLists:
+    """The records of batches as one Python list a column; see ``RecordBuffer``."""
+
+    rows: int
+    size: int
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._clear()
+
+    def _clear(self) -> None:
+        self._records: list[Record] = []
+        self._batches: list[int] = []
+        self._count = self.rows = self.size = 0
+
+    def append(self, batch: Batch) -> bool:
+        """Add the records of a batch; raises what ``records`` of it raises, and for numbers of more than 64 bits."""
+        records = batch.records()
+        for index, record in enumerate(records):
+            if record.offset not in _INT64 or record.timestamp not in _INT64:
+                raise _overflow(batch, index)
+        self._records += records
+        self._batches += [self._count] * len(records)
+        self._count += 1
+        self.rows += len(records)
+        self.size += sum(len(record.key or b"") + len(record.value or b"") for record in records)
+        return True
+
+    def finish(self) -> list[pa.Array]:
+        """Return the columns, in the order that was asked for, and start anew."""
+        columns = [self._column(name) for name in self._names]
+        self._clear()
+        return columns
+
+    def _column(self, name: str) -> pa.Array:
+        if name == BATCH_NUMBER:
+            return pa.array(self._batches, pa.int32())
+        make = _COLUMNS.get(name) or (lambda record: getattr(record, name))
+        return pa.array([make(record) for record in self._records], RECORD_SCHEMA.field(name).type)
+
+
+def stated_offset(batch: Batch) -> int:
+    """Return the offset that a batch starts with: its first record's, in a compressed message set the last one's."""
+    return batch.base_offset if isinstance(batch, RecordBatch) else batch.last_offset
+
+
+def _overflow(batch: Batch, index: int) -> CorruptRecordError:
+    return CorruptRecordError(
+        position=batch.position,
+        offset=stated_offset(batch),
+        at=batch.position,
+        index=index,
+        compressed=False,
+        reason="its offset or its timestamp has more than 64 bits",
+    )
+
+
+def _headers(record: Record) -> list[dict[str, Any]]:
+    return [{"name": _name(header), "value": header[1]} for header in record.headers]
+
+
+def _name(header: Header) -> str | None:
+    """Return the name of a header, or None where its bytes are not UTF-8."""
+    try:
+        header[0].encode()
+    except UnicodeEncodeError:
+        return None
+    return header[0]
+
+
+def _raw_header_names(record: Record) -> list[bytes] | None:
+    if all(_name(header) is not None for header in record.headers):
+        return None
+    return [name.encode("utf-8", "surrogateescape") for name, _ in record.headers]
+
+
+_COLUMNS: Final[dict[str, Callable[[Record], Any]]] = {"headers": _headers, "raw_header_names": _raw_header_names}
+
+FORM: Final = Form(decoder, RecordLists)
+"""What there is everywhere."""

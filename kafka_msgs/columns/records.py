@@ -1,0 +1,207 @@
+"""``record_table``: batches of records to Arrow record batches, one row a record, in constant memory.
+
+Owns the columns that say something about a whole batch, when a table is full, and what is done about damage. Columns of
+single records are made by a form; batches are read by ``kafka_msgs.records`` and ``kafka_msgs.log``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_msgs.codec import Buffer
+from kafka_msgs.columns.form import BATCH_NUMBER, RECORD_LEVEL, RecordBuffer
+from kafka_msgs.columns.python import FORM as PYTHON_FORM
+from kafka_msgs.columns.python import stated_offset
+from kafka_msgs.columns.switch import current_form
+from kafka_msgs.columns.types import RECORD_SCHEMA, record_schema
+from kafka_msgs.errors import LogFileError, RecordError
+from kafka_msgs.log.faults import OnError
+from kafka_msgs.log.scan import read_log
+from kafka_msgs.records import DEFAULT_MAX_DECOMPRESSED, Batch, Compression, RecordBatch, read_batches
+
+__all__ = ["Fault", "RecordSource", "record_table"]
+
+RecordSource: TypeAlias = "str | os.PathLike[str] | Buffer | Batch | Iterable[Batch | LogFileError]"
+"""Where batches come from: a file, bytes, one batch, or whatever yields batches."""
+
+Fault: TypeAlias = RecordError | LogFileError
+"""Damage: of a batch, or of a place in a file where no batch is."""
+
+_MAX_SEQUENCE: Final = 2**31 - 1
+_CODECS: Final = {codec.value: codec.name.lower() for codec in Compression}
+
+
+def record_table(
+    source: RecordSource,
+    *,
+    columns: Sequence[str] | None = None,
+    on_error: OnError = "raise",
+    max_rows: int = 65_536,
+    max_bytes: int = 32 << 20,
+    check_crc: bool = True,
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+) -> Iterator[Any]:
+    """Yield the records of ``source`` as Arrow record batches with the schema ``record_schema(columns)``.
+
+    The source is the path of a segment or snapshot, bytes that start at a batch (a cut last batch is left alone, as
+    ``read_batches`` leaves it), a batch, or an iterable of batches, such as a reader or a generator of one's own. The
+    arguments ``check_crc`` and ``max_decompressed`` are those of ``read_batches``, for sources that are not read yet.
+
+    ======================  ==========================================================================================
+    column                  content
+    ======================  ==========================================================================================
+    offset, timestamp       of the record; milliseconds since the epoch, -1 for none
+    timestamp_type          0: the producer's clock, 1: the broker's, -1: a format without timestamps
+    key, value              null for null
+    headers                 names and values in their order; a name that is not UTF-8 is null
+    raw_header_names        the bytes of all names of a record where one of them is not UTF-8, otherwise null
+    batch_offset            the offset in the batch's header: the first one, in a compressed message set the last
+    batch_position          the byte where the batch starts, of the file or the bytes that it was read from
+    batch_size              bytes of the batch as it is stored
+    partition_leader_epoch  -1 for none, and in older formats
+    producer_id             -1 for none, and in older formats; so are ``producer_epoch`` and ``sequence``, which is the
+                            record's own
+    is_transactional        whether the record belongs to a transaction
+    is_control              whether it is the log's own, such as a transaction's end
+    codec, magic            how the batch was compressed, by name, and its format
+    ======================  ==========================================================================================
+
+    A record batch is yielded when there are ``max_rows`` records or about ``max_bytes`` of content, so a source of any
+    size takes the same memory; more than that only while one batch holds more. A batch in which anything is wrong gives
+    no rows. ``on_error`` says whether its ``RecordError`` (or the ``LogFileError`` of bytes in a file that are no
+    batch) is raised, skipped, or yielded between the record batches, in its place. Raises ``UnknownColumnError``,
+    ``MissingExtraError`` for a codec that is not installed, and ``OSError``.
+    """
+    batches = _batches(source, check_crc=check_crc, max_decompressed=max_decompressed)
+    table = _Table(record_schema(columns), max_rows, max_bytes)
+    return _settled(table.run(batches), on_error)
+
+
+def _settled(items: Iterator[Any], on_error: OnError) -> Iterator[Any]:
+    for item in items:
+        if not isinstance(item, Fault) or on_error == "yield":
+            yield item
+        elif on_error == "raise":
+            raise item
+
+
+def _batches(source: Any, *, check_crc: bool, max_decompressed: int) -> Iterator[Any]:
+    """Return an iterator of batches; one that raises a ``RecordError`` may have more behind it."""
+    if isinstance(source, str | os.PathLike):
+        options: dict[str, Any] = {"check_crc": check_crc, "max_decompressed": max_decompressed}
+        return read_log(Path(source), on_error="yield", views=True, **options)
+    if isinstance(source, bytes | bytearray | memoryview):
+        return read_batches(source, check_crc=check_crc, max_decompressed=max_decompressed, views=True)
+    return iter([source] if isinstance(source, Batch) else source)
+
+
+class _Table:
+    """Collects batches and gives record batches of a bounded size."""
+
+    def __init__(self, schema: pa.Schema, max_rows: int, max_bytes: int) -> None:
+        self._schema = schema
+        self._max_rows = max_rows
+        self._max_bytes = max_bytes
+        self._names = [name for name in (*RECORD_LEVEL, BATCH_NUMBER) if name in _needed(schema.names)]
+        self._fast = current_form().record_buffer(self._names)
+        self._slow = PYTHON_FORM.record_buffer(self._names)
+        self._batches: list[Batch] = []
+
+    def run(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Yield the record batches of all batches, and the faults in their places."""
+        while True:
+            try:
+                batch = next(batches)
+            except StopIteration:
+                break
+            except RecordError as fault:
+                yield from self._flush(self._fast)
+                yield fault
+                continue
+            yield from self._add(batch)
+        yield from self._flush(self._fast)
+
+    def _add(self, batch: Any) -> Iterator[Any]:
+        try:
+            if isinstance(batch, LogFileError):
+                raise batch
+            if self._fast.append(batch):
+                self._batches.append(batch)
+                if self._fast.rows >= self._max_rows or self._fast.size >= self._max_bytes:
+                    yield from self._flush(self._fast)
+                return
+            yield from self._flush(self._fast)
+            self._slow.append(batch)
+        except (RecordError, LogFileError) as fault:
+            yield from self._flush(self._fast)
+            yield fault
+            return
+        self._batches.append(batch)
+        yield from self._flush(self._slow)
+
+    def _flush(self, buffer: RecordBuffer) -> Iterator[pa.RecordBatch]:
+        rows = buffer.rows
+        found = dict(zip(self._names, buffer.finish(), strict=True))
+        whole = _Whole(self._batches, found)
+        self._batches = []
+        if rows:
+            arrays = [found[name] if name in found else whole.column(name) for name in self._schema.names]
+            table = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+            yield from (table.slice(start, self._max_rows) for start in range(0, rows, self._max_rows))
+
+
+def _needed(names: Sequence[str]) -> set[str]:
+    """Return which columns a form must make for ``names``."""
+    needed = set(names) & set(RECORD_LEVEL)
+    if "sequence" in names:
+        needed.add("offset")
+    return needed if needed == set(names) and needed else needed | {BATCH_NUMBER}
+
+
+class _Whole:
+    """The columns that are the same for all records of a batch, made of one value a batch."""
+
+    def __init__(self, batches: Sequence[Batch], found: dict[str, pa.Array]) -> None:
+        self._batches = batches
+        self._found = found
+
+    def column(self, name: str) -> pa.Array:
+        if name == "sequence":
+            return self._sequence()
+        return self._spread(_FACTS[name], RECORD_SCHEMA.field(name).type)
+
+    def _spread(self, fact: Callable[[Any], Any], type_: pa.DataType) -> pa.Array:
+        return pa.array([fact(batch) for batch in self._batches], type_).take(self._found[BATCH_NUMBER])
+
+    def _sequence(self) -> pa.Array:
+        """Return the sequence numbers, which go on from record to record; after the highest comes 0."""
+        first = self._spread(_newer("base_sequence"), pa.int64())
+        number = pc.add(first, pc.subtract(self._found["offset"], self._spread(stated_offset, pa.int64())))
+        wrapped = pc.if_else(pc.greater(number, _MAX_SEQUENCE), pc.subtract(number, _MAX_SEQUENCE + 1), number)
+        return pc.if_else(pc.less(first, 0), pa.scalar(-1, pa.int64()), wrapped).cast(pa.int32())
+
+
+def _newer(attribute: str, older: Any = -1) -> Callable[[Batch], Any]:
+    """Return what reads an attribute that only batches of magic 2 have."""
+    return lambda batch: getattr(batch, attribute) if isinstance(batch, RecordBatch) else older
+
+
+_FACTS: Final[dict[str, Callable[[Any], Any]]] = {
+    "timestamp_type": lambda batch: int(batch.timestamp_type) if batch.magic else -1,
+    "batch_offset": stated_offset,
+    "batch_position": lambda batch: batch.position,
+    "batch_size": lambda batch: batch.size,
+    "partition_leader_epoch": _newer("partition_leader_epoch"),
+    "producer_id": _newer("producer_id"),
+    "producer_epoch": _newer("producer_epoch"),
+    "is_transactional": _newer("is_transactional", older=False),
+    "is_control": _newer("is_control", older=False),
+    "codec": lambda batch: _CODECS.get(batch.codec, str(batch.codec)),
+    "magic": lambda batch: batch.magic,
+}

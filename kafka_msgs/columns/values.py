@@ -1,0 +1,103 @@
+"""Messages as Python objects to Arrow arrays and back, of any type that ``arrow_type`` gives.
+
+Owns the way of each single value, in both directions, for the pure-Python form and for encoding. Nothing is checked
+here: what an object may hold is left to the codec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain, repeat
+from typing import Any, Final
+from uuid import UUID
+
+import pyarrow as pa
+
+from kafka_msgs.columns.types import KAFKA_TYPE
+from kafka_msgs.schema import FieldInfo, Struct, fields
+
+__all__ = ["lots", "struct_array", "structs"]
+
+_ROWS: Final = 8192
+_BYTES: Final = 256 << 20
+
+
+def lots(array: pa.Array) -> Iterator[pa.Array]:
+    """Yield an array in slices that are small enough to be Python objects."""
+    if len(array) <= _ROWS and (array.nbytes <= _BYTES or len(array) == 1):
+        yield array
+    else:
+        half = len(array) // 2
+        yield from lots(array.slice(0, half))
+        yield from lots(array.slice(half))
+
+
+def struct_array(rows: Sequence[Struct | None], type_: pa.StructType) -> pa.StructArray:
+    """Return the array of a struct type that holds ``rows``, of which only the fields of the type are read."""
+    children = [
+        _column([None if row is None else getattr(row, field.name) for row in rows], field.type, _is_uuid(field))
+        for field in type_
+    ]
+    return pa.Array.from_buffers(type_, len(rows), [_validity(rows)], children=children)
+
+
+def _column(values: Sequence[Any], type_: pa.DataType, uuid: bool) -> pa.Array:
+    if pa.types.is_struct(type_):
+        return struct_array(values, type_)
+    if pa.types.is_list(type_):
+        offsets = pa.array([0, *accumulate(len(value or ()) for value in values)], pa.int32()).buffers()[1]
+        elements = list(chain.from_iterable(value or () for value in values))
+        child = _column(elements, type_.value_type, uuid)
+        return pa.Array.from_buffers(type_, len(values), [_validity(values), offsets], children=[child])
+    if pa.types.is_map(type_):
+        return pa.array([value or None for value in values], type_)
+    if uuid:
+        return pa.array([None if value is None else str(value) for value in values], type_)
+    return pa.array(values, type_)
+
+
+def _validity(values: Iterable[Any]) -> pa.Buffer:
+    return pa.array([value is not None for value in values], pa.bool_()).buffers()[1]
+
+
+def _is_uuid(field: pa.Field) -> bool:
+    return bool((field.metadata or {}).get(KAFKA_TYPE, b"").endswith(b"uuid"))
+
+
+def structs(array: pa.StructArray, cls: type[Struct]) -> list[Any]:
+    """Return the rows of a struct array as objects of ``cls``; fields without a column have their defaults."""
+    infos = {info.attribute: info for info in fields(cls)}
+    names = [field.name for field in array.type]
+    columns = [_values(array.field(number), infos.get(name)) for number, name in enumerate(names)]
+    valid = array.is_valid().to_pylist()
+    rows: Iterable[Any] = zip(*columns, strict=True) if columns else repeat((), len(array))
+    return [
+        cls(**dict(zip(names, row, strict=True))) if there else None for there, row in zip(valid, rows, strict=True)
+    ]
+
+
+def _values(column: pa.Array, info: FieldInfo | None) -> list[Any]:
+    if info is None:
+        return [tuple(sorted(tags)) if tags else () for tags in column.to_pylist()]
+    if not info.is_array:
+        return _scalars(column, info)
+    elements = iter(_scalars(column.flatten(), info))
+    return [
+        None if count is None else tuple(next(elements) for _ in range(count))
+        for count in column.value_lengths().to_pylist()
+    ]
+
+
+def _scalars(column: pa.Array, info: FieldInfo) -> list[Any]:
+    if info.struct is not None:
+        return structs(column, info.struct)
+    values: list[Any] = column.to_pylist()
+    return [_uuid(text) for text in values] if info.element_type == "uuid" else values
+
+
+def _uuid(text: Any) -> Any:
+    """Return the uuid that a text says; anything else as it is, which the codec refuses and words."""
+    try:
+        return UUID(text)
+    except (ValueError, AttributeError, TypeError):
+        return text
