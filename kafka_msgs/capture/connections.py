@@ -1,0 +1,33 @@
+"""Who speaks with whom: the two ends of a TCP connection, and which of them is the client."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from attrs import frozen
+
+__all__ = ["Connection", "Endpoint"]
+
+
+class Endpoint(NamedTuple):
+    """An address and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@frozen
+class Connection:
+    """A connection of a capture; ``number`` counts them from 1, in the order of their first packets."""
+
+    number: int
+    client: Endpoint
+    server: Endpoint
+
+    def way(self, direction: str | None) -> str:
+        """Return the ends as text, the sender of ``direction`` (``request`` or ``response``) first."""
+        first, second = (self.server, self.client) if direction == "response" else (self.client, self.server)
+        return f"{first} > {second}"

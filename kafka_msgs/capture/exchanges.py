@@ -1,0 +1,188 @@
+"""An exchange: a request as it went over the wire, and the response to it, decoded when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Final, Literal, NamedTuple
+
+from attrs import frozen
+
+from kafka_msgs.capture.connections import Connection
+from kafka_msgs.capture.faults import REQUEST, RESPONSE, Direction
+from kafka_msgs.capture.protocol import api_name
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import DecodeError, KafkaMsgsError
+from kafka_msgs.message import Message
+from kafka_msgs.messages.request_header import RequestHeader
+from kafka_msgs.schema import FieldInfo, fields
+from kafka_msgs.wire import Request, Response, decode_request, decode_response
+
+__all__ = ["Exchange", "FieldError", "Problem", "Sent"]
+
+_ERROR_CODE: Final = "ErrorCode"
+_CLIENT_ID_AT: Final = 1
+"""The version of a request's header from which on it has a client id, in a place that never changed."""
+
+
+class Sent(NamedTuple):
+    """One side of an exchange: the payload of its frame, and when it was whole.
+
+    ``size`` is that of the payload; where bytes of it were not captured, ``missing`` counts them, and ``payload`` ends
+    at the first of them. ``at`` is in microseconds since the epoch, ``packet`` the number in the file.
+    """
+
+    payload: bytes
+    size: int
+    missing: int
+    at: int
+    packet: int
+
+
+class FieldError(NamedTuple):
+    """An error code in a response other than 0: the field, such as ``topics[0].error_code``, and the number."""
+
+    path: str
+    code: int
+
+    @property
+    def name(self) -> str | None:
+        """Kafka's name of the error, or None where the release has none with this number."""
+        known = ErrorCode.of(self.code)
+        return None if known is None else known.name
+
+
+class Problem(NamedTuple):
+    """Why one side of an exchange cannot be decoded.
+
+    ``path`` is the field and ``offset`` the byte of the payload where that was noticed, None where neither is known.
+    """
+
+    direction: Direction
+    reason: str
+    path: str | None = None
+    offset: int | None = None
+
+
+@frozen(kw_only=True)
+class Exchange:
+    """A request and the response to it.
+
+    ``response`` is None where there was none, or none was captured; a Produce with acks=0 expects none. All
+    times are in microseconds since the epoch, and are those of the packet that made a frame whole.
+    """
+
+    connection: Connection
+    api_key: int
+    version: int
+    correlation_id: int
+    request: Sent
+    response: Sent | None
+
+    @property
+    def api(self) -> str | None:
+        """The name of the api, such as ``"Fetch"``; None where the release has none with this key."""
+        return api_name(self.api_key)
+
+    @property
+    def latency_us(self) -> int | None:
+        """Microseconds from the last byte of the request to the last byte of the response, None without one."""
+        return None if self.response is None else self.response.at - self.request.at
+
+    @cached_property
+    def client_id(self) -> str | None:
+        """What the client calls itself."""
+        try:
+            return RequestHeader.read(self.request.payload, _CLIENT_ID_AT)[0].client_id
+        except KafkaMsgsError:
+            return None
+
+    @property
+    def request_message(self) -> Message:
+        """The request, decoded; raises what ``decode_request`` raises, and ``DecodeError`` where bytes are missing."""
+        return self._request.message
+
+    @property
+    def response_message(self) -> Message | None:
+        """The response, decoded, or None where there is none; raises as ``request_message`` does."""
+        return self.response and self._response.message
+
+    @property
+    def response_version(self) -> int:
+        """The version of the response: that of the request, but for an ApiVersions that the broker does not know."""
+        return self._response.version
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """What cannot be decoded, at most one for the request and one for the response."""
+        return tuple(self._problems())
+
+    @cached_property
+    def errors(self) -> tuple[FieldError, ...]:
+        """The error codes in the response that are not 0, in the order of its fields; none if it cannot be decoded."""
+        if self.response is None or any(problem.direction == RESPONSE for problem in self.problems):
+            return ()
+        return tuple(_errors(self._response.message, ""))
+
+    @cached_property
+    def _request(self) -> Request:
+        _check(self.request, self.api, "request")
+        return decode_request(self.request.payload)
+
+    @cached_property
+    def _response(self) -> Response:
+        assert self.response is not None
+        _check(self.response, self.api, "response")
+        return decode_response(self.response.payload, self.api_key, self.version)
+
+    def _problems(self) -> Iterator[Problem]:
+        directions: tuple[tuple[Direction, str], ...] = ((REQUEST, "_request"), (RESPONSE, "_response"))
+        for direction, name in directions:
+            if direction == REQUEST or self.response is not None:
+                try:
+                    getattr(self, name)
+                except DecodeError as error:
+                    yield Problem(direction, str(error), error.path, error.offset)
+                except KafkaMsgsError as error:
+                    yield Problem(direction, str(error))
+
+
+def _check(sent: Sent, api: str | None, kind: str) -> None:
+    if sent.missing:
+        reason = f"{sent.missing} of {sent.size} bytes were not captured"
+        raise DecodeError(message=f"{api} {kind}", version=None, path="", offset=len(sent.payload), reason=reason)
+
+
+_Visit = tuple[str, Literal["code", "struct", "array"]]
+
+
+_VISITS: Final[dict[type[Any], tuple[_Visit, ...]]] = {}
+
+
+def _visits(cls: type[Any]) -> tuple[_Visit, ...]:
+    """The fields of a struct that are error codes, or in which error codes are found."""
+    if cls not in _VISITS:
+        _VISITS[cls] = tuple(visit for field in fields(cls) if (visit := _visit(field)))
+    return _VISITS[cls]
+
+
+def _visit(field: FieldInfo) -> _Visit | None:
+    if field.name.endswith(_ERROR_CODE):
+        return field.attribute, "code"
+    if field.struct is None or not _visits(field.struct):
+        return None
+    return field.attribute, "array" if field.is_array else "struct"
+
+
+def _errors(item: Any, path: str) -> Iterator[FieldError]:
+    for attribute, kind in _visits(type(item)):
+        value, place = getattr(item, attribute), f"{path}{attribute}"
+        if not value:
+            continue
+        if kind == "code":
+            yield FieldError(place, value)
+        elif kind == "struct":
+            yield from _errors(value, f"{place}.")
+        else:
+            for number, each in enumerate(value):
+                yield from _errors(each, f"{place}[{number}].")

@@ -1,0 +1,219 @@
+"""Frames of one direction of a connection: a size of four bytes, then as many bytes.
+
+Owns what happens when bytes are missing. The size of a frame tells where the next one starts, however much of the
+frame is lost; where a size is lost, the next frame is searched for. What may be a frame, a ``Finder`` knows. No input
+or output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+from kafka_msgs.capture.streams import Piece
+
+__all__ = ["Finder", "Frame", "Framer", "Skipped"]
+
+SIZE_BYTES: Final = 4
+_CREDIT: Final = 2**20
+_CREDIT_A_BYTE: Final = 4
+"""Bytes that may be decoded on trial for every byte received, so that made-up candidates cannot cost more than that."""
+
+
+class Frame(NamedTuple):
+    """A frame without its size. ``data`` ends at the first byte that was not captured; ``missing`` counts them all.
+
+    ``at`` (microseconds since the epoch) and ``packet`` (number) are those at which it was whole.
+    """
+
+    size: int
+    data: bytes
+    missing: int
+    at: int
+    packet: int
+
+
+class Skipped(NamedTuple):
+    """Captured bytes that are in no frame."""
+
+    size: int
+    at: int
+    packet: int
+
+
+Found: TypeAlias = Frame | Skipped
+
+
+class Finder(Protocol):
+    """Knows frames of one direction when it sees them."""
+
+    margin: int
+    """How many bytes from its size on a frame takes to be known."""
+
+    def search(self, buffer: bytearray, start: int) -> int:
+        """Return the first place from ``start`` on that looks like a frame with its size, or -1."""
+
+    def confirms(self, payload: bytes) -> bool:
+        """Whether a whole frame, without its size, is what it looked like."""
+
+
+class _Broken:
+    """A frame that lacks bytes, of which ``left`` are still to come."""
+
+    def __init__(self, size: int, data: bytes) -> None:
+        self.size = size
+        self.data = data
+        self.left = size - len(data)
+        self.missing = 0
+
+
+class Framer:
+    """Cuts a stream into frames.
+
+    ``least`` and ``most`` are the sizes that a frame can have. ``synchronised`` says whether a frame starts at the next
+    byte; where that is not known, the first frame that the finder confirms is the next one.
+    """
+
+    def __init__(self, finder: Finder, *, least: int, most: int) -> None:
+        self.least = least
+        self.synchronised = False
+        self._finder = finder
+        self._most = most
+        self._on_trial = False
+        self._buffer = bytearray()
+        self._broken: _Broken | None = None
+        self._searched = 0
+        self._skipped = 0
+        self._credit = _CREDIT
+        self._at = 0
+        self._packet = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory that the frame under way takes."""
+        return len(self._buffer) + (len(self._broken.data) if self._broken else 0)
+
+    def feed(self, piece: Piece) -> Iterator[Found]:
+        """Take the next piece of the stream; yield what is complete with it."""
+        self._at, self._packet = max(self._at, piece.at), max(self._packet, piece.packet)
+        if piece.data is None:
+            yield from self._lose(piece.size)
+        else:
+            self._buffer += piece.data
+            self._credit += _CREDIT_A_BYTE * piece.size
+        yield from self._cut()
+
+    def close(self) -> Iterator[Found]:
+        """Yield what is left, the beginning of a frame too."""
+        yield from self._settle()
+        self._break()
+        if self._broken:
+            self._broken.missing += self._broken.left
+            yield self._mended()
+        self._skip(len(self._buffer))
+        yield from self._told()
+
+    def _cut(self) -> Iterator[Found]:
+        while True:
+            if self._broken:
+                if not self._complete_broken():
+                    return
+                yield self._mended()
+            elif not self.synchronised:
+                if not self._search():
+                    return
+            elif (size := self._size()) is None:
+                return
+            elif not self.least <= size <= self._most:
+                self._lose_track()
+            elif len(self._buffer) - SIZE_BYTES < size:
+                return
+            else:
+                yield from self._whole(size)
+
+    def _size(self) -> int | None:
+        if len(self._buffer) < SIZE_BYTES:
+            return None
+        return int.from_bytes(self._buffer[:SIZE_BYTES], "big", signed=True)
+
+    def _whole(self, size: int) -> Iterator[Found]:
+        data = bytes(memoryview(self._buffer)[SIZE_BYTES : SIZE_BYTES + size])
+        if self._on_trial:
+            self._credit -= size
+            if not self._finder.confirms(data):
+                self._lose_track()
+                return
+            self._on_trial = False
+            yield from self._told()
+        del self._buffer[: SIZE_BYTES + size]
+        yield Frame(size, data, 0, self._at, self._packet)
+
+    def _search(self) -> bool:
+        """Go to the next candidate; False where there is none yet."""
+        place = self._finder.search(self._buffer, self._searched)
+        while place >= 0 and int.from_bytes(self._buffer[place : place + SIZE_BYTES], "big") > self._credit:
+            place = self._finder.search(self._buffer, place + 1)
+        if place < 0:
+            done = max(self._searched, len(self._buffer) - self._finder.margin + 1)
+            self._skip(min(done, len(self._buffer)))
+            self._searched = 0
+            return False
+        self._skip(place)
+        self._searched, self.synchronised, self._on_trial = 0, True, True
+        return True
+
+    def _lose_track(self) -> None:
+        """Search behind the place that is no frame after all."""
+        self.synchronised, self._on_trial, self._searched = False, False, 1
+
+    def _settle(self) -> Iterator[Found]:
+        """Give up a candidate that will not become whole, and take the frames behind it."""
+        while self._on_trial:
+            self._lose_track()
+            yield from self._cut()
+
+    def _skip(self, size: int) -> None:
+        self._skipped += size
+        del self._buffer[:size]
+
+    def _told(self) -> Iterator[Skipped]:
+        if self._skipped:
+            yield Skipped(self._skipped, self._at, self._packet)
+            self._skipped = 0
+
+    def _lose(self, size: int) -> Iterator[Found]:
+        """Note that bytes are missing: of the frame under way as far as it goes, behind it of no one knows what."""
+        yield from self._settle()
+        self._break()
+        if self._broken:
+            lost = min(size, self._broken.left)
+            self._broken.left -= lost
+            self._broken.missing += lost
+            size -= lost
+            if not self._broken.left:
+                yield self._mended()
+        if size:
+            self._skip(len(self._buffer))
+            self.synchronised, self._searched = False, 0
+
+    def _break(self) -> None:
+        """Turn a frame under way, whose size is known, into one that lacks bytes."""
+        stated = self._size()
+        if self._broken or not self.synchronised or stated is None:
+            return
+        if self.least <= stated <= self._most:
+            self._broken = _Broken(stated, bytes(self._buffer[SIZE_BYTES:]))
+            self._buffer.clear()
+
+    def _complete_broken(self) -> bool:
+        broken = self._broken
+        assert broken is not None
+        taken = min(broken.left, len(self._buffer))
+        del self._buffer[:taken]
+        broken.left -= taken
+        return not broken.left
+
+    def _mended(self) -> Frame:
+        broken, self._broken = self._broken, None
+        assert broken is not None
+        return Frame(broken.size, broken.data, broken.missing, self._at, self._packet)

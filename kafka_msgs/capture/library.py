@@ -1,0 +1,18 @@
+"""The capture library, which is optional: its modules, or the error that says how to get them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from kafka_msgs.errors import MissingExtraError
+
+__all__ = ["library"]
+
+
+def library(module: str) -> Any:
+    """Return a module of dpkt, such as ``pcap``; raises ``MissingExtraError`` without the extra ``capture``."""
+    try:
+        return import_module(f"dpkt.{module}")
+    except ModuleNotFoundError:
+        raise MissingExtraError(feature="reading captures", extra="capture", package="dpkt") from None

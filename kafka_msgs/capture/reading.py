@@ -1,0 +1,107 @@
+"""From a capture file to exchanges: packets sorted into connections, within limits of memory.
+
+Owns which connections are looked at, how many are known at a time, and what is said of those that are left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final, TypeAlias
+
+from kafka_msgs.capture.connections import Endpoint
+from kafka_msgs.capture.conversations import Conversation, Limits
+from kafka_msgs.capture.faults import CaptureFault, FaultKind
+from kafka_msgs.capture.files import read_packets
+from kafka_msgs.capture.matching import Item
+from kafka_msgs.capture.segments import Segment, segment_of
+
+__all__ = ["DEFAULT_PORTS", "Conversations", "read_exchanges"]
+
+DEFAULT_PORTS: Final = (9092,)
+_PORTS_NAMED: Final = 3
+
+_Ends: TypeAlias = tuple[Endpoint, Endpoint]
+
+
+def read_exchanges(
+    source: str | Path | BinaryIO, *, ports: Collection[int] | None = DEFAULT_PORTS, limits: Limits | None = None
+) -> Iterator[Item]:
+    """Yield the exchanges in a capture file, pcap or pcapng, each as soon as it is known whole, and its faults.
+
+    ``ports`` are those of the brokers; with None every connection is looked at, and those that start as Kafka's do are
+    taken for it. Exchanges and faults account for every byte of the connections looked at. ``source`` is a path or a
+    seekable binary file. Raises ``MissingExtraError`` without the extra ``capture``, and ``OSError``; damage of
+    whatever kind is a fault.
+    """
+    if isinstance(source, str | Path):
+        with open(source, "rb") as file:
+            yield from _read(file, Conversations(ports, limits or Limits()))
+    else:
+        yield from _read(source, Conversations(ports, limits or Limits()))
+
+
+def _read(file: BinaryIO, conversations: Conversations) -> Iterator[Item]:
+    for packet in read_packets(file):
+        segment = packet if isinstance(packet, CaptureFault) else segment_of(packet)
+        if isinstance(segment, CaptureFault):
+            yield segment
+        elif segment is not None and not isinstance(packet, CaptureFault):
+            yield from conversations.receive(segment, packet.at, packet.number)
+    yield from conversations.close()
+
+
+class Conversations:
+    """The connections of a capture, fed with segments in any order; no input or output."""
+
+    def __init__(self, ports: Collection[int] | None, limits: Limits) -> None:
+        self._ports = None if ports is None else frozenset(ports)
+        self._limits = limits
+        self._known: OrderedDict[_Ends, Conversation] = OrderedDict()
+        self._held = 0
+        self._count = 0
+        self._left_out: Counter[int] = Counter()
+
+    def receive(self, segment: Segment, at: int, packet: int) -> Iterator[Item]:
+        """Take a segment; yield what is complete with it, and what had to be given up for it."""
+        ends = min(segment.source, segment.target), max(segment.source, segment.target)
+        if self._ports is not None and not any(end.port in self._ports for end in ends):
+            self._left_out[min(end.port for end in ends)] += len(segment.data)
+            return
+        conversation = self._known.get(ends) or self._begin(ends)
+        if conversation.starts_anew(segment):
+            yield from self._close(ends)
+            conversation = self._begin(ends)
+            conversation.starts_anew(segment)
+        self._known.move_to_end(ends)
+        before = conversation.held
+        yield from conversation.receive(segment, at, packet)
+        self._held += conversation.held - before
+        while len(self._known) > 1 and (self._held > self._limits.held or len(self._known) > self._limits.connections):
+            yield from self._close(next(iter(self._known)))
+
+    def close(self) -> Iterator[Item]:
+        """Yield what is left of all connections, and a fault about those that were not looked at."""
+        while self._known:
+            yield from self._close(next(iter(self._known)))
+        size = self._left_out.total()
+        if size:
+            ports = ", ".join(f"{port}" for port, _ in self._left_out.most_common(_PORTS_NAMED))
+            reason = f"{size} bytes of connections on other ports ({ports}) were not looked at"
+            self._left_out.clear()
+            yield CaptureFault(kind=FaultKind.LEFT_OUT, reason=reason, size=size)
+
+    def _begin(self, ends: _Ends) -> Conversation:
+        self._count += 1
+        ports = self._ports or frozenset()
+        servers = [end for end in ends if end.port in ports]
+        server = servers[0] if len(servers) == 1 else None
+        made = Conversation(self._count, ends, server, self._limits, certain=self._ports is not None)
+        self._known[ends] = made
+        return made
+
+    def _close(self, ends: _Ends) -> Iterator[Item]:
+        conversation = self._known.pop(ends)
+        self._held -= conversation.held
+        yield from conversation.close()

@@ -1,0 +1,135 @@
+"""A capture in figures: for every api and version how many exchanges, how long, how large, what went wrong, who asked.
+
+Owns what is counted and how quantiles are taken; Spark's job counts the same. Plain values only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Final
+
+from attrs import define, field, frozen
+
+from kafka_msgs.capture.exchanges import Exchange
+from kafka_msgs.capture.faults import CaptureFault, FaultKind
+from kafka_msgs.capture.matching import Item
+from kafka_msgs.error_codes import ErrorCode
+
+__all__ = ["QUANTILES", "ApiSummary", "CaptureSummary", "quantile", "summarise"]
+
+QUANTILES: Final = (0.5, 0.9, 0.99)
+
+
+@frozen(kw_only=True)
+class ApiSummary:
+    """The exchanges of one api and version.
+
+    Times are in microseconds, None where no request was answered; ``latencies`` are those of ``QUANTILES``. Sizes are
+    sums of bytes. ``errors`` counts error codes other than 0 by name, or by number where the release has no name, and
+    ``clients`` the exchanges of each client id. ``problems`` counts the exchanges that could not be decoded whole.
+    """
+
+    api_key: int
+    api: str | None
+    version: int
+    exchanges: int
+    answered: int
+    latencies: tuple[float | None, ...]
+    longest: int | None
+    request_bytes: int
+    response_bytes: int
+    problems: int
+    errors: dict[str, int]
+    clients: dict[str | None, int]
+
+
+@frozen(kw_only=True)
+class CaptureSummary:
+    """What a capture holds: its apis by key and version, and its faults, counted and in bytes, by kind."""
+
+    apis: tuple[ApiSummary, ...]
+    faults: dict[FaultKind, int]
+    fault_bytes: dict[FaultKind, int]
+
+    @property
+    def damaged(self) -> bool:
+        """Whether anything is missing or wrong."""
+        return any(kind.is_damage for kind in self.faults) or any(api.problems for api in self.apis)
+
+
+@define
+class _Tally:
+    exchanges: int = 0
+    latencies: list[int] = field(factory=list)
+    request_bytes: int = 0
+    response_bytes: int = 0
+    problems: int = 0
+    errors: Counter[int] = field(factory=Counter)
+    clients: Counter[str | None] = field(factory=Counter)
+
+    def add(self, exchange: Exchange) -> None:
+        self.exchanges += 1
+        self.request_bytes += exchange.request.size
+        if exchange.response is not None and exchange.latency_us is not None:
+            self.latencies.append(exchange.latency_us)
+            self.response_bytes += exchange.response.size
+        self.problems += bool(exchange.problems)
+        self.errors.update(error.code for error in exchange.errors)
+        self.clients[exchange.client_id] += 1
+
+    def summary(self, api_key: int, api: str | None, version: int) -> ApiSummary:
+        times = sorted(self.latencies)
+        return ApiSummary(
+            api_key=api_key,
+            api=api,
+            version=version,
+            exchanges=self.exchanges,
+            answered=len(times),
+            latencies=tuple(quantile(times, each) for each in QUANTILES),
+            longest=times[-1] if times else None,
+            request_bytes=self.request_bytes,
+            response_bytes=self.response_bytes,
+            problems=self.problems,
+            errors={_error_name(code): count for code, count in sorted(self.errors.items())},
+            clients=dict(self.clients.most_common()),
+        )
+
+
+def summarise(items: Iterable[Item]) -> CaptureSummary:
+    """Return the figures of a capture, of what ``read_exchanges`` yields; keeps one number of every exchange."""
+    tallies: dict[tuple[int, int], _Tally] = {}
+    names: dict[int, str | None] = {}
+    faults: Counter[FaultKind] = Counter()
+    fault_bytes: Counter[FaultKind] = Counter()
+    for item in items:
+        if isinstance(item, CaptureFault):
+            faults[item.kind] += 1
+            fault_bytes[item.kind] += item.size
+        else:
+            names[item.api_key] = item.api
+            tallies.setdefault((item.api_key, item.version), _Tally()).add(item)
+    apis = tuple(
+        tally.summary(key, names[key], version) for (key, version), tally in sorted(tallies.items(), key=_place)
+    )
+    return CaptureSummary(apis=apis, faults=dict(faults), fault_bytes=dict(fault_bytes))
+
+
+def quantile(ascending: Sequence[int], share: float) -> float | None:
+    """Return the value below which a share of the values lies, between two of them in proportion; None of no values."""
+    if not ascending:
+        return None
+    place = (len(ascending) - 1) * share
+    low = int(place)
+    below, above = next(pairwise(ascending[low : low + 2]), (ascending[low], ascending[low]))
+    return below + (above - below) * (place - low)
+
+
+def _place(entry: tuple[tuple[int, int], _Tally]) -> tuple[int, int]:
+    return entry[0]
+
+
+def _error_name(code: int) -> str:
+    known = ErrorCode.of(code)
+    return str(code) if known is None else known.name

@@ -1,0 +1,154 @@
+"""One direction of a TCP connection, put in order: no input, no output, and no more memory than it is given.
+
+Segments may come in any order, more than once, and overlapping; sequence numbers wrap. What is missing is told as a
+piece without bytes. What the bytes mean is left to ``framing``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import Final, NamedTuple
+
+__all__ = ["Piece", "Stream"]
+
+_WRAP: Final = 2**32
+_WINDOW: Final = 2**30
+"""The largest window that TCP can have: no segment is further away from the one before."""
+_OVERHEAD: Final = 100
+"""Bytes that holding a segment takes beside its content, about."""
+
+
+class Piece(NamedTuple):
+    """The next ``size`` bytes of a stream; ``data`` is None where they were not captured.
+
+    ``at`` (microseconds since the epoch) and ``packet`` (number) are those of the packet that brought them, or that
+    told of them.
+    """
+
+    size: int
+    data: bytes | None
+    at: int
+    packet: int
+
+
+class _Waiting(NamedTuple):
+    """A piece and its place in the stream; at one place bytes come before a lack of bytes."""
+
+    start: int
+    lost: bool
+    number: int
+    piece: Piece
+
+
+class Stream:
+    """The segments of one direction.
+
+    A stream is ``opened`` by its SYN, or, where that was not captured, by ``open_here``; until then it only holds.
+    ``held`` is about how many bytes of memory it takes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.held = 0
+        self.opened = False
+        self._limit = limit
+        self._waiting: list[_Waiting] = []
+        self._count = 0
+        self._anchored = False
+        self._first: int | None = None
+        self._next = 0
+        self._end: _Waiting | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything up to the FIN has been taken."""
+        return self.opened and self._end is not None and self._next >= self._end.start
+
+    @property
+    def has_start(self) -> bool:
+        """Whether the stream was opened by its SYN."""
+        return self._first is not None
+
+    def open(self, seq: int) -> bool:
+        """Start at ``seq``, the number of the first byte; False where the stream already started at another one."""
+        position = self._position(seq)
+        if self.opened:
+            return position == self._first
+        self.opened, self._first, self._next = True, position, position
+        return True
+
+    def open_here(self) -> None:
+        """Start with the lowest number that was seen."""
+        self.opened = True
+        self._next = self._waiting[0].start if self._waiting else self._next
+
+    def add(self, seq: int, data: bytes, missing: int, at: int, packet: int) -> bool:
+        """Hold the bytes of a segment, and the lack of the ``missing`` ones behind them.
+
+        False for a number that is too far away to be of this stream.
+        """
+        start = self._position(seq)
+        if abs(start - self._next) > _WINDOW:
+            return False
+        if data:
+            self._hold(start, Piece(len(data), data, at, packet))
+        if missing:
+            self._hold(start + len(data), Piece(missing, None, at, packet))
+        return True
+
+    def end(self, seq: int, at: int, packet: int) -> None:
+        """Note the FIN, whose number is ``seq``: no byte comes after it."""
+        start = self._position(seq)
+        if self._end is None and abs(start - self._next) <= _WINDOW:
+            self._end = _Waiting(start, True, 0, Piece(0, None, at, packet))
+
+    def take(self) -> Iterator[Piece]:
+        """Yield what is in order, and what no longer may be waited for."""
+        while self._waiting and self.opened:
+            start = self._waiting[0].start
+            if start > self._next:
+                if self.held <= self._limit:
+                    return
+                yield self._lack(self._waiting[0])
+            yield from self._release()
+
+    def flush(self) -> Iterator[Piece]:
+        """Yield all that is held, with what is missing in between and, if there was a FIN, before that."""
+        while self._waiting:
+            if self._waiting[0].start > self._next:
+                yield self._lack(self._waiting[0])
+            yield from self._release()
+        if self.opened and self._end is not None and self._end.start > self._next:
+            yield self._lack(self._end)
+
+    def first_bytes(self) -> bytes:
+        """The bytes at the lowest place that is held."""
+        return self._waiting[0].piece.data or b"" if self._waiting else b""
+
+    def _position(self, seq: int) -> int:
+        """Return the place of a sequence number, nearest to where the stream is; places do not wrap."""
+        if not self._anchored:
+            self._anchored, self._next = True, _WRAP + seq
+        return self._next + (seq - self._next + _WRAP // 2) % _WRAP - _WRAP // 2
+
+    def _hold(self, start: int, piece: Piece) -> None:
+        if start + piece.size <= self._next and self.opened:
+            return
+        self._count += 1
+        self.held += len(piece.data or b"") + _OVERHEAD
+        heappush(self._waiting, _Waiting(start, piece.data is None, self._count, piece))
+
+    def _release(self) -> Iterator[Piece]:
+        """Yield what is new in the lowest piece held."""
+        start, _, _, piece = heappop(self._waiting)
+        self.held -= len(piece.data or b"") + _OVERHEAD
+        known = self._next - start
+        if known < piece.size:
+            self._next = start + piece.size
+            rest = piece.data and piece.data[known:]
+            yield piece._replace(size=piece.size - known, data=rest)
+
+    def _lack(self, before: _Waiting) -> Piece:
+        """Go to where something is, over what is missing before it."""
+        size, self._next = before.start - self._next, before.start
+        return Piece(size, None, before.piece.at, before.piece.packet)
