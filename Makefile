@@ -95,6 +95,7 @@ capture: .venv/dev ## record the captures anew from a real broker and real clien
 	$(BIN)/python -m tests.captures.capture
 	$(BIN)/python -m tests.captures.internal_topics
 	$(BIN)/python -m tests.captures.log_directory
+	$(BIN)/python -m tests.captures.tiered_log
 	$(BIN)/python -m tests.captures.group_logs
 
 bench: .venv/dev ## the figures, as ratios against named peers

@@ -1,41 +1,48 @@
 """The small files of a log directory: what they say, typed.
 
-Owns producer snapshots (``.snapshot``), ``leader-epoch-checkpoint``, the checkpoints of offsets, ``partition.metadata``
-and ``meta.properties``. They are read whole, and what is wrong with one is a ``LogFileError`` that is always raised: of
-a file of a few lines there is no rest to go on with. Segments and their indexes are left to ``segment`` and ``index``.
+Owns producer snapshots (``.snapshot``), ``leader-epoch-checkpoint``, the checkpoints of offsets, ``quorum-state``,
+``partition.metadata``, ``meta.properties`` and ``.kafka_cleanshutdown``. They are read whole, and what is wrong with
+one is a ``LogFileError`` that is always raised: of a file of a few lines there is no rest to go on with. Segments and
+their indexes are left to ``segment`` and ``index``.
 """
 
 from __future__ import annotations
 
 import binascii
+import json
 import re
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 from uuid import UUID
 
 from attrs import frozen
 from crc32c import crc32c
 
-from kafka_msgs.errors import DecodeError, LogFileError, UnsupportedVersionError
+from kafka_msgs.errors import DecodeError, JsonFormError, LogFileError, UnsupportedVersionError
 from kafka_msgs.messages.producer_snapshot import ProducerSnapshot
-from kafka_msgs.versioned import decode_versioned
+from kafka_msgs.messages.quorum_state_data import QuorumStateData
+from kafka_msgs.versioned import Versioned, decode_versioned
 
 __all__ = [
+    "CleanShutdown",
     "LeaderEpoch",
     "MetaProperties",
     "PartitionMetadata",
+    "read_clean_shutdown",
     "read_leader_epochs",
     "read_meta_properties",
     "read_offset_checkpoint",
     "read_partition_metadata",
     "read_producer_snapshot",
+    "read_quorum_state",
 ]
 
 _CRC_COVERS_FROM: Final = 6
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 _ESCAPE: Final = re.compile(r"\\(.)")
+_DATA_VERSION: Final = "data_version"
 
 
 class LeaderEpoch(NamedTuple):
@@ -66,6 +73,16 @@ class MetaProperties:
     node_id: int | None
     directory_id: UUID | None
     properties: Mapping[str, str]
+
+
+class CleanShutdown(NamedTuple):
+    """What ``.kafka_cleanshutdown`` says, which a node leaves when it ends in order: in which of its lives it wrote it.
+
+    ``broker_epoch`` is -1 where the node did not know it.
+    """
+
+    version: int
+    broker_epoch: int
 
 
 def read_producer_snapshot(path: Path) -> ProducerSnapshot:
@@ -137,6 +154,46 @@ def read_meta_properties(path: Path) -> MetaProperties:
         directory_id=directory.uuid() if directory else None,
         properties={name: line.text for name, line in found.items()},
     )
+
+
+def read_quorum_state(path: Path) -> Versioned[QuorumStateData]:
+    """Return what a ``quorum-state`` file says of the quorum that the node last knew, and the version of the file.
+
+    Version 1 is that of quorums whose voters stand in the log; then ``current_voters`` is empty. Raises
+    ``LogFileError`` and ``OSError``.
+    """
+    found = _json_object(path)
+    version = _member(path, found, _DATA_VERSION)
+    data = {name: value for name, value in found.items() if name != _DATA_VERSION}
+    try:
+        return Versioned(version, QuorumStateData.from_json(data, version))
+    except (JsonFormError, UnsupportedVersionError) as error:
+        _fail(path, 0, path.stat().st_size, str(error))
+
+
+def read_clean_shutdown(path: Path) -> CleanShutdown:
+    """Return what a ``.kafka_cleanshutdown`` file says; raises ``LogFileError`` and ``OSError``."""
+    found = _json_object(path)
+    return CleanShutdown(_member(path, found, "version"), _member(path, found, "brokerEpoch"))
+
+
+def _json_object(path: Path) -> dict[str, Any]:
+    data = path.read_bytes()
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        _fail(path, 0, len(data), f"not JSON: {error}")
+    if not isinstance(found, dict):
+        _fail(path, 0, len(data), "a JSON object was expected")
+    return found
+
+
+def _member(path: Path, found: dict[str, Any], name: str) -> int:
+    """Return the member of that name, which must be a number."""
+    if type(found.get(name)) is not int:
+        _fail(path, 0, path.stat().st_size, f"no number {name}")
+    number: int = found[name]
+    return number
 
 
 @frozen

@@ -48,14 +48,14 @@ class Assigned:
     """A partition, or a task of a streams group, that a member has, is to have, or has to give up.
 
     ``role`` is ``"partition"`` but for tasks. A partition is named by ``topic`` in a classic group and by ``topic_id``
-    in the others, a task by ``subtopology``; each with its number.
+    in the others, a task by ``subtopology_id``; each with its number.
     """
 
     status: Status
     role: Role
     topic: str | None = None
     topic_id: UUID | None = None
-    subtopology: str | None = None
+    subtopology_id: str | None = None
     partition: int
 
 
@@ -310,6 +310,6 @@ def _assigned(value: Any, places: Iterable[_Place]) -> Iterator[Assigned]:
                     status=status,
                     role=role,
                     topic_id=getattr(each, "topic_id", None),
-                    subtopology=getattr(each, "subtopology_id", None),
+                    subtopology_id=getattr(each, "subtopology_id", None),
                     partition=number,
                 )

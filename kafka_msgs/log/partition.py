@@ -22,10 +22,13 @@ from kafka_msgs.log.files import (
     read_leader_epochs,
     read_meta_properties,
     read_partition_metadata,
+    read_quorum_state,
 )
 from kafka_msgs.log.scan import AnyBatch, read_log
 from kafka_msgs.log.segment import Segment
+from kafka_msgs.messages.quorum_state_data import QuorumStateData
 from kafka_msgs.records import Record
+from kafka_msgs.versioned import Versioned
 
 __all__ = ["KRaftSnapshot", "LogDirectory", "Partition"]
 
@@ -113,6 +116,10 @@ class Partition:
     def metadata(self) -> PartitionMetadata:
         """Return what ``partition.metadata`` says; raises what ``read_partition_metadata`` raises."""
         return read_partition_metadata(self.path / "partition.metadata")
+
+    def quorum_state(self) -> Versioned[QuorumStateData]:
+        """Return what ``quorum-state`` says, of the metadata log; raises what ``read_quorum_state`` raises."""
+        return read_quorum_state(self.path / "quorum-state")
 
 
 @frozen

@@ -114,8 +114,9 @@ class Broker:
 
     ``advertised_port`` opens a second listener, at ``proxied_port``, whose address clients are told is
     ``127.0.0.1:advertised_port``: whoever listens there sees all that clients say. ``settings`` override the broker
-    configuration. ``home`` is a temporary directory that goes when the node goes. Raises :class:`BrokerError` when the
-    node does not come up.
+    configuration. With ``standalone`` the node is the first voter of a quorum that may grow, and says so in its log,
+    instead of in its configuration. ``home`` is a temporary directory that goes when the node goes. Raises
+    :class:`BrokerError` when the node does not come up.
     """
 
     def __init__(
@@ -125,10 +126,12 @@ class Broker:
         lifetime: int = 300,
         heap_mb: int = 256,
         settings: Mapping[str, str] | None = None,
+        standalone: bool = False,
     ) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="kafka-msgs-broker-"))
         self._lifetime = lifetime
         self._heap_mb = heap_mb
+        self._standalone = standalone
         self._process: subprocess.Popen[bytes] | None = None
         self.port, self.proxied_port, self._controller_port = _free_ports(3)
         self._settings = {**_SETTINGS, **self._addresses(advertised_port), **(settings or {})}
@@ -194,9 +197,15 @@ class Broker:
         return {
             "listeners": _listener_list(listeners),
             "advertised.listeners": _listener_list(advertised),
-            "controller.quorum.voters": f"1@{LOOPBACK}:{self._controller_port}",
             "log.dirs": str(self.log_dir),
+            **self._quorum(),
         }
+
+    def _quorum(self) -> dict[str, str]:
+        address = f"{LOOPBACK}:{self._controller_port}"
+        if self._standalone:
+            return {"controller.quorum.bootstrap.servers": address}
+        return {"controller.quorum.voters": f"1@{address}"}
 
     @property
     def _properties(self) -> Path:
@@ -208,7 +217,8 @@ class Broker:
 
     def _format(self) -> None:
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()))
-        self.run_class("kafka.tools.StorageTool", ["format", "-t", _CLUSTER_ID, "-c", str(self._properties)])
+        quorum = ["--standalone"] if self._standalone else []
+        self.run_class("kafka.tools.StorageTool", ["format", "-t", _CLUSTER_ID, "-c", str(self._properties), *quorum])
 
     def _start(self) -> None:
         java = java_command("kafka.Kafka", [str(self._properties)], heap_mb=self._heap_mb)

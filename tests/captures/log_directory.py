@@ -39,6 +39,7 @@ _DUMPED: Final = (".checkpoint", ".index", ".log", ".snapshot", ".timeindex", ".
 _DECODERS: Final = {
     "__cluster_metadata": "--cluster-metadata-decoder",
     "__consumer_offsets": "--offsets-decoder",
+    "__remote_log_metadata": "--remote-log-metadata-decoder",
     "__share_group_state": "--share-group-state-decoder",
     "__transaction_state": "--transaction-log-decoder",
 }
@@ -58,10 +59,15 @@ def main() -> None:
 
 
 def take_directory(broker: Broker, target: Path, partitions: Iterable[str]) -> None:
-    """Replace ``target`` by the directories of partitions that a stopped broker left, each with Kafka's dump of it."""
+    """Replace ``target`` by the directories of partitions that a stopped broker left, each with Kafka's dump of it.
+
+    The files that are about the whole directory are taken too.
+    """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    shutil.copy(broker.log_dir / "meta.properties", target)
+    for path in broker.log_dir.iterdir():
+        if path.is_file() and path.name != ".lock":
+            shutil.copy(path, target)
     for name in partitions:
         # A segment's files that wait for their deletion have another suffix.
         shutil.copytree(broker.log_dir / name, target / name, ignore=shutil.ignore_patterns("*.deleted", "*.lock"))

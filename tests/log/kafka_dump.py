@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+from kafka_msgs import RemoteLogSegmentMetadataRecord, RemoteLogSegmentMetadataUpdateRecord
 from kafka_msgs.log.group_members import consumer_members
 from kafka_msgs.log.internal_topics import TopicRecord, decode_record
 from kafka_msgs.log.scan import read_log
@@ -17,7 +20,8 @@ from kafka_msgs.records import Compression, ControlRecord, ControlType, Record, 
 
 __all__ = ["dumped", "sections"]
 
-_JSON = re.compile(r"\{.*\}")
+_STATES = ("COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED")
+_JSON = re.compile(r'\{(".*)?\}')
 _CONTROL = {
     ControlType.LEADER_CHANGE: "LeaderChange: ",
     ControlType.SNAPSHOT_HEADER: "SnapshotHeader ",
@@ -111,6 +115,8 @@ def _content(topic: str, record: Record) -> str:
 
 
 def _typed(record: TopicRecord) -> str:
+    if isinstance(record.value, (RemoteLogSegmentMetadataRecord, RemoteLogSegmentMetadataUpdateRecord)):
+        return f"payload: {_remote(record.value)}"
     if record.key is None:
         assert record.value is not None
         name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", record.value.INFO.name).upper()
@@ -120,6 +126,35 @@ def _typed(record: TopicRecord) -> str:
         return f"key: {key} payload: <DELETE>"
     versioned = _versioned(record.value, record.version)
     return f"key: {key} payload: {_text({**versioned, 'version': str(record.version)})}"
+
+
+def _remote(segment: RemoteLogSegmentMetadataRecord | RemoteLogSegmentMetadataUpdateRecord) -> str:
+    """What the storage's own classes say of themselves, which for these topics is all that is printed."""
+    place = segment.remote_log_segment_id.topic_id_partition
+    identity = (
+        f"remoteLogSegmentId=RemoteLogSegmentId{{topicIdPartition={_id(place.id)}:{place.name}-{place.partition}, "
+        f"id={_id(segment.remote_log_segment_id.id)}}}"
+    )
+    custom = segment.custom_metadata
+    custom_text = "Optional.empty" if custom is None else f"Optional[CustomMetadata{{{len(custom)} bytes}}]"
+    state = _STATES[segment.remote_log_segment_state]
+    if isinstance(segment, RemoteLogSegmentMetadataUpdateRecord):
+        return (
+            f"RemoteLogSegmentMetadataUpdate{{{identity}, customMetadata={custom_text}, state={state}, "
+            f"eventTimestampMs={segment.event_timestamp_ms}, brokerId={segment.broker_id}}}"
+        )
+    epochs = ", ".join(f"{each.leader_epoch}={each.offset}" for each in segment.segment_leader_epochs)
+    return (
+        f"RemoteLogSegmentMetadata{{{identity}, startOffset={segment.start_offset}, endOffset={segment.end_offset}, "
+        f"brokerId={segment.broker_id}, maxTimestampMs={segment.max_timestamp_ms}, "
+        f"eventTimestampMs={segment.event_timestamp_ms}, segmentLeaderEpochs={{{epochs}}}, "
+        f"segmentSizeInBytes={segment.segment_size_in_bytes}, customMetadata={custom_text}, state={state}, "
+        f"txnIdxEmpty={_flag(segment.txn_index_empty)}}}"
+    )
+
+
+def _id(value: UUID) -> str:
+    return urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 
 def _versioned(value: Message, version: int | None) -> dict[str, Any]:

@@ -13,15 +13,19 @@ from crc32c import crc32c
 
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.files import (
+    CleanShutdown,
     LeaderEpoch,
     PartitionMetadata,
+    read_clean_shutdown,
     read_leader_epochs,
     read_meta_properties,
     read_offset_checkpoint,
     read_partition_metadata,
     read_producer_snapshot,
+    read_quorum_state,
 )
 from kafka_msgs.messages.producer_snapshot import ProducerEntry, ProducerSnapshot
+from kafka_msgs.messages.quorum_state_data import QuorumStateData, Voter
 from kafka_msgs.versioned import encode_versioned
 
 Write = Callable[[bytes], Path]
@@ -146,3 +150,51 @@ def test_damaged_meta_properties(write: Write) -> None:
         10, "'node.id': a name and a value were expected",
     )  # fmt: skip
     assert refused(read_meta_properties, write(b"version=1\nnode.id=x"))[0] == 10
+
+
+def test_a_quorum_with_voters_that_are_configured(write: Write) -> None:
+    version, state = read_quorum_state(
+        write(
+            b'{"clusterId":"","leaderId":1,"leaderEpoch":4,"votedId":-1,"appliedOffset":0,'
+            b'"currentVoters":[{"voterId":1},{"voterId":2}],"data_version":0}'
+        )
+    )
+    assert version == 0
+    assert state == QuorumStateData(leader_id=1, leader_epoch=4, current_voters=(Voter(voter_id=1), Voter(voter_id=2)))
+
+
+def test_a_quorum_with_voters_in_its_log(write: Write) -> None:
+    version, state = read_quorum_state(
+        write(
+            b'{"leaderId":-1,"leaderEpoch":7,"votedId":3,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAZA","data_version":1}\n'
+        )
+    )
+    assert version == 1
+    assert state == QuorumStateData(leader_epoch=7, voted_id=3, voted_directory_id=UUID(int=100))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "not JSON: Expecting value: line 1 column 1 (char 0)"),
+        (b"[" * 100_000, "not JSON: "),
+        (b"\xff\xfe\xfd", "not JSON: "),
+        (b"7" * 5000, "not JSON: "),
+        (b"[]", "a JSON object was expected"),
+        (b"{}", "no number data_version"),
+        (b'{"data_version":true}', "no number data_version"),
+        (b'{"data_version":2}', "QuorumStateData has no version 2; it has 0-1"),
+        (b'{"data_version":1}', "QuorumStateData v1: QuorumStateData.leaderId: missing"),
+        (b'{"data_version":1,"leaderId":"1"}', "QuorumStateData v1: QuorumStateData.leaderId: expected int32"),
+    ],
+)
+def test_a_damaged_quorum_state(write: Write, data: bytes, reason: str) -> None:
+    position, said = refused(read_quorum_state, write(data))
+    assert position == 0
+    assert said.startswith(reason)
+
+
+def test_a_clean_shutdown(write: Write) -> None:
+    assert read_clean_shutdown(write(b'{"version":0,"brokerEpoch":13}')) == CleanShutdown(0, 13)
+    assert refused(read_clean_shutdown, write(b'{"version":0}')) == (0, "no number brokerEpoch")
+    assert refused(read_clean_shutdown, write(b"13")) == (0, "a JSON object was expected")

@@ -8,15 +8,20 @@ from uuid import UUID
 
 import pytest
 
-from kafka_msgs.log.files import LeaderEpoch, read_producer_snapshot
+from kafka_msgs.log.files import LeaderEpoch, read_clean_shutdown, read_offset_checkpoint, read_producer_snapshot
 from kafka_msgs.log.index import read_aborted_transactions, read_offset_index, read_time_index
 from kafka_msgs.log.partition import LogDirectory, Partition
+from kafka_msgs.log.scan import read_log
 from kafka_msgs.messages.producer_snapshot import ProducerEntry
+from kafka_msgs.messages.quorum_state_data import Voter
 from kafka_msgs.records import Compression, ControlType, RecordBatch
 from tests.captures.log_directory import LOGS, PARTITIONS
+from tests.captures.tiered_log import PARTITIONS as TIERED_PARTITIONS
+from tests.captures.tiered_log import TIERED_LOGS
 from tests.log.kafka_dump import dumped, sections
 
-SAID = {LOGS / name / file: lines for name in PARTITIONS for file, lines in sections(LOGS / name).items()}
+RECORDED = [LOGS / name for name in PARTITIONS] + [TIERED_LOGS / name for name in TIERED_PARTITIONS]
+SAID = {path / file: lines for path in RECORDED for file, lines in sections(path).items()}
 
 
 def files(suffix: str) -> list[Path]:
@@ -129,10 +134,42 @@ def test_the_metadata_log_has_a_snapshot() -> None:
     assert control == [ControlType.SNAPSHOT_HEADER, ControlType.SNAPSHOT_FOOTER]
 
 
+def test_every_kind_of_control_record_was_recorded() -> None:
+    files = (item for path in BATCHES for item in read_log(path) if isinstance(item, RecordBatch))
+    assert {record.type for batch in files for record in batch.control_records()} == set(ControlType)
+
+
+def test_the_metadata_log_says_what_its_quorum_is() -> None:
+    version, configured = Partition(LOGS / "__cluster_metadata-0").quorum_state()
+    assert (version, configured.leader_id, configured.leader_epoch) == (0, 1, 1)
+    assert configured.current_voters == (Voter(voter_id=1),)
+    version, grown = Partition(TIERED_LOGS / "__cluster_metadata-0").quorum_state()
+    assert (version, grown.leader_id, grown.leader_epoch, grown.current_voters) == (1, 1, 1, ())
+
+
+def test_the_checkpoints_of_a_whole_directory() -> None:
+    (last,) = LogDirectory(TIERED_LOGS).partitions[-1].segments[-1:]
+    end = max(batch.last_offset for batch in last.batches()) + 1
+    found = {path.name: read_offset_checkpoint(path) for path in TIERED_LOGS.glob("*-offset-checkpoint")}
+    everything = {("__remote_log_metadata", 0): 24, ("invoices", 0): end}
+    assert found == {
+        "recovery-point-offset-checkpoint": everything,
+        "replication-offset-checkpoint": everything,
+        "log-start-offset-checkpoint": {("invoices", 0): 18},
+        "cleaner-offset-checkpoint": {},
+    }
+    assert read_clean_shutdown(TIERED_LOGS / ".kafka_cleanshutdown").broker_epoch > 0
+
+
+def test_a_cluster_starts_from_records_without_a_place_in_a_log() -> None:
+    records = [record for batch in read_log(TIERED_LOGS / "bootstrap.checkpoint") for record in batch]
+    assert len(records) > 2
+
+
 @pytest.mark.parametrize("indexes", ["present", "absent"])
-@pytest.mark.parametrize("name", PARTITIONS)
-def test_reading_starts_at_the_batch_that_holds_an_offset(name: str, indexes: str, tmp_path: Path) -> None:
-    partition = copied(LOGS / name, tmp_path, indexes)
+@pytest.mark.parametrize("recorded", RECORDED, ids=named(RECORDED))
+def test_reading_starts_at_the_batch_that_holds_an_offset(recorded: Path, indexes: str, tmp_path: Path) -> None:
+    partition = copied(recorded, tmp_path, indexes)
     batches = list(partition.batches())
     for offset in range(batches[-1].last_offset + 2):
         expected = [batch.position for batch in batches if batch.last_offset >= offset]
@@ -140,11 +177,11 @@ def test_reading_starts_at_the_batch_that_holds_an_offset(name: str, indexes: st
 
 
 @pytest.mark.parametrize("indexes", ["present", "absent"])
-@pytest.mark.parametrize("name", PARTITIONS)
+@pytest.mark.parametrize("recorded", RECORDED, ids=named(RECORDED))
 def test_the_first_record_at_a_time_is_the_one_that_reading_everything_finds(
-    name: str, indexes: str, tmp_path: Path
+    recorded: Path, indexes: str, tmp_path: Path
 ) -> None:
-    partition = copied(LOGS / name, tmp_path, indexes)
+    partition = copied(recorded, tmp_path, indexes)
     records = [record for batch in partition.batches() for record in batch]
     times = {record.timestamp for record in records}
     for time in sorted(times | {time + 1 for time in times} | {0}):
