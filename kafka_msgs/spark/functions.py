@@ -1,0 +1,133 @@
+"""Functions over columns: messages out of binary columns, and back into them.
+
+Owns what Spark calls per batch of rows, and what becomes of bytes that are no message. The work on a column is that of
+``kafka_msgs.columns``. Functions of SQL are left to ``sql``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import BinaryType, DataType
+
+from kafka_msgs.columns import decode_column, encode_column
+from kafka_msgs.errors import EncodeError
+from kafka_msgs.message import Message
+from kafka_msgs.spark.types import ERROR, message_of, schema_of, with_error
+
+__all__ = ["Mode", "column_function", "decode", "decoder", "from_kafka", "said", "to_kafka"]
+
+Mode: TypeAlias = Literal["PERMISSIVE", "FAILFAST", "DROPMALFORMED"]
+
+
+def from_kafka(
+    column: Column | str,
+    message: str | type[Message],
+    version: int | None = None,
+    *,
+    columns: Iterable[str] | None = None,
+    mode: Mode = "PERMISSIVE",
+) -> Column:
+    """Return the messages in a binary column as a struct column of the type ``schema_of`` tells.
+
+    Without a version each value starts with its own, as those of internal topics do. ``columns`` selects fields by
+    dotted path; only these are built. Null in, null out.
+
+    ``mode`` says what becomes of bytes that are no message: ``PERMISSIVE`` adds a last field ``_error``, null where all
+    is well, and else beside nothing but nulls; ``DROPMALFORMED`` gives null; ``FAILFAST`` ends the job with
+    ``DecodeError``. Raises what ``schema_of`` raises.
+    """
+    made: Column = decoder(message, version, columns=columns, mode=mode)(column)
+    return made
+
+
+def decoder(
+    message: str | type[Message],
+    version: int | None = None,
+    *,
+    columns: Iterable[str] | None = None,
+    mode: Mode = "PERMISSIVE",
+) -> Any:
+    """Return the function that ``from_kafka`` applies, for one who registers it under a name."""
+    cls, selected = message_of(message), None if columns is None else tuple(columns)
+    schema = schema_of(cls, version, columns=selected)
+
+    def decoded(data: pa.Array) -> pa.Array:
+        return decode(data, cls, version, selected, mode)
+
+    return column_function(decoded, with_error(schema) if mode == "PERMISSIVE" else schema)
+
+
+def to_kafka(column: Column | str, message: str | type[Message], version: int, *, prefix: bool = False) -> Column:
+    """Return the bytes of the messages in a struct column, written at ``version``.
+
+    Fields are taken by name; those that the struct lacks, or that are null without being nullable, have their defaults.
+    With ``prefix`` the version stands in front, as in the values of internal topics. Null in, null out. A message that
+    cannot be written, or one that ``from_kafka`` could not read, ends the job with ``EncodeError``: a null in its place
+    would be a tombstone. Raises ``UnknownNameError`` and ``UnsupportedVersionError``.
+    """
+    cls = message_of(message)
+    schema_of(cls, version)
+
+    def encode(structs: pa.Array) -> pa.Array:
+        return encode_column(_sound(structs, cls), cls, version, prefix=prefix, on_error="raise").values
+
+    made: Column = column_function(encode, BinaryType())(column)
+    return made
+
+
+def column_function(work: Callable[..., pa.Array], type_: DataType) -> Any:
+    """Return a function over Arrow arrays, one for each argument, as a function of Spark.
+
+    It is declared non-deterministic, which it is not: else Spark runs it once more for a filter on what it returns.
+    """
+    return arrow_udf(work, type_).asNondeterministic()  # type: ignore[call-overload]
+
+
+def said(errors: pa.StructArray, message: str) -> pa.StringArray:
+    """Return the errors of a decoded column as texts, null where there is none."""
+    texts: list[str | None] = [None] * len(errors)
+    for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
+        error = errors[row].as_py()
+        path = f" {error['path']}" if error["path"] else ""
+        texts[row] = f"{message}:{path} at byte {error['offset']}: {error['reason']}"
+    return pa.array(texts, pa.string())
+
+
+def decode(
+    data: pa.Array,
+    cls: type[Message],
+    version: int | None,
+    columns: tuple[str, ...] | None = None,
+    mode: Mode = "PERMISSIVE",
+) -> pa.StructArray:
+    """Return the messages in an array, as ``from_kafka`` describes them; raises ``DecodeError`` in ``FAILFAST``."""
+    if mode != "PERMISSIVE":
+        on_error: Any = "raise" if mode == "FAILFAST" else "null"
+        return decode_column(data, cls, version, columns=columns, on_error=on_error).values
+    decoded = decode_column(data, cls, version, columns=columns)
+    values = decoded.values
+    errors = pa.nulls(len(data), pa.string())
+    if decoded.errors.null_count < len(data):
+        errors = said(decoded.errors, cls.INFO.name)
+    fields = [*values.type, pa.field(ERROR, pa.string())]
+    return pa.StructArray.from_arrays([*values.flatten(), errors], fields=fields, mask=data.is_null())
+
+
+def _sound(structs: pa.StructArray, cls: type[Message]) -> pa.StructArray:
+    """Return the structs without their column for errors; raises for the first that has one."""
+    at = structs.type.get_field_index(ERROR)
+    if at < 0:
+        return structs
+    errors = structs.field(at).drop_null()
+    if len(errors):
+        reason = f"it could not be read: {errors[0].as_py()}"
+        raise EncodeError(message=cls.INFO.name, version=None, path="", value=None, reason=reason)
+    fields = [field for field in structs.type if field.name != ERROR]
+    arrays = [structs.field(field.name) for field in fields]
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=structs.is_null())

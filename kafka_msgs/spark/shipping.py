@@ -1,0 +1,78 @@
+"""The package and what it needs, on their way to the executors of a session.
+
+Owns what is sent and in which form. Every package is an archive that Spark unpacks in a directory of its own below the
+root of the session's files. That root is on the path of Python workers, so the directory *is* the package, and even
+extensions in C go along, which Python cannot load from a zip file.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+__all__ = ["ship"]
+
+_PACKAGES: Final = ("kafka_msgs", "attr", "attrs", "crc32c", "cramjam", "dpkt")
+"""What is sent, as far as it is installed here. Arrow is not among it: executors need it for any Python function."""
+
+_LEFT_OUT: Final = frozenset({"__pycache__", "cli", "testing"})
+_SUFFIXES: Final = frozenset({".py", ".so", ".pyd", ".typed"})
+
+
+def ship(spark: SparkSession) -> None:
+    """Send this package, and the packages that it needs, to the executors of a session.
+
+    Works in classic and in Connect mode. Extensions in C work where executors have the platform and the Python version
+    of this process; where they do not, ``kafka_msgs`` runs in pure Python, and ``crc32c`` must be installed.
+    """
+    archives = [f"{path}#{name}" for name, path in _archives().items()]
+    if _is_classic(spark):
+        known = set(spark.sparkContext.listArchives)
+        for archive in archives:
+            if f"file:{archive}" not in known:
+                spark.sparkContext.addArchive(archive)
+    else:
+        spark.addArtifacts(*archives, archive=True)
+
+
+def _is_classic(spark: SparkSession) -> bool:
+    return type(spark).__module__ == "pyspark.sql.session"
+
+
+@cache
+def _archives() -> dict[str, Path]:
+    """Return the archives by package, made once and kept as long as this process runs."""
+    directory = Path(_directory().name)
+    return {name: _archive(directory, name, Path(home)) for name in _PACKAGES for home in _homes(name)}
+
+
+@cache
+def _directory() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="kafka-msgs-shipped-")
+
+
+def _homes(name: str) -> list[str]:
+    spec = find_spec(name)
+    return list(spec.submodule_search_locations or ()) if spec else []
+
+
+def _archive(directory: Path, name: str, home: Path) -> Path:
+    archive = directory / f"{name}.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as written:
+        for path in _files(home):
+            written.write(path, path.relative_to(home))
+    return archive
+
+
+def _files(home: Path) -> Iterator[Path]:
+    for path in sorted(home.rglob("*")):
+        inner = path.relative_to(home)
+        if path.suffix in _SUFFIXES and path.is_file() and _LEFT_OUT.isdisjoint(inner.parts):
+            yield path

@@ -1,0 +1,161 @@
+"""The data source ``kafka-log``: the segments of partitions as a table, a row a record.
+
+Owns the options and the plan of a read, which the sources of internal topics share. How a part becomes rows is left to
+``rows``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+from attrs import evolve, frozen
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
+
+from kafka_msgs.records import DEFAULT_MAX_DECOMPRESSED
+from kafka_msgs.spark.sources.files import LogFile, log_files
+from kafka_msgs.spark.sources.filters import Predicate, predicates_of
+from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
+from kafka_msgs.spark.sources.rows import Decoded, Reading, log_columns, rows_of
+from kafka_msgs.spark.sources.splits import Part, cut_tails, parts_of, splits_of, with_transactions
+from kafka_msgs.spark.types import message_of
+
+__all__ = ["KafkaLogSource", "LogReader", "Plan", "PushingLogReader", "reading_of"]
+
+_SPLIT_BYTES: Final = 32 * 2**20
+_UNCOMMITTED: Final = "read_uncommitted"
+_COMMITTED: Final = "read_committed"
+_LOG: Final = logging.getLogger("kafka_msgs.spark")
+
+
+@frozen(kw_only=True)
+class Plan:
+    """Which files are read, and in what portions."""
+
+    source: str
+    paths: tuple[str, ...]
+    split_bytes: int
+    committed: bool
+    tails_told: bool
+    """Whether a last batch that is not whole becomes a row; if not, the driver warns of it."""
+
+    @classmethod
+    def of(cls, source: str, options: Options) -> Plan:
+        """Return the plan that the options of a source ask for; raises ``OptionError``."""
+        return cls(
+            source=source,
+            paths=options.paths(),
+            split_bytes=options.size("splitBytes", _SPLIT_BYTES),
+            committed=options.choice("isolation", (_UNCOMMITTED, _COMMITTED), _UNCOMMITTED) == _COMMITTED,
+            tails_told=options.choice("mode", MODES, PERMISSIVE) == PERMISSIVE,
+        )
+
+    def splits(self, predicates: Sequence[Predicate] = ()) -> list[tuple[Part, ...]]:
+        """Return the parts of the files that can have rows which pass; raises ``OptionError`` and ``OSError``."""
+        files = [file for file in log_files(self.source, self.paths) if _is_wanted(file, predicates)]
+        if not self.tails_told:
+            for error in cut_tails(files):
+                _LOG.warning("%s", error)
+        parts = [part for file in files for part in parts_of(file, self.split_bytes)]
+        return splits_of(with_transactions(parts) if self.committed else parts, self.split_bytes)
+
+
+def _is_wanted(file: LogFile, predicates: Sequence[Predicate]) -> bool:
+    return file.size > 0 and all(predicate.selects(file) for predicate in predicates)
+
+
+def reading_of(options: Options, columns: Sequence[str] | None, decoded: Sequence[Decoded] = ()) -> Reading:
+    """Return how parts are read by the options of a source; raises ``OptionError`` and ``UnknownColumnError``."""
+    mode = options.choice("mode", MODES, PERMISSIVE)
+    return Reading(
+        columns=log_columns(columns, decoded, mode),
+        decoded=tuple(decoded),
+        mode=mode,
+        control=options.flag("control", False),
+        check_crc=options.flag("checkCrc", True),
+        max_decompressed=options.size("maxDecompressed", DEFAULT_MAX_DECOMPRESSED),
+    )
+
+
+class KafkaLogSource(DataSource):
+    """The data source ``kafka-log``; its options and columns are described in the documentation of Spark sources."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        given = Options(self.name(), options)
+        self._plan = Plan.of(self.name(), given)
+        columns, decoded = _selected(given.names("columns"), list(_decoded(given)))
+        self._reading = reading_of(given, columns, decoded)
+        self._pushdown = given.flag("pushdown", False)
+        given.done()
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the source."""
+        return "kafka-log"
+
+    def schema(self) -> StructType:
+        """Return the columns."""
+        return self._reading.schema
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return the reader."""
+        kind = PushingLogReader if self._pushdown else LogReader
+        return kind(self._plan, self._reading)
+
+
+class LogReader(DataSourceReader):
+    """Reads what a plan says; ``predicates`` spare files and batches."""
+
+    def __init__(self, plan: Plan, reading: Reading) -> None:
+        self.plan = plan
+        self.reading = reading
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the splits."""
+        return [InputPartition(split) for split in self.plan.splits(self.reading.predicates)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split; without files Spark asks for one that is None."""
+        for part in partition.value or ():
+            yield from self.rows(part)
+
+    def rows(self, part: Part) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a part."""
+        return rows_of(part, self.reading)
+
+
+class PushingLogReader(LogReader):
+    """A reader that Spark hands the filters of a query to; it refuses that unless its pushdown is switched on."""
+
+    def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802
+        """Note the filters, and leave them all to Spark: they say what need not be read, not what is a row."""
+        self.reading = evolve(self.reading, predicates=predicates_of(filters))
+        return filters
+
+
+def _decoded(options: Options) -> Iterator[Decoded]:
+    for name, message, version in (
+        ("decodedKey", options.text("keyMessage"), options.version("keyVersion")),
+        ("decodedValue", options.text("valueMessage", options.text("message")), options.version("valueVersion")),
+    ):
+        if message is not None:
+            yield Decoded(name, message_of(message), version)
+
+
+def _selected(
+    columns: tuple[str, ...] | None, decoded: Sequence[Decoded]
+) -> tuple[tuple[str, ...] | None, list[Decoded]]:
+    """Return the columns and what is decoded, given columns that may lie inside (``decodedValue.offset``)."""
+    if columns is None:
+        return None, list(decoded)
+    own, inside = list(columns), []
+    for each in decoded:
+        start = f"{each.name}."
+        paths = tuple(name.removeprefix(start) for name in columns if name.startswith(start))
+        if paths:
+            own = [name for name in own if not name.startswith(start)] + [each.name]
+        inside.append(evolve(each, columns=paths) if paths and each.name not in columns else each)
+    return tuple(own), inside

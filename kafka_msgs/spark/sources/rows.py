@@ -1,0 +1,238 @@
+"""From the batches of a part of a file to rows: the columns of records, typed keys and values, and what is damaged.
+
+Owns the columns of ``kafka-log`` and what the modes do. Records become columns in ``kafka_msgs.columns``; which parts
+there are is left to ``splits``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import frozen
+from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
+
+from kafka_msgs.columns import decode_column, record_schema, record_table
+from kafka_msgs.errors import LogFileError, RecordError, UnknownColumnError
+from kafka_msgs.log.scan import AnyBatch, read_log
+from kafka_msgs.message import Message
+from kafka_msgs.records import DEFAULT_MAX_DECOMPRESSED, RecordBatch
+from kafka_msgs.spark.functions import said
+from kafka_msgs.spark.sources.files import LogFile, local_copy
+from kafka_msgs.spark.sources.filters import Predicate
+from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
+from kafka_msgs.spark.sources.splits import Part, is_cut_tail
+from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of, spark_type
+
+__all__ = ["Decoded", "Reading", "log_columns", "rows_of"]
+
+FROM_RECORDS: Final[Mapping[str, str]] = {
+    "offset": "offset",
+    "timestamp": "timestamp",
+    "timestampType": "timestamp_type",
+    "key": "key",
+    "value": "value",
+    "headers": "headers",
+    "leaderEpoch": "partition_leader_epoch",
+    "producerId": "producer_id",
+    "producerEpoch": "producer_epoch",
+    "sequence": "sequence",
+    "transactional": "is_transactional",
+    "control": "is_control",
+    "codec": "codec",
+    "magic": "magic",
+    "batchOffset": "batch_offset",
+    "batchPosition": "batch_position",
+    "batchSize": "batch_size",
+    "rawHeaderKeys": "raw_header_names",
+}
+"""The columns that records have, named as Spark's own Kafka source names them, and their names in ``record_table``."""
+
+FROM_FILES: Final[Mapping[str, Callable[[LogFile], Any]]] = {
+    "topic": lambda file: file.topic,
+    "partition": lambda file: file.partition,
+    "file": lambda file: file.name,
+}
+"""The columns that all records of a file share."""
+
+_ON_REQUEST: Final = frozenset({"rawHeaderKeys"})
+"""Columns that are there only if they are asked for by name."""
+
+_HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
+_KEYS_AND_VALUES: Final = {"decodedKey": "key", "decodedValue": "value"}
+
+
+@frozen
+class Decoded:
+    """A column that the source makes of the bytes of another one, by the message that they are."""
+
+    name: str
+    message: type[Message]
+    version: int | None
+    columns: tuple[str, ...] | None = None
+
+    @property
+    def source(self) -> str:
+        """The column of records with the bytes."""
+        return _KEYS_AND_VALUES[self.name]
+
+
+@frozen(kw_only=True)
+class Reading:
+    """How parts are read: columns and modes as the options of the source say them."""
+
+    columns: tuple[str, ...]
+    decoded: tuple[Decoded, ...] = ()
+    mode: str = PERMISSIVE
+    control: bool = False
+    check_crc: bool = True
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
+    predicates: tuple[Predicate, ...] = ()
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of the rows."""
+        found = {each.name: each for each in self.decoded}
+        return StructType([StructField(name, _type(name, found.get(name))) for name in self.columns])
+
+
+def log_columns(asked: Sequence[str] | None, decoded: Sequence[Decoded], mode: str) -> tuple[str, ...]:
+    """Return the columns that are read, in their order; raises ``UnknownColumnError`` for one that there is not."""
+    own = ["topic", "partition", *FROM_RECORDS, *(each.name for each in decoded), "file"]
+    own += [ERROR] if mode == PERMISSIVE else []
+    for name in asked or ():
+        if name not in own:
+            raise UnknownColumnError(source="kafka-log", column=name, near=tuple(get_close_matches(name, own)))
+    wanted = [name for name in own if name not in _ON_REQUEST] if asked is None else [*asked, ERROR]
+    return tuple(name for name in own if name in wanted)
+
+
+def _type(name: str, decoded: Decoded | None) -> Any:
+    if decoded is not None:
+        return schema_of(decoded.message, decoded.version, columns=decoded.columns)
+    if name in FROM_RECORDS:
+        return _HEADERS if name == "headers" else spark_type(record_schema([FROM_RECORDS[name]]).types[0])
+    return spark_type(pa.int32() if name == "partition" else pa.string())
+
+
+def rows_of(part: Part, reading: Reading) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a part; raises ``LogFileError`` and ``DecodeError`` if the mode says so, and ``OSError``."""
+    with local_copy(part.file, part.start, part.end) as (path, shift):
+        yield from _PartRows(part, reading, shift).run(path)
+
+
+class _PartRows:
+    """One walk over one part. ``shift`` is the place of the local file's first byte in the file."""
+
+    def __init__(self, part: Part, reading: Reading, shift: int) -> None:
+        self._part = part
+        self._reading = reading
+        self._shift = shift
+        self._schema = arrow_schema(reading.schema)
+        self._decoded = {each.name: each for each in reading.decoded if each.name in self._schema.names}
+        sources = {FROM_RECORDS[name] for name in self._schema.names if name in FROM_RECORDS}
+        sources |= {each.source for each in self._decoded.values()}
+        self._sources = sorted(sources or {"offset"})
+
+    def run(self, path: Path) -> Iterator[pa.RecordBatch]:
+        for item in record_table(self._batches(path), columns=self._sources, on_error="yield"):
+            if isinstance(item, pa.RecordBatch):
+                yield self._rows(item)
+            else:
+                yield from self._told(item)
+
+    def _batches(self, path: Path) -> Iterator[AnyBatch | LogFileError]:
+        reading, part = self._reading, self._part
+        items = read_log(
+            path,
+            start=part.start - self._shift,
+            on_error="yield",
+            check_crc=reading.check_crc,
+            max_decompressed=reading.max_decompressed,
+            views=True,
+        )
+        for item in items:
+            if item.position + self._shift >= part.end:
+                return
+            if isinstance(item, LogFileError) or self._is_wanted(item):
+                yield item
+
+    def _is_wanted(self, batch: AnyBatch) -> bool:
+        if not self._reading.control and isinstance(batch, RecordBatch) and batch.is_control:
+            return False
+        if self._part.transactions is not None and self._part.transactions.hides(batch):
+            return False
+        return all(predicate.admits(batch) for predicate in self._reading.predicates)
+
+    def _told(self, error: Any) -> Iterator[pa.RecordBatch]:
+        """Do with damage what the mode says: yield a row that tells of it, raise it, or pass over it."""
+        fault = self._fault(error)
+        if self._reading.mode == PERMISSIVE:
+            yield self._row(fault)
+        elif self._reading.mode == FAILFAST and not is_cut_tail(fault, self._part.file.size):
+            raise fault from fault.__cause__
+
+    def _fault(self, error: Any) -> LogFileError:
+        """Return an error as one of this file: the local copy may be another, and start elsewhere."""
+        if isinstance(error, RecordError):
+            index = getattr(error, "index", None)
+            reason = error.reason if index is None else f"record {index}: {error.reason}"
+            skipped = 0
+        else:
+            reason, skipped = error.reason, error.skipped
+        position = error.position + self._shift
+        fault = LogFileError(file=self._part.file.name, position=position, skipped=skipped, reason=reason)
+        fault.__cause__ = error if isinstance(error, RecordError) else error.__cause__
+        return fault
+
+    def _row(self, fault: LogFileError) -> pa.RecordBatch:
+        """Return the row of damage: where it is, and what; all else is null."""
+        known: dict[str, Any] = {name: of(self._part.file) for name, of in FROM_FILES.items()}
+        known |= {"batchPosition": fault.position, ERROR: str(fault)}
+        arrays = [pa.array([known.get(each.name)], each.type) for each in self._schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _rows(self, records: pa.RecordBatch) -> pa.RecordBatch:
+        made: dict[str, pa.Array] = {}
+        texts: list[pa.StringArray] = []
+        for name, decoded in self._decoded.items():
+            made[name], text = self._decode(decoded, records.column(decoded.source))
+            texts += [text] if text is not None else []
+        errors = pc.coalesce(*texts) if texts else None
+        arrays = [self._array(each, records, made, errors) for each in self._schema]
+        rows = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return rows.filter(errors.is_null()) if errors and self._reading.mode == DROPMALFORMED else rows
+
+    def _decode(self, decoded: Decoded, data: pa.Array) -> tuple[pa.Array, pa.StringArray | None]:
+        on_error: Any = "raise" if self._reading.mode == FAILFAST else "null"
+        found = decode_column(data, decoded.message, decoded.version, columns=decoded.columns, on_error=on_error)
+        if not found.error_count:
+            return found.values, None
+        return found.values, said(found.errors, f"{decoded.name}: {decoded.message.INFO.name}")
+
+    def _array(
+        self, wanted: pa.Field, records: pa.RecordBatch, made: dict[str, pa.Array], errors: pa.Array | None
+    ) -> pa.Array:
+        count = records.num_rows
+        if wanted.name in made:
+            return made[wanted.name]
+        if wanted.name == ERROR:
+            return pa.nulls(count, wanted.type) if errors is None else errors
+        if wanted.name in FROM_FILES:
+            return pa.repeat(pa.scalar(FROM_FILES[wanted.name](self._part.file), wanted.type), count)
+        found = records.column(FROM_RECORDS[wanted.name])
+        return _renamed(found, wanted.type) if wanted.name == "headers" else found
+
+
+def _renamed(lists: pa.ListArray, type_: pa.ListType) -> pa.ListArray:
+    """Return an array of lists of structs with the names of the fields that ``type_`` has."""
+    structs = lists.values
+    fields = list(type_.value_type)
+    inner = pa.StructArray.from_arrays([structs.field(number) for number in range(len(fields))], fields=fields)
+    return pa.Array.from_buffers(
+        type_, len(lists), lists.buffers()[:2], null_count=lists.null_count, offset=lists.offset, children=[inner]
+    )

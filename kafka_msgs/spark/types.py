@@ -1,0 +1,73 @@
+"""Spark's types of messages and sources, made from the Arrow types of ``kafka_msgs.columns``.
+
+Owns the step from Arrow to Spark and back, and the column that says why a row could not be read. The Arrow type that
+leaves Python is always made from the Spark type that was announced: Spark takes a struct whose names differ for one of
+nulls, and says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
+
+from kafka_msgs.catalog import message_named
+from kafka_msgs.columns.types import KAFKA_TYPE, arrow_type
+from kafka_msgs.message import Message
+
+__all__ = ["ERROR", "arrow_schema", "message_of", "schema_of", "spark_type", "with_error"]
+
+ERROR = "_error"
+"""Name of the column that says why a row, or a part of it, could not be read; null where all could."""
+
+
+def message_of(message: str | type[Message]) -> type[Message]:
+    """Return the class of a message that is given by its name or itself; raises ``UnknownNameError``."""
+    return message_named(message) if isinstance(message, str) else message
+
+
+def schema_of(
+    message: str | type[Message], version: int | None = None, *, columns: Iterable[str] | None = None
+) -> StructType:
+    """Return the struct that ``from_kafka`` makes of a message, without the column for errors.
+
+    All fields are nullable and named as the attributes of the class. Without a version it has the fields of all
+    versions; ``columns`` selects some by dotted path. A field that Spark's type does not describe fully (unsigned,
+    uuid, records) has the metadata ``kafka.type``. Raises ``UnknownNameError``, ``UnsupportedVersionError`` and
+    ``UnknownColumnError``.
+    """
+    return _struct(arrow_type(message_of(message), version, columns=columns))
+
+
+def with_error(schema: StructType) -> StructType:
+    """Return ``schema`` with the column for errors at its end."""
+    return StructType([*schema.fields, StructField(ERROR, StringType())])
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Return the Arrow schema in which Spark expects rows of ``schema``."""
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def spark_type(given: pa.DataType) -> DataType:
+    """Return the Spark type of an Arrow type, with the notes on its fields."""
+    if pa.types.is_struct(given):
+        return _struct(given)
+    if pa.types.is_list(given):
+        return ArrayType(spark_type(given.value_type))
+    if pa.types.is_map(given):
+        return MapType(spark_type(given.key_type), spark_type(given.item_type))
+    return from_arrow_type(given)
+
+
+def _struct(given: pa.StructType) -> StructType:
+    return StructType([_field(field) for field in given])
+
+
+def _field(given: pa.Field) -> StructField:
+    note = (given.metadata or {}).get(KAFKA_TYPE)
+    return StructField(
+        given.name, spark_type(given.type), metadata={KAFKA_TYPE.decode(): note.decode()} if note else None
+    )

@@ -1,0 +1,1 @@
+"""Kafka's files and messages as tables of Spark."""
