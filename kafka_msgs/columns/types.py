@@ -203,12 +203,12 @@ class _Selection:
         )
 
     def _field(self, field: pa.Field, rests: list[Sequence[str]], above: tuple[str, ...]) -> pa.Field:
-        if not all(rests):
+        inner, deeper = _inner(field.type), [rest for rest in rests if rest]
+        if deeper and inner is None:
+            raise self.unknown((*above, *deeper[0]))
+        chosen = self.of(inner, deeper, above) if deeper else None
+        if len(deeper) < len(rests):
             return field
-        inner = _inner(field.type)
-        if inner is None:
-            raise self.unknown((*above, *rests[0]))
-        chosen = self.of(inner, rests, above)
         return field.with_type(pa.list_(pa.field(_ELEMENT, chosen)) if _is_list(field.type) else chosen)
 
     def unknown(self, path: Sequence[str]) -> UnknownColumnError:
