@@ -1,27 +1,29 @@
-"""The files of a log directory as rows to print: batches, the records in them, entries of indexes, errors.
+"""The files of a log directory as rows to print: batches, the records in them, entries of other files, errors.
 
-Owns what a row says, in values that JSON has. Bytes are text where they are UTF-8, and ``{"hex": ...}`` elsewhere.
+Owns what a row says, in values that JSON has. Bytes are text where they are UTF-8, and ``{"hex": ...}`` elsewhere,
+unless the caller says what they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from struct import Struct
+from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 import attrs
 
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
-from kafka_msgs.log import files, index
+from kafka_msgs.log import files, index, index_check
 from kafka_msgs.log.internal_topics import TopicRecord, decode_record
-from kafka_msgs.log.scan import AnyBatch, read_log
+from kafka_msgs.log.scan import AnyBatch, FileScan
 from kafka_msgs.log.segment import Segment
-from kafka_msgs.log.summary import LogSummary, codec_name
+from kafka_msgs.log.summary import LogSummary, codec_name, count_log, placed
 from kafka_msgs.message import Message
 from kafka_msgs.records import ControlRecord, ControlType, Payload, Record, RecordBatch
 
-__all__ = ["Row", "View", "rows"]
+__all__ = ["DECODERS", "Row", "View", "rows"]
 
 
 class Row(NamedTuple):
@@ -33,11 +35,22 @@ class Row(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class View:
-    """What is asked for: records or only batches, from which offset on, and the internal topic that they are of."""
+    """What is asked for.
 
-    deep: bool
+    ``kinds`` are those of rows; errors are always told. Batches before ``from_offset``, and those that end behind
+    ``max_bytes`` of their file, are left out. Records are those of the internal ``topic``, or have keys and values for
+    the ``DECODERS`` of these names. Without ``metadata`` a record says no more than they do, and control records are
+    left out. Indexes are compared with their segment if ``compared``.
+    """
+
+    kinds: frozenset[str] = frozenset({"batch", "entry"})
     from_offset: int = 0
+    max_bytes: int | None = None
     topic: str | None = None
+    keys: str = "text"
+    values: str = "text"
+    metadata: bool = True
+    compared: bool = True
 
 
 def rows(path: Path, view: View, summary: LogSummary, progress: Callable[[int], None]) -> Iterator[Row]:
@@ -45,61 +58,111 @@ def rows(path: Path, view: View, summary: LogSummary, progress: Callable[[int], 
 
     Files of batches are told by their suffix or name from indexes and the small files; other files are read as batches.
     """
-    read = _ENTRIES.get(path.suffix) or _ENTRIES.get(path.name)
+    compare = _COMPARED.get(path.suffix) if view.compared else None
+    read = compare or _ENTRIES.get(path.suffix) or _ENTRIES.get(path.name)
     if read is None:
         yield from _batches(path, view, summary, progress)
-        return
-    try:
-        for entry in read(path):
-            yield _error(entry, summary) if isinstance(entry, KafkaMsgsError) else Row("entry", _facts(entry))
-    except LogFileError as error:
-        yield _error(error, summary)
+    else:
+        yield from _entries(path, view, summary, read)
 
 
-_ENTRIES: Final[Mapping[str, Callable[[Path], Iterable[Any]]]] = {
+_Read: TypeAlias = Callable[[Path], Iterable[Any]]
+
+
+class _PartitionOffset(NamedTuple):
+    topic: str
+    partition: int
+    offset: int
+
+
+def _offsets(path: Path) -> Iterator[_PartitionOffset]:
+    for (topic, partition), offset in files.read_offset_checkpoint(path).items():
+        yield _PartitionOffset(topic, partition, offset)
+
+
+def _quorum(path: Path) -> list[dict[str, Any]]:
+    version, state = files.read_quorum_state(path)
+    return [{"version": version, **state.to_json(version)}]
+
+
+_COMPARED: Final[Mapping[str, _Read]] = {
+    ".index": index_check.check_offset_index,
+    ".timeindex": index_check.check_time_index,
+}
+_ENTRIES: Final[Mapping[str, _Read]] = {
     ".index": lambda path: index.read_offset_index(path, on_error="yield"),
     ".timeindex": lambda path: index.read_time_index(path, on_error="yield"),
     ".txnindex": lambda path: index.read_aborted_transactions(path, on_error="yield"),
     ".snapshot": lambda path: files.read_producer_snapshot(path).producer_entries,
     "leader-epoch-checkpoint": files.read_leader_epochs,
+    "recovery-point-offset-checkpoint": _offsets,
+    "replication-offset-checkpoint": _offsets,
+    "log-start-offset-checkpoint": _offsets,
+    "cleaner-offset-checkpoint": _offsets,
     "partition.metadata": lambda path: [files.read_partition_metadata(path)],
     "meta.properties": lambda path: [files.read_meta_properties(path)],
+    "quorum-state": _quorum,
+    ".kafka_cleanshutdown": lambda path: [files.read_clean_shutdown(path)],
 }
 
 
+def _entries(path: Path, view: View, summary: LogSummary, read: _Read) -> Iterator[Row]:
+    try:
+        for entry in read(path):
+            if isinstance(entry, KafkaMsgsError):
+                yield _counted(entry, summary)
+            elif "entry" in view.kinds:
+                yield Row("entry", _facts(entry))
+    except LogFileError as fault:
+        yield _counted(fault, summary)
+
+
 def _batches(path: Path, view: View, summary: LogSummary, progress: Callable[[int], None]) -> Iterator[Row]:
+    if not view.kinds & {"batch", "record"} and not view.from_offset and view.max_bytes is None:
+        yield from map(_error, count_log(path, summary, progress=progress))
+        return
     start = Segment(path).position_of(view.from_offset) if path.stem.isdecimal() else 0
-    for item in read_log(path, start=start, on_error="yield"):
+    scan = FileScan(path, start=start)
+    for item in scan:
         progress(item.position)
+        if view.max_bytes is not None and scan.position > view.max_bytes:
+            return
         if isinstance(item, LogFileError):
-            yield _error(item, summary)
+            yield _counted(item, summary)
         elif item.last_offset >= view.from_offset:
             yield from _batch(path, item, view, summary)
+    summary.preallocated += scan.preallocated
 
 
 def _batch(path: Path, batch: AnyBatch, view: View, summary: LogSummary) -> Iterator[Row]:
-    yield Row("batch", _header(batch))
+    if "batch" in view.kinds:
+        yield Row("batch", _header(batch))
     try:
         summary.add_batch(batch)
-        control = isinstance(batch, RecordBatch) and batch.is_control
-        items = (batch.control_records() if control else batch.records()) if view.deep else []  # type: ignore[union-attr]
+        items = _records(batch, view) if "record" in view.kinds else []
     except KafkaMsgsError as error:
-        yield _error(_placed(path, batch, str(error)), summary)
+        yield _counted(placed(path, batch, str(error)), summary)
         return
     for item in items:
         if item.offset >= view.from_offset:
             try:
-                yield Row("record", _record(item, view.topic))
+                yield Row("record", _record(item, view))
             except KafkaMsgsError as error:
-                yield _error(_placed(path, batch, f"record at offset {item.offset}: {error}"), summary)
+                yield _counted(placed(path, batch, f"record at offset {item.offset}: {error}"), summary)
 
 
-def _placed(path: Path, batch: AnyBatch, reason: str) -> LogFileError:
-    return LogFileError(file=str(path), position=batch.position, skipped=batch.size, reason=reason)
+def _records(batch: AnyBatch, view: View) -> Sequence[Record | ControlRecord]:
+    if isinstance(batch, RecordBatch) and batch.is_control:
+        return batch.control_records() if view.metadata else []
+    return batch.records()
 
 
-def _error(error: KafkaMsgsError, summary: LogSummary) -> Row:
+def _counted(error: KafkaMsgsError, summary: LogSummary) -> Row:
     summary.add_error(error)
+    return _error(error)
+
+
+def _error(error: KafkaMsgsError) -> Row:
     return Row("error", {name: value for name, value in vars(error).items() if name != "file"})
 
 
@@ -114,45 +177,78 @@ def _header(batch: AnyBatch) -> dict[str, Any]:
         "producerId": batch.producer_id,
         "producerEpoch": batch.producer_epoch,
         "baseSequence": batch.base_sequence,
+        "lastSequence": batch.last_sequence,
         "transactional": batch.is_transactional,
         "control": batch.is_control,
         "deleteHorizon": batch.delete_horizon,
     }  # fmt: skip
 
 
-def _record(record: Record | ControlRecord, topic: str | None) -> dict[str, Any]:
-    facts: dict[str, Any] = {"offset": record.offset, "timestamp": record.timestamp}
+def _record(record: Record | ControlRecord, view: View) -> dict[str, Any]:
+    facts: dict[str, Any] = {"offset": record.offset, "timestamp": record.timestamp} if view.metadata else {}
     if isinstance(record, ControlRecord):
         name = record.type.name if isinstance(record.type, ControlType) else record.type
         return facts | {"control": name, "value": _message(record.message, 0)}
-    if topic is None:
-        headers = [
-            [_content(name.encode("utf-8", "surrogateescape")), _content(value)] for name, value in record.headers
-        ]
-        return facts | {"key": _content(record.key), "value": _content(record.value), "headers": headers}
+    if view.topic is not None:
+        return facts | _typed(record, view.topic)
+    decode_key, decode_value = DECODERS[view.keys], DECODERS[view.values]
+    facts |= {"key": decode_key(record.key), "value": decode_value(record.value)}
+    return facts | {"headers": _headers(record)} if view.metadata else facts
+
+
+def _typed(record: Record, topic: str) -> dict[str, Any]:
     typed = decode_record(topic, record.key, record.value)
-    if isinstance(typed, TopicRecord):
-        named = typed.value if typed.key is None else typed.key
-        facts |= {"type": named.INFO.name if named else None, "version": typed.version}
-        return facts | {"key": _message(typed.key, 0), "value": _message(typed.value, typed.version)}
-    return facts | {"type": typed.record_type, "key": _content(typed.key), "value": _content(typed.value)}
+    if not isinstance(typed, TopicRecord):
+        return {"type": typed.record_type, "key": _text(typed.key), "value": _text(typed.value)}
+    named = typed.value if typed.key is None else typed.key
+    facts = {"type": named.INFO.name if named else None, "version": typed.version}
+    return facts | {"key": _message(typed.key, 0), "value": _message(typed.value, typed.version)}
 
 
 def _message(message: Message | None, version: int | None) -> Any:
     return None if message is None else message.to_json(message.INFO.versions.lowest if version is None else version)
 
 
-def _content(data: Payload | None) -> Any:
+def _headers(record: Record) -> list[list[Any]]:
+    return [[_text(name.encode("utf-8", "surrogateescape")), _text(value)] for name, value in record.headers]
+
+
+def _text(data: Payload | None) -> Any:
     if data is None:
         return None
     try:
         return str(data, "utf-8")
     except UnicodeDecodeError:
-        return {"hex": data.hex()}
+        return _hex(data)
+
+
+def _hex(data: Payload | None) -> Any:
+    return None if data is None else {"hex": data.hex()}
+
+
+def _number(layout: str) -> Callable[[Payload | None], Any]:
+    """Return what reads a number as Kafka's serializers write it; bytes that are none stay bytes."""
+    number = Struct(layout)
+
+    def read(data: Payload | None) -> Any:
+        return number.unpack(data)[0] if data is not None and len(data) == number.size else _hex(data)
+
+    return read
+
+
+DECODERS: Final[Mapping[str, Callable[[Payload | None], Any]]] = {
+    "text": _text,
+    "hex": _hex,
+    "integer": _number(">i"),
+    "long": _number(">q"),
+}
+"""What the bytes of a key or a value may be, by the name of Kafka's serializer of numbers."""
 
 
 def _facts(entry: Any) -> dict[str, Any]:
     """The fields of an entry of any kind by their names, as the JSON of messages writes names."""
+    if isinstance(entry, dict):
+        return entry
     if hasattr(entry, "_asdict"):
         facts = entry._asdict()
     else:

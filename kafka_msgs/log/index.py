@@ -17,6 +17,8 @@ from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.faults import OnError, settled
 
 __all__ = [
+    "OFFSET_ENTRY_SIZE",
+    "TIME_ENTRY_SIZE",
     "AbortedTransaction",
     "OffsetEntry",
     "TimeEntry",
@@ -31,6 +33,9 @@ _Quiet: TypeAlias = Literal["raise", "skip"]
 _OFFSET: Final = Struct(">ii")
 _TIME: Final = Struct(">qi")
 _ABORTED: Final = Struct(">hqqqq")
+OFFSET_ENTRY_SIZE: Final = _OFFSET.size
+TIME_ENTRY_SIZE: Final = _TIME.size
+"""Bytes of an entry in the file."""
 
 
 @frozen

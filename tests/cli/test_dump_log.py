@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
+import subprocess
+import sys
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import pytest
 from crc32c import crc32c
 
+from kafka_msgs.log.internal_topics import TOPICS
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
 from tests.captures.log_directory import LOGS
+from tests.captures.tiered_log import TIERED_LOGS
 from tests.cli.conftest import Run
 
+TIERED = TIERED_LOGS
 CODECS = LOGS / "codecs-0" / f"{0:020}.log"
 TRANSACTIONS = CODECS.with_name(f"{35:020}.log")
 
@@ -33,7 +41,7 @@ def test_batches_and_a_summary(run: Run) -> None:
     assert kinds(batches) == ["batch"] * 5
     assert [batch["codec"] for batch in batches] == ["none", "gzip", "snappy", "lz4", "zstd"]
     assert summary == {
-        "kind": "summary", "batches": 5, "records": 35, "bytes": CODECS.stat().st_size,
+        "kind": "summary", "batches": 5, "records": 35, "bytes": CODECS.stat().st_size, "preallocated": 0,
         "codecs": {"gzip": 1, "lz4": 1, "none": 1, "snappy": 1, "zstd": 1},
         "firstTimestamp": 1_700_000_000_000, "lastTimestamp": 1_700_000_009_000,
         "producers": 2, "errors": 0, "crcFailures": 0,
@@ -76,6 +84,65 @@ def test_records_of_transactions(run: Run) -> None:
     assert record["value"]["producerId"] == 2
 
 
+def test_records_of_remote_storage(run: Run) -> None:
+    found = lines(run, "--remote-log-metadata", TIERED / "__remote_log_metadata-0" / f"{0:020}.log")
+    copied, finished = [line for line in found if line["kind"] == "record"][:2]
+    assert copied["type"] == "RemoteLogSegmentMetadataRecord"
+    assert copied["value"]["remoteLogSegmentId"]["topicIdPartition"]["name"] == "invoices"
+    assert (finished["type"], finished["value"]["remoteLogSegmentState"]) == ("RemoteLogSegmentMetadataUpdateRecord", 1)
+
+
+def test_every_internal_topic_has_a_flag(run: Run) -> None:
+    text = run("dump-log", "--help").stdout
+    assert all(topic in text for topic in TOPICS)
+
+
+def test_a_summary_alone(run: Run, tmp_path: Path) -> None:
+    *_, full = lines(run, CODECS)
+    assert lines(run, CODECS, "--summary") == [full]
+    path = tmp_path / CODECS.name
+    path.write_bytes(CODECS.read_bytes()[:-1])
+    error, summary = lines(run, path, CODECS.with_suffix(".index"), "--summary", status=1)
+    assert (error["kind"], error["reason"].endswith(" left")) == ("error", True)
+    assert (summary["batches"], summary["errors"]) == (4, 1)
+
+
+@pytest.mark.parametrize("options", [(), ("--deep",), ("--summary",)])
+def test_space_that_was_allocated_in_advance_is_no_damage(run: Run, tmp_path: Path, options: tuple[str, ...]) -> None:
+    path = tmp_path / CODECS.name
+    path.write_bytes(CODECS.read_bytes() + bytes(4000))
+    *_, summary = lines(run, path, *options)
+    assert (summary["batches"], summary["preallocated"], summary["errors"]) == (5, 4000, 0)
+
+
+def test_reading_no_further_than_some_bytes(run: Run) -> None:
+    """Only batches that end within them, as Kafka's tool does it."""
+    *_, last, summary = lines(run, TRANSACTIONS, "--max-bytes", "600")
+    assert (last["baseOffset"], summary["batches"]) == (41, 5)
+    assert lines(run, TRANSACTIONS, "--max-bytes", "0")[-1]["batches"] == 0
+    assert lines(run, TRANSACTIONS, "--max-bytes", "601", "--summary")[-1]["batches"] == 6
+
+
+def test_records_without_what_is_about_them(run: Run) -> None:
+    found = lines(run, TRANSACTIONS, "--deep", "--skip-record-metadata")
+    records = [line for line in found if line["kind"] == "record"]
+    assert len(records) == 6
+    assert records[0] == {"kind": "record", "file": str(TRANSACTIONS), "key": "paid-0", "value": "commit_transaction"}
+
+
+def test_numbers_in_keys_and_values(run: Run, tmp_path: Path) -> None:
+    builder = BatchBuilder()
+    for key, value in ((b"\0\0\0\7", b"\xff" * 8), (b"no number", None)):
+        builder.append(key, value, timestamp=0)
+    path = tmp_path / CODECS.name
+    path.write_bytes(builder.build())
+    _, first, second, _ = lines(run, path, "--deep", "--key-decoder", "integer", "--value-decoder", "long")
+    assert (first["key"], first["value"]) == (7, -1)
+    assert (second["key"], second["value"]) == ({"hex": b"no number".hex()}, None)
+    _, first, *_ = lines(run, path, "--deep", "--key-decoder", "hex")
+    assert first["key"] == {"hex": "00000007"}
+
+
 def test_records_that_are_not_of_the_topic(run: Run) -> None:
     found = lines(run, "--offsets", CODECS, status=1)
     errors = [line for line in found if line["kind"] == "error"]
@@ -94,9 +161,13 @@ def test_records_that_are_not_of_the_topic(run: Run) -> None:
         ("codecs-0/leader-epoch-checkpoint", {"epoch": 0, "startOffset": 0}),
         ("codecs-0/partition.metadata", {"version": 0}),
         ("meta.properties", {"nodeId": 1, "clusterId": "a2Fma2EtbXNncy1jYXB0dQ"}),
+        ("__cluster_metadata-0/quorum-state", {"version": 0, "leaderId": 1, "currentVoters": [{"voterId": 1}]}),
+        (TIERED / "__cluster_metadata-0/quorum-state", {"version": 1, "leaderId": 1, "leaderEpoch": 1}),
+        (TIERED / "log-start-offset-checkpoint", {"topic": "invoices", "partition": 0, "offset": 18}),
+        (TIERED / ".kafka_cleanshutdown", {"version": 0}),
     ],
 )
-def test_other_files(run: Run, name: str, first: dict[str, Any]) -> None:
+def test_other_files(run: Run, name: str | Path, first: dict[str, Any]) -> None:
     entry, *_ = lines(run, LOGS / name)
     assert entry["kind"] == "entry"
     assert first.items() <= entry.items()
@@ -118,6 +189,33 @@ def test_a_damaged_index(run: Run, tmp_path: Path) -> None:
     path.write_bytes(bytes.fromhex("00000007 00000100 0000"))
     entry, error, summary = lines(run, path, status=1)
     assert (entry["offset"], error["position"], summary["errors"]) == (7, 8, 1)
+
+
+def beside(tmp_path: Path, suffix: str, content: bytes) -> Path:
+    """An index beside a copy of a recorded segment."""
+    (tmp_path / CODECS.name).write_bytes(CODECS.read_bytes())
+    path = (tmp_path / CODECS.name).with_suffix(suffix)
+    path.write_bytes(content)
+    return path
+
+
+OFFSETS = pack(">iiii", 13, 508, 21, 700)
+
+
+def test_an_index_that_leads_elsewhere(run: Run, tmp_path: Path) -> None:
+    path = beside(tmp_path, ".index", OFFSETS)
+    right, wrong, error, _ = lines(run, path, status=1)
+    assert (right["offset"], wrong["offset"]) == (13, 21)
+    assert (error["position"], error["skipped"]) == (8, 8)
+    assert error["reason"] == "OffsetEntry(offset=21, position=700): there is no batch"
+
+
+def test_only_what_is_wrong_with_an_index(run: Run, tmp_path: Path) -> None:
+    path = beside(tmp_path, ".index", OFFSETS)
+    assert kinds(lines(run, path, "--verify-index-only", status=1)) == ["error", "summary"]
+    assert kinds(lines(run, path, "--index-sanity-check")) == ["summary"]
+    path.write_bytes(OFFSETS[:-1])
+    assert kinds(lines(run, path, "--index-sanity-check", status=1)) == ["error", "summary"]
 
 
 def test_a_damaged_small_file(run: Run, tmp_path: Path) -> None:
@@ -201,6 +299,26 @@ def test_a_table_shows_no_commands_to_the_terminal(run: Run, tmp_path: Path) -> 
     assert "\x1b" not in shown
     assert r"\u001b[31mkey" in shown
     assert "[bold]value" in shown
+
+
+def test_progress_of_long_files_is_shown_on_a_terminal_only(tmp_path: Path) -> None:
+    path = tmp_path / CODECS.name
+    builder = BatchBuilder()
+    builder.append(None, bytes(2**20), timestamp=0)
+    path.write_bytes(builder.build() * 65)
+    command = [sys.executable, "-m", "kafka_msgs", "dump-log", str(path), "--output", "jsonl"]
+    quiet = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    assert quiet.stderr == b""
+    master, slave = pty.openpty()
+    try:
+        shown = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=slave, check=True, timeout=60, env={**os.environ, "TERM": "xterm"}
+        )
+        assert path.name.encode() in os.read(master, 100_000)
+        assert shown.stdout == quiet.stdout
+    finally:
+        os.close(slave)
+        os.close(master)
 
 
 def test_a_missing_file_is_a_wrong_call(run: Run, tmp_path: Path) -> None:

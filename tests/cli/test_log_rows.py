@@ -15,9 +15,17 @@ from kafka_msgs.log.scan import read_log
 from kafka_msgs.log.summary import LogSummary
 from kafka_msgs.records.batch import CRC_FROM
 from tests.captures.log_directory import LOGS
+from tests.captures.tiered_log import TIERED_LOGS
 
-FILES = sorted(path for path in LOGS.rglob("*") if path.is_file() and path.suffix != ".txt" and path.stat().st_size)
+FOLDERS = (LOGS, TIERED_LOGS)
+FILES = sorted(
+    path
+    for folder in FOLDERS
+    for path in folder.rglob("*")
+    if path.is_file() and path.suffix != ".txt" and path.stat().st_size
+)
 BATCHES = [path for path in FILES if path.suffix in (".log", ".checkpoint")]
+ALL_KINDS = frozenset({"batch", "record", "entry"})
 ANY_TOPIC = st.sampled_from((None, *TOPICS))
 FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
 
@@ -29,7 +37,7 @@ def change(data: st.DataObject, content: bytearray, start: int, end: int) -> Non
 
 def end_in_rows(path: Path, topic: str | None) -> None:
     summary = LogSummary()
-    found = list(rows(path, View(deep=True, topic=topic), summary, lambda position: None))
+    found = list(rows(path, View(kinds=ALL_KINDS, topic=topic), summary, lambda position: None))
     json.dumps([row.facts for row in found])
     assert summary.errors == sum(row.kind == "error" for row in found)
     assert summary.batches <= sum(row.kind == "batch" for row in found)
