@@ -76,8 +76,10 @@ def record_table(
     size takes the same memory; more than that only while one batch holds more. A batch in which anything is wrong gives
     no rows. ``on_error`` says whether its ``RecordError`` (or the ``LogFileError`` of bytes in a file that are no
     batch) is raised, skipped, or yielded between the record batches, in its place. Raises ``UnknownColumnError``,
-    ``MissingExtraError`` for a codec that is not installed, and ``OSError``.
+    ``ValueError`` for no column at all, ``MissingExtraError`` for a codec that is not installed, and ``OSError``.
     """
+    if columns is not None and not columns:
+        raise ValueError("a table of records needs at least one column")
     batches = _batches(source, check_crc=check_crc, max_decompressed=max_decompressed)
     table = _Table(record_schema(columns), max_rows, max_bytes)
     return _settled(table.run(batches), on_error)
@@ -101,6 +103,17 @@ def _batches(source: Any, *, check_crc: bool, max_decompressed: int) -> Iterator
     return iter([source] if isinstance(source, Batch) else source)
 
 
+def _with_faults(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield batches, and in their places the faults that were raised instead of one."""
+    while True:
+        try:
+            yield next(batches)
+        except StopIteration:
+            return
+        except RecordError as fault:
+            yield fault
+
+
 class _Table:
     """Collects batches and gives record batches of a bounded size."""
 
@@ -115,35 +128,28 @@ class _Table:
 
     def run(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield the record batches of all batches, and the faults in their places."""
-        while True:
-            try:
-                batch = next(batches)
-            except StopIteration:
-                break
-            except RecordError as fault:
-                yield from self._flush(self._fast)
-                yield fault
-                continue
-            yield from self._add(batch)
+        for item in _with_faults(batches):
+            yield from self._fault(item) if isinstance(item, Fault) else self._add(item)
         yield from self._flush(self._fast)
 
-    def _add(self, batch: Any) -> Iterator[Any]:
+    def _add(self, batch: Batch) -> Iterator[Any]:
         try:
-            if isinstance(batch, LogFileError):
-                raise batch
-            if self._fast.append(batch):
-                self._batches.append(batch)
-                if self._fast.rows >= self._max_rows or self._fast.size >= self._max_bytes:
-                    yield from self._flush(self._fast)
-                return
-            yield from self._flush(self._fast)
-            self._slow.append(batch)
-        except (RecordError, LogFileError) as fault:
-            yield from self._flush(self._fast)
-            yield fault
+            taken = self._fast.append(batch)
+            if not taken:
+                yield from self._flush(self._fast)
+                self._slow.append(batch)
+        except RecordError as fault:
+            yield from self._fault(fault)
             return
         self._batches.append(batch)
-        yield from self._flush(self._slow)
+        if not taken:
+            yield from self._flush(self._slow)
+        elif self._fast.rows >= self._max_rows or self._fast.size >= self._max_bytes:
+            yield from self._flush(self._fast)
+
+    def _fault(self, fault: Fault) -> Iterator[Any]:
+        yield from self._flush(self._fast)
+        yield fault
 
     def _flush(self, buffer: RecordBuffer) -> Iterator[pa.RecordBatch]:
         rows = buffer.rows
