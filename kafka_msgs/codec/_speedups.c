@@ -18,6 +18,7 @@
 
 #include "_bytes.h"
 #include "_compat.h"
+#include "_lengths.h"
 #include "_objects.h"
 #include "_ops.h"
 
@@ -56,8 +57,6 @@ typedef struct {
 static struct PyModuleDef module_def;
 
 /* ------------------------------------------------------------------------------------------------ 2 Programs */
-
-enum { COMPACT = 1, NULLABLE = 2, ZERO_COPY = 4 };
 
 /* A pseudo-op: an array of int32 with a compact length that is not null; Kafka's messages are full of them. */
 #define OP_IDS 14
@@ -293,45 +292,15 @@ typedef struct {
     const TupleEntry *last; /* the memo of the last short int32 array, any entry at first */
 } Reader;
 
-static int read_long_uvarint(Reader *r, uint32_t *value) {
-    uint64_t result = 0;
-    for (int shift = 0; shift < 35; shift += 7) {
-        if (r->p >= r->end) return malformed(r->state);
-        unsigned char byte = *r->p++;
-        result |= (uint64_t)(byte & 0x7F) << shift;
-        if (byte < 0x80) {
-            if (result > UINT32_MAX) return malformed(r->state);
-            *value = (uint32_t)result;
-            return 0;
-        }
-    }
-    return malformed(r->state);
-}
-
 static inline int read_uvarint(Reader *r, uint32_t *value) {
-    if (r->p < r->end && *r->p < 0x80) {
-        *value = *r->p++;
-        return 0;
-    }
-    return read_long_uvarint(r, value);
+    r->p = take_uvarint(r->p, r->end, value);
+    return r->p == NULL ? malformed(r->state) : 0;
 }
 
-/* Reads a length or count; -1 is a null that the flags allow. Anything else negative is refused. */
+/* Reads a length or count; -1 is a null that the flags allow. */
 static inline int read_length(Reader *r, int code, int flags, Py_ssize_t *length) {
-    if (flags & COMPACT) {
-        uint32_t value;
-        if (read_uvarint(r, &value) < 0) return -1;
-        if (sizeof(Py_ssize_t) == 4 && value > INT32_MAX) return malformed(r->state); /* it would turn negative */
-        *length = (Py_ssize_t)value - 1;
-        if (value > 0) return 0;
-    } else {
-        Py_ssize_t size = code == OP_STRING ? 2 : 4;
-        if (r->end - r->p < size) return malformed(r->state);
-        *length = code == OP_STRING ? (int16_t)load16(r->p) : (int32_t)load32(r->p);
-        r->p += size;
-    }
-    if (*length < -1 || (*length == -1 && !(flags & NULLABLE))) return malformed(r->state);
-    return 0;
+    r->p = take_length(r->p, r->end, code == OP_STRING ? 2 : 4, flags, length);
+    return r->p == NULL ? malformed(r->state) : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ 4 Decoding */
@@ -728,21 +697,6 @@ static int grow(Writer *w, size_t need) {
 /* Makes room for `need` more bytes. */
 static inline int reserve(Writer *w, size_t need) {
     return (size_t)(w->end - w->p) >= need ? 0 : grow(w, need);
-}
-
-static inline void store16(unsigned char *p, uint16_t value) {
-    p[0] = (unsigned char)(value >> 8);
-    p[1] = (unsigned char)value;
-}
-
-static inline void store32(unsigned char *p, uint32_t value) {
-    store16(p, (uint16_t)(value >> 16));
-    store16(p + 2, (uint16_t)value);
-}
-
-static inline void store64(unsigned char *p, uint64_t value) {
-    store32(p, (uint32_t)(value >> 32));
-    store32(p + 4, (uint32_t)value);
 }
 
 /* Stores a varint where at least five bytes are reserved. */

@@ -470,36 +470,49 @@ static void free_program(Program *self) {
 
 /* ------------------------------------------------------------------------------------------------ 3 Decoding */
 
+/* Where values come from and go to. The functions that read take a place `p` and return the one behind what they read;
+ * NULL where something is wrong, which is that the bytes are malformed unless `status` was set. */
 typedef struct {
-    const unsigned char *p, *end; /* end shrinks to the end of a tagged field while that is read */
+    const unsigned char *end; /* shrinks to the end of a tagged field while that is read */
     Column *columns;
     int64_t elements, room; /* what is left of the budget */
+    Status status;
 } Reader;
 
-static inline Status read_uvarint(Reader *r, uint32_t *value) {
-    r->p = take_uvarint(r->p, r->end, value);
-    return r->p == NULL ? MALFORMED : DONE;
+typedef const unsigned char *Place;
+
+/* Goes on at a place unless something was wrong. */
+static inline Place then(Reader *r, Status status, Place p) {
+    if (status == DONE) return p;
+    r->status = status;
+    return NULL;
 }
 
-static inline Status read_length(Reader *r, int code, int flags, Py_ssize_t *length) {
-    r->p = take_length(r->p, r->end, code == OP_STRING ? 2 : 4, flags, length);
-    return r->p == NULL ? MALFORMED : DONE;
+/* Returns the 8 hexadecimal digits of an int, all made at once, as bytes from the highest to the lowest. */
+static inline uint64_t hex_digits(uint32_t value) {
+    uint64_t digits = (uint64_t)(value >> 16) << 32 | (value & 0xFFFF);
+    digits = (digits & 0xFF000000FF00) << 8 | (digits & 0xFF000000FF);
+    digits = (digits & 0xF000F000F000F0) << 4 | (digits & 0xF000F000F000F);
+    uint64_t letters = (digits + 0x0606060606060606) >> 4 & 0x0101010101010101;
+    return digits + 0x3030303030303030 + letters * ('a' - '0' - 10);
 }
 
-static inline void put_uuid(Column *column, int64_t index, const unsigned char *raw) {
-    static const char digits[] = "0123456789abcdef";
+static inline void put_uuid(Column *column, int64_t index, Place raw) {
     int32_t at = column->offsets[index];
     unsigned char *text = column->data + at; /* reserved with the index */
-    for (int i = 0; i < 16; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) *text++ = '-';
-        *text++ = (unsigned char)digits[raw[i] >> 4];
-        *text++ = (unsigned char)digits[raw[i] & 15];
-    }
+    uint64_t second = hex_digits(load32(raw + 4)), third = hex_digits(load32(raw + 8));
+    store64(text, hex_digits(load32(raw)));
+    store32(text + 9, (uint32_t)(second >> 32));
+    store32(text + 14, (uint32_t)second);
+    store32(text + 19, (uint32_t)(third >> 32));
+    store32(text + 24, (uint32_t)third);
+    store64(text + 28, hex_digits(load32(raw + 12)));
+    text[8] = text[13] = text[18] = text[23] = '-';
     column->offsets[index + 1] = at + UUID_TEXT;
 }
 
 /* Puts the value of a fixed-size op; its bytes are known to be there. */
-static inline void put_fixed(Column *column, int code, int64_t index, const unsigned char *p) {
+static inline void put_fixed(Column *column, int code, int64_t index, Place p) {
     switch (code) {
     case OP_BOOL:
         put_bit(column, index, *p != 0);
@@ -539,7 +552,7 @@ static Status put_constant(Column *columns, const Constant *constant, int64_t in
     } else if (constant->raw == NULL) {
         put_empty(column, index);
     } else {
-        const unsigned char *raw = (const unsigned char *)PyBytes_AS_STRING(constant->raw);
+        Place raw = (Place)PyBytes_AS_STRING(constant->raw);
         if (FIXED_SIZE[constant->code])
             put_fixed(column, constant->code, index, raw);
         else
@@ -549,89 +562,83 @@ static Status put_constant(Column *columns, const Constant *constant, int64_t in
 }
 
 /* Puts null, if a column is wanted. */
-static inline Status put_wanted_null(Reader *r, int32_t column, int64_t index) {
-    return column == 0 ? DONE : put_null(r->columns + column, index);
+static inline Place skip_null(Reader *r, Place p, int32_t column, int64_t index) {
+    return column == 0 ? p : then(r, put_null(r->columns + column, index), p);
 }
 
 /* Reads a string, bytes or records. */
-static inline Status decode_sized(Reader *r, int code, int flags, int32_t column, int64_t index) {
-    Py_ssize_t length;
-    if (read_length(r, code, flags, &length) != DONE) return MALFORMED;
-    if (length < 0) return put_wanted_null(r, column, index);
-    if (length > r->end - r->p || (r->room -= length) < 0) return MALFORMED;
-    const unsigned char *first = r->p;
-    r->p += length;
-    if (code == OP_STRING && (length > MAX_STRING || !is_utf8(first, r->p))) return MALFORMED;
-    return column == 0 ? DONE : put_text(r->columns + column, index, first, length);
+static inline Place read_sized(Reader *r, Place p, int code, int flags, int32_t column, int64_t index) {
+    Py_ssize_t size;
+    p = take_length(p, r->end, code == OP_STRING ? 2 : 4, flags, &size);
+    if (p == NULL) return NULL;
+    if (size < 0) return skip_null(r, p, column, index);
+    if (size > r->end - p || (r->room -= size) < 0) return NULL;
+    if (code == OP_STRING && (size > MAX_STRING || !is_utf8(p, p + size))) return NULL;
+    return column == 0 ? p + size : then(r, put_text(r->columns + column, index, p, size), p + size);
 }
 
-static Status decode_struct(Reader *r, const Struct *s, int64_t index);
+static Place read_struct(Reader *r, Place p, const Struct *s, int64_t index);
 
 /* Reads the elements of an array; the bytes that they take at least are known to be there. */
-static Status decode_items(Reader *r, const Op *op, int64_t count, int64_t first) {
+static Place read_items(Reader *r, Place p, const Op *op, int64_t count, int64_t first) {
     Py_ssize_t size = FIXED_SIZE[op->item_code];
     int32_t column = op->column == 0 ? 0 : op->column + 1;
-    Status status = DONE;
     if (size) {
         for (int64_t i = 0; column != 0 && i < count; i++)
-            put_fixed(r->columns + column, op->item_code, first + i, r->p + i * size);
-        r->p += count * size;
-        return DONE;
+            put_fixed(r->columns + column, op->item_code, first + i, p + i * size);
+        return p + count * size;
     }
-    for (int64_t i = first; i < first + count && status == DONE; i++)
-        status = op->item_code == OP_STRUCT ? decode_struct(r, op->sub, i)
-                                            : decode_sized(r, op->item_code, op->item_flags, column, i);
-    return status;
+    for (int64_t i = first; i < first + count && p != NULL; i++)
+        p = op->item_code == OP_STRUCT ? read_struct(r, p, op->sub, i)
+                                       : read_sized(r, p, op->item_code, op->item_flags, column, i);
+    return p;
 }
 
-static Status decode_array(Reader *r, const Op *op, int64_t index) {
+static Place read_array(Reader *r, Place p, const Op *op, int64_t index) {
     Py_ssize_t count;
     int64_t first = 0;
-    if (read_length(r, OP_ARRAY, op->flags, &count) != DONE) return MALFORMED;
-    if (count < 0) return put_wanted_null(r, op->column, index);
-    if (count > (r->end - r->p) / op->size || (r->elements -= count) < 0) return MALFORMED;
-    if (op->column != 0) {
-        Status status = put_list(r->columns + op->column, index, count, &first);
-        if (status != DONE) return status;
-    }
-    return decode_items(r, op, count, first);
+    p = take_length(p, r->end, 4, op->flags, &count);
+    if (p == NULL) return NULL;
+    if (count < 0) return skip_null(r, p, op->column, index);
+    if (count > (r->end - p) / op->size || (r->elements -= count) < 0) return NULL;
+    if (op->column != 0) p = then(r, put_list(r->columns + op->column, index, count, &first), p);
+    return p == NULL ? NULL : read_items(r, p, op, count, first);
 }
 
-static Status decode_nullable_struct(Reader *r, const Op *op, int64_t index) {
+static Place read_nullable_struct(Reader *r, Place p, const Op *op, int64_t index) {
     int present;
     if (op->flags & COMPACT) {
         uint32_t marker;
-        if (read_uvarint(r, &marker) != DONE) return MALFORMED;
+        p = take_uvarint(p, r->end, &marker);
+        if (p == NULL) return NULL;
         present = (int32_t)marker > 0; /* as Kafka reads it */
     } else {
-        if (r->p >= r->end) return MALFORMED;
-        present = (int8_t)*r->p++ >= 0;
+        if (p >= r->end) return NULL;
+        present = (int8_t)*p++ >= 0;
     }
-    return present ? decode_struct(r, op->sub, index) : put_wanted_null(r, op->column, index);
+    return present ? read_struct(r, p, op->sub, index) : skip_null(r, p, op->column, index);
 }
 
 /* Reads a value that is not of fixed size. */
-static inline Status decode_value(Reader *r, const Op *op, int64_t index) {
-    if (op->code == OP_ARRAY) return decode_array(r, op, index);
-    if (op->code != OP_STRUCT) return decode_sized(r, op->code, op->flags, op->column, index);
-    return op->flags & NULLABLE ? decode_nullable_struct(r, op, index) : decode_struct(r, op->sub, index);
+static inline Place read_value(Reader *r, Place p, const Op *op, int64_t index) {
+    if (op->code == OP_ARRAY) return read_array(r, p, op, index);
+    if (op->code != OP_STRUCT) return read_sized(r, p, op->code, op->flags, op->column, index);
+    return op->flags & NULLABLE ? read_nullable_struct(r, p, op, index) : read_struct(r, p, op->sub, index);
 }
 
 /* Reads a known tagged field, which must take exactly the bytes it declares. */
-static Status decode_tagged(Reader *r, const Op *op, int64_t index, uint32_t size) {
-    const unsigned char *outer = r->end, *stop = r->p + size;
+static inline Place read_tagged(Reader *r, Place p, const Op *op, int64_t index, uint32_t size) {
+    Place outer = r->end, stop = p + size;
     Py_ssize_t fixed = FIXED_SIZE[op->code];
-    r->end = stop;
-    if (fixed == 0) {
-        Status status = decode_value(r, op, index);
-        if (status != DONE) return status;
-    } else {
-        if (size < (uint32_t)fixed) return MALFORMED;
-        if (op->column != 0) put_fixed(r->columns + op->column, op->code, index, r->p);
-        r->p += fixed;
+    if (fixed) {
+        if (size != (uint32_t)fixed) return NULL;
+        if (op->column != 0) put_fixed(r->columns + op->column, op->code, index, p);
+        return stop;
     }
+    r->end = stop;
+    p = read_value(r, p, op, index);
     r->end = outer;
-    return r->p == stop ? DONE : MALFORMED;
+    return p == stop ? stop : NULL;
 }
 
 static int is_inactive(const Struct *s, uint32_t tag) {
@@ -641,76 +648,68 @@ static int is_inactive(const Struct *s, uint32_t tag) {
 }
 
 /* Keeps an unknown tag as the next entry of the map at an index, whose end grows with each. */
-static Status keep_unknown_tag(Reader *r, const Struct *s, int64_t index, uint32_t tag, uint32_t size) {
-    if (--r->elements < 0 || (r->room -= size) < 0) return MALFORMED;
-    const unsigned char *content = r->p;
-    r->p += size;
-    if (s->unknown == 0) return DONE;
+static Place read_unknown_tag(Reader *r, Place p, const Struct *s, int64_t index, uint32_t tag, uint32_t size) {
+    if (--r->elements < 0 || (r->room -= size) < 0) return NULL;
+    if (s->unknown == 0) return p + size;
     Column *map = r->columns + s->unknown, *tags = map + 2, *contents = map + 3;
     int64_t entry = map->offsets[index + 1];
-    if (entry == MAX_OFFSET) return FULL;
-    Status status = reserve(map + 1, entry + 1);
-    if (status != DONE) return status;
+    Status status = entry == MAX_OFFSET ? FULL : reserve(map + 1, entry + 1);
+    if (status != DONE) return then(r, status, p);
     ((uint32_t *)tags->data)[entry] = tag;
     map->offsets[index + 1]++;
-    return put_text(contents, entry, content, size);
+    return then(r, put_text(contents, entry, p, size), p + size);
 }
 
-/* Reads the tags of a section that is not empty, and puts the defaults of the fields that are not among them. */
-static Status decode_tags(Reader *r, const Struct *s, int64_t index, uint32_t count) {
+/* Reads the tags of a section, and puts the defaults of the fields that are not among them. */
+static inline Place read_tags(Reader *r, Place p, const Struct *s, int64_t index, uint32_t count) {
     const Op *next = s->tagged, *end = next + s->tagged_count;
     int64_t last = -1;
-    Status status = DONE;
-    for (uint32_t i = 0; i < count && status == DONE; i++) {
+    for (uint32_t i = 0; i < count && p != NULL; i++) {
         uint32_t tag, size;
-        if (read_uvarint(r, &tag) != DONE || read_uvarint(r, &size) != DONE) return MALFORMED;
-        if (tag <= last || tag > MAX_TAG || size > (size_t)(r->end - r->p)) return MALFORMED;
+        p = take_uvarint(p, r->end, &tag);
+        if (p != NULL) p = take_uvarint(p, r->end, &size);
+        if (p == NULL || tag <= last || tag > MAX_TAG || size > (size_t)(r->end - p)) return NULL;
         last = tag;
-        for (; next < end && next->tag < tag && status == DONE; next++)
-            status = put_constant(r->columns, &next->initial, index);
-        if (status != DONE) return status;
+        for (; next < end && next->tag < tag && p != NULL; next++)
+            p = then(r, put_constant(r->columns, &next->initial, index), p);
+        if (p == NULL) return NULL;
         if (next < end && next->tag == tag)
-            status = decode_tagged(r, next++, index, size);
+            p = read_tagged(r, p, next++, index, size);
         else
-            status = is_inactive(s, tag) ? MALFORMED : keep_unknown_tag(r, s, index, tag, size);
+            p = is_inactive(s, tag) ? NULL : read_unknown_tag(r, p, s, index, tag, size);
     }
-    for (; next < end && status == DONE; next++)
-        status = put_constant(r->columns, &next->initial, index);
-    return status;
+    for (; next < end && p != NULL; next++)
+        p = then(r, put_constant(r->columns, &next->initial, index), p);
+    return p;
 }
 
-static Status decode_tag_section(Reader *r, const Struct *s, int64_t index) {
+static inline Place read_tag_section(Reader *r, Place p, const Struct *s, int64_t index) {
     uint32_t count = 0;
-    if (s->flexible && read_uvarint(r, &count) != DONE) return MALFORMED;
-    if (s->unknown != 0) put_empty(r->columns + s->unknown, index);
-    Status status = decode_tags(r, s, index, count);
-    if (status != DONE || s->unknown == 0) return status;
-    const int32_t *offsets = r->columns[s->unknown].offsets + index;
-    return offsets[0] == offsets[1] ? mark_null(r->columns + s->unknown, index) : DONE;
+    if (s->flexible) p = take_uvarint(p, r->end, &count);
+    if (s->unknown == 0) return p == NULL ? NULL : read_tags(r, p, s, index, count);
+    Column *map = r->columns + s->unknown;
+    put_empty(map, index);
+    if (p != NULL) p = read_tags(r, p, s, index, count);
+    if (p == NULL || map->offsets[index + 1] != map->offsets[index]) return p;
+    return then(r, mark_null(map, index), p);
 }
 
-static Status decode_struct(Reader *r, const Struct *s, int64_t index) {
-    const unsigned char *p = r->p; /* in a register: r->p is only right around calls that read */
-    Status status = DONE;
-    if (r->end - p < s->run) return MALFORMED;
+static Place read_struct(Reader *r, Place p, const Struct *s, int64_t index) {
+    if (r->end - p < s->run) return NULL;
     for (const Op *op = s->ops; op->code != OP_END; op++) {
-        if (op->code == OP_SKIP) {
-            p += op->size;
-        } else if (FIXED_SIZE[op->code]) {
+        if (op->code <= OP_UUID) {
             put_fixed(r->columns + op->column, op->code, index, p);
             p += FIXED_SIZE[op->code];
+        } else if (op->code == OP_SKIP) {
+            p += op->size;
         } else {
-            r->p = p;
-            status = decode_value(r, op, index);
-            if (status != DONE) return status;
-            p = r->p;
-            if (r->end - p < op->run) return MALFORMED;
+            p = read_value(r, p, op, index);
+            if (p == NULL || r->end - p < op->run) return NULL;
         }
     }
-    r->p = p;
-    for (Py_ssize_t i = 0; i < s->absent_count && status == DONE; i++)
-        status = put_constant(r->columns, &s->absent[i], index);
-    return status == DONE ? decode_tag_section(r, s, index) : status;
+    for (Py_ssize_t i = 0; i < s->absent_count && p != NULL; i++)
+        p = then(r, put_constant(r->columns, &s->absent[i], index), p);
+    return p == NULL ? NULL : read_tag_section(r, p, s, index);
 }
 
 /* Some rows of a binary column, and where they go. */
@@ -755,9 +754,9 @@ static inline Status decode_row(const Run *run, const unsigned char *p, const un
         p += 2;
     }
     if (form == NULL || form->too_deep) return MALFORMED;
-    Reader reader = {p, end, run->columns, program->elements, program->room};
-    Status status = decode_struct(&reader, form->root, row);
-    return status == DONE && reader.p != end ? MALFORMED : status;
+    Reader reader = {end, run->columns, program->elements, program->room, MALFORMED};
+    p = read_struct(&reader, p, form->root, row);
+    return p == NULL ? reader.status : p == end ? DONE : MALFORMED;
 }
 
 static Status note_bad_row(Run *run, int64_t row) {
