@@ -1,0 +1,391 @@
+"""Requests meet their responses, as a recording proxy saw them, in whatever packets they travel."""
+
+from __future__ import annotations
+
+import ssl
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_msgs import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    MetadataRequest,
+    MetadataResponse,
+    ProduceRequest,
+    ProduceResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+from kafka_msgs.capture import CaptureFault, Endpoint, Exchange, FaultKind, Limits
+from kafka_msgs.errors import DecodeError
+from kafka_msgs.wire import encode_request, encode_response
+from tests.capture.made import (
+    BROKER,
+    CLIENT,
+    Said,
+    Sent,
+    cut,
+    everything,
+    exchanges,
+    faults,
+    framed,
+    pcap,
+    pcapng,
+    segments,
+    sizes,
+)
+from tests.captures.frames import Frame, read_frames
+from tests.captures.frames import exchanges as recorded_exchanges
+from tests.captures.test_captures import TRAFFIC
+
+FRAMES = list(read_frames(TRAFFIC))
+
+
+def conversations() -> dict[int, list[Frame]]:
+    """The frames of the recording by connection."""
+    found: dict[int, list[Frame]] = {}
+    for frame in FRAMES:
+        found.setdefault(frame.connection, []).append(frame)
+    return found
+
+
+def recorded(frames: Sequence[Frame]) -> Counter[tuple[int, bytes, bytes | None]]:
+    """What the proxy saw: connection, request and response, the latter None where there was none."""
+    pairs = list(recorded_exchanges(frames))
+    answered = {id(pair.request) for pair in pairs}
+    lonely = [frame for frame in frames if frame.direction == "request" and id(frame) not in answered]
+    return Counter(
+        [(pair.request.connection, pair.request.payload, pair.response.payload) for pair in pairs]
+        + [(frame.connection, frame.payload, None) for frame in lonely]
+    )
+
+
+def client(connection: int) -> Endpoint:
+    return Endpoint(CLIENT.host, 40_000 + connection)
+
+
+def sent(frames: Sequence[Frame], piece: Iterator[int]) -> list[Sent]:
+    """The segments of the recording, the connections one after the other."""
+    made = []
+    for connection, each in conversations().items():
+        said = [(frame.direction, frame.data) for frame in each if frame in frames]
+        made += segments(cut(said, piece), client=client(connection))
+    return made
+
+
+def seen(found: Sequence[Exchange | CaptureFault]) -> Counter[tuple[int, bytes, bytes | None]]:
+    """What was read, in the same form; of sound exchanges only."""
+    assert not faults(found)
+    return Counter(
+        (
+            each.connection.client.port - 40_000,
+            each.request.payload,
+            None if each.response is None else each.response.payload,
+        )
+        for each in exchanges(found)
+    )
+
+
+@pytest.mark.parametrize("ports", [(BROKER.port,), None], ids=["by port", "by content"])
+@pytest.mark.parametrize("piece", [1460, 65_536])
+def test_the_exchanges_of_a_recording(piece: int, ports: tuple[int, ...] | None) -> None:
+    data = pcapng(sent(FRAMES, sizes(piece)))
+    assert seen(everything(data, ports=ports)) == recorded(FRAMES)
+
+
+def test_every_exchange_of_the_recording_decodes() -> None:
+    for exchange in exchanges(everything(pcap(sent(FRAMES, sizes(1460))))):
+        assert exchange.problems == ()
+        assert type(exchange.request_message).INFO.api_key == exchange.api_key
+        if exchange.response_message is not None:
+            assert type(exchange.response_message).INFO.api_key == exchange.api_key
+
+
+def ask(number: int, *, client_id: str = "me") -> bytes:
+    return framed(encode_request(MetadataRequest(topics=()), 9, correlation_id=number, client_id=client_id))
+
+
+def reply(number: int) -> bytes:
+    return framed(encode_response(MetadataResponse(cluster_id="c" * number), 9, correlation_id=number))
+
+
+def talk(count: int) -> list[Said]:
+    return list(chain.from_iterable((("request", ask(n)), ("response", reply(n))) for n in range(1, count + 1)))
+
+
+def numbers(found: Sequence[Exchange | CaptureFault]) -> list[tuple[int, bool]]:
+    """Correlation ids, and whether they were answered."""
+    return [(each.correlation_id, each.response is not None) for each in exchanges(found)]
+
+
+def test_an_exchange() -> None:
+    (exchange,) = everything(pcap(segments(talk(1))))
+    assert isinstance(exchange, Exchange)
+    assert (exchange.api, exchange.api_key, exchange.version, exchange.client_id) == ("Metadata", 3, 9, "me")
+    assert (exchange.connection.client, exchange.connection.server) == (CLIENT, BROKER)
+    assert exchange.request_message == MetadataRequest(topics=())
+    assert exchange.response_message == MetadataResponse(cluster_id="c")
+    assert exchange.response is not None
+    assert (exchange.request.size, exchange.response.size) == (len(ask(1)) - 4, len(reply(1)) - 4)
+    assert (exchange.request.packet, exchange.response.packet) == (3, 4)
+    assert exchange.latency_us == 1000
+
+
+def test_requests_in_flight_are_answered_in_order() -> None:
+    said = [
+        ("request", ask(1) + ask(2)),
+        ("request", ask(3)),
+        ("response", reply(1)),
+        ("response", reply(2) + reply(3)),
+    ]
+    assert numbers(everything(pcap(segments(said)))) == [(1, True), (2, True), (3, True)]
+
+
+def test_a_client_that_numbers_all_its_requests_alike() -> None:
+    said = [("request", ask(5) + ask(5)), ("response", reply(5)), ("response", reply(5))]
+    assert numbers(everything(pcap(segments(said)))) == [(5, True), (5, True)]
+
+
+def test_a_request_that_was_passed_over_is_unanswered() -> None:
+    said = [("request", ask(1) + ask(2)), ("response", reply(2)), ("request", ask(3))]
+    assert numbers(everything(pcap(segments(said)))) == [(1, False), (2, True), (3, False)]
+
+
+def test_a_response_that_nobody_asked_for() -> None:
+    found = everything(pcap(segments([("request", ask(1)), ("response", reply(9) + reply(1))])))
+    assert numbers(found) == [(1, True)]
+    (orphan,) = faults(found)
+    assert (orphan.kind, orphan.size, orphan.direction) == (FaultKind.ORPHAN, len(reply(9)), "response")
+    assert str(orphan) == (
+        "packet 4: 192.0.2.1:9092 > 192.0.2.7:50000: "
+        "a response of 30 bytes with the correlation id 9, which no request had"
+    )
+
+
+def test_a_produce_without_acknowledgement_has_no_response() -> None:
+    produce = [
+        framed(encode_request(ProduceRequest(acks=acks, timeout_ms=9), 9, correlation_id=number))
+        for number, acks in ((1, 0), (2, 1))
+    ]
+    answer = framed(encode_response(ProduceResponse(), 9, correlation_id=2))
+    said = [("request", produce[0] + produce[1]), ("response", answer)]
+    assert numbers(everything(pcap(segments(said)))) == [(1, False), (2, True)]
+
+
+def test_api_versions_that_the_broker_does_not_know_are_answered_in_version_0() -> None:
+    question = framed(encode_request(ApiVersionsRequest(), 4, correlation_id=1))
+    answer = framed(encode_response(ApiVersionsResponse(error_code=35), 0, correlation_id=1))
+    (exchange,) = everything(pcap(segments([("request", question), ("response", answer)])))
+    assert isinstance(exchange, Exchange)
+    assert (exchange.version, exchange.response_version) == (4, 0)
+    assert [(each.path, each.code, each.name) for each in exchange.errors] == [
+        ("error_code", 35, "UNSUPPORTED_VERSION")
+    ]
+
+
+def test_an_api_that_is_not_known_is_an_exchange_with_a_problem() -> None:
+    question = framed(b"\x03\xe7\x00\x05" + (7).to_bytes(4, "big") + b"\x00\x02me?")
+    (exchange,) = everything(pcap(segments([("request", question), ("response", framed(b"\0\0\0\7..."))])))
+    assert isinstance(exchange, Exchange)
+    assert (exchange.api, exchange.api_key, exchange.version, exchange.client_id) == (None, 999, 5, "me")
+    assert [(each.direction, each.reason) for each in exchange.problems] == [
+        ("request", "no request of clients has the api key 999"),
+        ("response", "no response of clients has the api key 999"),
+    ]
+    assert exchange.errors == ()
+
+
+def test_tokens_without_headers_after_a_handshake_of_version_0() -> None:
+    handshake = framed(encode_request(SaslHandshakeRequest(mechanism="PLAIN"), 0, correlation_id=1))
+    accepted = framed(encode_response(SaslHandshakeResponse(), 0, correlation_id=1))
+    tokens = [b"\0user\0word", b"n,,n=user"]
+    said = [("request", handshake), ("response", accepted)]
+    said += [("request", framed(tokens[0])), ("response", framed(b""))]
+    said += [("request", framed(tokens[1])), ("response", framed(b"r=challenge")), *talk(2)[2:]]
+    found = everything(pcap(segments(said)))
+    assert numbers(found) == [(1, True), (2, True)]
+    assert [(each.kind, each.reason) for each in faults(found)] == [
+        (FaultKind.SASL, "a token of 10 bytes, answered with 0 bytes"),
+        (FaultKind.SASL, "a token of 9 bytes, answered with 11 bytes"),
+    ]
+    assert not any(each.kind.is_damage for each in faults(found))
+
+
+def test_encrypted_connections_are_told_and_not_guessed_at() -> None:
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    hello = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname="broker.example")
+    with pytest.raises(ssl.SSLWantReadError):
+        hello.do_handshake()
+    asked, answered = outgoing.read(), b"\x16\x03\x03\x00\x7a" + bytes(122)
+    for ports in ((BROKER.port,), None):
+        found = everything(pcap(segments([("request", asked), ("response", answered)])), ports=ports)
+        assert [(each.kind, each.size, each.direction) for each in faults(found)] == [
+            (FaultKind.TLS, len(asked), "request"),
+            (FaultKind.TLS, len(answered), "response"),
+        ]
+        assert len(found) == 2
+
+
+def test_other_protocols_are_told_from_kafka_by_content() -> None:
+    said = [("request", b"GET / HTTP/1.1\r\n\r\n"), ("response", b"HTTP/1.1 200 OK\r\n\r\n")]
+    found = everything(pcap(segments(said, server=Endpoint(BROKER.host, 80)) + segments(talk(1))), ports=None)
+    assert numbers(found) == [(1, True)]
+    assert [(each.kind, each.size) for each in faults(found)] == [
+        (FaultKind.UNRECOGNISED, len(data)) for _, data in said
+    ]
+
+
+def test_connections_on_other_ports_are_counted() -> None:
+    found = everything(pcap(segments(talk(2), server=Endpoint(BROKER.host, 29092)) + segments(talk(1))))
+    assert numbers(found) == [(1, True)]
+    (left_out,) = faults(found)
+    size = sum(len(data) for _, data in talk(2))
+    assert (left_out.kind, left_out.size) == (FaultKind.LEFT_OUT, size)
+    assert str(left_out) == f"{size} bytes of connections on other ports (29092) were not looked at"
+
+
+@pytest.mark.parametrize("ports", [(BROKER.port,), None], ids=["by port", "by content"])
+def test_a_capture_that_starts_within_a_connection(ports: tuple[int, ...] | None) -> None:
+    found = everything(pcap(segments(talk(4), syn=False)), ports=ports)
+    assert not faults(found)
+    assert numbers(found) == [(number, True) for number in range(1, 5)]
+
+
+def test_a_capture_that_starts_within_a_frame() -> None:
+    (direction, data), *rest = talk(3)
+    found = everything(pcap(segments([(direction, data[10:]), *rest], syn=False)))
+    assert numbers(found) == [(2, True), (3, True)]
+    assert [(each.kind, each.size) for each in faults(found)] == [
+        (FaultKind.UNRECOGNISED, len(ask(1)) - 10),
+        (FaultKind.UNRECOGNISED, len(reply(1))),
+    ]
+
+
+def test_a_capture_that_ends_within_a_frame() -> None:
+    made = segments([*talk(1), ("request", ask(2)[:20])], fin=False)
+    found = everything(pcap(made))
+    assert numbers(found) == [(1, True), (2, False)]
+    (problem,) = exchanges(found)[1].problems
+    missing = len(ask(2)) - 20
+    assert problem.reason == f"Metadata request: at byte 16: {missing} of {len(ask(2)) - 4} bytes were not captured"
+
+
+def test_ports_that_are_used_again() -> None:
+    again = segments(talk(1), first=(77_000, 99_000))
+    found = everything(pcap(segments(talk(2), fin=False) + again))
+    assert [(each.connection.number, each.correlation_id) for each in exchanges(found)] == [(1, 1), (1, 2), (2, 1)]
+
+
+def test_a_lost_segment_within_a_response_costs_that_response_alone() -> None:
+    made = segments(cut(talk(3), sizes(12)))
+    place = next(n for n, each in enumerate(made) if each.source == BROKER and each.data.startswith(reply(2)[12:24]))
+    lost = made.pop(place)
+    found = everything(pcap(made))
+    assert numbers(found) == [(1, True), (2, True), (3, True)]
+    assert [bool(each.problems) for each in exchanges(found)] == [False, True, False]
+    (gap,) = faults(found)
+    assert (gap.kind, gap.size, gap.direction) == (FaultKind.GAP, len(lost.data), "response")
+    with pytest.raises(DecodeError, match="were not captured"):
+        assert exchanges(found)[1].response_message
+
+
+def test_a_lost_segment_with_the_size_of_a_frame_is_followed_by_the_next_frame() -> None:
+    said = talk(4)
+    made = segments(said, fin=False)
+    del made[2 + 3]
+    found = everything(pcap(made))
+    assert numbers(found) == [(1, True), (2, False), (3, True), (4, True)]
+    assert [(each.kind, each.size) for each in faults(found)] == [(FaultKind.GAP, len(reply(2)))]
+
+
+def test_packets_that_were_cut_short() -> None:
+    made = [attrs.evolve(each, snapped=min(3, len(each.data))) for each in segments(talk(3))]
+    found = everything(pcap(made))
+    assert numbers(found) == [(1, True), (2, True), (3, True)]
+    assert [(each.kind, each.size) for each in faults(found)] == [(FaultKind.GAP, 3)] * 6
+    assert all(len(each.problems) == 2 for each in exchanges(found))
+
+
+def test_connections_beyond_the_limit_are_given_up_and_told() -> None:
+    made = [
+        part for number in range(5) for part in segments([("request", ask(number))], client=client(number), fin=False)
+    ]
+    found = everything(pcap(made), limits=Limits(connections=2))
+    assert numbers(found) == [(number, False) for number in range(5)]
+
+
+def test_memory_beyond_the_limit_is_given_up_and_told() -> None:
+    frame = (50_000).to_bytes(4, "big") + ask(1)[4:] + bytes(10_000)
+    made = [part for number in range(5) for part in segments([("request", frame)], client=client(number), fin=False)]
+    found = everything(pcap(made), limits=Limits(held=25_000))
+    assert [each.request.missing > 0 for each in exchanges(found)] == [True] * 5
+
+
+SOME = [frame for frame in FRAMES if frame.connection in {5, 6, 8}][:40]
+
+
+@given(
+    data=st.data(),
+    piece=st.lists(st.integers(1, 2000), min_size=1, max_size=8),
+    doubled=st.sets(st.integers(0, 200), max_size=20),
+)
+def test_any_cuts_doubles_and_order_of_packets_give_the_same_exchanges(
+    data: st.DataObject, piece: list[int], doubled: set[int]
+) -> None:
+    made = sent(SOME, sizes(*piece, 300))
+    made += [each for number, each in enumerate(made) if number in doubled]
+    shuffled = data.draw(st.permutations(made))
+    assert seen(everything(pcap(shuffled))) == recorded(SOME)
+
+
+@given(
+    piece=st.lists(st.integers(1, 500), min_size=1, max_size=8),
+    lost=st.sets(st.integers(0, 400), max_size=12),
+    snapped=st.sets(st.integers(0, 400), max_size=4),
+    syn=st.booleans(),
+    ports=st.sampled_from([(BROKER.port,), None]),
+)
+def test_exchanges_and_faults_account_for_every_byte_whatever_is_lost(
+    piece: list[int], lost: set[int], snapped: set[int], syn: bool, ports: tuple[int, ...] | None
+) -> None:
+    frames = conversations()[6]
+    made = segments(cut(((each.direction, each.data) for each in frames), sizes(*piece)), syn=syn)
+    made = [attrs.evolve(each, snapped=len(each.data) // 2) if n in snapped else each for n, each in enumerate(made)]
+    made = [each for number, each in enumerate(made) if number not in lost or not each.data]
+    found = everything(pcap(made), ports=ports)
+    captured = sum(len(each.data) - each.snapped for each in made)
+    sides = [side for each in exchanges(found) for side in (each.request, each.response) if side]
+    told = sum(4 + side.size - side.missing for side in sides)
+    told += sum(each.size for each in faults(found) if each.kind is not FaultKind.GAP)
+    assert told == captured
+    real = recorded(frames)
+    for each in exchanges(found):
+        if not each.request.missing and each.response and not each.response.missing:
+            assert (frames[0].connection, each.request.payload, each.response.payload) in real
+
+
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 2**20), st.integers(0, 255)), min_size=1, max_size=12),
+    length=st.integers(0, 2**20),
+    make=st.sampled_from([pcap, pcapng]),
+    ports=st.sampled_from([(BROKER.port,), None]),
+)
+def test_changed_captures_end_in_faults_and_never_in_errors_of_others(
+    changes: list[tuple[int, int]], length: int, make: Callable[..., bytes], ports: tuple[int, ...] | None
+) -> None:
+    data = bytearray(make(sent(SOME, sizes(300))))
+    for place, value in changes:
+        data[place % len(data)] = value
+    for each in everything(bytes(data[: length % (2 * len(data))]), ports=ports):
+        if isinstance(each, CaptureFault):
+            assert str(each)
+        else:
+            assert len(each.problems) <= 2
+            assert each.errors is not None
+            assert each.client_id is None or isinstance(each.client_id, str)
