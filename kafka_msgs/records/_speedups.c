@@ -260,14 +260,49 @@ static PyObject *read_part(PyObject *module, PyObject *args) {
  * the timestamps, and next_offset may be one more than an int64 holds. */
 typedef struct {
     PyObject_HEAD
-    State *state;      /* borrowed from the module, which the type keeps alive */
-    PyObject *records; /* a bytearray that is exactly as long as the records are; owned */
+    State *state;       /* borrowed from the module, which the type keeps alive */
+    PyObject *buffer;   /* bytes: HEAD of them free, the records, room for more; NULL after memory ran out; owned */
+    Py_ssize_t size;    /* bytes of the records */
+    Py_ssize_t exports; /* views of the records that are alive: nothing moves meanwhile */
+    int sealed;         /* the buffer is a batch that somebody has, and never changes again */
     uint64_t base_offset, next_offset, highest_offset;
     long long base_timestamp, max_timestamp; /* long long, as members of that type are */
     int has_base;                            /* whether base_timestamp is settled; the first record settles it */
     Py_ssize_t room;                         /* bytes beyond which only the first record is taken */
     Py_ssize_t count;
 } Collector;
+
+#define HEAD 61 /* bytes of a batch's header, for which the place in front of the records is kept */
+
+static inline unsigned char *records_of(const Collector *self) {
+    return (unsigned char *)PyBytes_AS_STRING(self->buffer) + HEAD;
+}
+
+/* Puts the records into another buffer, for `room` bytes of them. */
+static int move_records(Collector *self, Py_ssize_t room) {
+    PyObject *moved = PyBytes_FromStringAndSize(NULL, HEAD + room);
+    if (moved == NULL) return -1;
+    memcpy(PyBytes_AS_STRING(moved) + HEAD, records_of(self), self->size);
+    Py_SETREF(self->buffer, moved);
+    self->sealed = 0;
+    return 0;
+}
+
+/* Makes room for `need` bytes behind the records. */
+static int make_room(Collector *self, size_t need) {
+    if (self->buffer == NULL || need > (size_t)PY_SSIZE_T_MAX / 2 - HEAD - self->size) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (self->exports > 0) {
+        PyErr_SetString(PyExc_BufferError, "Existing exports of data: object cannot be re-sized");
+        return -1;
+    }
+    Py_ssize_t used = self->size + (Py_ssize_t)need;
+    if (self->sealed) return move_records(self, used + used / 2);
+    if (HEAD + used <= PyBytes_GET_SIZE(self->buffer)) return 0;
+    return _PyBytes_Resize(&self->buffer, HEAD + used + used / 2);
+}
 
 /* One record as it will be written: everything checked, all objects borrowed. */
 typedef struct {
@@ -336,14 +371,10 @@ static int write_record(Collector *self, const Draft *draft) {
     for (Py_ssize_t i = 0; i < draft->header_count; i++)
         size +=
             content_size(PyTuple_GET_ITEM(draft->headers[i], 0)) + content_size(PyTuple_GET_ITEM(draft->headers[i], 1));
-    size_t total = varint_size((uint64_t)size << 1) + size, used = PyByteArray_GET_SIZE(self->records);
-    if (self->count > 0 && used + total > (size_t)self->room) return 0;
-    if (total > (size_t)PY_SSIZE_T_MAX - used) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    if (PyByteArray_Resize(self->records, (Py_ssize_t)(used + total)) < 0) return -1;
-    unsigned char *p = (unsigned char *)PyByteArray_AS_STRING(self->records) + used;
+    size_t total = varint_size((uint64_t)size << 1) + size;
+    if (self->count > 0 && (self->size > self->room || total > (size_t)(self->room - self->size))) return 0;
+    if (make_room(self, total) < 0) return -1;
+    unsigned char *p = records_of(self) + self->size;
     p = store_varint(p, (uint64_t)size << 1);
     *p++ = 0; /* attributes */
     p = store_varint(p, time);
@@ -355,6 +386,7 @@ static int write_record(Collector *self, const Draft *draft) {
         p = store_content(p, PyTuple_GET_ITEM(draft->headers[i], 0));
         p = store_content(p, PyTuple_GET_ITEM(draft->headers[i], 1));
     }
+    self->size += (Py_ssize_t)total;
     return 1;
 }
 
@@ -492,6 +524,40 @@ static PyObject *collector_append(Collector *self, PyObject *const *args, Py_ssi
     return taken < 0 ? NULL : Py_NewRef(taken ? Py_True : Py_False);
 }
 
+PyDoc_STRVAR(sealed_doc, "sealed($self, head, /)\n--\n\nReturn the header and the records, as bytes.");
+
+/* Turns the buffer itself into the batch: it has grown to the size that is needed, and is never copied again unless
+ * more records follow. */
+static PyObject *collector_sealed(Collector *self, PyObject *head) {
+    if (!PyBytes_Check(head) || PyBytes_GET_SIZE(head) != HEAD) {
+        PyErr_SetString(PyExc_ValueError, "not the header of a batch");
+        return NULL;
+    }
+    if (make_room(self, 0) < 0 || _PyBytes_Resize(&self->buffer, HEAD + self->size) < 0) return NULL;
+    memcpy(PyBytes_AS_STRING(self->buffer), PyBytes_AS_STRING(head), HEAD);
+    self->sealed = 1;
+    return Py_NewRef(self->buffer);
+}
+
+static int collector_getbuffer(Collector *self, Py_buffer *view, int flags) {
+    if (self->buffer == NULL) {
+        view->obj = NULL;
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (PyBuffer_FillInfo(view, (PyObject *)self, records_of(self), self->size, 1, flags) < 0) return -1;
+    self->exports++;
+    return 0;
+}
+
+static void collector_releasebuffer(Collector *self, Py_buffer *Py_UNUSED(view)) {
+    self->exports--;
+}
+
+static PyObject *collector_records(Collector *self, void *Py_UNUSED(closure)) {
+    return PyMemoryView_FromObject((PyObject *)self);
+}
+
 /* Collector(base_offset, highest_offset, base_timestamp, room): None for what the first record settles, or no limit. */
 static PyObject *collector_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     unsigned long long base_offset, highest_offset;
@@ -512,25 +578,26 @@ static PyObject *collector_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     self->room = PY_SSIZE_T_MAX;
     if (self->has_base) self->base_timestamp = PyLong_AsLongLong(base_timestamp);
     if (room != Py_None && !PyErr_Occurred()) self->room = PyNumber_AsSsize_t(room, NULL);
-    if (!PyErr_Occurred()) self->records = PyByteArray_FromStringAndSize(NULL, 0);
-    if (self->records == NULL) Py_CLEAR(self);
+    if (!PyErr_Occurred()) self->buffer = PyBytes_FromStringAndSize(NULL, HEAD);
+    if (self->buffer == NULL) Py_CLEAR(self);
     return (PyObject *)self;
 }
 
 static void collector_dealloc(Collector *self) {
     PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(self->records);
+    Py_XDECREF(self->buffer);
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
 }
 
 static PyMethodDef collector_methods[] = {
     {"append", (PyCFunction)(void (*)(void))collector_append, METH_FASTCALL | METH_KEYWORDS, append_doc},
+    {"sealed", (PyCFunction)collector_sealed, METH_O, sealed_doc},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef collector_members[] = {
-    {"records", T_OBJECT_EX, offsetof(Collector, records), READONLY, "The bytes of the records, a bytearray."},
+    {"size", T_PYSSIZET, offsetof(Collector, size), READONLY, "The bytes that the records take."},
     {"count", T_PYSSIZET, offsetof(Collector, count), READONLY, "How many there are."},
     {"next_offset", T_ULONGLONG, offsetof(Collector, next_offset), READONLY, "The offset that the next one gets."},
     {"highest_offset", T_ULONGLONG, offsetof(Collector, highest_offset), READONLY, "The highest that one may get."},
@@ -539,12 +606,20 @@ static PyMemberDef collector_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+static PyGetSetDef collector_properties[] = {
+    {"records", (getter)collector_records, NULL, "A view of the bytes of the records.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyType_Slot collector_slots[] = {
     {Py_tp_doc, "Collects the bytes of records for a batch."},
     {Py_tp_new, collector_new},
     {Py_tp_dealloc, collector_dealloc},
     {Py_tp_methods, collector_methods},
     {Py_tp_members, collector_members},
+    {Py_tp_getset, collector_properties},
+    {Py_bf_getbuffer, collector_getbuffer},
+    {Py_bf_releasebuffer, collector_releasebuffer},
     {0, NULL},
 };
 

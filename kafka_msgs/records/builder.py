@@ -115,7 +115,7 @@ class BatchBuilder:
     @property
     def size(self) -> int:
         """Bytes of the batch so far, as it would be without compression."""
-        return HEADER_SIZE + len(self._collector.records)
+        return HEADER_SIZE + int(self._collector.size)
 
     @property
     def next_offset(self) -> int:
@@ -157,10 +157,15 @@ class BatchBuilder:
         A batch of no records is what compaction leaves of one that had some. Raises ``MissingExtraError``, and
         ``RecordWriteError`` for a level that the codec refuses.
         """
+        found = self._collector
+        if self._codec == Compression.NONE or not found.count:
+            plain: bytes = found.sealed(self._head(found.records))
+            return plain
+        content = compress(self._codec, found.records, self._level)
+        return b"".join((self._head(content), content))
+
+    def _head(self, content: bytes | bytearray | memoryview) -> bytes:
         header, found = self._header, self._collector
-        content = found.records
-        if found.count and self._codec != Compression.NONE:
-            content = compress(self._codec, content, self._level)
         size = HEADER_SIZE + len(content) - SIZE_AND_OFFSET
         check("size", size, 0, INT32)
         least = max(found.next_offset - 1, header.base_offset)
@@ -175,7 +180,7 @@ class BatchBuilder:
         )  # fmt: skip
         crc = crc32c(content, crc32c(head[CRC_FROM:]))
         head[CRC_FROM - 4 : CRC_FROM] = crc.to_bytes(4, "big")
-        return b"".join((head, content))
+        return bytes(head)
 
 
 @frozen

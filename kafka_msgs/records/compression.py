@@ -22,6 +22,9 @@ __all__ = ["DEFAULT_MAX_DECOMPRESSED", "Compression", "compress", "decompress"]
 DEFAULT_MAX_DECOMPRESSED: Final = 128 << 20
 """Bytes that the records of one batch may become, unless the caller says otherwise."""
 
+Data = bytes | bytearray | memoryview
+"""What can be compressed."""
+
 _GZIP_WBITS: Final = 31
 _STEP: Final = 1 << 20
 _FULL: Final = "failed to write whole buffer"
@@ -54,7 +57,7 @@ def _cramjam() -> Any:
     return cramjam
 
 
-def compress(codec: Compression, data: bytes | bytearray, level: int | None = None, *, magic: int = 2) -> bytes:
+def compress(codec: Compression, data: Data, level: int | None = None, *, magic: int = 2) -> bytes:
     """Return ``data`` as Kafka writes it with ``codec``.
 
     ``level`` is the codec's own scale, None its default; snappy has none. ``magic`` 0 asks for the lz4 header that
@@ -154,27 +157,27 @@ def _into(work: Callable[[Any, bytearray], int], data: Any, size: int) -> bytes:
         return bytes(view[:filled])
 
 
-def _gzip(data: bytes | bytearray, level: int | None, magic: int) -> bytes:
+def _gzip(data: Data, level: int | None, magic: int) -> bytes:
     work = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, _GZIP_WBITS)
     return work.compress(data) + work.flush()
 
 
-def _snappy(data: bytes | bytearray, level: int | None, magic: int) -> bytes:
+def _snappy(data: Data, level: int | None, magic: int) -> bytes:
     return frames.snappy_framed(memoryview(data), _cramjam().snappy.compress_raw)
 
 
-def _lz4(data: bytes | bytearray, level: int | None, magic: int) -> bytes:
+def _lz4(data: Data, level: int | None, magic: int) -> bytes:
     work = _cramjam().lz4.Compressor(level=level, content_checksum=False, block_linked=False)
     work.compress(bytes(data))
     frame = bytes(work.finish())
     return frames.lz4_with_old_check(frame) if magic == 0 else frame
 
 
-def _zstd(data: bytes | bytearray, level: int | None, magic: int) -> bytes:
+def _zstd(data: Data, level: int | None, magic: int) -> bytes:
     return bytes(_cramjam().zstd.compress(data, level))
 
 
-_COMPRESS: Final[dict[Compression, Callable[[bytes | bytearray, int | None, int], bytes]]] = {
+_COMPRESS: Final[dict[Compression, Callable[[Data, int | None, int], bytes]]] = {
     Compression.NONE: lambda data, level, magic: bytes(data),
     Compression.GZIP: _gzip,
     Compression.SNAPPY: _snappy,

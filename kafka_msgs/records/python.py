@@ -223,9 +223,10 @@ def encode_record(
 class Collector:
     """Collects the bytes of records for a batch.
 
-    ``records`` are those bytes, ``count`` how many records there are. ``next_offset`` is what the next one gets,
-    ``highest_offset`` what it may have at most. ``base_timestamp`` is what timestamps count from, -1 until the first
-    record settles it, and ``max_timestamp`` the latest, -1 for none; both in milliseconds since the epoch.
+    ``records`` are those bytes, ``size`` their number and ``count`` that of the records. ``next_offset`` is what the
+    next one gets, ``highest_offset`` what it may have at most. ``base_timestamp`` is what timestamps count from, -1
+    until the first record settles it, and ``max_timestamp`` the latest, -1 for none; both in milliseconds since the
+    epoch.
     """
 
     __slots__ = (
@@ -247,6 +248,15 @@ class Collector:
         self._room = room
         self.records = bytearray()
         self.count = 0
+
+    @property
+    def size(self) -> int:
+        """The bytes that the records take."""
+        return len(self.records)
+
+    def sealed(self, head: bytes) -> bytes:
+        """Return the header and the records; more may follow, and another call return a larger batch."""
+        return b"".join((head, self.records))
 
     def append(
         self,

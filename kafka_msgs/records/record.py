@@ -42,7 +42,7 @@ Header = tuple[str, Payload | None]
 Headers = tuple[Header, ...]
 
 
-@frozen
+@frozen(weakref_slot=False)
 class Record:
     """One record of a log.
 

@@ -1,0 +1,128 @@
+"""The loops in C keep no reference that they do not own and lose none that they do, whatever comes of a call."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from kafka_msgs import KafkaMsgsError
+from kafka_msgs.records import BatchBuilder, Record, read_batches
+from kafka_msgs.records.loops import Loops
+from kafka_msgs.records.record import Part
+from tests.codec.test_native_references import check_balance
+from tests.records.support import sealed
+from tests.records.test_hostile import mutated
+
+SHARED: list[Any] = [None, True, False, (), b"", "", 0, 1, -1, Record]
+
+
+def rich_batch() -> bytes:
+    """A batch of records with keys and headers, repeated names among them, and numbers beyond the small ones."""
+    made = BatchBuilder(base_offset=2**40)
+    for number in range(30):
+        headers = [("source", b"till"), ("größe", None), (f"n{number}", b"%d" % number)][: number % 4]
+        key = None if number % 5 == 0 else b"key-%d" % number
+        made.append(key, b"v" * number, timestamp=2**40 + number // 3, headers=headers)
+    return made.build()
+
+
+@pytest.fixture(autouse=True)
+def _only_in_c(form: Loops) -> None:
+    if form.name != "c":
+        pytest.skip("this is about the form in C")
+
+
+@pytest.mark.parametrize("views", [False, True])
+@pytest.mark.parametrize("part", Part)
+def test_reading_leaves_the_counts_as_they_were(form: Loops, part: Part, views: bool) -> None:
+    data = rich_batch()
+    chance = Random(5)
+    damaged = [sealed(data[:61] + mutated(data[61:], chance)) for _ in range(40)]
+
+    def read_all() -> None:
+        for each in (data, *damaged):
+            with contextlib.suppress(KafkaMsgsError):
+                for batch in read_batches(each, views=views):
+                    (batch.records, batch.offsets, batch.timestamps, batch.keys, batch.values)[part]()
+
+    check_balance(read_all, [*SHARED, data])
+
+
+def test_writing_leaves_the_counts_as_they_were() -> None:
+    content, view = b"content" * 30, memoryview(b"view")
+    headers = [("name", content), ("größe", view)]
+
+    def write_all() -> None:
+        made = BatchBuilder(size_limit=3000)
+        while made.append(content, content, timestamp=2**40, headers=headers[:1]):
+            assert made.append(view, None, headers=headers)
+        for wrong in ({"offset": -1}, {"timestamp": 2**70}, {"headers": [5]}, {"headers": 5}):
+            with contextlib.suppress(KafkaMsgsError, TypeError):
+                made.append(content, content, **wrong)  # type: ignore[arg-type]
+        assert made.build() == made.build()
+
+    check_balance(write_all, [*SHARED, content, view, *headers])
+
+
+def test_what_is_no_call_leaves_nothing_behind(form: Loops) -> None:
+    data = rich_batch()
+    wrong: list[Callable[[], object]] = [
+        lambda: form.read(9, data, 61, len(data), 1, 0, 0, None, False),
+        lambda: form.read(0, data, -1, len(data), 1, 0, 0, None, False),
+        lambda: form.read(0, data, 61, len(data) + 1, 1, 0, 0, None, False),
+        lambda: form.read(0, data, 9, 8, 1, 0, 0, None, False),
+        lambda: form.read(0, bytearray(data), 61, len(data), 1, 0, 0, None, False),
+        lambda: form.read(0, data, 61, len(data), 1, 0, 0, "now", False),
+        lambda: form.collector(0, 5, "now", None),
+        lambda: form.collector(0, 5, None, "much"),
+        lambda: form.collector(0, 5, None, None, None),
+        lambda: form.collector(0, 5, None, None).sealed(b"head"),
+    ]
+
+    def refuse_all() -> None:
+        for call in wrong:
+            with pytest.raises((TypeError, ValueError)):
+                call()
+
+    check_balance(refuse_all, [*SHARED, data])
+
+
+def fail_each(action: Callable[[], object]) -> int:
+    """Let the n-th allocation of a call fail, for every n that there is; return how many there are."""
+    testcapi = pytest.importorskip("_testcapi")
+    number = 0
+    while True:
+        testcapi.set_nomemory(number, number + 1)
+        try:
+            action()
+        except MemoryError:
+            number += 1
+        else:
+            return number
+        finally:
+            testcapi.remove_mem_hooks()
+
+
+def test_an_allocation_that_fails_anywhere_ends_in_memory_error(form: Loops) -> None:
+    data = rich_batch()
+    content, headers = b"content" * 100, [("name", b"content")]
+    read, collector, head = form.read, form.collector, data[:61]
+
+    def write() -> None:
+        made = collector(0, 50, None, None)
+        for _ in range(20):
+            made.append(content, content, headers=headers)
+        made.sealed(head)
+        made.append(content, content, headers=headers)
+
+    def fail() -> None:
+        for part, least in ((Part.RECORDS, 150), (Part.OFFSETS, 30), (Part.VALUES, 30)):
+            for views in (False, True):
+                assert fail_each(lambda: read(part, data, 61, len(data), 30, 2**40, 2**40, None, views)) >= least  # noqa: B023
+        assert fail_each(write) > 3
+
+    check_balance(fail, [*SHARED, content])
