@@ -8,12 +8,20 @@ MINUTES ?= 5
 GCC ?= gcc
 CLANG ?= clang
 
-CORE := $(wildcard $(foreach part,codec records,kafka_msgs/$(part)/*.c kafka_msgs/$(part)/*.h))
+# The packages that have a C core, one file each; setup.py has the same.
+PARTS := codec records
+CORE := $(wildcard $(PARTS:%=kafka_msgs/%/*.c) $(PARTS:%=kafka_msgs/%/*.h))
 BUILD := pyproject.toml setup.py $(CORE)
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
 CHECKED := build/checked
-INSTRUMENTED = -shared -fPIC -g -O1 -fno-omit-frame-pointer \
-	-I$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))') $(filter %.c,$(CORE))
+, := ,
+# One library for each core, in a folder that tests/instrumented.py reads: $(call instrumented,COMPILER AND FLAGS,FOLDER)
+define instrumented
+	@mkdir -p $(2)
+	set -e; for part in $(PARTS); do $(1) -shared -fPIC -g -O1 -fno-omit-frame-pointer \
+	-I$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))') \
+	kafka_msgs/$$part/_speedups.c -o $(2)/$$part.so; done
+endef
 RUN_CHECKED := KAFKA_MSGS_BACKEND=c PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0
 # The C core under instruments: the other executors gain nothing from them, and references are counted by `make test`.
 SELECTION := -p tests.instrumented -p no:cacheprovider -k "not python and not reference and not counts_as_they_were"
@@ -57,30 +65,29 @@ warnings: .venv/dev ## compile the C core, every warning an error; where there i
 	else echo "NOT RUN: no C compiler ($(CC)), so no warnings of the C core"; fi
 
 sanitize: .venv/dev $(CORE) ## run the tests of the C core under ASan and UBSan; needs gcc and its sanitizers
-	@mkdir -p $(CHECKED)
-	$(GCC) -fsanitize=address,undefined -fno-sanitize-recover=all $(INSTRUMENTED) -o $(CHECKED)/sanitized.so
-	$(RUN_CHECKED) KAFKA_MSGS_TEST_SPEEDUPS=$(CHECKED)/sanitized.so LD_PRELOAD=$$($(GCC) -print-file-name=libasan.so) \
-	$(BIN)/python -m pytest $(SELECTION) tests/codec tests/vectors tests/captures
+	$(call instrumented,$(GCC) -fsanitize=address$(,)undefined -fno-sanitize-recover=all,$(CHECKED)/sanitized)
+	$(RUN_CHECKED) KAFKA_MSGS_TEST_SPEEDUPS=$(CHECKED)/sanitized LD_PRELOAD=$$($(GCC) -print-file-name=libasan.so) \
+	$(BIN)/python -m pytest $(SELECTION) tests/codec tests/records tests/vectors tests/captures
 
 valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memcheck; needs gcc and valgrind
-	@mkdir -p $(CHECKED)
-	$(GCC) $(INSTRUMENTED) -o $(CHECKED)/plain.so
-	$(RUN_CHECKED) KAFKA_MSGS_TEST_SPEEDUPS=$(CHECKED)/plain.so \
+	$(call instrumented,$(GCC),$(CHECKED)/plain)
+	$(RUN_CHECKED) KAFKA_MSGS_TEST_SPEEDUPS=$(CHECKED)/plain \
 	valgrind --quiet --error-exitcode=99 --num-callers=20 --suppressions=tests/valgrind.supp \
-	$(BIN)/python -m pytest $(SELECTION) \
+	$(BIN)/python -m pytest $(SELECTION) tests/records/test_batch.py \
 	$(addprefix tests/codec/test_,encodings.py rules.py refusals.py foreign_values.py)
 
 .venv/fuzz: .venv/dev
 	$(BIN)/pip install --quiet --disable-pip-version-check atheris==3.0.0
 	@touch $@
 
-fuzz: .venv/fuzz $(CORE) ## fuzz the C core, guided by its coverage: make fuzz MINUTES=5; needs clang (or CLANG=clang-14)
-	@mkdir -p build/fuzz
-	$(CLANG) -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all $(INSTRUMENTED) -o build/fuzz/core.so
-	$(RUN_CHECKED):quarantine_size_mb=16 KAFKA_MSGS_TEST_SPEEDUPS=build/fuzz/core.so \
+# The targets of the fuzzer, one after the other: messages of the codec, batches of records.
+fuzz: .venv/fuzz $(CORE) ## fuzz the C cores, guided by their coverage: make fuzz MINUTES=5; needs clang (or CLANG=clang-14)
+	$(call instrumented,$(CLANG) -fsanitize=address$(,)undefined$(,)fuzzer-no-link -fno-sanitize-recover=all,build/fuzz)
+	set -e; for target in messages records; do \
+	$(RUN_CHECKED):quarantine_size_mb=16 KAFKA_MSGS_TEST_SPEEDUPS=build/fuzz \
 	LD_PRELOAD=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/asan_with_fuzzer.so \
-	$(BIN)/python -m tests.fuzz build/fuzz -max_total_time=$$(($(MINUTES) * 60)) -timeout=20 -rss_limit_mb=0 \
-	-detect_leaks=0 -print_final_stats=1
+	$(BIN)/python -m tests.fuzz $$target build/fuzz/$$target -max_total_time=$$(($(MINUTES) * 30)) -timeout=20 \
+	-rss_limit_mb=0 -detect_leaks=0 -print_final_stats=1; done
 
 check: lint test ## everything that a reviewer would run
 
