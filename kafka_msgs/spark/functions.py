@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import BinaryType, DataType
+from pyspark.sql.types import BinaryType, DataType, StructType
 
 from kafka_msgs.columns import decode_column, encode_column
 from kafka_msgs.errors import EncodeError
 from kafka_msgs.message import Message
-from kafka_msgs.spark.types import ERROR, message_of, schema_of, with_error
+from kafka_msgs.spark.types import ERROR, message_of, schema_of, with_error, without_notes
 
 __all__ = ["Mode", "column_function", "decode", "decoder", "from_kafka", "said", "to_kafka"]
 
@@ -42,8 +42,10 @@ def from_kafka(
     is well, and else beside nothing but nulls; ``DROPMALFORMED`` gives null; ``FAILFAST`` ends the job with
     ``DecodeError``. Raises what ``schema_of`` raises.
     """
-    made: Column = decoder(message, version, columns=columns, mode=mode)(column)
-    return made
+    cls, selected = message_of(message), None if columns is None else tuple(columns)
+    returned = _returned(cls, version, selected, mode)
+    made: Column = decoder(cls, version, columns=selected, mode=mode)(column)
+    return made if without_notes(returned) == returned else made.cast(returned)
 
 
 def decoder(
@@ -55,12 +57,17 @@ def decoder(
 ) -> Any:
     """Return the function that ``from_kafka`` applies, for one who registers it under a name."""
     cls, selected = message_of(message), None if columns is None else tuple(columns)
-    schema = schema_of(cls, version, columns=selected)
 
     def decoded(data: pa.Array) -> pa.Array:
         return decode(data, cls, version, selected, mode)
 
-    return column_function(decoded, with_error(schema) if mode == "PERMISSIVE" else schema)
+    # Spark compares what is announced with what comes from Python, and loses the notes on fields on that way.
+    return column_function(decoded, without_notes(_returned(cls, version, selected, mode)))
+
+
+def _returned(cls: type[Message], version: int | None, columns: tuple[str, ...] | None, mode: Mode) -> StructType:
+    schema = schema_of(cls, version, columns=columns)
+    return with_error(schema) if mode == "PERMISSIVE" else schema
 
 
 def to_kafka(column: Column | str, message: str | type[Message], version: int, *, prefix: bool = False) -> Column:

@@ -18,6 +18,8 @@ __all__ = ["register"]
 
 _SOURCES: Final = {
     "kafka_msgs.spark.sources.log": "KafkaLogSource",
+    "kafka_msgs.spark.sources.offsets": "KafkaOffsetsSource",
+    "kafka_msgs.spark.sources.cluster_metadata": "KafkaClusterMetadataSource",
 }
 """The data sources; one that needs an extra which is not installed is left out."""
 

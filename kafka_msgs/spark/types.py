@@ -17,7 +17,7 @@ from kafka_msgs.catalog import message_named
 from kafka_msgs.columns.types import KAFKA_TYPE, arrow_type
 from kafka_msgs.message import Message
 
-__all__ = ["ERROR", "arrow_schema", "message_of", "schema_of", "spark_type", "with_error"]
+__all__ = ["ERROR", "arrow_schema", "message_of", "schema_of", "spark_type", "with_error", "without_notes"]
 
 ERROR = "_error"
 """Name of the column that says why a row, or a part of it, could not be read; null where all could."""
@@ -44,6 +44,17 @@ def schema_of(
 def with_error(schema: StructType) -> StructType:
     """Return ``schema`` with the column for errors at its end."""
     return StructType([*schema.fields, StructField(ERROR, StringType())])
+
+
+def without_notes(schema: StructType) -> StructType:
+    """Return ``schema`` without the metadata of its fields."""
+    return StructType([StructField(field.name, _plain(field.dataType)) for field in schema])
+
+
+def _plain(given: DataType) -> DataType:
+    if isinstance(given, StructType):
+        return without_notes(given)
+    return ArrayType(_plain(given.elementType)) if isinstance(given, ArrayType) else given
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

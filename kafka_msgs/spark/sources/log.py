@@ -81,7 +81,7 @@ def reading_of(options: Options, columns: Sequence[str] | None, decoded: Sequenc
 
 
 class KafkaLogSource(DataSource):
-    """The data source ``kafka-log``; its options and columns are described in the documentation of Spark sources."""
+    """The data source ``kafka-log``; the documentation of Spark sources describes its options and columns."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         given = Options(self.name(), options)

@@ -48,7 +48,7 @@ class Options:
         found = [] if single is None else [part.strip() for part in single.split(",")]
         found += [] if several is None else json.loads(several)
         if not found or not all(found):
-            self._refuse("path", single, "a file or a directory is needed")
+            self.refuse("path", "a file or a directory is needed")
         return tuple(found)
 
     def names(self, name: str) -> tuple[str, ...] | None:
@@ -62,7 +62,7 @@ class Options:
         if given is None:
             return default
         if given.lower() not in _FLAGS:
-            self._refuse(name, given, "it is true or false")
+            self.refuse(name, "it is true or false")
         return _FLAGS[given.lower()]
 
     def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
@@ -71,7 +71,7 @@ class Options:
         for choice in choices:
             if choice.lower() == given.lower():
                 return choice
-        self._refuse(name, given, f"it is one of {', '.join(choices)}")
+        self.refuse(name, f"it is one of {', '.join(choices)}")
 
     def size(self, name: str, default: int) -> int:
         """Return a number of bytes, at least 1; ``32m`` and ``32 MB`` are 32 times 2 to the 20th."""
@@ -80,7 +80,7 @@ class Options:
             return default
         match = _SIZE.fullmatch(given.strip())
         if match is None or not int(match[1]):
-            self._refuse(name, given, "a number of bytes such as 32m is needed")
+            self.refuse(name, "a number of bytes such as 32m is needed")
         return int(match[1]) * _UNITS[(match[2] or "").lower()]
 
     def version(self, name: str) -> int | None:
@@ -89,16 +89,17 @@ class Options:
         if given is None:
             return None
         if not given.isdecimal():
-            self._refuse(name, given, "a version is needed")
+            self.refuse(name, "a version is needed")
         return int(given)
 
     def done(self) -> None:
         """Refuse options that were not asked for: a misspelt one must not go unnoticed."""
         known = {name.lower(): name for name in self._asked}
-        for name, value in self._given.items():
+        for name in self._given:
             if name not in known:
                 near = ", ".join(known[each] for each in get_close_matches(name, known))
-                self._refuse(name, value, f"there is no such option; similar: {near}" if near else "there is none")
+                self.refuse(name, f"there is no such option; similar: {near}" if near else "there is none")
 
-    def _refuse(self, name: str, value: str | None, reason: str) -> NoReturn:
-        raise OptionError(source=self._source, option=name, value=value, reason=reason)
+    def refuse(self, name: str, reason: str) -> NoReturn:
+        """Raise the error of an option whose value does not hold."""
+        raise OptionError(source=self._source, option=name, value=self._given.get(name.lower()), reason=reason)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
-from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
 
 from kafka_msgs.columns import decode_column, record_schema, record_table
 from kafka_msgs.errors import LogFileError, RecordError, UnknownColumnError
@@ -28,7 +28,7 @@ from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
 from kafka_msgs.spark.sources.splits import Part, is_cut_tail
 from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of, spark_type
 
-__all__ = ["Decoded", "Reading", "log_columns", "rows_of"]
+__all__ = ["Decoded", "Reading", "column_type", "log_columns", "rows_of"]
 
 FROM_RECORDS: Final[Mapping[str, str]] = {
     "offset": "offset",
@@ -80,6 +80,11 @@ class Decoded:
         """The column of records with the bytes."""
         return _KEYS_AND_VALUES[self.name]
 
+    @property
+    def type(self) -> StructType:
+        """The type of the column."""
+        return schema_of(self.message, self.version, columns=self.columns)
+
 
 @frozen(kw_only=True)
 class Reading:
@@ -96,8 +101,8 @@ class Reading:
     @property
     def schema(self) -> StructType:
         """The columns of the rows."""
-        found = {each.name: each for each in self.decoded}
-        return StructType([StructField(name, _type(name, found.get(name))) for name in self.columns])
+        found: dict[str, DataType] = {each.name: each.type for each in self.decoded}
+        return StructType([StructField(name, found.get(name) or column_type(name)) for name in self.columns])
 
 
 def log_columns(asked: Sequence[str] | None, decoded: Sequence[Decoded], mode: str) -> tuple[str, ...]:
@@ -111,9 +116,8 @@ def log_columns(asked: Sequence[str] | None, decoded: Sequence[Decoded], mode: s
     return tuple(name for name in own if name in wanted)
 
 
-def _type(name: str, decoded: Decoded | None) -> Any:
-    if decoded is not None:
-        return schema_of(decoded.message, decoded.version, columns=decoded.columns)
+def column_type(name: str) -> DataType:
+    """Return the type of a column that nothing is decoded for."""
     if name in FROM_RECORDS:
         return _HEADERS if name == "headers" else spark_type(record_schema([FROM_RECORDS[name]]).types[0])
     return spark_type(pa.int32() if name == "partition" else pa.string())

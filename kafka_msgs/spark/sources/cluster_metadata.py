@@ -1,0 +1,116 @@
+"""The data source ``kafka-cluster-metadata``: the records of ``__cluster_metadata`` as a table, a row a record.
+
+Owns the frame that the records of this topic travel in, and the control records between them. The rows are the history
+of the log, or of a KRaft snapshot where its file is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import ClassVar, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.types import DataType
+
+from kafka_msgs.catalog import message_named
+from kafka_msgs.errors import RecordError
+from kafka_msgs.log.internal_topics import TOPICS
+from kafka_msgs.primitives import read_uvarint
+from kafka_msgs.records import Record
+from kafka_msgs.records.control import read_control
+from kafka_msgs.spark.sources.internal import JSON, InternalSource, InternalTable, RecordType, Typed, record_types
+
+__all__ = ["KafkaClusterMetadataSource"]
+
+_TYPES: Final = record_types(TOPICS["__cluster_metadata"])
+_CONTROL: Final = (
+    "KRaftVersionRecord",
+    "LeaderChangeMessage",
+    "SnapshotFooterRecord",
+    "SnapshotHeaderRecord",
+    "VotersRecord",
+)
+"""What control records of this topic hold: messages that start with their version."""
+_FRAME_VERSION: Final = 1
+_MAX_INT16: Final = 0x7FFF
+
+
+class _Row(NamedTuple):
+    """What one record is: its type, the version of its value, and the value with that version in front."""
+
+    name: str | None = None
+    version: int | None = None
+    value: bytes | None = None
+    error: str | None = None
+
+
+class ClusterMetadataTable(InternalTable):
+    """The records of ``__cluster_metadata``, and of snapshots of it."""
+
+    source = "kafka-cluster-metadata"
+    layout = ("recordType", "version", "offset", "timestamp", "leaderEpoch", "control", "value", "file")
+    placed: ClassVar[Mapping[str, str]] = {
+        name: name for name in ("offset", "timestamp", "leaderEpoch", "control", "file")
+    }
+    own: ClassVar[Mapping[str, DataType]] = {}
+    usual_form = JSON
+
+    def types(self) -> Mapping[str, RecordType]:
+        """Return the types of records by name, those of control records among them."""
+        return _types()
+
+    def typed(self, log: pa.RecordBatch) -> Typed:
+        """Return what rows of the log are: the value of each says it itself."""
+        columns = (log.column(name).to_pylist() for name in ("control", "key", "value"))
+        rows = [_row(*each) for each in zip(*columns, strict=True)]
+        return Typed(
+            names=pa.array([row.name for row in rows], pa.string()),
+            versions=pa.array([row.version for row in rows], pa.int16()),
+            key=pa.nulls(len(rows), pa.binary()),
+            value=pa.array([row.value for row in rows], pa.binary()),
+            errors=pa.array([row.error for row in rows], pa.string()),
+        )
+
+
+class KafkaClusterMetadataSource(InternalSource):
+    """The data source ``kafka-cluster-metadata``; the documentation of Spark sources describes options and columns."""
+
+    table = ClusterMetadataTable
+
+
+@cache
+def _types() -> Mapping[str, RecordType]:
+    found = {each.name: each for each in _TYPES.values()}
+    return found | {name: RecordType(name, None, message_named(name)) for name in _CONTROL}
+
+
+def _row(control: bool | None, key: bytes | None, value: bytes | None) -> _Row:
+    if control is None:
+        return _Row()
+    if control:
+        return _control(key, value)
+    if value is None:
+        return _Row(error="null, but records of this topic are told apart by their value")
+    try:
+        frame, at = read_uvarint(value, 0)
+        number, at = read_uvarint(value, at)
+        version, at = read_uvarint(value, at)
+    except (IndexError, ValueError) as error:
+        return _Row(error=f"the frame of the record: {error}")
+    if frame != _FRAME_VERSION or max(number, version) > _MAX_INT16:
+        return _Row(error=f"the frame of the record: version {frame}, type {number}, version {version} of its value")
+    if number not in _TYPES:
+        return _Row(str(number), version, value)
+    return _Row(_TYPES[number].name, version, version.to_bytes(2, "big") + value[at:])
+
+
+def _control(key: bytes | None, value: bytes | None) -> _Row:
+    try:
+        record = read_control(Record(0, 0, key, value), 0, 0)
+    except RecordError as error:
+        return _Row(error=error.reason)
+    name = None if record.message is None else record.message.INFO.name
+    if name not in _CONTROL or value is None:
+        return _Row(str(int(record.type)), None, value)
+    return _Row(name, int.from_bytes(value[:2], "big"), value[:2] + value)

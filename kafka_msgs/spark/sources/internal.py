@@ -1,0 +1,291 @@
+"""The rows of Kafka's internal topics, typed: what the sources of single topics have in common.
+
+Owns the forms that keys and values are given in, and what becomes of records that cannot be read. Reading the log is
+left to ``log`` and ``rows``; which type a record is of, and further columns, are those of the topic's source.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, ClassVar, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.types import BinaryType, DataType, ShortType, StringType, StructField, StructType
+
+from kafka_msgs.catalog import message_class, message_named
+from kafka_msgs.columns import decode_column
+from kafka_msgs.errors import KafkaMsgsError, LogFileError, UnknownColumnError
+from kafka_msgs.log.internal_topics import InternalTopic
+from kafka_msgs.message import Message
+from kafka_msgs.messages._index import API_KEYS
+from kafka_msgs.spark.functions import said
+from kafka_msgs.spark.json import record_type
+from kafka_msgs.spark.sources.log import LogReader, Plan, reading_of
+from kafka_msgs.spark.sources.options import DROPMALFORMED, MODES, PERMISSIVE, Options
+from kafka_msgs.spark.sources.rows import Reading, column_type
+from kafka_msgs.spark.sources.splits import Part
+from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of
+from kafka_msgs.versioned import decode_versioned
+
+__all__ = [
+    "BINARY",
+    "JSON",
+    "InternalSource",
+    "InternalTable",
+    "RecordType",
+    "Typed",
+    "decoded",
+    "record_types",
+    "scattered",
+]
+
+BINARY: Final = "binary"
+JSON: Final = "json"
+STRUCT: Final = "struct"
+
+_NEEDED: Final = ("key", "value", "control", "batchPosition", "file")
+"""What every table needs of a log, to tell what records are and where they are."""
+
+
+class RecordType(NamedTuple):
+    """A type of record: its name, and the messages in it; ``key`` is None where its records have none."""
+
+    name: str
+    key: type[Message] | None
+    value: type[Message]
+
+
+class Typed(NamedTuple):
+    """What the bytes of some rows of a log are.
+
+    ``names`` has the types of records, null where a row is none; ``versions`` those of the values. The bytes of
+    ``key`` and ``value`` start with a version, unless the type is not known. ``errors`` is null where all is well.
+    """
+
+    names: pa.StringArray
+    versions: pa.Int16Array
+    key: pa.BinaryArray
+    value: pa.BinaryArray
+    errors: pa.StringArray
+
+    def places(self, name: str) -> pa.UInt64Array:
+        """Return the numbers of the rows that have records of one type."""
+        return pc.indices_nonzero(pc.fill_null(pc.equal(self.names, name), False))
+
+    def present(self) -> list[str]:
+        """Return the types that there are."""
+        return [name for name in self.names.unique().to_pylist() if name is not None]
+
+
+class InternalTable(ABC):
+    """Turns rows of ``kafka-log`` into those of a topic's source, in the form that the options say."""
+
+    source: ClassVar[str]
+    layout: ClassVar[tuple[str, ...]]
+    """The columns in their order, without the one for errors."""
+    placed: ClassVar[Mapping[str, str]]
+    """Columns that are columns of ``kafka-log``, and which."""
+    own: ClassVar[Mapping[str, DataType]]
+    """Columns that no other topic has, and their types."""
+    usual_form: ClassVar[str]
+
+    def __init__(self, options: Options) -> None:
+        self.mode = options.choice("mode", MODES, PERMISSIVE)
+        self.record_type = options.text("recordType")
+        known = self.types()
+        if self.record_type is not None and self.record_type not in known:
+            near = ", ".join(get_close_matches(self.record_type, known)) or "none"
+            options.refuse("recordType", f"there is no such type; similar: {near}")
+        usual = self.usual_form if self.record_type is None else STRUCT
+        self.form = options.choice("form", (BINARY, JSON, STRUCT), usual)
+        if self.form == STRUCT and self.record_type is None:
+            options.refuse("form", "a struct of which type? recordType has to say it")
+        self.schema = StructType([StructField(name, self._type(name)) for name in self._chosen(options)])
+
+    @abstractmethod
+    def types(self) -> Mapping[str, RecordType]:
+        """Return the types of records by name."""
+
+    @abstractmethod
+    def typed(self, log: pa.RecordBatch) -> Typed:
+        """Return what rows of the log are."""
+
+    def own_columns(self, typed: Typed) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
+        """Return those of ``own`` that are asked for, and what is wrong with rows of them."""
+        return {}, []
+
+    def rows(self, log: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of the source; raises ``LogFileError`` if the mode says so."""
+        typed = self.typed(log)
+        if self.record_type is not None:
+            kept = pc.or_(pc.fill_null(pc.equal(typed.names, self.record_type), False), _troubled(log, typed))
+            log, typed = log.filter(kept), Typed(*(column.filter(kept) for column in typed))
+        made = {name: log.column(place) for name, place in self.placed.items() if name in self.schema.names}
+        made |= {"recordType": typed.names, "version": typed.versions}
+        forms, wrong = self._forms(log, typed)
+        more, wrong_too = self.own_columns(typed)
+        found = [log.column(ERROR)] if ERROR in log.schema.names else []
+        errors = pc.coalesce(*found, typed.errors, *wrong, *wrong_too)
+        return self._settled(made | forms | more | {ERROR: errors}, log, errors)
+
+    def _chosen(self, options: Options) -> list[str]:
+        own = [*self.layout, ERROR] if self.mode == PERMISSIVE else list(self.layout)
+        asked = options.names("columns")
+        for name in asked or ():
+            if name not in own:
+                raise UnknownColumnError(source=self.source, column=name, near=tuple(get_close_matches(name, own)))
+        return own if asked is None else [name for name in own if name in (*asked, ERROR)]
+
+    def _type(self, name: str) -> DataType:
+        if name in ("key", "value"):
+            return self._form_type(name)
+        if name in self.placed:
+            return column_type(self.placed[name])
+        return self.own.get(name) or (ShortType() if name == "version" else StringType())
+
+    def _form_type(self, part: str) -> DataType:
+        if self.form == STRUCT:
+            message = getattr(self.types()[self.record_type or ""], part)
+            return StringType() if message is None else schema_of(message)
+        return BinaryType() if self.form == BINARY else StringType()
+
+    def _forms(self, log: pa.RecordBatch, typed: Typed) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
+        made: dict[str, pa.Array] = {}
+        wrong: list[pa.StringArray] = []
+        for part in {"key", "value"} & set(self.schema.names):
+            if self.form == BINARY:
+                made[part] = log.column(part)
+            else:
+                form = self._structs if self.form == STRUCT else self._texts
+                made[part], errors = form(typed, part)
+                wrong.append(errors)
+        return made, wrong
+
+    def _structs(self, typed: Typed, part: str) -> tuple[pa.Array, pa.StringArray]:
+        name = self.record_type or ""
+        message, data = getattr(self.types()[name], part), getattr(typed, part)
+        if message is None:
+            return pa.nulls(len(data), pa.string()), pa.nulls(len(data), pa.string())
+        # Rows with an error of their own are there whatever they hold.
+        return decoded(pc.if_else(pc.fill_null(pc.equal(typed.names, name), False), data, None), message, part)
+
+    def _texts(self, typed: Typed, part: str) -> tuple[pa.Array, pa.StringArray]:
+        types = self.types()
+        texts, errors = [], []
+        for name, data in zip(typed.names.to_pylist(), getattr(typed, part).to_pylist(), strict=True):
+            message = getattr(types[name], part) if name in types else None
+            text, error = _text(message, data)
+            texts.append(text)
+            errors.append(error)
+        return pa.array(texts, pa.string()), pa.array(errors, pa.string())
+
+    def _settled(self, made: dict[str, pa.Array], log: pa.RecordBatch, errors: pa.StringArray) -> pa.RecordBatch:
+        schema = arrow_schema(self.schema)
+        rows = pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
+        if self.mode == PERMISSIVE or errors.null_count == len(errors):
+            return rows
+        if self.mode == DROPMALFORMED:
+            return rows.filter(errors.is_null())
+        first = pc.indices_nonzero(errors.is_valid())[0].as_py()
+        file, position = (log.column(name)[first].as_py() for name in ("file", "batchPosition"))
+        raise LogFileError(file=file, position=position, skipped=0, reason=errors[first].as_py())
+
+
+class InternalReader(LogReader):
+    """Reads the rows of a log, and turns them into those of a table."""
+
+    def __init__(self, plan: Plan, reading: Reading, table: InternalTable) -> None:
+        super().__init__(plan, reading)
+        self.table = table
+
+    def rows(self, part: Part) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a part."""
+        for log in super().rows(part):
+            rows = self.table.rows(log)
+            if rows.num_rows:
+                yield rows
+
+
+class InternalSource(DataSource):
+    """A data source of one internal topic."""
+
+    table: ClassVar[type[InternalTable]]
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        given = Options(self.name(), options)
+        self._plan = Plan.of(self.name(), given)
+        self._table = self.table(given)
+        places = [place for name, place in self.table.placed.items() if name in self._table.schema.names]
+        self._reading = reading_of(given, [*_NEEDED, *places], ())
+        given.done()
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the source."""
+        return cls.table.source
+
+    def schema(self) -> StructType:
+        """Return the columns."""
+        return self._table.schema
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return the reader."""
+        return InternalReader(self._plan, self._reading, self._table)
+
+
+@cache
+def record_types(topic: InternalTopic) -> Mapping[int, RecordType]:
+    """Return the types of records of a topic by the numbers that records tell them by."""
+    found: dict[int, RecordType] = {}
+    for (origin, kind, number), name in API_KEYS.items():
+        if origin == topic.origin and kind in ("coordinator-key", "metadata"):
+            cls = message_named(name)
+            key, value = (None, cls) if topic.framed else (cls, message_class(number, "coordinator-value", origin))
+            found[number] = RecordType(record_type(cls), key, value)
+    return found
+
+
+def decoded(
+    data: pa.BinaryArray, message: type[Message], part: str, columns: tuple[str, ...] | None = None
+) -> tuple[pa.StructArray, pa.StringArray]:
+    """Return the messages in keys or values, as ``part`` says, and what is wrong with them."""
+    found = decode_column(data, message, columns=columns)
+    if not found.error_count:
+        return found.values, pa.nulls(len(data), pa.string())
+    return found.values, said(found.errors, f"{part}: {message.INFO.name}")
+
+
+def scattered(parts: list[tuple[pa.UInt64Array, pa.Array]], count: int) -> pa.Array:
+    """Return an array of ``count`` values: those of each part at its places, and null where no part has one."""
+    taken = pa.concat_arrays([where for where, _ in parts])
+    values = pa.concat_arrays([values for _, values in parts])
+    if len(taken) == count:
+        return values.take(pc.sort_indices(taken))
+    rest = pa.array(sorted(set(range(count)) - set(taken.to_pylist())), pa.uint64())
+    order = pc.sort_indices(pa.concat_arrays([taken, rest]))
+    return pa.concat_arrays([values, pa.nulls(len(rest), values.type)]).take(order)
+
+
+def _troubled(log: pa.RecordBatch, typed: Typed) -> pa.BooleanArray:
+    """Tell the rows that have an error, which count whatever type they would have had."""
+    damaged = log.column(ERROR).is_valid() if ERROR in log.schema.names else pa.array([False] * len(log))
+    return pc.or_(damaged, typed.errors.is_valid())
+
+
+def _text(message: type[Message] | None, data: bytes | None) -> tuple[str | None, str | None]:
+    """Return the JSON of bytes, hexadecimal where it is not known what they are; and what is wrong with them."""
+    if data is None:
+        return None, None
+    if message is None:
+        return json.dumps(data.hex()), None
+    try:
+        found: Any = decode_versioned(message, data)
+        return json.dumps(found.message.to_json(found.version), separators=(",", ":")), None
+    except KafkaMsgsError as error:
+        return None, str(error)

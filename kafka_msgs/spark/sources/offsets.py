@@ -1,0 +1,144 @@
+"""The data source ``kafka-offsets``: the records of ``__consumer_offsets`` as a table, a row a record.
+
+Owns which columns a commit of an offset has. The rows are the history of the topic, tombstones included; what they add
+up to is left to ``kafka_msgs.spark.jobs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType
+
+from kafka_msgs.log.internal_topics import TOPICS
+from kafka_msgs.message import Message
+from kafka_msgs.records import ControlType
+from kafka_msgs.schema import fields
+from kafka_msgs.spark.sources.internal import (
+    BINARY,
+    InternalSource,
+    InternalTable,
+    RecordType,
+    Typed,
+    decoded,
+    record_types,
+    scattered,
+)
+from kafka_msgs.spark.types import arrow_schema
+
+__all__ = ["KafkaOffsetsSource"]
+
+_TYPES: Final = record_types(TOPICS["__consumer_offsets"])
+_COMMITS: Final = ("OffsetCommit", "LegacyOffsetCommit")
+_OF_KEYS: Final = {"topic": "topic", "topicPartition": "partition"}
+"""The columns of commits, and the fields of the key that they are."""
+_OF_VALUES: Final = {
+    "committedOffset": "offset",
+    "leaderEpoch": "leader_epoch",
+    "metadata": "metadata",
+    "commitTimestamp": "commit_timestamp",
+    "expireTimestamp": "expire_timestamp",
+    "topicId": "topic_id",
+}
+"""The columns of commits, and the fields of the value that they are."""
+
+
+class OffsetsTable(InternalTable):
+    """The records of ``__consumer_offsets``."""
+
+    source = "kafka-offsets"
+    layout = (
+        "recordType", "version", "group", "topic", "topicPartition", "committedOffset", "leaderEpoch", "metadata",
+        "commitTimestamp", "expireTimestamp", "topicId", "tombstone", "transactional", "producerId", "logPartition",
+        "logOffset", "logTimestamp", "key", "value", "file",
+    )  # fmt: skip
+    placed: ClassVar[Mapping[str, str]] = {
+        "transactional": "transactional",
+        "producerId": "producerId",
+        "logPartition": "partition",
+        "logOffset": "offset",
+        "logTimestamp": "timestamp",
+        "file": "file",
+    }
+    own: ClassVar[Mapping[str, DataType]] = {
+        "group": StringType(),
+        "topic": StringType(),
+        "topicPartition": IntegerType(),
+        "committedOffset": LongType(),
+        "leaderEpoch": IntegerType(),
+        "metadata": StringType(),
+        "commitTimestamp": LongType(),
+        "expireTimestamp": LongType(),
+        "topicId": StringType(),
+        "tombstone": BooleanType(),
+    }
+    usual_form = BINARY
+
+    def types(self) -> Mapping[str, RecordType]:
+        """Return the types of records by name."""
+        return {each.name: each for each in _TYPES.values()}
+
+    def typed(self, log: pa.RecordBatch) -> Typed:
+        """Return what rows of the log are: the key of each says it, and in a control batch how a transaction ended."""
+        key, value, control = (log.column(name) for name in ("key", "value", "control"))
+        kinds = {number: each.name for number, each in _TYPES.items()}
+        names = _by_number(key, 0, lambda number: kinds.get(number, str(number)), pa.string())
+        ends = _by_number(key, 2, _end, pa.string())
+        short = pc.and_(pc.equal(control, False), pc.invert(names.is_valid()))
+        return Typed(
+            names=pc.if_else(pc.fill_null(control, False), ends, names),
+            versions=_by_number(value, 0, lambda number: number, pa.int16()),
+            key=key,
+            value=value,
+            errors=pc.if_else(pc.fill_null(short, False), "the key has no record type", pa.scalar(None, pa.string())),
+        )
+
+    def own_columns(self, typed: Typed) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
+        """Return the group of each record, and what commits say."""
+        count, types = len(typed.names), self.types()
+        found: dict[str, list[tuple[pa.UInt64Array, pa.Array]]] = {}
+        wrong: list[pa.StringArray] = []
+        for name in types.keys() & set(typed.present()):
+            places = typed.places(name)
+            for part, message, wanted in self._wanted(types[name]):
+                values, errors = decoded(getattr(typed, part).take(places), message, part, tuple(wanted.values()))
+                for column, place in wanted.items():
+                    found.setdefault(column, []).append((places, pc.struct_field(values, place)))
+                wrong += [scattered([(places, errors)], count)] if errors.null_count < len(errors) else []
+        made = {name: scattered(parts, count) for name, parts in found.items()}
+        none = {each.name: pa.nulls(count, each.type) for each in arrow_schema(self.schema) if each.name in self.own}
+        tombstones = pc.and_(typed.names.is_valid(), typed.value.is_null())
+        return none | made | {"tombstone": tombstones}, wrong
+
+    def _wanted(self, type_: RecordType) -> Iterator[tuple[str, type[Message], dict[str, str]]]:
+        """Yield what is to be decoded of a type of record: which part, as what, and the fields by column."""
+        assert type_.key is not None, "records of this topic have keys"
+        group = {"group": fields(type_.key)[0].attribute}
+        of_key, of_value = (group | _OF_KEYS, _OF_VALUES) if type_.name in _COMMITS else (group, {})
+        for part, message, places in (("key", type_.key, of_key), ("value", type_.value, of_value)):
+            there = {info.attribute for info in fields(message)}
+            wanted = {name: at for name, at in places.items() if at in there and name in self.schema.names}
+            if wanted:
+                yield part, message, wanted
+
+
+class KafkaOffsetsSource(InternalSource):
+    """The data source ``kafka-offsets``; the documentation of Spark sources describes its options and columns."""
+
+    table = OffsetsTable
+
+
+def _end(number: int) -> str:
+    return ControlType(number).name if number in ControlType._value2member_map_ else str(number)
+
+
+def _by_number(data: pa.BinaryArray, at: int, meaning: Callable[[int], Any], type_: pa.DataType) -> pa.Array:
+    """Return what the two bytes at a place of each row mean, null where they are not there."""
+    heads = pc.binary_slice(data, at, at + 2).dictionary_encode()
+    known = heads.dictionary.to_pylist()
+    numbers = (int.from_bytes(each, "big", signed=True) if len(each) == 2 else None for each in known)
+    meanings = [None if number is None else meaning(number) for number in numbers]
+    return pa.array(meanings, type_).take(heads.indices)
