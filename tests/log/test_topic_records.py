@@ -1,0 +1,65 @@
+"""The records of internal topics out of real logs, adding up to what their brokers held."""
+
+from __future__ import annotations
+
+from kafka_msgs import EndTxnMarker, ListTransactionsResponse, OffsetCommitKey, OffsetCommitValue
+from kafka_msgs.log.internal_topics import TopicRecord, decode_record, encode_record
+from kafka_msgs.log.partition import LogDirectory, Partition
+from kafka_msgs.log.topic_records import topic_records
+from kafka_msgs.log.topic_state import TransactionEnd, state_of
+from kafka_msgs.records import BatchBuilder, ControlType, MessageSetBuilder, read_batches
+from tests.captures.group_logs import GROUP_LOGS, answers
+from tests.captures.log_directory import LOGS
+from tests.captures.tiered_log import TIERED_LOGS
+
+OFFSETS = "__consumer_offsets"
+COMMIT = TopicRecord(
+    topic=OFFSETS,
+    key=OffsetCommitKey(group="billing", topic="orders", partition=0),
+    value=OffsetCommitValue(offset=42),
+    version=3,
+)
+KEY, VALUE = encode_record(COMMIT)
+
+
+def test_offsets_of_a_transaction_have_their_producer_and_its_end() -> None:
+    data = BatchBuilder(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    data.append(KEY, VALUE, timestamp=0)
+    marker = BatchBuilder(producer_id=7, producer_epoch=0, transactional=True, control=True)
+    marker.append_control(ControlType.ABORT, EndTxnMarker(), timestamp=0)
+    batches = list(read_batches(data.build() + marker.build()))
+    assert list(topic_records(OFFSETS, batches)) == [
+        decode_record(OFFSETS, KEY, VALUE, producer_id=7),
+        TransactionEnd(producer_id=7, committed=False),
+    ]
+
+
+def test_offsets_of_an_idempotent_producer_and_of_old_formats_are_in_no_transaction() -> None:
+    new, old = BatchBuilder(producer_id=7, producer_epoch=0, base_sequence=0), MessageSetBuilder(magic=1)
+    for builder in (new, old):
+        builder.append(KEY, VALUE, timestamp=0)
+    assert list(topic_records(OFFSETS, read_batches(new.build() + old.build()))) == [COMMIT, COMMIT]
+
+
+def test_a_recorded_group_topic_adds_up_to_what_the_broker_listed() -> None:
+    partitions = (each for each in LogDirectory(GROUP_LOGS).partitions if each.topic == OFFSETS)
+    state = state_of(record for each in partitions for record in topic_records(OFFSETS, each.batches()))
+    kinds = {name: group.kind for name, group in state.groups().items()}
+    assert {"classic", "consumer", "share", "streams"} <= set(kinds.values())
+    (listed,) = answers(ListTransactionsResponse)
+    open_ones = {each.producer_id for each in listed.transaction_states if each.transaction_state == "Ongoing"}
+    assert state.pending.keys() == open_ones
+
+
+def test_records_of_frames_come_without_those_of_the_quorum() -> None:
+    for name in ("__cluster_metadata-0", "__remote_log_metadata-0"):
+        partition = Partition(TIERED_LOGS / name)
+        records = list(topic_records(partition.topic, partition.batches()))
+        assert len(records) > 20
+        assert all(isinstance(record, TopicRecord) for record in records)
+
+
+def test_transactions_of_a_recorded_log() -> None:
+    partition = Partition(LOGS / "__transaction_state-0")
+    state = state_of(topic_records(partition.topic, partition.batches()))
+    assert {*state.transactions()} == {"writer"}
