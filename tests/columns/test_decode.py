@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
-from kafka_msgs import OffsetCommitKey, OffsetCommitValue, OffsetFetchRequest, decode_versioned
+from kafka_msgs import MetadataResponse, OffsetCommitKey, OffsetCommitValue, OffsetFetchRequest, decode_versioned
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.columns import arrow_type, decode, decode_column, encode_column
+from kafka_msgs.columns.types import KAFKA_TYPE
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InvalidUtf8Error, UnknownColumnError
 from tests.columns.support import CLASSES, NAMES, plain, prefixed_rows, random_rows, sliced
 
@@ -73,6 +76,16 @@ def only(value: Any, path: list[str]) -> Any:
     if isinstance(value, list):
         return [only(each, path) for each in value]
     return {path[0]: only(value[path[0]], path[1:])}
+
+
+def test_parquet_keeps_values_and_what_kafka_calls_their_types(tmp_path: Path) -> None:
+    data = [row.encode(13) for row in random_rows(MetadataResponse, 13, 50)]
+    values = decode_column([*data, None], MetadataResponse, 13).values
+    parquet.write_table(pa.table({"answer": values}), tmp_path / "answers.parquet")
+    found = parquet.read_table(tmp_path / "answers.parquet")["answer"].combine_chunks()
+    assert found.to_pylist() == values.to_pylist()
+    assert found.type.field("topics").type.value_type.field("topic_id").metadata[KAFKA_TYPE] == b"uuid"
+    assert encode_column(found, MetadataResponse, 13).values.to_pylist() == [*data, None]
 
 
 # Kinds of input
