@@ -22,7 +22,7 @@ __all__ = ["ship"]
 _PACKAGES: Final = ("kafka_msgs", "attr", "attrs", "crc32c", "cramjam", "dpkt")
 """What is sent, as far as it is installed here. Arrow is not among it: executors need it for any Python function."""
 
-_LEFT_OUT: Final = frozenset({"__pycache__", "cli", "testing"})
+_LEFT_OUT: Final = frozenset({"__pycache__", "cli"})
 _SUFFIXES: Final = frozenset({".py", ".so", ".pyd", ".typed"})
 
 
