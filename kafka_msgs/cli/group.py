@@ -1,26 +1,45 @@
-"""The commands as one group, and how a failure ends: one line on standard error, exit status 1."""
+"""The commands as one group, and how a failure ends: one line on standard error, exit status 1.
+
+A command is imported when it is asked for, so that none waits for what another needs.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
 
 import click
 
 from kafka_msgs import __version__
-from kafka_msgs.cli.decode import decode_command
-from kafka_msgs.cli.dump_log import dump_log_command
-from kafka_msgs.cli.encode import encode_command
-from kafka_msgs.cli.errors import errors_command
-from kafka_msgs.cli.frame import frame_command
-from kafka_msgs.cli.listing import list_command
-from kafka_msgs.cli.plan import plan_command
-from kafka_msgs.cli.show import show_command
 from kafka_msgs.errors import KafkaMsgsError
 
 __all__ = ["command"]
 
+_COMMANDS: Final[Mapping[str, str]] = {
+    "list": "listing.list_command",
+    "show": "show.show_command",
+    "plan": "plan.plan_command",
+    "decode": "decode.decode_command",
+    "encode": "encode.encode_command",
+    "frame": "frame.frame_command",
+    "dump-log": "dump_log.dump_log_command",
+    "errors": "errors.errors_command",
+}
+"""Where each command is, in this package."""
 
-class _PlainErrors(click.Group):
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*_COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name = _COMMANDS[cmd_name].split(".")
+        found: click.Command = getattr(import_module(f"kafka_msgs.cli.{module}"), name)
+        return found
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -28,20 +47,7 @@ class _PlainErrors(click.Group):
             raise click.ClickException(str(error)) from None
 
 
-@click.group(
-    cls=_PlainErrors,
-    commands=[
-        list_command,
-        show_command,
-        plan_command,
-        decode_command,
-        encode_command,
-        frame_command,
-        dump_log_command,
-        errors_command,
-    ],
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def command() -> None:
     """Look up Kafka's messages; decode, explain and encode them at any version."""

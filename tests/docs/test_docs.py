@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import click
 import pytest
 
 from kafka_msgs.catalog import message_classes
@@ -76,7 +77,7 @@ def test_the_commands_in_sentences_exist(name: str) -> None:
         group = GROUPS.get(words[0].removeprefix(".venv/bin/"))
         if group is None or len(words) == 1 or words[1] == "--help":
             continue
-        command = group.commands.get(words[1])
+        command = group.get_command(click.Context(group), words[1])
         assert command is not None, f"{name} speaks of {' '.join(words)}"
         known = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in words[2:] if word.startswith("--")} <= known, f"{name} speaks of {' '.join(words)}"
