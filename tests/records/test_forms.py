@@ -81,7 +81,7 @@ def test_parts_are_the_fields_of_the_records(form: Loops, part: Part) -> None:
 
 
 def test_sums_of_more_than_64_bits_are_read_as_they_are(form: Loops) -> None:
-    data = bytes.fromhex("10 00 02 02 02 6b 02 76 00" 10 00 01 01 02 6b 02 76 00")
+    data = bytes.fromhex("10 00 02 02 02 6b 02 76 00 10 00 01 01 02 6b 02 76 00")
     for base, step in ((2**63 - 1, (1, -1)), (-(2**63), (1, -1))):
         for part in (Part.OFFSETS, Part.TIMESTAMPS):
             found = form.read(part, data, 0, len(data), 2, base, base, None, False)
