@@ -112,6 +112,18 @@ class Exchange:
         """The version of the response: that of the request, but for an ApiVersions that the broker does not know."""
         return self._response.version
 
+    @property
+    def request_json(self) -> dict[str, Any] | None:
+        """The request in the JSON form of Kafka's tools, None where it cannot be decoded."""
+        return None if self._fails(REQUEST) else self._request.message.to_json(self.version)
+
+    @property
+    def response_json(self) -> dict[str, Any] | None:
+        """The response in the JSON form of Kafka's tools, None where there is none or it cannot be decoded."""
+        if self.response is None or self._fails(RESPONSE):
+            return None
+        return self._response.message.to_json(self._response.version)
+
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
         """What cannot be decoded, at most one for the request and one for the response."""
@@ -120,7 +132,7 @@ class Exchange:
     @cached_property
     def errors(self) -> tuple[FieldError, ...]:
         """The error codes in the response that are not 0, in the order of its fields; none if it cannot be decoded."""
-        if self.response is None or any(problem.direction == RESPONSE for problem in self.problems):
+        if self.response is None or self._fails(RESPONSE):
             return ()
         return tuple(_errors(self._response.message, ""))
 
@@ -134,6 +146,9 @@ class Exchange:
         assert self.response is not None
         _check(self.response, self.api, "response")
         return decode_response(self.response.payload, self.api_key, self.version)
+
+    def _fails(self, direction: Direction) -> bool:
+        return any(problem.direction == direction for problem in self.problems)
 
     def _problems(self) -> Iterator[Problem]:
         directions: tuple[tuple[Direction, str], ...] = ((REQUEST, "_request"), (RESPONSE, "_response"))

@@ -17,7 +17,7 @@ from kafka_msgs.capture.faults import CaptureFault, FaultKind
 from kafka_msgs.capture.matching import Item
 from kafka_msgs.error_codes import ErrorCode
 
-__all__ = ["QUANTILES", "ApiSummary", "CaptureSummary", "quantile", "summarise"]
+__all__ = ["QUANTILES", "ApiSummary", "CaptureSummary", "CaptureTally", "quantile", "summarise"]
 
 QUANTILES: Final = (0.5, 0.9, 0.99)
 
@@ -97,23 +97,37 @@ class _Tally:
         )
 
 
-def summarise(items: Iterable[Item]) -> CaptureSummary:
-    """Return the figures of a capture, of what ``read_exchanges`` yields; keeps one number of every exchange."""
-    tallies: dict[tuple[int, int], _Tally] = {}
-    names: dict[int, str | None] = {}
-    faults: Counter[FaultKind] = Counter()
-    fault_bytes: Counter[FaultKind] = Counter()
-    for item in items:
+class CaptureTally:
+    """Counts what ``read_exchanges`` yields as it is added; keeps one number of every exchange."""
+
+    def __init__(self) -> None:
+        self._apis: dict[tuple[int, int], _Tally] = {}
+        self._names: dict[int, str | None] = {}
+        self._faults: Counter[FaultKind] = Counter()
+        self._fault_bytes: Counter[FaultKind] = Counter()
+
+    def add(self, item: Item) -> None:
+        """Count an exchange or a fault."""
         if isinstance(item, CaptureFault):
-            faults[item.kind] += 1
-            fault_bytes[item.kind] += item.size
+            self._faults[item.kind] += 1
+            self._fault_bytes[item.kind] += item.size
         else:
-            names[item.api_key] = item.api
-            tallies.setdefault((item.api_key, item.version), _Tally()).add(item)
-    apis = tuple(
-        tally.summary(key, names[key], version) for (key, version), tally in sorted(tallies.items(), key=_place)
-    )
-    return CaptureSummary(apis=apis, faults=dict(faults), fault_bytes=dict(fault_bytes))
+            self._names[item.api_key] = item.api
+            self._apis.setdefault((item.api_key, item.version), _Tally()).add(item)
+
+    def summary(self) -> CaptureSummary:
+        """Return the figures of what was added."""
+        found = sorted(self._apis)
+        apis = tuple(self._apis[each].summary(each[0], self._names[each[0]], each[1]) for each in found)
+        return CaptureSummary(apis=apis, faults=dict(self._faults), fault_bytes=dict(self._fault_bytes))
+
+
+def summarise(items: Iterable[Item]) -> CaptureSummary:
+    """Return the figures of a capture, of what ``read_exchanges`` yields."""
+    tally = CaptureTally()
+    for item in items:
+        tally.add(item)
+    return tally.summary()
 
 
 def quantile(ascending: Sequence[int], share: float) -> float | None:
@@ -124,10 +138,6 @@ def quantile(ascending: Sequence[int], share: float) -> float | None:
     low = int(place)
     below, above = next(pairwise(ascending[low : low + 2]), (ascending[low], ascending[low]))
     return below + (above - below) * (place - low)
-
-
-def _place(entry: tuple[tuple[int, int], _Tally]) -> tuple[int, int]:
-    return entry[0]
 
 
 def _error_name(code: int) -> str:

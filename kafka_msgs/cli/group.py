@@ -24,6 +24,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "encode": "encode.encode_command",
     "frame": "frame.frame_command",
     "dump-log": "dump_log.dump_log_command",
+    "capture": "capture.capture_command",
     "errors": "errors.errors_command",
 }
 """Where each command is, in this package."""

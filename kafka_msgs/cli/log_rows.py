@@ -14,6 +14,7 @@ from uuid import UUID
 
 import attrs
 
+from kafka_msgs.cli.row_output import Row
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.log import files, index, index_check
 from kafka_msgs.log.internal_topics import TopicRecord, decode_record
@@ -23,14 +24,7 @@ from kafka_msgs.log.summary import LogSummary, codec_name, count_log, placed
 from kafka_msgs.message import Message
 from kafka_msgs.records import ControlRecord, ControlType, Payload, Record, RecordBatch
 
-__all__ = ["DECODERS", "Row", "View", "rows"]
-
-
-class Row(NamedTuple):
-    """A row: ``batch``, ``record``, ``entry`` or ``error``, and what it says by name."""
-
-    kind: str
-    facts: dict[str, Any]
+__all__ = ["DECODERS", "View", "rows"]
 
 
 @attrs.frozen(kw_only=True)

@@ -1,0 +1,148 @@
+"""``kafka-msgs capture``: what clients and brokers said to each other, out of captured network traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Exchange, read_exchanges
+from kafka_msgs.capture.report import QUANTILES, ApiSummary, CaptureSummary, CaptureTally
+from kafka_msgs.cli.row_output import OUTPUT, Named, Row, print_rows, progress_over
+
+__all__ = ["capture_command"]
+
+
+@click.command("capture")
+@click.argument(
+    "paths", metavar="FILES...", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option(
+    "--port",
+    "ports",
+    type=click.IntRange(1, 65535),
+    multiple=True,
+    default=DEFAULT_PORTS,
+    show_default=True,
+    help="A port of the brokers; may be given several times.",
+)
+@click.option("--any-port", is_flag=True, help="Look at every connection, and tell Kafka's by what they say.")
+@click.option("--bodies", is_flag=True, help="Print the requests and responses too.")
+@click.option("--summary", "only_summary", is_flag=True, help="Print only faults and the figures of each api.")
+@OUTPUT
+@click.pass_context
+def capture_command(
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    ports: tuple[int, ...],
+    any_port: bool,
+    bodies: bool,
+    only_summary: bool,
+    form: str,
+) -> None:
+    """Print the requests in pcap and pcapng files with their responses: latency in microseconds, sizes, errors.
+
+    After them come the figures of each api and version, and a summary. What is missing or is no Kafka is told where it
+    stands; the exit status is 1 if anything is missing, damaged, or could not be decoded.
+    """
+    total = CaptureTally()
+    rows = _Rows(None if any_port else ports, total, exchanges=not only_summary, bodies=bodies)
+    print_rows(form, rows.of(paths), lambda: _summary(total.summary()))
+    if total.summary().damaged:
+        ctx.exit(1)
+
+
+class _Rows:
+    """The rows of captures; ``total`` counts what is in all of them."""
+
+    def __init__(self, ports: Collection[int] | None, total: CaptureTally, *, exchanges: bool, bodies: bool) -> None:
+        self._ports = ports
+        self._total = total
+        self._exchanges = exchanges
+        self._bodies = bodies
+
+    def of(self, paths: Sequence[Path]) -> Iterator[Named]:
+        before = 0
+        with progress_over(paths) as progress:
+            for path in paths:
+                for row in self._of_file(path, partial(progress, path, before)):
+                    yield path, row
+                before += path.stat().st_size
+
+    def _of_file(self, path: Path, progress: Callable[[int], None]) -> Iterator[Row]:
+        tally = CaptureTally()
+        with path.open("rb") as file:
+            for item in read_exchanges(file, ports=self._ports):
+                progress(file.tell())
+                tally.add(item)
+                self._total.add(item)
+                if isinstance(item, CaptureFault):
+                    yield Row("fault", _fault(item))
+                elif self._exchanges:
+                    yield Row("exchange", _exchange(item) | (_bodies(item) if self._bodies else {}))
+        for api in tally.summary().apis:
+            yield Row("api", _api(api))
+
+
+def _exchange(exchange: Exchange) -> dict[str, Any]:
+    response = exchange.response
+    return {
+        "packet": exchange.request.packet,
+        "requestAt": exchange.request.at,
+        "client": str(exchange.connection.client),
+        "server": str(exchange.connection.server),
+        "api": exchange.api or exchange.api_key,
+        "version": exchange.version,
+        "correlationId": exchange.correlation_id,
+        "clientId": exchange.client_id,
+        "latencyUs": exchange.latency_us,
+        "requestSize": exchange.request.size,
+        "responseSize": None if response is None else response.size,
+        "errors": {each.path: each.name or each.code for each in exchange.errors},
+        "problem": "; ".join(problem.reason for problem in exchange.problems) or None,
+    }
+
+
+def _bodies(exchange: Exchange) -> dict[str, Any]:
+    return {"request": exchange.request_json, "response": exchange.response_json}
+
+
+def _fault(fault: CaptureFault) -> dict[str, Any]:
+    return {
+        "packet": fault.packet,
+        "at": fault.at,
+        "connection": None if fault.connection is None else fault.connection.way(fault.direction),
+        "fault": fault.kind.value,
+        "size": fault.size,
+        "reason": fault.reason,
+    }
+
+
+def _api(api: ApiSummary) -> dict[str, Any]:
+    times = {f"p{share * 100:g}Us": value for share, value in zip(QUANTILES, api.latencies, strict=True)}
+    return {
+        "api": api.api or api.api_key,
+        "version": api.version,
+        "exchanges": api.exchanges,
+        "answered": api.answered,
+        **times,
+        "maxUs": api.longest,
+        "requestBytes": api.request_bytes,
+        "responseBytes": api.response_bytes,
+        "problems": api.problems,
+        "errors": api.errors,
+        "clients": [name for name in api.clients if name is not None],
+    }
+
+
+def _summary(summary: CaptureSummary) -> dict[str, Any]:
+    return {
+        "exchanges": sum(api.exchanges for api in summary.apis),
+        "answered": sum(api.answered for api in summary.apis),
+        "problems": sum(api.problems for api in summary.apis),
+        "faults": {kind.value: count for kind, count in summary.faults.items()},
+        "faultBytes": {kind.value: size for kind, size in summary.fault_bytes.items()},
+    }

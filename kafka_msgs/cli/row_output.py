@@ -1,0 +1,125 @@
+"""Rows of files in the forms that commands print: as tables, as one JSON document, or as JSON lines, with a summary.
+
+Owns how a row is written, and the progress that is shown while long files are read. What rows say is for the commands.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import click
+
+__all__ = ["OUTPUT", "Named", "Row", "Summary", "print_rows", "progress_over"]
+
+_LONG: Final = 2**26
+"""Bytes of all files from which on progress is shown."""
+_ROWS_A_TABLE: Final = 500
+_ROWS_A_WRITE: Final = 100
+
+OUTPUT: Final = click.option(
+    "--output", "form", type=click.Choice(["table", "json", "jsonl"]), default="table", show_default=True
+)
+"""The option that ``print_rows`` is given."""
+
+
+class Row(NamedTuple):
+    """A row: its kind, such as ``batch`` or ``error``, and what it says by name, in values that JSON has."""
+
+    kind: str
+    facts: dict[str, Any]
+
+
+Named = tuple[Path, Row]
+"""A row and the file that it is of."""
+
+Summary = Callable[[], dict[str, Any]]
+"""Gives the last row, when all others have been printed."""
+
+
+def print_rows(form: str, found: Iterator[Named], summary: Summary) -> None:
+    """Print rows as they come, and the summary after them; ``form`` is a value of ``OUTPUT``."""
+    _PRINTERS[form](found, summary)
+
+
+@contextmanager
+def progress_over(paths: Sequence[Path]) -> Iterator[Callable[[Path, int, int], None]]:
+    """Show on a terminal how far the reading of long files is; what it takes is loaded only then.
+
+    Gives a function to call with the file at hand, the bytes of the files before it, and those read of itself.
+    """
+    total = sum(path.stat().st_size for path in paths)
+    if total < _LONG or not sys.stderr.isatty():
+        yield lambda path, before, position: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("", total=total)
+        yield lambda path, before, position: shown.update(task, description=path.name, completed=before + position)
+
+
+def _fact(named: Named) -> dict[str, Any]:
+    path, row = named
+    return {"kind": row.kind, "file": str(path), **row.facts}
+
+
+def _print_lines(found: Iterator[Named], summary: Summary) -> None:
+    while part := list(islice(found, _ROWS_A_WRITE)):
+        click.echo("\n".join(_json(_fact(each)) for each in part))
+    click.echo(_json({"kind": "summary", **summary()}))
+
+
+def _print_json(found: Iterator[Named], summary: Summary) -> None:
+    listed = [_fact(each) for each in found]
+    click.echo(json.dumps({"rows": listed, "summary": summary()}, indent=2))
+
+
+def _print_tables(found: Iterator[Named], summary: Summary) -> None:
+    """Print a table for each run of rows of one form; a long run is cut, so that it need not be held as a whole."""
+    show = _show_folded if sys.stdout.isatty() or os.environ.get("FORCE_COLOR") else _show_aligned
+    for (path, kind, names), run in groupby(found, lambda each: (each[0], each[1].kind, tuple(each[1].facts))):
+        while part := list(islice(run, _ROWS_A_TABLE)):
+            cells = [[_cell(value) for value in row.facts.values()] for _, row in part]
+            show(f"{path}: {kind}", names, cells)
+    show("summary", ("what", ""), [[name, _cell(value)] for name, value in summary().items()])
+
+
+def _show_folded(title: str, names: Sequence[str], cells: list[list[str]]) -> None:
+    from kafka_msgs.cli.output import console, table
+
+    shown = table(*names, title=title)
+    for row in cells:
+        shown.add_row(*row)
+    console().print(shown)
+
+
+def _show_aligned(title: str, names: Sequence[str], cells: list[list[str]]) -> None:
+    """Print what nothing needs to be folded for; laying out a cell with rich takes longer than reading a record."""
+    widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (names, *cells))
+    click.echo("\n".join((title, *lines, "")))
+
+
+def _cell(value: Any) -> str:
+    return value if isinstance(value, str) and value.isprintable() else _json(value)
+
+
+_encoded: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def _json(value: Any) -> str:
+    """Return JSON on one line, in which nothing can be taken for a command to the terminal, and all can be written."""
+    text = _encoded(value)
+    return text if text.isprintable() else json.dumps(value)
+
+
+_PRINTERS: Final = {"table": _print_tables, "json": _print_json, "jsonl": _print_lines}
