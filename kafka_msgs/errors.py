@@ -10,6 +10,7 @@ from typing import Any
 
 __all__ = [
     "BudgetExceededError",
+    "CaptureError",
     "ColumnSizeError",
     "ColumnTypeError",
     "CompressionError",
@@ -400,6 +401,20 @@ class LogFileError(KafkaMsgsError, ValueError):
 
     def _text(self) -> str:
         return f"{self.file} at byte {self.position}: {self.reason}"
+
+
+class CaptureError(KafkaMsgsError, ValueError):
+    """Something in a file of captured packets that is damaged or missing.
+
+    Attributes: ``file`` (its path), ``packet`` (its number in the file, from 1, or None) and ``reason``.
+    """
+
+    file: str
+    packet: int | None
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.file}: {self.reason}"
 
 
 class OptionError(KafkaMsgsError, ValueError):

@@ -12,6 +12,7 @@ import kafka_msgs
 from kafka_msgs import errors
 from kafka_msgs.errors import (
     BudgetExceededError,
+    CaptureError,
     ColumnSizeError,
     ColumnTypeError,
     CompressionError,
@@ -68,6 +69,7 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
     (EncodeError(**FIELD), ENCODE_TEXT),
     (UnsupportedFieldError(**FIELD), ENCODE_TEXT),
     (EncodeError(**{**FIELD, "version": None}), "OffsetFetchRequest: topics: None is not allowed"),
+    (CaptureError(file="a.pcap", packet=3, reason="packet 3: gone"), "a.pcap: packet 3: gone"),
     (LogFileError(file="a.log", position=61, skipped=9, reason="9 bytes left"), "a.log at byte 61: 9 bytes left"),
     (
         UnknownColumnError(source="FetchRequest v4", column="topic", near=("topics", "topics.topic")),

@@ -12,23 +12,32 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from attrs import frozen
 from pyarrow import NativeFile, fs
 
 from kafka_msgs.errors import OptionError
 
-__all__ = ["LogFile", "local_copy", "log_files", "opened", "siblings"]
+__all__ = ["SEGMENTS", "FileKind", "LogFile", "local_copy", "log_files", "opened", "siblings"]
 
 _PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
-_SEGMENT: Final = re.compile(r"(?P<offset>[0-9]{20})\.log")
 _OFFSET: Final = re.compile(r"(?P<offset>[0-9]{20})(?:-[0-9]{10})?\.(?:log|checkpoint)")
 _SCHEME: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)")
 _SAME_AS: Final = {"s3a": "s3", "s3n": "s3"}
 """Names that Hadoop gives to filesystems which Arrow knows under another one."""
 _WILD: Final = re.compile(r"[*?[]")
 _CHUNK: Final = 2**22
+
+
+class FileKind(NamedTuple):
+    """Files that are looked for in directories: what they are called in words, and how they are named."""
+
+    name: str
+    pattern: re.Pattern[str]
+
+
+SEGMENTS: Final = FileKind("segment", re.compile(r"[0-9]{20}\.log"))
 
 
 @frozen
@@ -63,17 +72,18 @@ class LogFile:
         return self.topic or "", -1 if self.partition is None else self.partition, self.base_offset or 0, self.path
 
 
-def log_files(source: str, paths: Sequence[str]) -> list[LogFile]:
-    """Return the segments that ``paths`` mean, by topic, partition and offset, each once.
+def log_files(source: str, paths: Sequence[str], kind: FileKind = SEGMENTS) -> list[LogFile]:
+    """Return the segments that ``paths`` mean, by topic, partition and offset, each once; or files of another kind.
 
-    A path is a file, the directory of a partition, a log directory, or has wildcards. In a directory only segments
-    count; a file is taken whatever its name is. Raises ``OptionError`` for a path that means nothing, and ``OSError``.
+    A path is a file, the directory of a partition, a log directory, or has wildcards. In a directory only files named
+    as those of the kind count; a file is taken whatever its name is. Raises ``OptionError`` for a path that means
+    nothing, and ``OSError``.
     """
     found: dict[tuple[str, str], LogFile] = {}
     for path in paths:
-        files = list(_files_of(path))
+        files = list(_files_of(path, kind))
         if not files:
-            raise OptionError(source=source, option="path", value=path, reason="there is no segment")
+            raise OptionError(source=source, option="path", value=path, reason=f"there is no {kind.name}")
         found |= {(file.root, file.path): file for file in files}
     return sorted(found.values(), key=lambda file: file.place)
 
@@ -82,7 +92,7 @@ def siblings(file: LogFile) -> list[LogFile]:
     """Return all segments in the directory of a file, by offset."""
     filesystem, _ = _resolved(file.root or file.path)
     found = filesystem.get_file_info(fs.FileSelector(file.directory))
-    return sorted(_segments(file.root, found), key=lambda each: each.place)
+    return sorted(_named(SEGMENTS, file.root, found), key=lambda each: each.place)
 
 
 @contextmanager
@@ -121,7 +131,7 @@ def _resolved(path: str) -> tuple[fs.FileSystem, str]:
     return filesystem, inner
 
 
-def _files_of(path: str) -> Iterator[LogFile]:
+def _files_of(path: str, kind: FileKind) -> Iterator[LogFile]:
     steady, wild = _parted(path)
     filesystem, start = _resolved(steady)
     root = "" if isinstance(filesystem, fs.LocalFileSystem) else steady
@@ -129,7 +139,7 @@ def _files_of(path: str) -> Iterator[LogFile]:
         if info.type == fs.FileType.File:
             yield _log_file(root, info)
         elif info.type == fs.FileType.Directory:
-            yield from _segments(root, _below(filesystem, info.path))
+            yield from _named(kind, root, _below(filesystem, info.path))
 
 
 def _parted(path: str) -> tuple[str, Sequence[str]]:
@@ -163,8 +173,8 @@ def _below(filesystem: fs.FileSystem, path: str) -> Iterator[fs.FileInfo]:
             yield from (each for each in _listed(filesystem, info) if each.type == fs.FileType.File)
 
 
-def _segments(root: str, infos: Iterator[fs.FileInfo] | list[fs.FileInfo]) -> Iterator[LogFile]:
-    return (_log_file(root, info) for info in infos if _SEGMENT.fullmatch(info.base_name))
+def _named(kind: FileKind, root: str, infos: Iterator[fs.FileInfo] | list[fs.FileInfo]) -> Iterator[LogFile]:
+    return (_log_file(root, info) for info in infos if kind.pattern.fullmatch(info.base_name))
 
 
 def _log_file(root: str, info: fs.FileInfo) -> LogFile:
