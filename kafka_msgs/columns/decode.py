@@ -18,7 +18,7 @@ from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions
 from kafka_msgs.codec.options import as_bytes
 from kafka_msgs.columns.form import Decode, Part
 from kafka_msgs.columns.python import FORM as PYTHON_FORM
-from kafka_msgs.columns.python import row_decoder
+from kafka_msgs.columns.python import ROW_FAULTS, row_decoder
 from kafka_msgs.columns.switch import current_form
 from kafka_msgs.columns.types import ERROR_TYPE, arrow_type
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InternalError, KafkaMsgsError
@@ -112,7 +112,7 @@ class _Explainer:
     def _entry(self, data: bytes, number: int) -> dict[str, Any]:
         try:
             self._decode(data)
-        except KafkaMsgsError as error:
+        except ROW_FAULTS as error:
             if self._raise:
                 raise
             return error_entry(error)

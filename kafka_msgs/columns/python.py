@@ -14,18 +14,21 @@ from kafka_msgs.codec import CodecOptions, codec_for
 from kafka_msgs.columns.form import BATCH_NUMBER, Decode, Form, Part
 from kafka_msgs.columns.types import RECORD_SCHEMA
 from kafka_msgs.columns.values import lots, struct_array
-from kafka_msgs.errors import CorruptRecordError, KafkaMsgsError
+from kafka_msgs.errors import CorruptRecordError, DecodeError, InvalidKeyTypeError, UnsupportedVersionError
 from kafka_msgs.records import Batch, Header, Record, RecordBatch
 from kafka_msgs.schema import Described
 from kafka_msgs.versioned import decode_versioned
 
-__all__ = ["FORM", "RecordLists", "decoder", "row_decoder", "stated_offset"]
+__all__ = ["FORM", "ROW_FAULTS", "RecordLists", "decoder", "row_decoder", "stated_offset"]
+
+ROW_FAULTS: Final = (DecodeError, UnsupportedVersionError, InvalidKeyTypeError)
+"""What may be wrong with the bytes of a row."""
 
 _INT64: Final = range(-(2**63), 2**63)
 
 
 def row_decoder(cls: Any, version: int | None, options: CodecOptions) -> Callable[[bytes], Described]:
-    """Return the function that decodes the bytes of one row; it raises ``KafkaMsgsError``."""
+    """Return the function that decodes the bytes of one row; it raises ``ROW_FAULTS``."""
     if version is None:
         return lambda data: decode_versioned(cls, data, options=options).message
     decode: Callable[[bytes], Described] = codec_for(cls, version, options).decode
@@ -44,7 +47,7 @@ def decoder(cls: type[Described], version: int | None, type_: pa.StructType, opt
             if data is not None:
                 try:
                     row = decode(data)
-                except KafkaMsgsError:
+                except ROW_FAULTS:
                     bad.append(number)
             rows.append(row)
         return Part(struct_array(rows, type_), bad)
@@ -77,7 +80,7 @@ class RecordLists:
         self._batches += [self._count] * len(records)
         self._count += 1
         self.rows += len(records)
-        self.size += sum(len(record.key or b"") + len(record.value or b"") for record in records)
+        self.size += sum(map(_size, records))
         return True
 
     def finish(self) -> list[pa.Array]:
@@ -91,6 +94,11 @@ class RecordLists:
             return pa.array(self._batches, pa.int32())
         make = _COLUMNS.get(name) or (lambda record: getattr(record, name))
         return pa.array([make(record) for record in self._records], RECORD_SCHEMA.field(name).type)
+
+
+def _size(record: Record) -> int:
+    headers = sum(len(name) + len(value or b"") for name, value in record.headers) if record.headers else 0
+    return len(record.key or b"") + len(record.value or b"") + headers
 
 
 def stated_offset(batch: Batch) -> int:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, repeat
 from typing import Any, Final
-from uuid import UUID
 
 import pyarrow as pa
 
 from kafka_msgs.columns.types import KAFKA_TYPE
+from kafka_msgs.primitives import uuid_from_bytes
 from kafka_msgs.schema import FieldInfo, Struct, fields
 
 __all__ = ["lots", "struct_array", "structs"]
@@ -98,6 +98,7 @@ def _scalars(column: pa.Array, info: FieldInfo) -> list[Any]:
 def _uuid(text: Any) -> Any:
     """Return the uuid that a text says; anything else as it is, which the codec refuses and words."""
     try:
-        return UUID(text)
-    except (ValueError, AttributeError, TypeError):
+        raw = bytes.fromhex(text.replace("-", ""))
+    except (ValueError, TypeError, AttributeError):
         return text
+    return uuid_from_bytes(raw) if len(raw) == 16 else text

@@ -250,6 +250,8 @@ def test_a_table_is_full_at_its_rows_or_its_bytes() -> None:
     sizes = [table.num_rows for table in record_table(data, max_rows=25)]
     assert sizes == [25, 5, 25, 5, 25, 5, 10]
     assert [table.num_rows for table in record_table(segment(100, size=1000), max_bytes=25_000)] == [30, 30, 30, 10]
+    headers = batch_of(("a", bytes(1000)), key=b"") * 4
+    assert [table.num_rows for table in record_table(headers, max_bytes=1500)] == [2, 2]
     builder = BatchBuilder(codec=Compression.GZIP)
     for _ in range(100):
         builder.append(None, bytes(10_000))
