@@ -15,7 +15,16 @@ from benchmarks.measure import ROUNDS
 from benchmarks.report import Figure
 from kafka_msgs.cli.output import console
 
-NAMES: Final = ("codec_metadata", "small_messages", "held_trees", "kafka_java", "scan", "import_time", "hostile")
+NAMES: Final = (
+    "codec_metadata",
+    "small_messages",
+    "held_trees",
+    "kafka_java",
+    "scan",
+    "records",
+    "import_time",
+    "hostile",
+)
 
 
 def main() -> None:

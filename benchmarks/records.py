@@ -1,0 +1,121 @@
+"""Reading and writing batches of records of about a megabyte, checksums verified, against the peers.
+
+What programs pay that keep the records is measured in a process for each library: see ``records_held``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import Any, Final
+
+from rich.console import Console
+
+from benchmarks import records_held
+from benchmarks.measure import PROTOCOL, Action, fastest
+from benchmarks.records_cases import AIOKAFKA, KAFKA_PYTHON, OURS, PEERS, Library, libraries, rows, written
+from benchmarks.report import Figure, Times, print_figures, rows_table
+from kafka_msgs.records import Compression, read_batches
+
+__all__ = ["run"]
+
+TARGETS: Final[Mapping[tuple[str, str, str, str], float]] = {
+    ("c", "list", "plain", AIOKAFKA): 3,
+    ("c", "list", "plain", KAFKA_PYTHON): 30,
+    ("c", "five fields read", "plain", AIOKAFKA): 1.9,
+    ("c", "values", "plain", AIOKAFKA): 6,
+    ("c", "list", "key and two headers", AIOKAFKA): 1,
+    ("c", "five fields read", "key and two headers", AIOKAFKA): 1,
+    ("c", "build", "plain", AIOKAFKA): 2,
+    ("c", "build", "plain", KAFKA_PYTHON): 15,
+}
+"""What is to be reached, by form, work, content and peer; every codec is to be ahead of every peer."""
+
+_WORK: Final[dict[str, Callable[[Library, str], Action]]] = {
+    "list": lambda library, content: partial(library.read, written(content)),
+    "five fields read": lambda library, content: partial(library.fields, written(content)),
+    "values": lambda library, content: partial(library.values, written(content)),
+    "build": lambda library, content: partial(library.write, rows(content), Compression.NONE),
+}
+"""What is timed, by what the figures call it; for peers the values come from a loop over the records."""
+
+_MEASURED: Final = {
+    "plain": tuple(_WORK),
+    "own timestamps": ("list",),
+    "key and two headers": tuple(_WORK),
+}
+
+
+def run(console: Console, rounds: int) -> list[Figure]:
+    """Measure, print, and return the figures."""
+    _check_peers(console)
+    found = libraries()
+    figures = []
+    for content, works in _MEASURED.items():
+        for work in works:
+            _check(found, content)
+            cases = {name: _WORK[work](library, content) for name, library in found.items()}
+            figures += _compared(console, f"{work}, {content}", fastest(cases, rounds), (work, content))
+    for codec in list(Compression)[1:]:
+        figures += _codec(console, found, codec, rounds)
+    print_figures(console, "Records against the peers", PROTOCOL.format(rounds=rounds), figures)
+    return figures + records_held.run(console, rounds)
+
+
+def _check_peers(console: Console) -> None:
+    """Say whether aiokafka runs its own extension: against its pure Python the figures would mean nothing."""
+    compiled = import_module("aiokafka.record.default_records").DefaultRecordBatch.__module__
+    assert "_crecords" in compiled, f"aiokafka runs {compiled}, which is not its extension"
+    console.print(f"aiokafka runs its extension ({compiled})", style="dim")
+
+
+def _check(found: Mapping[str, Library], content: str) -> None:
+    """Check that all give the same records for our bytes, and that we read the same in what they write."""
+    data, given = written(content), rows(content)
+    expected = [(value, time, key, headers) for time, key, value, headers in given]
+    for library in found.values():
+        assert library.values(data) == [value for _, _, value, _ in given]
+        assert [(each.value, each.timestamp, each.key, [*each.headers]) for each in library.read(data)] == expected
+        made = bytes(library.write(given, Compression.NONE))
+        assert [record for each in read_batches(made) for record in each] == [*next(read_batches(data))]
+
+
+def _compared(console: Console, what: str, seconds: dict[str, float], key: tuple[str, str]) -> list[Figure]:
+    times = Times(seconds)
+    table = rows_table(what, "", "microseconds", *(f"times as long as {ours}" for ours in OURS))
+    for name, taken in seconds.items():
+        table.add_row(name, f"{taken * 1e6:.0f}", *(f"{times.ratio(name, ours):.2f}" for ours in OURS))
+    console.print(table)
+    return [
+        Figure(f"{ours}, {what}: {peer} takes", times.ratio(peer, ours), target=TARGETS.get((ours, *key, peer)))
+        for ours in OURS
+        for peer in PEERS
+        if peer in seconds
+    ]
+
+
+def _codec(console: Console, found: Mapping[str, Library], codec: Compression, rounds: int) -> list[Figure]:
+    """Compare reading and writing with one codec; a peer that lacks it, or refuses such a batch, takes no part."""
+    name = codec.name.lower()
+    data, given = written("text", codec), rows("text")
+    reading: dict[str, Any] = {each: partial(library.read, data) for each, library in found.items()}
+    writing: dict[str, Any] = {each: partial(library.write, given, codec) for each, library in found.items()}
+    figures = []
+    for what, cases in ((f"{name} read", reading), (f"{name} written", writing)):
+        able = {each: case for each, case in cases.items() if _is_able(console, f"{each}, {what}", case, len(given))}
+        for figure in _compared(console, what, fastest(able, rounds), (what, "text")):
+            target = 1.0 if figure.what.startswith("c,") else None
+            figures.append(Figure(figure.what, figure.value, target=target))
+    return figures
+
+
+def _is_able(console: Console, what: str, case: Action, count: int) -> bool:
+    try:
+        made = case()
+    except Exception as error:
+        console.print(f"{what}: takes no part ({type(error).__name__}: {error})", style="dim")
+        return False
+    records = made if isinstance(made, list) else [record for each in read_batches(bytes(made)) for record in each]
+    assert len(records) == count
+    return True

@@ -1,0 +1,166 @@
+"""The same batch of records in each library: what to call to read and to write it, checked to give the same.
+
+Owns the content and the calls. Every library reads the bytes that we wrote; what it writes is read back by us and must
+hold the same records. Where a library has several ways, it is the one that its own consumer or producer takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any, Final
+
+from aiokafka.record import default_records as aiokafka_records
+from aiokafka.record import memory_records as aiokafka_memory
+from attrs import frozen
+from kafka.record import default_records as kafka_records  # type: ignore[import-untyped]
+from kafka.record import memory_records as kafka_memory
+
+from kafka_msgs.records import BatchBuilder, Compression, batch, builder, read_batches
+from kafka_msgs.records.loops import PYTHON, Loops, native
+
+__all__ = ["AIOKAFKA", "CONTENTS", "KAFKA_PYTHON", "OURS", "PEERS", "Library", "Row", "libraries", "rows", "written"]
+
+AIOKAFKA: Final = "aiokafka"
+KAFKA_PYTHON: Final = "kafka-python"
+PEERS: Final = (AIOKAFKA, KAFKA_PYTHON)
+FORMS: Final[dict[str, Loops]] = {form.name: form for form in (native(), PYTHON) if form is not None}
+OURS: Final = tuple(FORMS)
+"""Our forms, the fastest first."""
+
+Row = tuple[int, bytes | None, bytes, list[tuple[str, bytes]]]
+"""A record to be: timestamp, key, value and headers."""
+
+_START: Final = 1_750_000_000_000
+_IN_A_MILLISECOND: Final = 10
+_LEVELS: Final = {Compression.GZIP: 9, Compression.LZ4: 9, Compression.ZSTD: 3}
+"""What the peers compress with, each of them; snappy has no levels."""
+
+
+@frozen
+class Library:
+    """One library's ways with a batch; each takes what ``rows`` or ``written`` gave."""
+
+    read: Callable[[bytes], list[Any]]
+    """Checks the checksum and returns a list of the records."""
+    fields: Callable[[bytes], None]
+    """The same in a loop that reads all five fields of each."""
+    values: Callable[[bytes], list[Any]]
+    """Checks the checksum and returns a list of the values."""
+    write: Callable[[list[Row], Compression], bytes | bytearray]
+
+
+def _plain(count: int) -> Iterable[Row]:
+    random = Random(4)
+    for number in range(count):
+        yield _START + number // _IN_A_MILLISECOND, None, random.randbytes(100), []
+
+
+def _own_times(count: int) -> Iterable[Row]:
+    return ((_START + number, key, value, headers) for number, (_, key, value, headers) in enumerate(_plain(count)))
+
+
+def _headers(count: int) -> Iterable[Row]:
+    for number, (time, _, value, _) in enumerate(_plain(count)):
+        yield time, b"key-%07d" % number, value, [("source", b"till-17"), ("trace", b"%016x" % (number * 7919))]
+
+
+def _text(count: int) -> Iterable[Row]:
+    random = Random(5)
+    for number in range(count):
+        value = b'{"order": %07d, "item": "%s", "amount": %5d, "state": "%s", "shop": %4d, "note": "%x"}' % (
+            number,
+            random.choice((b"tea", b"coffee", b"chocolate", b"sugar")),
+            random.randrange(100_000),
+            random.choice((b"new", b"paid", b"sent")),
+            random.randrange(5000),
+            random.getrandbits(64),
+        )
+        yield _START + number // _IN_A_MILLISECOND, None, value, []
+
+
+CONTENTS: Final[dict[str, tuple[Callable[[int], Iterable[Row]], int]]] = {
+    "plain": (_plain, 9441),
+    "own timestamps": (_own_times, 9441),
+    "key and two headers": (_headers, 6948),
+    "text": (_text, 9000),
+}
+"""Each about a megabyte: values of 100 random bytes; no two in a millisecond; with more to a record; compressible."""
+
+
+def rows(content: str) -> list[Row]:
+    """Return the records of a content."""
+    make, count = CONTENTS[content]
+    return list(make(count))
+
+
+def written(content: str, codec: Compression = Compression.NONE) -> bytes:
+    """Return a content as a batch that we wrote."""
+    return _write(rows(content), codec)
+
+
+def libraries() -> dict[str, Library]:
+    """Return every library that takes part, our forms first."""
+    made = {name: _ours(form) for name, form in FORMS.items()}
+    made[AIOKAFKA] = _peer(aiokafka_memory, aiokafka_records)
+    made[KAFKA_PYTHON] = _peer(kafka_memory, kafka_records)
+    return made
+
+
+def _write(given: list[Row], codec: Compression) -> bytes:
+    made = BatchBuilder(codec=codec, level=_LEVELS.get(codec))
+    for time, key, value, headers in given:
+        made.append(key, value, timestamp=time, headers=headers)
+    return made.build()
+
+
+def _ours(form: Loops) -> Library:
+    def chosen(work: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any) -> Any:
+            batch.loops = builder.loops = lambda: form  # type: ignore[assignment, attr-defined]
+            return work(*arguments)
+
+        return run
+
+    def only(data: bytes) -> Any:
+        (found,) = read_batches(data)
+        return found
+
+    return Library(
+        chosen(lambda data: list(only(data))),
+        chosen(lambda data: _read_fields(only(data))),
+        chosen(lambda data: only(data).values()),
+        chosen(_write),
+    )
+
+
+def _read_fields(records: Iterable[Any]) -> None:
+    for record in records:
+        record.offset  # noqa: B018
+        record.timestamp  # noqa: B018
+        record.key  # noqa: B018
+        record.value  # noqa: B018
+        record.headers  # noqa: B018
+
+
+def _peer(memory: Any, default: Any) -> Library:
+    """Return the ways of a library whose modules are shaped as those of aiokafka and kafka-python both are."""
+
+    def only(data: bytes) -> Any:
+        found = memory.MemoryRecords(data).next_batch()
+        assert found.validate_crc()
+        return found
+
+    def write(given: list[Row], codec: Compression) -> bytes | bytearray:
+        made = default.DefaultRecordBatchBuilder(2, int(codec), 0, -1, -1, -1, 1 << 30)
+        for offset, (time, key, value, headers) in enumerate(given):
+            made.append(offset, time, key, value, headers)
+        done: bytes | bytearray = made.build()
+        return done
+
+    return Library(
+        lambda data: list(only(data)),
+        lambda data: _read_fields(only(data)),
+        lambda data: [record.value for record in only(data)],
+        write,
+    )
