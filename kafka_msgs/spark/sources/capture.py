@@ -1,0 +1,244 @@
+"""The data source ``kafka-capture``: captured network traffic as a table, a row an exchange.
+
+Owns the columns, and what the modes do with faults. A file is a split: what a packet means depends on those before it.
+Reading is left to ``kafka_msgs.capture``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from attrs import frozen
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Connection, Exchange, read_exchanges
+from kafka_msgs.errors import CaptureError, OptionError, UnknownColumnError
+from kafka_msgs.spark.sources.files import FileKind, LogFile, local_copy, log_files
+from kafka_msgs.spark.sources.options import FAILFAST, MODES, PERMISSIVE, Options
+from kafka_msgs.spark.types import ERROR, arrow_schema
+
+__all__ = ["KafkaCaptureSource"]
+
+_CAPTURES: Final = FileKind("capture", re.compile(r".*\.(?:pcap|pcapng|cap)[0-9]*"))
+_ROWS: Final = 4096
+_BYTES: Final = 2**24
+"""How many rows, or bytes of payloads, are handed to Spark at a time."""
+_ANY_PORT: Final = "any"
+_ERRORS: Final = ArrayType(
+    StructType(
+        [StructField("path", StringType()), StructField("code", IntegerType()), StructField("name", StringType())]
+    )
+)
+
+
+class _Column(NamedTuple):
+    """A column: its type, and what it says of an exchange."""
+
+    type: DataType
+    value: Callable[[Exchange], Any]
+
+
+class _FaultColumn(NamedTuple):
+    """A column that only faults fill."""
+
+    type: DataType
+    value: Callable[[CaptureFault], Any]
+
+
+def _json(message: dict[str, Any] | None) -> str | None:
+    return None if message is None else json.dumps(message, separators=(",", ":"))
+
+
+def _of_connection(read: Callable[[Connection], Any]) -> Callable[[Exchange | CaptureFault], Any]:
+    return lambda item: None if item.connection is None else read(item.connection)
+
+
+_CONNECTION: Final[Mapping[str, tuple[DataType, Callable[[Exchange | CaptureFault], Any]]]] = {
+    "connection": (LongType(), _of_connection(lambda each: each.number)),
+    "clientHost": (StringType(), _of_connection(lambda each: each.client.host)),
+    "clientPort": (IntegerType(), _of_connection(lambda each: each.client.port)),
+    "serverHost": (StringType(), _of_connection(lambda each: each.server.host)),
+    "serverPort": (IntegerType(), _of_connection(lambda each: each.server.port)),
+}
+"""Columns that exchanges and faults have alike."""
+
+_EXCHANGE: Final[Mapping[str, _Column]] = {
+    "apiKey": _Column(IntegerType(), lambda each: each.api_key),
+    "api": _Column(StringType(), lambda each: each.api),
+    "version": _Column(IntegerType(), lambda each: each.version),
+    "correlationId": _Column(IntegerType(), lambda each: each.correlation_id),
+    "clientId": _Column(StringType(), lambda each: each.client_id),
+    "requestAt": _Column(LongType(), lambda each: each.request.at),
+    "responseAt": _Column(LongType(), lambda each: each.response and each.response.at),
+    "latencyUs": _Column(LongType(), lambda each: each.latency_us),
+    "requestSize": _Column(IntegerType(), lambda each: each.request.size),
+    "responseSize": _Column(IntegerType(), lambda each: each.response and each.response.size),
+    "errors": _Column(_ERRORS, lambda each: [(error.path, error.code, error.name) for error in each.errors]),
+    "problem": _Column(StringType(), lambda each: "; ".join(problem.reason for problem in each.problems) or None),
+    "requestJson": _Column(StringType(), lambda each: _json(each.request_json)),
+    "responseJson": _Column(StringType(), lambda each: _json(each.response_json)),
+    "request": _Column(BinaryType(), lambda each: each.request.payload),
+    "response": _Column(BinaryType(), lambda each: each.response and each.response.payload),
+}
+
+_FAULT: Final[Mapping[str, _FaultColumn]] = {
+    ERROR: _FaultColumn(StringType(), str),
+    f"{ERROR}Kind": _FaultColumn(StringType(), lambda fault: fault.kind.value),
+    f"{ERROR}Bytes": _FaultColumn(LongType(), lambda fault: fault.size),
+}
+
+_FILE: Final = "file"
+
+
+def _types() -> dict[str, DataType]:
+    """Return all columns in their order."""
+    connection = {name: type_ for name, (type_, _) in _CONNECTION.items()}
+    exchange = {name: column.type for name, column in _EXCHANGE.items()}
+    fault = {name: column.type for name, column in _FAULT.items()}
+    return {_FILE: StringType(), **connection, **exchange, **fault}
+
+
+@frozen(kw_only=True)
+class _Reading:
+    """How captures are read: which ports, which columns, and what becomes of faults."""
+
+    ports: tuple[int, ...] | None
+    columns: tuple[str, ...]
+    mode: str
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of the rows."""
+        types = _types()
+        return StructType([StructField(name, types[name]) for name in self.columns])
+
+
+class KafkaCaptureSource(DataSource):
+    """The data source ``kafka-capture``; the documentation of captures describes its options and columns."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        given = Options(self.name(), options)
+        mode = given.choice("mode", MODES, PERMISSIVE)
+        self._paths = given.paths()
+        self._reading = _Reading(
+            ports=_ports(self.name(), given.names("ports")),
+            columns=_columns(self.name(), given.names("columns"), mode),
+            mode=mode,
+        )
+        given.done()
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the source."""
+        return "kafka-capture"
+
+    def schema(self) -> StructType:
+        """Return the columns."""
+        return self._reading.schema
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return the reader."""
+        return CaptureReader(self.name(), self._paths, self._reading)
+
+
+class CaptureReader(DataSourceReader):
+    """Reads captures, each as a whole."""
+
+    def __init__(self, source: str, paths: Sequence[str], reading: _Reading) -> None:
+        self._source = source
+        self._paths = paths
+        self._reading = reading
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the files."""
+        return [InputPartition(file) for file in log_files(self._source, self._paths, _CAPTURES)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file; without files Spark asks for one that is None."""
+        if partition.value is not None:
+            yield from _rows(partition.value, self._reading)
+
+
+def _ports(source: str, given: tuple[str, ...] | None) -> tuple[int, ...] | None:
+    if given is None:
+        return DEFAULT_PORTS
+    if given == (_ANY_PORT,):
+        return None
+    if not given or not all(each.isdecimal() and 0 < int(each) < 2**16 for each in given):
+        raise OptionError(
+            source=source, option="ports", value=",".join(given), reason=f"ports or {_ANY_PORT} are needed"
+        )
+    return tuple(map(int, given))
+
+
+def _columns(source: str, asked: Sequence[str] | None, mode: str) -> tuple[str, ...]:
+    """Return the columns that are read, in their order; raises ``UnknownColumnError``."""
+    known = [name for name in _types() if mode == PERMISSIVE or name not in _FAULT]
+    for name in asked or ():
+        if name not in known:
+            raise UnknownColumnError(source=source, column=name, near=tuple(get_close_matches(name, known)))
+    wanted = known if asked is None else [*asked, ERROR]
+    return tuple(name for name in known if name in wanted)
+
+
+def _rows(file: LogFile, reading: _Reading) -> Iterator[pa.RecordBatch]:
+    schema = arrow_schema(reading.schema)
+    values = [_value_of(name, file.name) for name in reading.columns]
+    with local_copy(file) as (path, _):
+        items = _kept(read_exchanges(path, ports=reading.ports), file.name, reading.mode)
+        for some in _portions(items):
+            columns = [[value(item) for item in some] for value in values]
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _kept(items: Iterable[Exchange | CaptureFault], file: str, mode: str) -> Iterator[Exchange | CaptureFault]:
+    """Do with faults what the mode says; raises ``CaptureError`` if it says so."""
+    for item in items:
+        if mode == PERMISSIVE or isinstance(item, Exchange):
+            yield item
+        elif mode == FAILFAST and item.kind.is_damage:
+            raise CaptureError(file=file, packet=item.packet, reason=str(item))
+
+
+def _portions(items: Iterable[Exchange | CaptureFault]) -> Iterator[list[Exchange | CaptureFault]]:
+    """Yield items in lists that are small enough to be handed over at once."""
+    some: list[Exchange | CaptureFault] = []
+    held = 0
+    for item in items:
+        some.append(item)
+        if isinstance(item, Exchange):
+            held += len(item.request.payload) + (len(item.response.payload) if item.response else 0)
+        if len(some) >= _ROWS or held >= _BYTES:
+            yield some
+            some, held = [], 0
+    if some:
+        yield some
+
+
+def _value_of(name: str, file: str) -> Callable[[Exchange | CaptureFault], Any]:
+    """Return what a column says of an exchange or a fault."""
+    if name == _FILE:
+        return lambda item: file
+    if name in _CONNECTION:
+        return _CONNECTION[name][1]
+    if name in _FAULT:
+        of_fault = _FAULT[name].value
+        return lambda item: of_fault(item) if isinstance(item, CaptureFault) else None
+    of_exchange = _EXCHANGE[name].value
+    return lambda item: of_exchange(item) if isinstance(item, Exchange) else None
