@@ -9,7 +9,7 @@ GCC ?= gcc
 CLANG ?= clang
 
 # The packages that have a C core, one file each; setup.py has the same.
-PARTS := codec records
+PARTS := codec records log
 CORE := $(wildcard $(PARTS:%=kafka_msgs/%/*.c) $(PARTS:%=kafka_msgs/%/*.h))
 BUILD := pyproject.toml setup.py $(CORE)
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
@@ -67,13 +67,13 @@ warnings: .venv/dev ## compile the C core, every warning an error; where there i
 sanitize: .venv/dev $(CORE) ## run the tests of the C core under ASan and UBSan; needs gcc and its sanitizers
 	$(call instrumented,$(GCC) -fsanitize=address$(,)undefined -fno-sanitize-recover=all,$(CHECKED)/sanitized)
 	$(RUN_CHECKED) KAFKA_MSGS_TEST_SPEEDUPS=$(CHECKED)/sanitized LD_PRELOAD=$$($(GCC) -print-file-name=libasan.so) \
-	$(BIN)/python -m pytest $(SELECTION) tests/codec tests/records tests/vectors tests/captures
+	$(BIN)/python -m pytest $(SELECTION) tests/codec tests/records tests/log/test_headers.py tests/vectors tests/captures
 
 valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memcheck; needs gcc and valgrind
 	$(call instrumented,$(GCC),$(CHECKED)/plain)
 	$(RUN_CHECKED) KAFKA_MSGS_TEST_SPEEDUPS=$(CHECKED)/plain \
 	valgrind --quiet --error-exitcode=99 --num-callers=20 --suppressions=tests/valgrind.supp \
-	$(BIN)/python -m pytest $(SELECTION) tests/records/test_batch.py \
+	$(BIN)/python -m pytest $(SELECTION) tests/records/test_batch.py tests/log/test_headers.py \
 	$(addprefix tests/codec/test_,encodings.py rules.py refusals.py foreign_values.py)
 
 .venv/fuzz: .venv/dev

@@ -1,33 +1,28 @@
 """What a walk over files of batches came to, in numbers.
 
-Owns the counting: batch by batch for those who read the batches too, and by headers alone, without making an object of
-any batch, for those who want the numbers. What is no sound batch of magic 2 is left to the walk of ``scan``.
+Owns the numbers, and adds to them batch by batch for those who read the batches too, or by what ``headers`` counted for
+those who want the numbers alone. What is no sound batch of magic 2 is left to the walk of ``scan``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import add
 from pathlib import Path
 from struct import Struct
 from typing import Any, Final, Literal
 
-from crc32c import crc32c
-
 from kafka_msgs.errors import CrcMismatchError, KafkaMsgsError, LogFileError
 from kafka_msgs.log.faults import settled
+from kafka_msgs.log.headers import BASE_IS_NO_TIME, NO_PRODUCER, Counted, count_headers
 from kafka_msgs.log.scan import AnyBatch, FileScan
 from kafka_msgs.records import NO_TIMESTAMP, Compression, RecordBatch
-from kafka_msgs.records.batch import CRC_FROM, HEADER_SIZE
-from kafka_msgs.records.common import CODEC_MASK, DELETE_HORIZON, LOG_APPEND_TIME, SIZE_AND_OFFSET
+from kafka_msgs.records.common import CODEC_MASK
 
 __all__ = ["LogSummary", "codec_name", "count_log", "scan_log"]
 
-_COUNTED: Final = Struct(">8xi4xbIh4xqqq6xi")
-"""Of a header: size, magic, checksum, flags, base and greatest timestamp, producer, count of records."""
-_LAST_OFFSET: Final = Struct(">q15xi")
-_NEVER: Final = 2**63
-_BASE_IS_NO_TIME: Final = LOG_APPEND_TIME | DELETE_HORIZON
-_NO_PRODUCER: Final = -1
+_OFFSETS: Final = Struct(">q15xi")
+"""Of a header: base offset, and how far the last offset is from it."""
 _EACH_RUN: Final = 2**25
 """Bytes that are counted between two looks at the progress."""
 
@@ -70,18 +65,21 @@ class LogSummary:
         self.bytes += batch.size
         self.by_codec[batch.codec] += 1
         if isinstance(batch, RecordBatch):
-            self.add_times(batch.attributes, batch.base_timestamp, batch.max_timestamp)
+            self._add_times(batch.max_timestamp, None if batch.attributes & BASE_IS_NO_TIME else batch.base_timestamp)
             self.records += batch.count
-            self.producers |= {batch.producer_id} - {_NO_PRODUCER}
+            self.producers |= {batch.producer_id} - {NO_PRODUCER}
         else:
-            self._add_time(batch.max_timestamp)
+            self._add_times(batch.max_timestamp)
             self.records += len(batch.records()) if batch.codec else 1
 
-    def add_times(self, attributes: int, base: int, latest: int) -> None:
-        """Count the two times of a header of magic 2; with the broker's time in it, the base is the producer's."""
-        self._add_time(latest)
-        if not attributes & _BASE_IS_NO_TIME:
-            self._add_time(base)
+    def add_headers(self, counted: Counted, size: int) -> None:
+        """Count what the headers of batches of ``size`` bytes came to."""
+        self.batches += counted.batches
+        self.records += counted.records
+        self.bytes += size
+        self.by_codec = list(map(add, self.by_codec, counted.by_codec))
+        self.producers |= counted.producers
+        self._add_times(counted.first_timestamp, counted.last_timestamp)
 
     def add_error(self, error: KafkaMsgsError) -> None:
         """Count an error."""
@@ -103,13 +101,13 @@ class LogSummary:
             "crcFailures": self.crc_failures,
         }
 
-    def _add_time(self, timestamp: int) -> None:
-        if timestamp == NO_TIMESTAMP:
-            return
-        if self.first_timestamp is None or timestamp < self.first_timestamp:
-            self.first_timestamp = timestamp
-        if self.last_timestamp is None or timestamp > self.last_timestamp:
-            self.last_timestamp = timestamp
+    def _add_times(self, *timestamps: int | None) -> None:
+        for timestamp in timestamps:
+            if timestamp is not None and timestamp != NO_TIMESTAMP:
+                self.first_timestamp = min(
+                    timestamp, timestamp if self.first_timestamp is None else self.first_timestamp
+                )
+                self.last_timestamp = max(timestamp, timestamp if self.last_timestamp is None else self.last_timestamp)
 
 
 def scan_log(path: Path, *, on_error: Literal["raise", "skip"] = "raise", check_crc: bool = True) -> LogSummary:
@@ -160,50 +158,13 @@ def placed(path: Path, batch: AnyBatch, reason: str) -> LogFileError:
 
 def _count_ahead(scan: FileScan, summary: LogSummary, progress: Callable[[int], None]) -> None:
     """Count the sound batches of magic 2 that stand next, and move the walk behind them."""
-    while scan.position < (stop := min(scan.position + _EACH_RUN, len(scan.data) - HEADER_SIZE + 1)):
-        _count_run(scan, stop, summary)
-        progress(scan.position)
-        if scan.position < stop:
+    while True:
+        stop = scan.position + _EACH_RUN
+        counted = count_headers(scan.data, scan.position, stop, scan.check_crc)
+        if counted.batches:
+            summary.add_headers(counted, counted.position - scan.position)
+            base_offset, delta = _OFFSETS.unpack_from(scan.data, counted.last)
+            scan.go_on(counted.position, base_offset + delta + 1)
+            progress(scan.position)
+        if counted.position < stop:
             return
-
-
-def _count_run(scan: FileScan, stop: int, summary: LogSummary) -> None:
-    """Count sound batches of magic 2 up to the first that starts at ``stop`` or later.
-
-    The loop is what a scan of small batches takes its time for: counts have local names, and times that are not plain
-    are taken apart elsewhere.
-    """
-    data, length, unpack, check_crc = scan.data, len(scan.data), _COUNTED.unpack_from, scan.check_crc
-    by_codec, producers, producer = summary.by_codec, summary.producers, _NO_PRODUCER
-    start = position = last = scan.position
-    batches, records, first_time, last_time = 0, 0, _NEVER, NO_TIMESTAMP
-    with memoryview(data) as view:
-        while position < stop:
-            size, magic, crc, flags, base, latest, writer, count = unpack(data, position)
-            end = position + size + SIZE_AND_OFFSET
-            if magic != 2 or end - position < HEADER_SIZE or end > length:
-                break
-            if check_crc and crc32c(view[position + CRC_FROM : end]) != crc:
-                break
-            if flags & _BASE_IS_NO_TIME or not 0 <= base <= latest:
-                summary.add_times(flags, base, latest)
-            else:
-                first_time = base if base < first_time else first_time
-                last_time = latest if latest > last_time else last_time
-            if writer != producer:
-                producer = writer
-                producers.add(producer)
-            by_codec[flags & CODEC_MASK] += 1
-            batches += 1
-            records += count
-            last, position = position, end
-    if not batches:
-        return
-    summary.batches += batches
-    summary.records += records
-    summary.bytes += position - start
-    producers.discard(_NO_PRODUCER)
-    if last_time != NO_TIMESTAMP:
-        summary.add_times(0, first_time, last_time)
-    base_offset, delta = _LAST_OFFSET.unpack_from(data, last)
-    scan.go_on(position, base_offset + delta + 1)

@@ -1,0 +1,153 @@
+/* The count over the headers of batches in C: what a file of batches comes to, without an object for any of them.
+ *
+ * What it owns: speed. It counts the same batches as the Python form (headers.py) and stops at the same byte; why it
+ * stopped there is for the walk of scan.py to say. The checksum is computed by the function that it is given, so that
+ * there is one implementation of it. Deleting this file leaves a library that works.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+
+#include "../codec/_bytes.h"
+
+#define HEADER  61
+#define BEFORE  12   /* bytes in front of what the size of a batch counts */
+#define CODECS  8    /* the values of the lowest three flags */
+#define NO_BASE 0x48 /* flags with which the base timestamp is not that of a record: broker's time, delete horizon */
+#define NO_TIME (-1)
+#define NO_PRODUCER (-1)
+
+typedef struct {
+    Py_ssize_t at, last; /* where counting goes on, and where the last counted batch starts */
+    int64_t batches, records, first_time, last_time, producer;
+    int64_t codecs[CODECS];
+    PyObject *producers; /* a set; owned */
+} Tally;
+
+/* Whether the checksum of the bytes is the stored one; -1 with an exception. */
+static int is_sound(PyObject *checksum, const unsigned char *p, Py_ssize_t size, uint32_t stored) {
+    /* The view ends with the call: the function looks at the bytes and keeps nothing. */
+    PyObject *view = PyMemoryView_FromMemory((char *)p, size, PyBUF_READ);
+    if (view == NULL) return -1;
+    PyObject *found = PyObject_CallOneArg(checksum, view);
+    Py_DECREF(view);
+    if (found == NULL) return -1;
+    unsigned long value = PyLong_AsUnsignedLong(found);
+    Py_DECREF(found);
+    if (value == (unsigned long)-1 && PyErr_Occurred()) return -1;
+    return value == stored;
+}
+
+static void add_time(Tally *tally, int64_t time) {
+    if (time == NO_TIME) return;
+    if (time < tally->first_time) tally->first_time = time;
+    if (time > tally->last_time) tally->last_time = time;
+}
+
+/* Remembers a producer; most batches have that of the batch before. */
+static int add_producer(Tally *tally, int64_t producer) {
+    if (producer == tally->producer) return 0;
+    tally->producer = producer;
+    if (producer == NO_PRODUCER) return 0;
+    PyObject *number = PyLong_FromLongLong(producer);
+    if (number == NULL) return -1;
+    int failed = PySet_Add(tally->producers, number);
+    Py_DECREF(number);
+    return failed;
+}
+
+/* Counts the batch of `size` bytes at `p`. */
+static int add_batch(Tally *tally, const unsigned char *p, Py_ssize_t size) {
+    unsigned flags = load16(p + 21);
+    if (!(flags & NO_BASE)) add_time(tally, (int64_t)load64(p + 27));
+    add_time(tally, (int64_t)load64(p + 35));
+    tally->codecs[flags % CODECS]++;
+    tally->batches++;
+    tally->records += (int32_t)load32(p + 57);
+    tally->last = tally->at;
+    tally->at += size;
+    return add_producer(tally, (int64_t)load64(p + 43));
+}
+
+/* Counts sound batches of magic 2 up to the first that starts at `stop` or later; -1 with an exception. */
+static int count_run(Tally *tally, const unsigned char *data, Py_ssize_t length, Py_ssize_t stop, PyObject *checksum) {
+    while (tally->at < stop && length - tally->at >= HEADER) {
+        const unsigned char *p = data + tally->at;
+        int32_t stated = (int32_t)load32(p + 8);
+        if (p[16] != 2 || stated < HEADER - BEFORE || stated > length - tally->at - BEFORE) return 0;
+        Py_ssize_t size = (Py_ssize_t)stated + BEFORE;
+        if (checksum != Py_None) {
+            int sound = is_sound(checksum, p + 21, size - 21, load32(p + 17));
+            if (sound <= 0) return sound;
+        }
+        if (add_batch(tally, p, size)) return -1;
+    }
+    return 0;
+}
+
+/* Gives a number, or None where there was no time to make it of. */
+static PyObject *time_or_none(const Tally *tally, int64_t time) {
+    if (tally->first_time > tally->last_time) Py_RETURN_NONE;
+    return PyLong_FromLongLong(time);
+}
+
+static PyObject *counted(const Tally *tally) {
+    PyObject *codecs = PyTuple_New(CODECS);
+    if (codecs == NULL) return NULL;
+    for (int i = 0; i < CODECS; i++) {
+        PyObject *number = PyLong_FromLongLong(tally->codecs[i]);
+        if (number == NULL) {
+            Py_DECREF(codecs);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(codecs, i, number);
+    }
+    return Py_BuildValue("nnLLNNNO", tally->at, tally->last, (long long)tally->batches, (long long)tally->records,
+                         time_or_none(tally, tally->first_time), time_or_none(tally, tally->last_time), codecs,
+                         tally->producers);
+}
+
+PyDoc_STRVAR(count_doc, "count(data, position, stop, checksum, /)\n--\n\nDo what headers.count_in_python does.");
+
+static PyObject *count(PyObject *Py_UNUSED(module), PyObject *args) {
+    Py_buffer data;
+    Py_ssize_t position, stop;
+    PyObject *checksum, *result = NULL;
+    if (!PyArg_ParseTuple(args, "y*nnO:count", &data, &position, &stop, &checksum)) return NULL;
+    Tally tally = {.at = position, .last = position, .first_time = INT64_MAX, .last_time = INT64_MIN};
+    tally.producer = NO_PRODUCER;
+    if (position < 0)
+        PyErr_SetString(PyExc_ValueError, "a negative position");
+    else if ((tally.producers = PySet_New(NULL)) != NULL && !count_run(&tally, data.buf, data.len, stop, checksum))
+        result = counted(&tally);
+    Py_XDECREF(tally.producers);
+    PyBuffer_Release(&data);
+    return result;
+}
+
+static PyMethodDef module_methods[] = {
+    {"count", count, METH_VARARGS, count_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot module_slots[] = {
+#if PY_VERSION_HEX >= 0x030C0000
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED}, /* a call has no state but its own */
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "kafka_msgs.log._speedups",
+    .m_doc = "The count over the headers of batches in C.",
+    .m_methods = module_methods,
+    .m_slots = module_slots,
+};
+
+PyMODINIT_FUNC PyInit__speedups(void) {
+    return PyModuleDef_Init(&module_def);
+}

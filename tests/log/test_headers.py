@@ -1,0 +1,120 @@
+"""The count over headers: its forms agree on any bytes, and end where the first batch is not sound."""
+
+from __future__ import annotations
+
+import sys
+from random import Random
+
+import pytest
+from crc32c import crc32c
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_msgs.codec import backend
+from kafka_msgs.log.headers import FORMS, Counted, CountForm, count_headers
+from tests.log.test_summary import PIECES, PLAIN, PRODUCER, batch
+
+BY_NAME = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+EVERYTHING = 2**40
+
+
+def test_the_executor_chooses_the_form() -> None:
+    assert count_headers is FORMS.get(backend(), FORMS["python"])
+
+
+@BY_NAME
+def test_what_batches_come_to(form: CountForm) -> None:
+    data = batch(5, 9, **PRODUCER) + batch(7, 2, base_offset=2)
+    assert form(data, 0, EVERYTHING, True) == Counted(
+        len(data), len(batch(5, 9, **PRODUCER)), 2, 4, 5, 9, (2, 0, 0, 0, 0, 0, 0, 0), {7}
+    )
+
+
+@BY_NAME
+def test_counting_ends_behind_the_batch_that_starts_before_the_stop(form: CountForm) -> None:
+    size = len(PLAIN)
+    assert [form(PLAIN * 3, 0, stop, True).position for stop in (0, 1, size, size + 1, EVERYTHING)] == [
+        0, size, size, 2 * size, 3 * size,
+    ]  # fmt: skip
+    assert form(PLAIN * 3, size, EVERYTHING, True).batches == 2
+    assert form(PLAIN * 3, 4 * size, EVERYTHING, True).batches == 0
+
+
+@BY_NAME
+@pytest.mark.parametrize("size", range(len(PLAIN)))
+def test_a_batch_that_is_cut_off_is_not_counted(form: CountForm, size: int) -> None:
+    found = form(PLAIN + PLAIN[:size], 0, EVERYTHING, True)
+    assert (found.position, found.batches) == (len(PLAIN), 1)
+
+
+@BY_NAME
+def test_checksums_may_be_left_aside(form: CountForm) -> None:
+    assert [form(PLAIN[:-1] + b"?", 0, EVERYTHING, check).batches for check in (True, False)] == [0, 1]
+
+
+HEADER = st.builds(
+    lambda size, magic, flags, base, latest, producer, count, rest: (
+        bytes(8) + size.to_bytes(4, "big", signed=True) + bytes(4) + bytes([magic]) + bytes(4)
+        + flags.to_bytes(2, "big") + bytes(4) + base.to_bytes(8, "big", signed=True)
+        + latest.to_bytes(8, "big", signed=True) + producer.to_bytes(8, "big", signed=True) + bytes(6)
+        + count.to_bytes(4, "big", signed=True) + rest
+    ),
+    size=st.sampled_from((49, 49, 49, 48, 50, 60, -1, 2**31 - 1)),
+    magic=st.sampled_from((2, 2, 2, 1, 3, 255)),
+    flags=st.integers(0, 2**16 - 1),
+    base=st.sampled_from((-1, 0, 5, -(2**63), 2**63 - 1)) | st.integers(-9, 9),
+    latest=st.sampled_from((-1, 0, 5, -(2**63), 2**63 - 1)) | st.integers(-9, 9),
+    producer=st.sampled_from((-1, 7, 8, -(2**63), 2**63 - 1)),
+    count=st.sampled_from((0, 1, -1, 2**31 - 1, -(2**31))),
+    rest=st.sampled_from((b"", b"", b"", b"x", bytes(11))),
+)  # fmt: skip
+
+
+def sealed(data: bytes) -> bytes:
+    """The bytes of a header with the checksum that its stated size asks for, where that is there."""
+    end = 12 + int.from_bytes(data[8:12], "big", signed=True)
+    return data[:17] + crc32c(data[21:end]).to_bytes(4, "big") + data[21:] if 61 <= end <= len(data) else data
+
+
+@settings(max_examples=400, deadline=None)
+@given(pieces=st.lists(HEADER.map(sealed) | st.sampled_from(PIECES), max_size=8), data=st.data())
+def test_forms_agree_on_any_headers(pieces: list[bytes], data: st.DataObject) -> None:
+    content = b"".join(pieces)
+    position, stop = (data.draw(st.integers(0, len(content) + 1)) for _ in range(2))
+    for start, end in ((0, EVERYTHING), (position, stop)):
+        for check in (True, False):
+            found = [form(content, start, end, check) for form in FORMS.values()]
+            assert found[1:] == found[:-1]
+
+
+@BY_NAME
+def test_a_count_over_mutated_files_ends_within_them(form: CountForm) -> None:
+    rng = Random(3)
+    for _ in range(2000):
+        content = bytearray(b"".join(rng.choices(PIECES, k=4)))
+        for _ in range(rng.randrange(4)):
+            content[rng.randrange(len(content))] = rng.randrange(256)
+        found = form(bytes(content), 0, EVERYTHING, True)
+        assert 0 <= found.last <= found.position <= len(content)
+
+
+def test_the_form_in_c_counts_references_as_they_were() -> None:
+    speedups = pytest.importorskip("kafka_msgs.log._speedups")
+    data = b"".join(PIECES[:7])
+    speedups.count(data, 0, EVERYTHING, crc32c)
+    before = sys.getrefcount(data), sys.getrefcount(crc32c)
+    for _ in range(50):
+        speedups.count(data, 0, EVERYTHING, crc32c)
+    assert (sys.getrefcount(data), sys.getrefcount(crc32c)) == before
+
+
+def test_the_form_in_c_hands_on_what_goes_wrong() -> None:
+    speedups = pytest.importorskip("kafka_msgs.log._speedups")
+    with pytest.raises(ZeroDivisionError):
+        speedups.count(PLAIN, 0, EVERYTHING, lambda view: 1 // 0)
+    with pytest.raises(TypeError):
+        speedups.count(PLAIN, 0, EVERYTHING, lambda view: "checksum")
+    with pytest.raises(ValueError, match="negative position"):
+        speedups.count(PLAIN, -1, EVERYTHING, None)
+    with pytest.raises(TypeError):
+        speedups.count("text", 0, EVERYTHING, None)
