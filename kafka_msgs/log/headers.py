@@ -6,7 +6,8 @@ The loop ends at the first byte where no sound batch of magic 2 starts; what is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
@@ -19,7 +20,7 @@ from kafka_msgs.records import NO_TIMESTAMP
 from kafka_msgs.records.batch import CRC_FROM, HEADER_SIZE
 from kafka_msgs.records.common import CODEC_MASK, DELETE_HORIZON, LOG_APPEND_TIME, SIZE_AND_OFFSET
 
-__all__ = ["BASE_IS_NO_TIME", "FORMS", "NO_PRODUCER", "CountForm", "Counted", "count_headers", "count_in_python"]
+__all__ = ["BASE_IS_NO_TIME", "NO_PRODUCER", "CountForm", "Counted", "count_in_python", "counting", "native"]
 
 NO_PRODUCER: Final = -1
 BASE_IS_NO_TIME: Final = LOG_APPEND_TIME | DELETE_HORIZON
@@ -91,7 +92,8 @@ def _range_of_times(flags: int, base: int, latest: int) -> tuple[int, int]:
     return (min(known), max(known)) if known else (_NEVER, -_NEVER)
 
 
-def _native() -> CountForm | None:
+@cache
+def native() -> CountForm | None:
     """Return the form in C, or None where there is no extension."""
     try:
         count = import_module("kafka_msgs.log._speedups").count
@@ -104,10 +106,7 @@ def _native() -> CountForm | None:
     return count_in_c
 
 
-FORMS: Final[Mapping[str, CountForm]] = {
-    name: form for name, form in (("c", _native()), ("python", count_in_python)) if form is not None
-}
-"""The forms that can run here, by the name of the executor that they go with; the fastest first."""
-
-count_headers: Final[CountForm] = FORMS["c"] if backend() == "c" and "c" in FORMS else count_in_python
-"""The form in use."""
+@cache
+def counting() -> CountForm:
+    """Return the form that ``KAFKA_MSGS_BACKEND`` chooses."""
+    return (native() if backend() == "c" else None) or count_in_python

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from kafka_msgs.errors import CrcMismatchError, KafkaMsgsError, LogFileError
 from kafka_msgs.log.faults import settled
-from kafka_msgs.log.headers import BASE_IS_NO_TIME, NO_PRODUCER, Counted, count_headers
+from kafka_msgs.log.headers import BASE_IS_NO_TIME, NO_PRODUCER, Counted, counting
 from kafka_msgs.log.scan import AnyBatch, FileScan
 from kafka_msgs.records import NO_TIMESTAMP, Compression, RecordBatch
 from kafka_msgs.records.common import CODEC_MASK
@@ -158,9 +158,10 @@ def placed(path: Path, batch: AnyBatch, reason: str) -> LogFileError:
 
 def _count_ahead(scan: FileScan, summary: LogSummary, progress: Callable[[int], None]) -> None:
     """Count the sound batches of magic 2 that stand next, and move the walk behind them."""
+    count = counting()
     while True:
         stop = scan.position + _EACH_RUN
-        counted = count_headers(scan.data, scan.position, stop, scan.check_crc)
+        counted = count(scan.data, scan.position, stop, scan.check_crc)
         if counted.batches:
             summary.add_headers(counted, counted.position - scan.position)
             base_offset, delta = _OFFSETS.unpack_from(scan.data, counted.last)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from random import Random
 
@@ -10,16 +11,31 @@ from crc32c import crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs.codec import backend
-from kafka_msgs.log.headers import FORMS, Counted, CountForm, count_headers
+from kafka_msgs.codec.backend import BACKENDS
+from kafka_msgs.log.headers import Counted, CountForm, count_in_python, native
 from tests.log.test_summary import PIECES, PLAIN, PRODUCER, batch
 
+FORMS: dict[str, CountForm] = {"python": count_in_python}
+if (in_c := native()) is not None:
+    FORMS["c"] = in_c
 BY_NAME = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 EVERYTHING = 2**40
 
 
-def test_the_executor_chooses_the_form() -> None:
-    assert count_headers is FORMS.get(backend(), FORMS["python"])
+def test_the_log_has_a_core_where_the_codec_has_one() -> None:
+    assert ("c" in FORMS) == ("c" in BACKENDS)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_backend_chooses_the_form_and_loads_no_other(backend: str) -> None:
+    code = "import sys; from kafka_msgs.log.headers import counting; print(counting().__name__, *sys.modules)"
+    command, environment = [sys.executable, "-c", code], {"KAFKA_MSGS_BACKEND": backend}
+    name, *modules = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True, timeout=60
+    ).stdout.split()
+    assert (name, "kafka_msgs.log._speedups" in modules) == (
+        ("count_in_c", True) if backend == "c" else ("count_in_python", False)
+    )
 
 
 @BY_NAME
