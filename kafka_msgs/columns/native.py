@@ -1,5 +1,5 @@
-"""The C form: lowers plans and Arrow types to the programs that the extension ``_speedups`` runs, and makes arrays of the
-buffers that it fills in.
+"""The C form: lowers plans and Arrow types to the programs that the extension ``_speedups`` runs, and makes arrays of
+the buffers that it fills in.
 
 A program says where in a table of columns each field goes. The table is the Arrow type in preorder; every place in it
 has a struct of its own in the program, for each version. The extension checks programs, as far as memory depends on
@@ -39,18 +39,22 @@ _RECORD_TYPES: Final = {field.name: field.type for field in RECORD_SCHEMA} | {BA
 _Decode = Callable[[pa.Array], list[Part]]
 
 
-@lru_cache(maxsize=128)
-def decoder(cls: type[Described], version: int | None, type_: pa.StructType, options: CodecOptions) -> _Decode:
+def decoder(cls: Any, version: int | None, type_: pa.StructType, options: CodecOptions) -> _Decode:
     """Return the function that decodes columns of a message to ``type_``, which ``arrow_type`` gave.
 
     It runs without the GIL, and raises ``ColumnSizeError`` for a single row that needs more than one array.
     """
-    program = _Lowering(type_).program(cls, version, options)
+    program = _program(cls, version, type_, options)
 
     def decode(array: pa.Array) -> list[Part]:
         return list(_parts(program, array, type_))
 
     return decode
+
+
+@lru_cache(maxsize=128)
+def _program(cls: Any, version: int | None, type_: pa.StructType, options: CodecOptions) -> _speedups.Program:
+    return _Lowering(type_).program(cls, version, options)
 
 
 def _parts(program: _speedups.Program, array: pa.Array, type_: pa.StructType) -> Iterator[Part]:
@@ -99,8 +103,8 @@ class RecordColumns:
 
     ``names`` are the columns wanted, out of ``offset``, ``timestamp``, ``key``, ``value``, ``headers``, and ``batch``,
     which counts the batches. ``append(body, at, end, count, base_offset, base_timestamp, append_timestamp)`` adds the
-    ``count`` records that ``body`` holds from ``at`` to ``end``, without the GIL. It returns False and adds nothing where
-    they are malformed, or have a header's name or a number that has no place in the columns, and raises
+    ``count`` records that ``body`` holds from ``at`` to ``end``, without the GIL. It returns False and adds nothing
+    where they are malformed, or have a header's name or a number that has no place in the columns, and raises
     ``OverflowError`` where the columns would need more than one array.
     """
 
