@@ -1,0 +1,205 @@
+"""What clients and brokers said to each other, per api and version: how often, how long, how large, what went wrong.
+
+Owns the figures, which are those of ``kafka_msgs.capture.report``, for captures of any size.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from kafka_msgs.capture.report import QUANTILES
+from kafka_msgs.spark.jobs.job import Job, Step, Tables
+from kafka_msgs.spark.report import Bars, Lines, Report, Section, table_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["COLUMNS", "JOB", "capture_report"]
+
+COLUMNS: Final = (
+    "file",
+    "connection",
+    "clientHost",
+    "clientPort",
+    "serverHost",
+    "serverPort",
+    "apiKey",
+    "api",
+    "version",
+    "clientId",
+    "requestAt",
+    "latencyUs",
+    "requestSize",
+    "responseSize",
+    "errors",
+    "problem",
+    "_error",
+    "_errorKind",
+    "_errorBytes",
+)
+"""The columns of ``kafka-capture`` that the job needs; the bodies are not among them."""
+
+_API: Final = ("apiKey", "api", "version")
+_LATENCIES: Final = {f"p{share * 100:g}Us": share for share in QUANTILES}
+_MICROS: Final = 1_000_000
+_MILLIS: Final = 1000
+_SHOWN_APIS: Final = 12
+_SHOWN_LINES: Final = 6
+_SHOWN_TIMES: Final = 300
+
+
+def capture_report(exchanges: DataFrame) -> dict[str, DataFrame]:
+    """Return the figures of captures, as lazy tables.
+
+    ``exchanges`` are rows of ``kafka-capture``, with at least ``COLUMNS``.
+
+    ``summary`` has a row for each api and version: ``exchanges``, of which so many ``answered``; the quantiles of the
+    latency in microseconds, exact, as ``p50Us``, ``p90Us`` and ``p99Us``, and ``maxUs``; ``requestBytes`` and
+    ``responseBytes`` in all, and the largest of each; how many have ``problems``, ``errors`` other than 0 in their
+    responses, and from how many ``clients`` they came. ``errors`` counts the error codes of each, ``clients`` the
+    exchanges of each client id. ``seconds`` has what was asked in each second (in milliseconds since the epoch).
+    ``problems`` has what is no exchange, or could not be decoded: a row each, with the bytes concerned.
+    """
+    return JOB.tables({"exchanges": exchanges})
+
+
+def _facts(tables: Tables) -> DataFrame:
+    """The rows of exchanges and faults, so that captures are read once."""
+    return tables["exchanges"].select(*COLUMNS)
+
+
+def _exchanges(tables: Tables) -> DataFrame:
+    return tables["facts"].where("_error IS NULL")
+
+
+def _summary(tables: Tables) -> DataFrame:
+    return _exchanges(tables).groupBy(*_API).agg(
+        F.count("*").alias("exchanges"),
+        F.count("latencyUs").alias("answered"),
+        *(F.percentile("latencyUs", F.lit(share)).alias(name) for name, share in _LATENCIES.items()),
+        F.max("latencyUs").alias("maxUs"),
+        _sum("requestSize").alias("requestBytes"),
+        _sum("responseSize").alias("responseBytes"),
+        F.max("requestSize").alias("maxRequestSize"),
+        F.max("responseSize").alias("maxResponseSize"),
+        F.count("problem").alias("problems"),
+        F.sum(F.size("errors")).alias("errors"),
+        F.count_distinct("clientId").alias("clients"),
+    )  # fmt: skip
+
+
+def _sum(name: str) -> Column:
+    return F.coalesce(F.sum(name), F.lit(0))
+
+
+def _errors(tables: Tables) -> DataFrame:
+    each = (
+        _exchanges(tables).select(*_API, F.explode("errors").alias("error")).select(*_API, "error.code", "error.name")
+    )
+    return each.groupBy(*_API, "code", "name").agg(F.count("*").alias("count"))
+
+
+def _clients(tables: Tables) -> DataFrame:
+    return _exchanges(tables).groupBy("clientId", *_API).agg(
+        F.count("*").alias("exchanges"),
+        F.count_distinct("clientHost").alias("hosts"),
+        F.max("latencyUs").alias("maxUs"),
+        _sum("requestSize").alias("requestBytes"),
+        _sum("responseSize").alias("responseBytes"),
+    )  # fmt: skip
+
+
+def _seconds(tables: Tables) -> DataFrame:
+    second = (F.floor(F.col("requestAt") / _MICROS) * _MILLIS).alias("second")
+    return _exchanges(tables).groupBy(second, "api").agg(
+        F.count("*").alias("exchanges"), F.max("latencyUs").alias("maxUs")
+    )  # fmt: skip
+
+
+def _problems(tables: Tables) -> DataFrame:
+    place = ("file", "connection", "clientHost", "clientPort", "serverHost", "serverPort")
+    return tables["facts"].where("_error IS NOT NULL OR problem IS NOT NULL").select(
+        *place,
+        *_API,
+        F.coalesce("_errorKind", F.lit("undecoded")).alias("kind"),
+        F.coalesce("_errorBytes", F.col("requestSize") + F.coalesce("responseSize", F.lit(0))).alias("bytes"),
+        F.coalesce("_error", "problem").alias("problem"),
+    )  # fmt: skip
+
+
+def _report(tables: Tables) -> Report:
+    summary = tables["summary"].orderBy(F.col("exchanges").desc(), *_API)
+    clients = tables["clients"].groupBy("clientId").agg(
+        F.sum("exchanges").alias("exchanges"),
+        F.count("*").alias("apis"),
+        F.max("hosts").alias("hosts"),
+        F.max("maxUs").alias("maxUs"),
+        F.sum("requestBytes").alias("requestBytes"),
+        F.sum("responseBytes").alias("responseBytes"),
+    )  # fmt: skip
+    problems = tables["problems"].groupBy("kind").agg(F.count("*").alias("count"), F.sum("bytes").alias("bytes"))
+    sections: list[Section] = [
+        table_of(summary, "Apis and versions; times in microseconds"),
+        *_latency_plot(summary),
+        *_time_plot(tables["seconds"]),
+        table_of(tables["errors"].orderBy(F.col("count").desc(), *_API, "code"), "Error codes in responses"),
+        table_of(clients.orderBy(F.col("exchanges").desc(), "clientId"), "Clients"),
+        table_of(problems.orderBy("kind"), "Bytes that are no exchange, and exchanges that could not be decoded"),
+        table_of(tables["problems"].orderBy("file", "connection"), "Problems"),
+    ]
+    return Report("What clients asked brokers", tuple(sections))
+
+
+def _latency_plot(summary: DataFrame) -> list[Section]:
+    rows = summary.where("answered > 0").take(_SHOWN_APIS)
+    series = {name.removesuffix("Us"): [_millis(row[name]) for row in rows] for name in (*_LATENCIES, "maxUs")}
+    labels = [f"{row['api'] or row['apiKey']} v{row['version']}" for row in rows]
+    note = f"the {_SHOWN_APIS} that were called most" if len(rows) == _SHOWN_APIS else ""
+    bars = Bars(title="Latency", file="latency.png", labels=labels, series=series, unit="ms", log=True, note=note)
+    return [bars] if rows else []
+
+
+def _millis(micros: float) -> float:
+    """Return milliseconds, of at least a microsecond: a logarithmic axis has no 0."""
+    return max(micros, 1) / _MILLIS
+
+
+def _time_plot(seconds: DataFrame) -> list[Section]:
+    """Exchanges over time of the apis that were called most, in steps that give a bounded number of points."""
+    ends: Any = seconds.agg(F.min("second").alias("first"), F.max("second").alias("last")).first()
+    most = seconds.groupBy("api").agg(F.sum("exchanges").alias("sum")).where("api IS NOT NULL")
+    names = [row["api"] for row in most.orderBy(F.col("sum").desc(), "api").take(_SHOWN_LINES)]
+    if not names:
+        return []
+    step = _MILLIS * (1 + (ends["last"] - ends["first"]) // (_SHOWN_TIMES * _MILLIS))
+    sums = [_sum_of(name).alias(f"n{place}") for place, name in enumerate(names)]
+    time = (F.floor((F.col("second") - ends["first"]) / step) * step + ends["first"]).alias("time")
+    rows = {row["time"]: row for row in seconds.groupBy(time).agg(*sums).take(_SHOWN_TIMES + 1)}
+    times = range(ends["first"], ends["last"] + 1, step)
+    series = {
+        name: [rows[each][f"n{place}"] or 0 if each in rows else 0 for each in times]
+        for place, name in enumerate(names)
+    }
+    unit = f"exchanges in {step // _MILLIS} s"
+    return [Lines(title="Exchanges over time", file="exchanges.png", x=list(times), series=series, unit=unit)]
+
+
+def _sum_of(name: str) -> Column:
+    return F.sum(F.when(F.col("api") == name, F.col("exchanges")))
+
+
+JOB: Final = Job(
+    name="capture-report",
+    summary="Per api and version of captured traffic: counts, latency quantiles, sizes, error codes, clients.",
+    steps=(
+        Step("facts", _facts),
+        Step("summary", _summary),
+        Step("errors", _errors),
+        Step("clients", _clients),
+        Step("seconds", _seconds),
+        Step("problems", _problems),
+    ),
+    report=_report,
+)

@@ -1,0 +1,107 @@
+"""The job ``capture-report`` counts what plain Python counts in the same captures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from kafka_msgs.capture import CaptureFault, Exchange, read_exchanges
+from kafka_msgs.capture.report import CaptureSummary, summarise
+from kafka_msgs.spark.jobs.capture_report import COLUMNS, JOB, capture_report
+from kafka_msgs.spark.jobs.job import run
+from kafka_msgs.spark.report import Bars, Lines
+from tests.captures.packets import PACKETS, port_of
+
+FILES = ("sasl.pcap", "shop.pcapng")
+PORTS = [port_of(name) for name in FILES]
+
+
+@pytest.fixture(scope="module")
+def exchanges(spark: SparkSession) -> DataFrame:
+    options = {"ports": ",".join(map(str, PORTS)), "columns": ",".join(COLUMNS)}
+    return spark.read.format("kafka-capture").options(**options).load([str(PACKETS / name) for name in FILES])
+
+
+def items() -> list[Exchange | CaptureFault]:
+    return [item for name in FILES for item in read_exchanges(PACKETS / name, ports=PORTS)]
+
+
+def rows(table: DataFrame) -> list[dict[str, Any]]:
+    return [row.asDict() for row in table.collect()]
+
+
+@pytest.fixture(scope="module")
+def tables(exchanges: DataFrame) -> dict[str, list[dict[str, Any]]]:
+    return {name: rows(table) for name, table in capture_report(exchanges).items()}
+
+
+@pytest.fixture(scope="module")
+def expected() -> CaptureSummary:
+    return summarise(items())
+
+
+def test_figures_of_every_api(tables: dict[str, list[dict[str, Any]]], expected: CaptureSummary) -> None:
+    found = {(row["apiKey"], row["version"]): row for row in tables["summary"]}
+    assert found.keys() == {(api.api_key, api.version) for api in expected.apis}
+    for api in expected.apis:
+        row = found[api.api_key, api.version]
+        assert (row["p50Us"], row["p90Us"], row["p99Us"]) == pytest.approx(api.latencies)
+        assert {name: row[name] for name in ("api", "exchanges", "answered", "maxUs", "problems")} == {
+            "api": api.api,
+            "exchanges": api.exchanges,
+            "answered": api.answered,
+            "maxUs": api.longest,
+            "problems": api.problems,
+        }
+        assert (row["requestBytes"], row["responseBytes"]) == (api.request_bytes, api.response_bytes)
+        assert (row["errors"], row["clients"]) == (sum(api.errors.values()), len(api.clients))
+
+
+def test_error_codes_by_name(tables: dict[str, list[dict[str, Any]]], expected: CaptureSummary) -> None:
+    assert {(row["apiKey"], row["version"], row["name"]): row["count"] for row in tables["errors"]} == {
+        (api.api_key, api.version, name): count for api in expected.apis for name, count in api.errors.items()
+    }
+
+
+def test_clients(tables: dict[str, list[dict[str, Any]]], expected: CaptureSummary) -> None:
+    assert {(row["clientId"], row["apiKey"], row["version"]): row["exchanges"] for row in tables["clients"]} == {
+        (client, api.api_key, api.version): count for api in expected.apis for client, count in api.clients.items()
+    }
+
+
+def test_exchanges_by_second(tables: dict[str, list[dict[str, Any]]]) -> None:
+    assert {(row["second"], row["api"]): row["exchanges"] for row in tables["seconds"]} == Counter(
+        (each.request.at // 10**6 * 1000, each.api) for each in items() if isinstance(each, Exchange)
+    )
+
+
+def test_nothing_is_dropped_silently(tables: dict[str, list[dict[str, Any]]], expected: CaptureSummary) -> None:
+    kinds = Counter(row["kind"] for row in tables["problems"])
+    assert kinds == Counter({**expected.faults, "undecoded": sum(api.problems for api in expected.apis)})
+    assert len(tables["facts"]) == len(items())
+
+
+def test_a_run_leaves_tables_and_a_page(exchanges: DataFrame, expected: CaptureSummary, tmp_path: Path) -> None:
+    outcome = run(JOB, {"exchanges": exchanges}, str(tmp_path / "out"))
+    names = {path.name for path in outcome.files}
+    assert {"report.html", "latency.png", "exchanges.png"} <= names
+    assert {step.name for step in JOB.steps} <= {path.name for path in (tmp_path / "out").iterdir()}
+    (bars,) = (each for each in outcome.report.sections if isinstance(each, Bars))
+    (lines,) = (each for each in outcome.report.sections if isinstance(each, Lines))
+    assert len(bars.labels) == min(12, len([api for api in expected.apis if api.answered]))
+    counts = Counter(each.api for each in items() if isinstance(each, Exchange))
+    assert {name: sum(filter(None, values)) for name, values in lines.series.items()} == {
+        name: counts[name] for name in lines.series
+    }
+
+
+def test_a_capture_without_exchanges(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "empty.pcap"
+    path.write_bytes((PACKETS / "sasl.pcap").read_bytes()[:24])
+    rows = spark.read.format("kafka-capture").option("columns", ",".join(COLUMNS)).load(str(path))
+    outcome = run(JOB, {"exchanges": rows}, str(tmp_path / "out"))
+    assert [path.name for path in outcome.files] == ["report.html"]
