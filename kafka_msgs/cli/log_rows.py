@@ -20,9 +20,10 @@ from kafka_msgs.log import files, index, index_check
 from kafka_msgs.log.internal_topics import TopicRecord, decode_record
 from kafka_msgs.log.scan import AnyBatch, FileScan
 from kafka_msgs.log.segment import Segment
-from kafka_msgs.log.summary import LogSummary, codec_name, count_log, placed
+from kafka_msgs.log.summary import CODEC_NAMES, LogSummary, count_log, placed
 from kafka_msgs.message import Message
 from kafka_msgs.records import ControlRecord, ControlType, Payload, Record, RecordBatch
+from kafka_msgs.records.common import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
 
 __all__ = ["DECODERS", "View", "rows"]
 
@@ -161,21 +162,39 @@ def _error(error: KafkaMsgsError) -> Row:
 
 
 def _header(batch: AnyBatch) -> dict[str, Any]:
-    facts: dict[str, Any] = {"position": batch.position, "size": batch.size, "magic": batch.magic}
-    facts |= {"lastOffset": batch.last_offset, "codec": codec_name(batch.codec), "crc": batch.crc}
-    facts |= {"timestampType": batch.timestamp_type.name, "maxTimestamp": batch.max_timestamp}
+    """What a batch says of itself; a long log has a million of them, so this is one display each."""
+    attributes = batch.attributes
     if not isinstance(batch, RecordBatch):
-        return facts
-    return {"baseOffset": batch.base_offset, "count": batch.count} | facts | {
+        return {
+            "position": batch.position,
+            "size": batch.size,
+            "magic": batch.magic,
+            "lastOffset": batch.last_offset,
+            "codec": CODEC_NAMES[attributes & CODEC_MASK],
+            "crc": batch.crc,
+            "timestampType": batch.timestamp_type.name,
+            "maxTimestamp": batch.max_timestamp,
+        }
+    return {
+        "baseOffset": batch.base_offset,
+        "count": batch.count,
+        "position": batch.position,
+        "size": batch.size,
+        "magic": batch.magic,
+        "lastOffset": batch.last_offset,
+        "codec": CODEC_NAMES[attributes & CODEC_MASK],
+        "crc": batch.crc,
+        "timestampType": "LOG_APPEND_TIME" if attributes & LOG_APPEND_TIME else "CREATE_TIME",
+        "maxTimestamp": batch.max_timestamp,
         "partitionLeaderEpoch": batch.partition_leader_epoch,
         "producerId": batch.producer_id,
         "producerEpoch": batch.producer_epoch,
         "baseSequence": batch.base_sequence,
         "lastSequence": batch.last_sequence,
-        "transactional": batch.is_transactional,
-        "control": batch.is_control,
+        "transactional": attributes & TRANSACTIONAL != 0,
+        "control": attributes & CONTROL != 0,
         "deleteHorizon": batch.delete_horizon,
-    }  # fmt: skip
+    }
 
 
 def _record(record: Record | ControlRecord, view: View) -> dict[str, Any]:

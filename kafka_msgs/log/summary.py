@@ -19,17 +19,17 @@ from kafka_msgs.log.scan import AnyBatch, FileScan
 from kafka_msgs.records import NO_TIMESTAMP, Compression, RecordBatch
 from kafka_msgs.records.common import CODEC_MASK
 
-__all__ = ["LogSummary", "codec_name", "count_log", "scan_log"]
+__all__ = ["CODEC_NAMES", "LogSummary", "count_log", "scan_log"]
 
 _OFFSETS: Final = Struct(">q15xi")
 """Of a header: base offset, and how far the last offset is from it."""
+CODEC_NAMES: Final = tuple(
+    Compression(number).name.lower() if number in Compression._value2member_map_ else str(number)
+    for number in range(CODEC_MASK + 1)
+)
+"""What the codecs are called, by their numbers; those that do not exist by the number."""
 _EACH_RUN: Final = 2**25
 """Bytes that are counted between two looks at the progress."""
-
-
-def codec_name(number: int) -> str:
-    """Return the name of a codec, or its number where there is none."""
-    return Compression(number).name.lower() if number in Compression._value2member_map_ else str(number)
 
 
 class LogSummary:
@@ -57,7 +57,7 @@ class LogSummary:
     @property
     def codecs(self) -> dict[str, int]:
         """Batches by the name of their codec."""
-        return dict(sorted((codec_name(number), count) for number, count in enumerate(self.by_codec) if count))
+        return dict(sorted((name, count) for name, count in zip(CODEC_NAMES, self.by_codec, strict=True) if count))
 
     def add_batch(self, batch: AnyBatch) -> None:
         """Count a batch; raises what ``records`` raises for a compressed message set of magic 0 or 1."""
@@ -67,7 +67,8 @@ class LogSummary:
         if isinstance(batch, RecordBatch):
             self._add_times(batch.max_timestamp, None if batch.attributes & BASE_IS_NO_TIME else batch.base_timestamp)
             self.records += batch.count
-            self.producers |= {batch.producer_id} - {NO_PRODUCER}
+            if batch.producer_id != NO_PRODUCER:
+                self.producers.add(batch.producer_id)
         else:
             self._add_times(batch.max_timestamp)
             self.records += len(batch.records()) if batch.codec else 1
@@ -103,11 +104,12 @@ class LogSummary:
 
     def _add_times(self, *timestamps: int | None) -> None:
         for timestamp in timestamps:
-            if timestamp is not None and timestamp != NO_TIMESTAMP:
-                self.first_timestamp = min(
-                    timestamp, timestamp if self.first_timestamp is None else self.first_timestamp
-                )
-                self.last_timestamp = max(timestamp, timestamp if self.last_timestamp is None else self.last_timestamp)
+            if timestamp is None or timestamp == NO_TIMESTAMP:
+                continue
+            if self.first_timestamp is None or timestamp < self.first_timestamp:
+                self.first_timestamp = timestamp
+            if self.last_timestamp is None or timestamp > self.last_timestamp:
+                self.last_timestamp = timestamp
 
 
 def scan_log(path: Path, *, on_error: Literal["raise", "skip"] = "raise", check_crc: bool = True) -> LogSummary:
