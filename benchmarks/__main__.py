@@ -22,6 +22,7 @@ NAMES: Final = (
     "kafka_java",
     "scan",
     "records",
+    "segment",
     "import_time",
     "hostile",
 )

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from benchmarks import content, figures, hostile, measure
+from benchmarks import content, figures, hostile, measure, segment
 from benchmarks.__main__ import NAMES, save
 from benchmarks.report import Figure
 from kafka_msgs import CreateDelegationTokenResponse, HeartbeatResponse, KafkaMsgsError
+from kafka_msgs.log.summary import scan_log
 
 
 @pytest.fixture
@@ -125,6 +126,18 @@ def test_kafkas_java_is_not_measured_without_java(monkeypatch: pytest.MonkeyPatc
     printed = io.StringIO()
     assert import_module("benchmarks.kafka_java").run(Console(file=printed, width=200), 1) == []
     assert "no java and no mvn here" in printed.getvalue()
+
+
+def test_a_segment_is_scanned_without_java_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    summary = scan_log(segment.write_segment(tmp_path, 3_000_000, 2**14))
+    assert summary.errors == 0
+    assert 2_900_000 < summary.bytes <= 3_000_000
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(segment, "LARGE", 2**21)
+    printed = io.StringIO()
+    figures = segment.run(Console(file=printed, width=200), 1)
+    assert "no java and no mvn here" in printed.getvalue()
+    assert all(figure.value > 0 for figure in figures if figure.unit == "GB/s")
 
 
 def test_saved_runs_are_summed_up_by_their_median(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
