@@ -35,12 +35,13 @@ class Limits:
     """How much memory a capture may take; what is beyond is given up, and told.
 
     ``frame``: bytes of the largest frame, by default what brokers accept. ``reordered``: bytes of a stream that are
-    held while earlier ones are missing. ``held``: bytes of all connections together. ``connections``: how many are
-    known at a time.
+    held while earlier ones are missing. ``waiting``: bytes of the frames of a connection that wait for those of the
+    other direction. ``held``: bytes of all connections together. ``connections``: how many are known at a time.
     """
 
     frame: int = 100 * 2**20
     reordered: int = 16 * 2**20
+    waiting: int = 128 * 2**20
     held: int = 512 * 2**20
     connections: int = 10_000
 
@@ -139,7 +140,7 @@ class _Talk:
     def __init__(
         self, connection: Connection, asking: Stream, answering: Stream, limits: Limits, *, certain: bool
     ) -> None:
-        self._matcher = Matcher(connection)
+        self._matcher = Matcher(connection, limits.waiting)
         finder = ResponseFinder(self._matcher.waiting, self._matcher.decodes)
         asked = Framer(RequestFinder(), least=LEAST_REQUEST, most=limits.frame)
         answered = Framer(finder, least=0, most=limits.frame)

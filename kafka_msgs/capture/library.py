@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -10,6 +11,7 @@ from kafka_msgs.errors import MissingExtraError
 __all__ = ["library"]
 
 
+@cache
 def library(module: str) -> Any:
     """Return a module of dpkt, such as ``pcap``; raises ``MissingExtraError`` without the extra ``capture``."""
     try:

@@ -7,7 +7,7 @@ Frames of the two directions may arrive in any order relative to each other.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from typing import Final, NamedTuple, TypeAlias
 
 from kafka_msgs.capture.connections import Connection
@@ -46,10 +46,14 @@ class _Asked(NamedTuple):
 
 
 class Matcher:
-    """The requests and responses of a connection that wait for each other; ``held`` is the bytes of their payloads."""
+    """The requests and responses of a connection that wait for each other.
 
-    def __init__(self, connection: Connection) -> None:
+    ``held`` is the bytes of their payloads; beyond ``limit`` of them the oldest ones wait no longer.
+    """
+
+    def __init__(self, connection: Connection, limit: int) -> None:
         self.held = 0
+        self._limit = limit
         self.tokens = False
         """Whether frames without a header may follow: a handshake of version 0 has been seen."""
         self._connection = connection
@@ -119,10 +123,13 @@ class Matcher:
             self.held -= len(asked.frame.data)
             assert asked.head is not None
             yield self._exchange(asked, asked.head, response)
-        while len(self._requests) > _MOST_WAITING:
+        while self._too_many(self._requests):
             yield self._unanswered()
-        while len(self._responses) > _MOST_WAITING:
+        while self._too_many(self._responses):
             yield self._orphan()
+
+    def _too_many(self, waiting: Sized) -> bool:
+        return len(waiting) > _MOST_WAITING or (len(waiting) > 1 and self.held > self._limit)
 
     def _first_pair(self) -> tuple[int, int] | None:
         """Return the places of the first response that has a request, and of its request: request, then response."""

@@ -60,6 +60,7 @@ class Conversations:
         self._limits = limits
         self._known: OrderedDict[_Ends, Conversation] = OrderedDict()
         self._held = 0
+        self._held_by: dict[_Ends, int] = {}
         self._count = 0
         self._left_out: Counter[int] = Counter()
 
@@ -75,9 +76,8 @@ class Conversations:
             conversation = self._begin(ends)
             conversation.starts_anew(segment)
         self._known.move_to_end(ends)
-        before = conversation.held
         yield from conversation.receive(segment, at, packet)
-        self._held += conversation.held - before
+        self._count_held(ends, conversation.held)
         while len(self._known) > 1 and (self._held > self._limits.held or len(self._known) > self._limits.connections):
             yield from self._close(next(iter(self._known)))
 
@@ -101,7 +101,10 @@ class Conversations:
         self._known[ends] = made
         return made
 
+    def _count_held(self, ends: _Ends, size: int) -> None:
+        self._held += size - self._held_by.get(ends, 0)
+        self._held_by[ends] = size
+
     def _close(self, ends: _Ends) -> Iterator[Item]:
-        conversation = self._known.pop(ends)
-        self._held -= conversation.held
-        yield from conversation.close()
+        self._held -= self._held_by.pop(ends, 0)
+        yield from self._known.pop(ends).close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import ssl
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +10,7 @@ from itertools import chain
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs import (
@@ -22,7 +23,7 @@ from kafka_msgs import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from kafka_msgs.capture import CaptureFault, Endpoint, Exchange, FaultKind, Limits
+from kafka_msgs.capture import CaptureFault, Endpoint, Exchange, FaultKind, Limits, read_exchanges
 from kafka_msgs.errors import DecodeError
 from kafka_msgs.wire import encode_request, encode_response
 from tests.capture.made import (
@@ -44,6 +45,7 @@ from tests.captures.frames import Frame, read_frames
 from tests.captures.frames import exchanges as recorded_exchanges
 from tests.captures.test_captures import TRAFFIC
 
+SLOW = settings(deadline=None, max_examples=60)
 FRAMES = list(read_frames(TRAFFIC))
 
 
@@ -320,6 +322,14 @@ def test_connections_beyond_the_limit_are_given_up_and_told() -> None:
     assert numbers(found) == [(number, False) for number in range(5)]
 
 
+def test_requests_whose_responses_are_not_captured_do_not_pile_up() -> None:
+    asked = [ask(number, client_id="x" * 1000) for number in range(20)]
+    made = [each for each in segments([("request", each) for each in asked], fin=False) if each.source == CLIENT]
+    found = read_exchanges(io.BytesIO(pcap(made)), limits=Limits(waiting=5000))
+    assert next(found).request.packet == 2  # type: ignore[union-attr]
+    assert numbers([*found]) == [(number, False) for number in range(1, 20)]
+
+
 def test_memory_beyond_the_limit_is_given_up_and_told() -> None:
     frame = (50_000).to_bytes(4, "big") + ask(1)[4:] + bytes(10_000)
     made = [part for number in range(5) for part in segments([("request", frame)], client=client(number), fin=False)]
@@ -330,6 +340,7 @@ def test_memory_beyond_the_limit_is_given_up_and_told() -> None:
 SOME = [frame for frame in FRAMES if frame.connection in {5, 6, 8}][:40]
 
 
+@SLOW
 @given(
     data=st.data(),
     piece=st.lists(st.integers(1, 2000), min_size=1, max_size=8),
@@ -344,6 +355,7 @@ def test_any_cuts_doubles_and_order_of_packets_give_the_same_exchanges(
     assert seen(everything(pcap(shuffled))) == recorded(SOME)
 
 
+@SLOW
 @given(
     piece=st.lists(st.integers(1, 500), min_size=1, max_size=8),
     lost=st.sets(st.integers(0, 400), max_size=12),
@@ -370,6 +382,7 @@ def test_exchanges_and_faults_account_for_every_byte_whatever_is_lost(
             assert (frames[0].connection, each.request.payload, each.response.payload) in real
 
 
+@SLOW
 @given(
     changes=st.lists(st.tuples(st.integers(0, 2**20), st.integers(0, 255)), min_size=1, max_size=12),
     length=st.integers(0, 2**20),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count, pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs import MetadataRequest
@@ -121,12 +121,14 @@ def test_what_is_tried_is_bounded_by_what_was_received() -> None:
     assert tried <= 4 * len(data) + 2**20
 
 
+@settings(deadline=None)
 @given(cuts=st.sets(st.integers(1, len(STREAM) - 1)))
 def test_any_cuts_give_the_same_frames(cuts: set[int]) -> None:
     places = [0, *sorted(cuts), len(STREAM)]
     assert payloads(fed(framer(), *(STREAM[a:b] for a, b in pairwise(places)))) == PAYLOADS
 
 
+@settings(deadline=None)
 @given(
     synchronised=st.booleans(),
     parts=st.lists(st.tuples(st.integers(0, 60), st.booleans()), max_size=12),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs.capture.streams import Piece, Stream
@@ -131,6 +131,7 @@ def test_numbers_out_of_reach_are_refused(seq: int) -> None:
     assert not opened().add(seq % 2**32, b"x", 0, at=0, packet=1)
 
 
+@settings(deadline=None)
 @given(
     start=st.integers(0, 2**32 - 1),
     cuts=st.sets(st.integers(1, len(CONTENT) - 1)),
@@ -148,6 +149,7 @@ def test_any_cuts_overlaps_and_order_make_the_same_stream(
     assert stream.held == 0
 
 
+@settings(deadline=None)
 @given(
     spans=st.lists(st.tuples(st.integers(0, len(CONTENT) - 1), st.integers(1, 60)), min_size=1, max_size=12),
     limit=st.sampled_from([0, 300, LIMIT]),
