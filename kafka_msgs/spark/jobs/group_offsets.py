@@ -1,0 +1,213 @@
+"""Every committed offset of every group, latest and history, from the records of ``__consumer_offsets``.
+
+Owns what counts, as it does for a coordinator that loads the topic: the record with the highest offset of each group,
+topic and partition, a record without a value deletes, and a record in a transaction counts if the transaction was
+committed. Groups that are empty are there like all others. What groups are is left to ``group_state``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from kafka_msgs.spark.compact import latest_by_key
+from kafka_msgs.spark.functions import from_kafka
+from kafka_msgs.spark.jobs.group_state import describe_groups
+from kafka_msgs.spark.jobs.job import Job, Step, Tables
+from kafka_msgs.spark.jobs.rows import COMMIT, MARKER, PROBLEM, told_apart
+from kafka_msgs.spark.jobs.transactions import COUNTS, NONE, marker_of, outcome_of
+from kafka_msgs.spark.report import Bars, Lines, Report, Section, table_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["JOB", "group_offsets"]
+
+_KEY: Final = ("group", "topic", "topicPartition")
+_COMMIT: Final = ("committedOffset", "leaderEpoch", "metadata", "commitTimestamp", "expireTimestamp", "topicId")
+_FIELDS: Final = ("offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp", "topic_id")
+"""The fields of the value that the columns of ``_COMMIT`` have, in their order."""
+
+_LOG: Final = ("logPartition", "logOffset", "logTimestamp")
+_HOUR_MS: Final = 3_600_000
+_SHOWN_GROUPS: Final = 20
+_SHOWN_LINES: Final = 6
+_SHOWN_HOURS: Final = 24 * 31
+
+
+def group_offsets(
+    records: DataFrame, *, end_offsets: DataFrame | None = None, partitions: DataFrame | None = None
+) -> dict[str, DataFrame]:
+    """Return what groups have committed, as lazy tables.
+
+    ``records`` are rows of ``kafka-log`` of ``__consumer_offsets``, read with ``control=true`` and
+    ``isolation=read_uncommitted``. ``end_offsets`` (``topic``, ``partition``, ``endOffset``) is what lags are taken
+    from; without it, ``partitions`` (the same with ``topicId``, as ``read_partitions`` gives it) is.
+
+    ``log`` has all records, commits decoded. ``history`` has a row for each commit and each deletion (``tombstone``);
+    ``outcome`` is that of its transaction, ``none`` without one.
+    ``offsets`` has what is committed at the end of the log: offset, metadata, times in milliseconds since the epoch,
+    and ``lag`` in records, null where the end is not known. ``pending`` has what open transactions would commit.
+    ``groups`` has a row a group, ``problems`` what could not be read.
+    """
+    inputs = {"records": records, "end_offsets": end_offsets, "partitions": partitions}
+    return JOB.tables({name: rows for name, rows in inputs.items() if rows is not None})
+
+
+def _log(tables: Tables) -> DataFrame:
+    """All rows in one table, commits decoded, all else as bytes: the log is read once, and what follows reads this."""
+    rows = told_apart(tables["records"])
+    commit = F.col("kind") == COMMIT
+    # The oldest keys and values are laid out as those of today; only the number in front of the key is another.
+    key = F.concat(F.unhex(F.lit("0001")), F.substring("key", F.lit(3), F.length("key")))
+    read = rows.withColumns(
+        {
+            "_key": from_kafka(F.when(commit, key), "OffsetCommitKey"),
+            "_value": from_kafka(F.when(commit, F.col("value")), "OffsetCommitValue", columns=_FIELDS),
+        }
+    )
+    problem = F.coalesce("problem", "_key._error", "_value._error")
+    return read.select(
+        F.when(problem.isNotNull(), PROBLEM).otherwise(F.col("kind")).alias("kind"),
+        F.col("_key.group").alias("group"),
+        F.col("_key.topic").alias("topic"),
+        F.col("_key.partition").alias("topicPartition"),
+        *_committed(),
+        F.when(commit, F.col("value").isNull()).alias("tombstone"),
+        "transactional",
+        "producerId",
+        F.when(F.col("control"), marker_of(F.col("key"))).alias("marker"),
+        *_LOG,
+        "file",
+        problem.alias("problem"),
+        F.when(~commit, F.col("key")).alias("key"),
+        F.when(~commit, F.col("value")).alias("value"),
+    )
+
+
+def _history(tables: Tables) -> DataFrame:
+    """All commits; those in a transaction find out how it ended, the others count as they are."""
+    log = tables["log"]
+    commit = F.col("kind") == COMMIT
+    ending = log.where((F.col("kind") == MARKER) | commit & F.col("transactional"))
+    outcome = outcome_of(("logPartition", "producerId"), "logOffset", "marker")
+    settled = ending.withColumn("outcome", outcome).where(commit)
+    plain = log.where(commit & ~F.col("transactional")).withColumn("outcome", F.lit(NONE))
+    columns = (*_KEY, *_COMMIT, "tombstone", "transactional", "producerId", "outcome", *_LOG, "file")
+    return plain.unionByName(settled).select(*columns)
+
+
+def _committed() -> list[Column]:
+    return [F.col(f"_value.{name}").alias(column) for name, column in zip(_FIELDS, _COMMIT, strict=True)]
+
+
+def _latest(tables: Tables) -> DataFrame:
+    """The last row that counts of each key; a deletion does at once, whatever transaction it was written in."""
+    history = tables["history"]
+    counting = history.where(F.col("tombstone") | F.col("outcome").isin(*COUNTS))
+    return latest_by_key(counting, key=_KEY, partition=("logPartition",), offset="logOffset", keep_tombstones=True)
+
+
+def _offsets(tables: Tables) -> DataFrame:
+    committed = _latest(tables).where("NOT tombstone").select(*_KEY, *_COMMIT, "transactional", *_LOG)
+    ends = tables.get("end_offsets", tables.get("partitions"))
+    if ends is None:
+        return committed.withColumns({"endOffset": F.lit(None).cast("long"), "lag": F.lit(None).cast("long")})
+    known = ends.select("topic", F.col("partition").alias("topicPartition"), "endOffset")
+    found = committed.join(F.broadcast(known), ["topic", "topicPartition"], "left")
+    return found.select(*committed.columns, "endOffset", (F.col("endOffset") - F.col("committedOffset")).alias("lag"))
+
+
+def _pending(tables: Tables) -> DataFrame:
+    """What open transactions would commit: of each producer the last row of each key, unless deleted after it."""
+    history = tables["history"]
+    waiting = history.where("outcome = 'open' AND NOT tombstone")
+    place = ("logPartition", "producerId")
+    last = latest_by_key(waiting, key=_KEY, partition=place, offset="logOffset", value="committedOffset")
+    deleted = history.where("tombstone").groupBy("logPartition", *_KEY).agg(F.max("logOffset").alias("_deleted"))
+    left = last.join(deleted, ["logPartition", *_KEY], "left").where("_deleted IS NULL OR logOffset > _deleted")
+    return left.select(*_KEY, "producerId", *_COMMIT, *_LOG)
+
+
+def _groups(tables: Tables) -> DataFrame:
+    """All groups that are there at the end: those with records of their own, and those that have offsets only."""
+    offsets = (
+        tables["offsets"]
+        .groupBy("group")
+        .agg(
+            F.count("*").alias("partitions"),
+            F.sum("lag").alias("lag"),
+            F.max("commitTimestamp").alias("lastCommit"),
+        )
+    )
+    described = describe_groups(tables["log"]).where("group IS NOT NULL")
+    own = described.select("group", "kind", "state", "epoch", F.size("members").alias("members"))
+    found = own.join(offsets, "group", "full")
+    # A coordinator loads a group that has offsets only as an empty classic one.
+    return found.fillna({"kind": "classic", "state": "Empty", "members": 0, "partitions": 0})
+
+
+def _problems(tables: Tables) -> DataFrame:
+    return tables["log"].where(F.col("kind") == PROBLEM).select("logPartition", "logOffset", "file", "problem")
+
+
+def _report(tables: Tables) -> Report:
+    groups, offsets = tables["groups"], tables["offsets"]
+    described = offsets.join(groups.select("group", "kind", "state"), "group", "left")
+    worst = described.select(
+        "group", "kind", "state", "topic", "topicPartition", "committedOffset", "endOffset", "lag", "metadata"
+    ).orderBy(F.col("lag").desc_nulls_last(), "group", "topic", "topicPartition")
+    by_lag = groups.orderBy(F.col("lag").desc_nulls_last(), "group")
+    outcomes = tables["history"].groupBy("outcome", "tombstone").agg(F.count("*").alias("rows"))
+    sections: list[Section] = [
+        table_of(by_lag, "Groups"),
+        *_lag_plot(by_lag),
+        table_of(worst, "Committed offsets, the largest lags first"),
+        table_of(
+            tables["pending"].select(*_KEY, "producerId", "committedOffset").orderBy(*_KEY), "In open transactions"
+        ),
+        *_history_plot(tables["history"]),
+        table_of(outcomes.orderBy("outcome", "tombstone"), "The history by outcome of transactions"),
+        table_of(_problems(tables), "Problems"),
+    ]
+    return Report("Committed offsets of all groups", tuple(sections))
+
+
+def _lag_plot(by_lag: DataFrame) -> list[Section]:
+    rows = by_lag.where("lag IS NOT NULL").take(_SHOWN_GROUPS)
+    labels = [f"{row['group']} ({row['kind']}, {row['state']})" for row in rows]
+    series = {"lag": [row["lag"] for row in rows]}
+    note = f"the {_SHOWN_GROUPS} groups with the largest lags" if len(rows) == _SHOWN_GROUPS else ""
+    plot = Bars(title="Lag of each group", file="lag.png", labels=labels, series=series, unit="records", note=note)
+    return [plot] if rows else []
+
+
+def _history_plot(history: DataFrame) -> list[Section]:
+    """Commits an hour of the groups that commit most; the latest hours only, so that the plot stays small."""
+    hour = F.floor(F.col("logTimestamp") / _HOUR_MS) * _HOUR_MS
+    commits = history.where("NOT tombstone").select("group", hour.alias("hour"))
+    busiest = commits.groupBy("group").count().orderBy(F.col("count").desc(), "group").take(_SHOWN_LINES)
+    names = [row["group"] for row in busiest]
+    counts = [F.count(F.when(F.col("group") == name, 1)).alias(f"n{number}") for number, name in enumerate(names)]
+    if not names:
+        return []
+    rows = sorted(commits.groupBy("hour").agg(*counts).orderBy(F.col("hour").desc()).take(_SHOWN_HOURS))
+    series = {name: [row[f"n{number}"] for row in rows] for number, name in enumerate(names)}
+    hours = [row["hour"] for row in rows]
+    return [Lines(title="Commits an hour", file="commits.png", x=hours, series=series, unit="commits")]
+
+
+JOB: Final = Job(
+    name="group-offsets",
+    summary="Every committed offset of every group, empty ones included, latest and history, and the lag.",
+    steps=(
+        Step("log", _log, partition_by=("kind",)),
+        Step("history", _history, partition_by=("logPartition",)),
+        Step("offsets", _offsets),
+        Step("pending", _pending),
+        Step("groups", _groups, partition_by=("kind",)),
+        Step("problems", _problems),
+    ),
+    report=_report,
+)

@@ -1,0 +1,106 @@
+"""What a job is, and how it is run: tables one after another into Parquet, then a report about them.
+
+Owns the order of things and where they are written. What the tables hold is for the job's own module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from attrs import frozen
+
+from kafka_msgs.errors import JobPathError
+from kafka_msgs.spark.report import Report, write_report
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Job", "Outcome", "Step", "Tables", "run"]
+
+Tables: TypeAlias = "Mapping[str, DataFrame]"
+"""DataFrames by name: the inputs of a job, and the tables made so far."""
+
+
+@frozen
+class Step:
+    """One table of a job: its name, how it is built from inputs and earlier tables, how its files are partitioned."""
+
+    name: str
+    build: Callable[[Tables], DataFrame]
+    partition_by: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class Job:
+    """A job: tables built one from another, and the report about them.
+
+    ``report`` is given the inputs and the tables as they were written, so that it reads what is small; what it fetches
+    to the driver is bounded by it.
+    """
+
+    name: str
+    summary: str
+    steps: tuple[Step, ...]
+    report: Callable[[Tables], Report]
+
+    def tables(self, inputs: Tables) -> dict[str, DataFrame]:
+        """Return all tables, lazy: nothing is run before one of them is asked for."""
+        known = dict(inputs)
+        for step in self.steps:
+            known[step.name] = step.build(known)
+        return {step.name: known[step.name] for step in self.steps}
+
+
+@frozen
+class Outcome:
+    """What a run left: the report, and the files that it was written to, the page first."""
+
+    report: Report
+    files: tuple[Path, ...]
+
+
+def run(
+    job: Job, inputs: Tables, out: str, report_to: Path | None = None, progress: Callable[[str], None] = lambda _: None
+) -> Outcome:
+    """Build the tables of a job, write each to ``out/<table>`` as Parquet, and the report about them.
+
+    ``out`` is a path or anything that Spark can write to; the report is written to ``report_to``, a local directory,
+    which for a path is ``out`` unless told. Later tables are built from the files of earlier ones, so that an input is
+    read no more often than needed. ``progress`` is told what is at work. Raises ``JobPathError`` where ``out`` has
+    something in it, or where it is no path and ``report_to`` is missing.
+    """
+    place = _place(out)
+    directory = _report_directory(out, report_to)
+    known = dict(inputs)
+    for step in job.steps:
+        progress(step.name)
+        known[step.name] = _written(step, step.build(known), f"{place}/{step.name}")
+    progress("report")
+    report = job.report(known)
+    return Outcome(report, tuple(write_report(report, directory)))
+
+
+def _place(out: str) -> str:
+    """What Spark is to call the directory of the tables, which must not have anything in it."""
+    if "://" in out:
+        return out.rstrip("/")
+    path = Path(out)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise JobPathError(path=out, reason="is there already, and nothing is written over")
+    return path.absolute().as_uri()
+
+
+def _report_directory(out: str, report_to: Path | None) -> Path:
+    if report_to is None and "://" in out:
+        raise JobPathError(path=out, reason="the report needs a local directory of its own")
+    directory = report_to or Path(out)
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def _written(step: Step, rows: DataFrame, place: str) -> DataFrame:
+    """Write a table; return it as read from its files, with the types that it had."""
+    rows.write.partitionBy(*step.partition_by).parquet(place)
+    return rows.sparkSession.read.schema(rows.schema).parquet(place).select(*rows.columns)

@@ -1,0 +1,55 @@
+"""The rows of ``__consumer_offsets``, told apart before anything is decoded.
+
+Owns which row is a commit, one of a group's own records, a marker, or a problem, as expressions that Spark evaluates
+itself: nothing is handed to Python that is not needed there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["COMMIT", "GROUP", "MARKER", "PROBLEM", "group_bytes", "told_apart"]
+
+COMMIT, GROUP, MARKER, PROBLEM = "commit", "group", "marker", "problem"
+
+_TYPE_SIZE, _LENGTH_SIZE = 2, 2
+
+
+def told_apart(records: DataFrame) -> DataFrame:
+    """Return rows of ``kafka-log`` with the columns ``kind`` and ``problem``, and the place in the log renamed.
+
+    ``kind`` is ``commit`` for what is about a committed offset, ``group`` for all else that a coordinator writes,
+    ``marker`` for control records, and ``problem`` for what could not be read, which ``problem`` gives the reason of.
+    The place is ``logPartition``, ``logOffset`` and ``logTimestamp``, as commits have partitions and offsets too.
+    """
+    number = _record_type(F.col("key"))
+    keyless = F.when(~F.col("control") & number.isNull(), F.lit("the key does not say what the record is"))
+    kind = (
+        F.when(F.col("problem").isNotNull(), PROBLEM)
+        .when(F.col("control"), MARKER)
+        .when(number.isin(0, 1), COMMIT)
+        .otherwise(GROUP)
+    )
+    place = {"partition": "logPartition", "offset": "logOffset", "timestamp": "logTimestamp"}
+    problem = F.coalesce("_error", keyless)
+    return records.withColumn("problem", problem).withColumn("kind", kind).withColumnsRenamed(place)
+
+
+def group_bytes(key: Column) -> Column:
+    """Return the name of the group as its bytes: a string, the first field after the type in keys of all types."""
+    start = _TYPE_SIZE + _LENGTH_SIZE + 1
+    return F.substring(key, F.lit(start), _number(key, _TYPE_SIZE + 1, _LENGTH_SIZE))
+
+
+def _record_type(key: Column) -> Column:
+    """The type of a coordinator's record, null for a key too short to have one."""
+    return F.when(F.length(key) >= _TYPE_SIZE, _number(key, 1, _TYPE_SIZE))
+
+
+def _number(data: Column, start: int, size: int) -> Column:
+    return F.conv(F.hex(F.substring(data, start, size)), 16, 10).cast("int")

@@ -1,0 +1,80 @@
+"""The plots of a report as PNG files.
+
+Owns how they look. Nothing of matplotlib's global state is used, so that any thread may draw.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka_msgs.errors import MissingExtraError
+from kafka_msgs.spark.report.content import Bars, Lines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw"]
+
+_WIDTH: Final = 8.0
+_ROW: Final = 0.32
+_COLOURS: Final = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#8c8c8c")
+
+
+def draw(plot: Bars | Lines, path: Path) -> None:
+    """Write a plot; raises ``MissingExtraError`` without matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        missing = MissingExtraError(feature="a report with plots", extra="pipeline", package="matplotlib")
+        raise missing from error
+    height = 1.2 + _ROW * len(plot.labels) * len(plot.series) if isinstance(plot, Bars) else 3.6
+    figure = Figure(figsize=(_WIDTH, max(height, 2.0)), layout="constrained")
+    axes = figure.subplots()
+    axes.set_prop_cycle(color=_COLOURS)
+    if isinstance(plot, Bars):
+        _bars(axes, plot)
+    else:
+        _lines(axes, plot)
+    axes.set_title(plot.title, fontsize=10, loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    if len(plot.series) > 1:
+        axes.legend(fontsize=8, frameon=False)
+    # Neither the time nor the version goes into the file: the same figures give the same bytes.
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+
+
+def _bars(axes: Axes, plot: Bars) -> None:
+    """Draw horizontal bars, the first label on top, each with its value."""
+    thick = 0.8 / len(plot.series)
+    for number, (name, values) in enumerate(plot.series.items()):
+        places = [at + thick * (number - (len(plot.series) - 1) / 2) for at in range(len(plot.labels))]
+        bars = axes.barh(places, values, thick * 0.92, label=name)
+        axes.bar_label(bars, [f"{value:,.4g}" for value in values], padding=3, fontsize=8)
+    axes.set_yticks(range(len(plot.labels)), _plain(plot.labels), fontsize=9)
+    axes.invert_yaxis()
+    if plot.log:
+        axes.set_xscale("log")
+    axes.margins(x=0.12)
+    axes.set_xlabel(plot.unit, fontsize=9)
+
+
+def _lines(axes: Axes, plot: Lines) -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    times: Any = [datetime.fromtimestamp(each / 1000, UTC) for each in plot.x]
+    for name, values in plot.series.items():
+        known: Any = [float("nan") if value is None else value for value in values]
+        axes.plot(times, known, marker="o", markersize=3, linewidth=1.4, label=_plain([name])[0])
+    locator = AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    axes.tick_params(labelsize=9)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel(plot.unit, fontsize=9)
+
+
+def _plain(labels: Any) -> list[str]:
+    """Return labels in which nothing is read as a formula."""
+    return [str(label).replace("$", r"\$") for label in labels]
