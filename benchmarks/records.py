@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console
 
 from benchmarks import records_held
 from benchmarks.measure import PROTOCOL, Action, fastest
-from benchmarks.records_cases import AIOKAFKA, KAFKA_PYTHON, OURS, PEERS, Library, libraries, rows, written
+from benchmarks.records_cases import AIOKAFKA, KAFKA_PYTHON, LEVELS, OURS, PEERS, Library, libraries, rows, written
 from benchmarks.report import Figure, Times, print_figures, rows_table
 from kafka_msgs.records import Compression, read_batches
 
@@ -36,7 +36,7 @@ _WORK: Final[dict[str, Callable[[Library, str], Action]]] = {
     "list": lambda library, content: partial(library.read, written(content)),
     "five fields read": lambda library, content: partial(library.fields, written(content)),
     "values": lambda library, content: partial(library.values, written(content)),
-    "build": lambda library, content: partial(library.write, rows(content), Compression.NONE),
+    "build": lambda library, content: partial(library.write, rows(content), Compression.NONE, None),
 }
 """What is timed, by what the figures call it; for peers the values come from a loop over the records."""
 
@@ -77,7 +77,7 @@ def _check(found: Mapping[str, Library], content: str) -> None:
     for library in found.values():
         assert library.values(data) == [value for _, _, value, _ in given]
         assert [(each.value, each.timestamp, each.key, [*each.headers]) for each in library.read(data)] == expected
-        made = bytes(library.write(given, Compression.NONE))
+        made = bytes(library.write(given, Compression.NONE, None))
         assert [record for each in read_batches(made) for record in each] == [*next(read_batches(data))]
 
 
@@ -96,26 +96,33 @@ def _compared(console: Console, what: str, seconds: dict[str, float], key: tuple
 
 
 def _codec(console: Console, found: Mapping[str, Library], codec: Compression, rounds: int) -> list[Figure]:
-    """Compare reading and writing with one codec; a peer that lacks it, or refuses such a batch, takes no part."""
-    name = codec.name.lower()
-    data, given = written("text", codec), rows("text")
-    reading: dict[str, Any] = {each: partial(library.read, data) for each, library in found.items()}
-    writing: dict[str, Any] = {each: partial(library.write, given, codec) for each, library in found.items()}
-    figures = []
-    for what, cases in ((f"{name} read", reading), (f"{name} written", writing)):
-        able = {each: case for each, case in cases.items() if _is_able(console, f"{each}, {what}", case, len(given))}
-        for figure in _compared(console, what, fastest(able, rounds), (what, "text")):
-            target = 1.0 if figure.what.startswith("c,") else None
-            figures.append(Figure(figure.what, figure.value, target=target))
+    """Compare reading and writing with one codec."""
+    name, data, given = codec.name.lower(), written("text", codec), rows("text")
+    reading: dict[str, Action] = {each: partial(library.read, data) for each, library in found.items()}
+    figures = _compared_codec(console, f"{name} read", reading, rounds)
+    for level in dict.fromkeys(LEVELS[codec].values()):
+        able = [*OURS, *(peer for peer in PEERS if LEVELS[codec][peer] == level)]
+        writing: dict[str, Action] = {each: partial(found[each].write, given, codec, level) for each in able}
+        what = f"{name} written" if level is None else f"{name} written at level {level}"
+        figures += _compared_codec(console, what, writing, rounds)
     return figures
 
 
-def _is_able(console: Console, what: str, case: Action, count: int) -> bool:
+def _compared_codec(console: Console, what: str, cases: Mapping[str, Action], rounds: int) -> list[Figure]:
+    able = {each: case for each, case in cases.items() if _is_able(console, f"{each}, {what}", case)}
+    return [
+        Figure(figure.what, figure.value, target=1.0 if figure.what.startswith("c,") else None)
+        for figure in _compared(console, what, fastest(able, rounds), (what, "text"))
+    ]
+
+
+def _is_able(console: Console, what: str, case: Action) -> bool:
+    """Whether a library can do it: one that lacks the codec, or refuses such a batch, takes no part."""
     try:
         made = case()
     except Exception as error:
         console.print(f"{what}: takes no part ({type(error).__name__}: {error})", style="dim")
         return False
     records = made if isinstance(made, list) else [record for each in read_batches(bytes(made)) for record in each]
-    assert len(records) == count
+    assert len(records) == len(rows("text"))
     return True

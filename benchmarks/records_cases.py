@@ -19,7 +19,19 @@ from kafka.record import memory_records as kafka_memory
 from kafka_msgs.records import BatchBuilder, Compression, batch, builder, read_batches
 from kafka_msgs.records.loops import PYTHON, Loops, native
 
-__all__ = ["AIOKAFKA", "CONTENTS", "KAFKA_PYTHON", "OURS", "PEERS", "Library", "Row", "libraries", "rows", "written"]
+__all__ = [
+    "AIOKAFKA",
+    "CONTENTS",
+    "KAFKA_PYTHON",
+    "LEVELS",
+    "OURS",
+    "PEERS",
+    "Library",
+    "Row",
+    "libraries",
+    "rows",
+    "written",
+]
 
 AIOKAFKA: Final = "aiokafka"
 KAFKA_PYTHON: Final = "kafka-python"
@@ -33,8 +45,13 @@ Row = tuple[int, bytes | None, bytes, list[tuple[str, bytes]]]
 
 _START: Final = 1_750_000_000_000
 _IN_A_MILLISECOND: Final = 10
-_LEVELS: Final = {Compression.GZIP: 9, Compression.LZ4: 9, Compression.ZSTD: 3}
-"""What the peers compress with, each of them; snappy has no levels."""
+LEVELS: Final[dict[Compression, dict[str, int | None]]] = {
+    Compression.GZIP: {AIOKAFKA: 9, KAFKA_PYTHON: 9},
+    Compression.SNAPPY: {AIOKAFKA: None, KAFKA_PYTHON: None},
+    Compression.LZ4: {AIOKAFKA: 9, KAFKA_PYTHON: 0},
+    Compression.ZSTD: {AIOKAFKA: 3, KAFKA_PYTHON: 3},
+}
+"""What each peer compresses with; we are compared with it at the same level. snappy has no levels."""
 
 
 @frozen
@@ -47,7 +64,8 @@ class Library:
     """The same in a loop that reads all five fields of each."""
     values: Callable[[bytes], list[Any]]
     """Checks the checksum and returns a list of the values."""
-    write: Callable[[list[Row], Compression], bytes | bytearray]
+    write: Callable[[list[Row], Compression, int | None], bytes | bytearray]
+    """Takes a level too, which peers that choose their own pass over."""
 
 
 def _plain(count: int) -> Iterable[Row]:
@@ -107,8 +125,8 @@ def libraries() -> dict[str, Library]:
     return made
 
 
-def _write(given: list[Row], codec: Compression) -> bytes:
-    made = BatchBuilder(codec=codec, level=_LEVELS.get(codec))
+def _write(given: list[Row], codec: Compression, level: int | None = None) -> bytes:
+    made = BatchBuilder(codec=codec, level=level)
     for time, key, value, headers in given:
         made.append(key, value, timestamp=time, headers=headers)
     return made.build()
@@ -151,7 +169,7 @@ def _peer(memory: Any, default: Any) -> Library:
         assert found.validate_crc()
         return found
 
-    def write(given: list[Row], codec: Compression) -> bytes | bytearray:
+    def write(given: list[Row], codec: Compression, level: int | None) -> bytes | bytearray:
         made = default.DefaultRecordBatchBuilder(2, int(codec), 0, -1, -1, -1, 1 << 30)
         for offset, (time, key, value, headers) in enumerate(given):
             made.append(offset, time, key, value, headers)

@@ -288,7 +288,8 @@ static int move_records(Collector *self, Py_ssize_t room) {
     return 0;
 }
 
-/* Makes room for `need` bytes behind the records. */
+/* Makes room for `need` bytes behind the records. The buffer grows by no more than an eighth at a time: a size far beyond
+ * that of the batch would be taken from the system, and given back to it, for every batch anew. */
 static int make_room(Collector *self, size_t need) {
     if (self->buffer == NULL || need > (size_t)PY_SSIZE_T_MAX / 2 - HEAD - self->size) {
         PyErr_NoMemory();
@@ -301,7 +302,7 @@ static int make_room(Collector *self, size_t need) {
     Py_ssize_t used = self->size + (Py_ssize_t)need;
     if (self->sealed) return move_records(self, used + used / 2);
     if (HEAD + used <= PyBytes_GET_SIZE(self->buffer)) return 0;
-    return _PyBytes_Resize(&self->buffer, HEAD + used + used / 2);
+    return _PyBytes_Resize(&self->buffer, HEAD + used + used / 8 + 512);
 }
 
 /* One record as it will be written: everything checked, all objects borrowed. */

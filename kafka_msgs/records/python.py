@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
-from kafka_msgs.records.arguments import Content, Named, checked
+from kafka_msgs.records.arguments import INT64, Content, Named, checked
 from kafka_msgs.records.record import (
     INT_BITS,
     LONG_BITS,
@@ -220,6 +220,10 @@ def encode_record(
     return _varint(len(record)) + record
 
 
+def _is_plain(content: object) -> TypeGuard[Content]:
+    return content is None or type(content) is bytes
+
+
 class Collector:
     """Collects the bytes of records for a batch.
 
@@ -268,6 +272,10 @@ class Collector:
         offset: int | None = None,
     ) -> bool:
         """Do what ``BatchBuilder.append`` does."""
+        if _is_plain(key) and _is_plain(value) and type(timestamp) is int and NO_TIMESTAMP <= timestamp < INT64:
+            offset_left = offset is None and self.next_offset <= self.highest_offset
+            if offset_left and not headers:
+                return self._add(key, value, timestamp, (), self.next_offset)
         return self._add(*checked(self, key, value, timestamp, headers, offset))
 
     def _add(self, key: Content, value: Content, timestamp: int, headers: Sequence[Named], offset: int) -> bool:
