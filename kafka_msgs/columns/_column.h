@@ -1,4 +1,4 @@
-/* Arrow columns that grow: a table of them in memory of our own, filled in without the GIL.
+/* Arrow columns that grow: a table of them, filled in without the GIL.
  *
  * A table is an array of columns in preorder: a struct's fields, or a list's item, come right behind it, each followed by
  * what stands below itself; the first column is the struct of everything. Maps are lists of structs, as in Arrow.
@@ -8,7 +8,8 @@
  * ascend, so values of fixed size go where they belong, text goes where the text of the index before ended, and to take
  * a row back only its nulls must be taken back. What is written at an index must have been reserved before.
  *
- * Functions that can fail return DONE or another status; only memory and the size of 32-bit offsets can run out.
+ * The memory is that of Python objects with writable buffers, which a function given by Python makes: Arrow's own, from
+ * its pool. The GIL is taken for that alone.
  */
 #ifndef KAFKA_MSGS_COLUMN_H
 #define KAFKA_MSGS_COLUMN_H
@@ -20,8 +21,8 @@
 typedef enum {
     DONE,
     MALFORMED, /* the input is not what it should be */
-    NO_MEMORY,
-    FULL, /* a column would need offsets of more than 32 bits */
+    NO_MEMORY, /* or another exception of what makes memory, which is then set */
+    FULL,      /* a column would need offsets of more than 32 bits */
 } Status;
 
 typedef enum { COLUMN_BITS, COLUMN_FIXED, COLUMN_TEXT, COLUMN_LIST, COLUMN_STRUCT } Kind;
@@ -39,6 +40,15 @@ typedef struct {
     unsigned char *data;
 } Column;
 
+enum { VALID, OFFSETS, DATA, MEMORIES };
+
+typedef struct {
+    Column *columns;
+    Py_buffer (*memory)[MEMORIES]; /* of each column; its obj is NULL where there is none */
+    PyObject *allocate;            /* given a size, returns an object with a writable buffer of that size; owned */
+    PyThreadState *thread;         /* the one that fills in the table, while it is without the GIL */
+} Table;
+
 #define MAX_OFFSET INT32_MAX
 
 static inline int has_offsets(const Column *column) {
@@ -54,65 +64,85 @@ static inline size_t bitmap_size(int64_t count) {
     return (size_t)(count + 7) / 8;
 }
 
-/* Makes `*memory` hold at least `size` bytes; what it holds stays. */
-static inline Status resize(void *memory, size_t size) {
-    void *old, *grown;
-    memcpy(&old, memory, sizeof(old));
-    grown = PyMem_RawRealloc(old, size);
-    if (grown == NULL) return NO_MEMORY;
-    memcpy(memory, &grown, sizeof(grown));
-    return DONE;
+/* Gives a column larger memory, which holds what the old one held; NULL with an exception set. */
+static void *grow_memory(Table *table, const Column *column, int which, size_t size) {
+    Py_buffer *held = &table->memory[column - table->columns][which], grown;
+    void *start = NULL;
+    PyEval_RestoreThread(table->thread);
+    PyObject *owner = PyObject_CallFunction(table->allocate, "n", (Py_ssize_t)size);
+    if (owner != NULL && PyObject_GetBuffer(owner, &grown, PyBUF_WRITABLE) == 0) {
+        if ((size_t)grown.len < size) {
+            PyErr_SetString(PyExc_ValueError, "memory of another size than asked for");
+            PyBuffer_Release(&grown);
+        } else {
+            if (held->obj != NULL) memcpy(grown.buf, held->buf, (size_t)held->len);
+            PyBuffer_Release(held);
+            *held = grown;
+            start = grown.buf;
+        }
+    }
+    Py_XDECREF(owner);
+    table->thread = PyEval_SaveThread();
+    return start;
 }
 
-static inline Status reserve_text(Column *column, int64_t room) {
+/* Reserves bytes of text. */
+static inline Status reserve_text(Table *table, Column *column, int64_t room) {
     if (room <= column->room) return DONE;
     if (room > MAX_OFFSET) return FULL;
-    room = room < column->room * 2 ? column->room * 2 : room;
-    if (room > MAX_OFFSET) room = MAX_OFFSET;
-    if (resize(&column->data, (size_t)room) != DONE) return NO_MEMORY;
+    if (room < column->room * 2) room = column->room * 2 < MAX_OFFSET ? column->room * 2 : MAX_OFFSET;
+    unsigned char *data = grow_memory(table, column, DATA, (size_t)room);
+    if (data == NULL) return NO_MEMORY;
+    column->data = data;
     column->room = room;
     return DONE;
 }
 
-static Status grow_bitmap(Column *column, int64_t from, int64_t capacity) {
-    if (resize(&column->valid, bitmap_size(capacity)) != DONE) return NO_MEMORY;
-    memset(column->valid + bitmap_size(from), 0xFF, bitmap_size(capacity) - bitmap_size(from));
+static Status grow_bitmap(Table *table, Column *column, int64_t from, int64_t capacity) {
+    unsigned char *valid = grow_memory(table, column, VALID, bitmap_size(capacity));
+    if (valid == NULL) return NO_MEMORY;
+    memset(valid + bitmap_size(from), 0xFF, bitmap_size(capacity) - bitmap_size(from));
+    column->valid = valid;
     return DONE;
 }
 
-static Status grow_column(Column *column, int64_t count) {
+static Status grow_offsets(Table *table, Column *column, int64_t capacity) {
+    int32_t *offsets = grow_memory(table, column, OFFSETS, ((size_t)capacity + 1) * sizeof(int32_t));
+    if (offsets == NULL) return NO_MEMORY;
+    if (column->offsets == NULL) offsets[0] = 0;
+    column->offsets = offsets;
+    return DONE;
+}
+
+static Status grow_column(Table *table, Column *column, int64_t count) {
     int64_t capacity = count < column->capacity * 2 ? column->capacity * 2 : count;
-    Status status = DONE;
+    size_t size = column->kind == COLUMN_FIXED  ? (size_t)capacity * column->width
+                  : column->kind == COLUMN_BITS ? bitmap_size(capacity)
+                                                : 0;
     if (count > MAX_OFFSET) return FULL;
-    if (column->valid != NULL) status = grow_bitmap(column, column->capacity, capacity);
-    if (status == DONE && has_offsets(column)) {
-        status = resize(&column->offsets, ((size_t)capacity + 1) * sizeof(int32_t));
-        if (status == DONE && column->capacity == 0) column->offsets[0] = 0;
+    if (column->valid != NULL && grow_bitmap(table, column, column->capacity, capacity) != DONE) return NO_MEMORY;
+    if (has_offsets(column) && grow_offsets(table, column, capacity) != DONE) return NO_MEMORY;
+    if (size) {
+        column->data = grow_memory(table, column, DATA, size);
+        if (column->data == NULL) return NO_MEMORY;
     }
-    if (status == DONE && column->kind == COLUMN_FIXED)
-        status = resize(&column->data, (size_t)capacity * column->width);
-    if (status == DONE && column->kind == COLUMN_BITS) status = resize(&column->data, bitmap_size(capacity));
-    if (status == DONE) column->capacity = capacity;
-    return status;
+    column->capacity = capacity;
+    return DONE;
 }
 
 /* Reserves the indexes below `count` in a column and in all others that have the same indexes. */
-static Status reserve(Column *column, int64_t count) {
-    for (Column *end = column + column->span; column < end; column = next_alike(column)) {
-        if (count > column->capacity) {
-            Status status = grow_column(column, count);
-            if (status != DONE) return status;
-        }
-        if (column->kind == COLUMN_TEXT && column->width) {
-            Status status = reserve_text(column, count * column->width);
-            if (status != DONE) return status;
-        }
+static Status reserve(Table *table, Column *column, int64_t count) {
+    Status status = DONE;
+    for (Column *end = column + column->span; column < end && status == DONE; column = next_alike(column)) {
+        if (count > column->capacity) status = grow_column(table, column, count);
+        if (status == DONE && column->kind == COLUMN_TEXT && column->width)
+            status = reserve_text(table, column, count * column->width);
     }
-    return DONE;
+    return status;
 }
 
-static Status mark_null(Column *column, int64_t index) {
-    if (column->valid == NULL && grow_bitmap(column, 0, column->capacity) != DONE) return NO_MEMORY;
+static inline Status mark_null(Table *table, Column *column, int64_t index) {
+    if (column->valid == NULL && grow_bitmap(table, column, 0, column->capacity) != DONE) return NO_MEMORY;
     column->valid[index >> 3] &= (unsigned char)~(1 << (index & 7));
     column->null_end = index + 1;
     column->nulls++;
@@ -131,9 +161,9 @@ static inline void put_empty(Column *column, int64_t index) {
 }
 
 /* Puts null; below a null struct all is null. */
-static Status put_null(Column *column, int64_t index) {
+static Status put_null(Table *table, Column *column, int64_t index) {
     for (Column *end = column + column->span; column < end; column = next_alike(column)) {
-        if (mark_null(column, index) != DONE) return NO_MEMORY;
+        if (mark_null(table, column, index) != DONE) return NO_MEMORY;
         if (has_offsets(column)) put_empty(column, index);
         if (column->kind == COLUMN_FIXED) memset(column->data + index * column->width, 0, column->width);
         if (column->kind == COLUMN_BITS) put_bit(column, index, 0);
@@ -141,10 +171,10 @@ static Status put_null(Column *column, int64_t index) {
     return DONE;
 }
 
-static inline Status put_text(Column *column, int64_t index, const unsigned char *content, int64_t size) {
+static inline Status put_text(Table *table, Column *column, int64_t index, const unsigned char *content, int64_t size) {
     int64_t at = column->offsets[index];
     if (column->room - at < size) {
-        Status status = reserve_text(column, at + size);
+        Status status = reserve_text(table, column, at + size);
         if (status != DONE) return status;
     }
     memcpy(column->data + at, content, (size_t)size);
@@ -153,11 +183,11 @@ static inline Status put_text(Column *column, int64_t index, const unsigned char
 }
 
 /* Lists: gives the list at an index `count` elements and reserves them; `*first` is the index of the first. */
-static inline Status put_list(Column *column, int64_t index, int64_t count, int64_t *first) {
+static inline Status put_list(Table *table, Column *column, int64_t index, int64_t count, int64_t *first) {
     *first = column->offsets[index];
     if (count > MAX_OFFSET - *first) return FULL;
     column->offsets[index + 1] = (int32_t)(*first + count);
-    return reserve(column + 1, *first + count);
+    return reserve(table, column + 1, *first + count);
 }
 
 /* Makes a column and all below it what it was before anything was put at `index` or behind it. */
@@ -173,31 +203,72 @@ static void take_back(Column *column, int64_t index) {
     }
 }
 
-static void free_columns(Column *columns) {
-    for (int32_t i = 0, count = columns->span; i < count; i++) {
-        PyMem_RawFree(columns[i].valid);
-        PyMem_RawFree(columns[i].offsets);
-        PyMem_RawFree(columns[i].data);
-    }
-    PyMem_RawFree(columns);
+/* Lets go of all that a table holds. */
+static void free_table(Table *table) {
+    for (int32_t i = 0; table->memory != NULL && i < table->columns->span; i++)
+        for (int which = 0; which < MEMORIES; which++)
+            PyBuffer_Release(&table->memory[i][which]);
+    PyMem_Free(table->memory);
+    PyMem_Free(table->columns);
+    Py_CLEAR(table->allocate);
+    table->memory = NULL;
+    table->columns = NULL;
 }
 
-/* Makes an empty table of the shape of another; NULL without memory. */
-static Column *new_columns(const Column *shape) {
-    Column *columns = PyMem_RawCalloc((size_t)shape->span, sizeof(Column));
-    if (columns == NULL) return NULL;
-    for (int32_t i = 0; i < shape->span; i++) {
-        columns[i].kind = shape[i].kind;
-        columns[i].width = shape[i].width;
-        columns[i].span = shape[i].span;
+/* Makes an empty table of the shape of a first column and what is below it; -1 with an exception. */
+static int new_table(Table *table, const Column *shape, PyObject *allocate) {
+    Status status = DONE;
+    table->allocate = Py_NewRef(allocate);
+    table->columns = PyMem_Calloc((size_t)shape->span, sizeof(Column));
+    table->memory = PyMem_Calloc((size_t)shape->span, sizeof(*table->memory));
+    if (table->columns == NULL || table->memory == NULL) {
+        PyMem_Free(table->columns);
+        PyMem_Free(table->memory);
+        table->columns = NULL;
+        table->memory = NULL;
+        Py_CLEAR(table->allocate);
+        PyErr_NoMemory();
+        return -1;
     }
-    for (int32_t i = 0; i < shape->span; i++) {
-        if (reserve(&columns[i], 8) != DONE) {
-            free_columns(columns);
-            return NULL;
-        }
+    memcpy(table->columns, shape, (size_t)shape->span * sizeof(Column));
+    table->thread = PyEval_SaveThread();
+    for (int32_t i = 0; i < shape->span && status == DONE; i++)
+        status = reserve(table, &table->columns[i], 8);
+    PyEval_RestoreThread(table->thread);
+    if (status != DONE) free_table(table);
+    return status == DONE ? 0 : -1;
+}
+
+static PyObject *object_or_none(PyObject *object) {
+    return Py_NewRef(object == NULL ? Py_None : object);
+}
+
+/* Appends (length, nulls, validity, offsets, data, bytes of data) of a column and of each below it to a list. */
+static int list_columns(const Table *table, Column *column, int64_t length, PyObject *list) {
+    for (Column *end = column + column->span; column < end; column = next_alike(column)) {
+        const Py_buffer *memory = table->memory[column - table->columns];
+        int64_t size = column->kind == COLUMN_FIXED  ? length * column->width
+                       : column->kind == COLUMN_BITS ? (int64_t)bitmap_size(length)
+                       : column->kind == COLUMN_TEXT ? column->offsets[length]
+                                                     : 0;
+        PyObject *one =
+            Py_BuildValue("(LLNNNL)", (long long)length, (long long)column->nulls, object_or_none(memory[VALID].obj),
+                          object_or_none(memory[OFFSETS].obj), object_or_none(memory[DATA].obj), (long long)size);
+        int failed = one == NULL ? -1 : PyList_Append(list, one);
+        Py_XDECREF(one);
+        if (failed) return -1;
+        if (column->kind == COLUMN_LIST && list_columns(table, column + 1, column->offsets[length], list) < 0)
+            return -1;
     }
-    return columns;
+    return 0;
+}
+
+/* Returns the list of all columns with `length` values each, in preorder, and lets go of the table. */
+static PyObject *finish_table(Table *table, int64_t length) {
+    PyObject *list = PyList_New(0);
+    if (list != NULL && list_columns(table, table->columns, length, list) < 0) Py_CLEAR(list);
+    free_table(table);
+    return list;
 }
 
 #endif

@@ -1,7 +1,5 @@
+from collections.abc import Callable
 from typing import Any
-
-class Buffer:
-    def __buffer__(self, flags: int, /) -> memoryview: ...
 
 class Program:
     def __init__(
@@ -12,14 +10,15 @@ class Program:
         prefixed: bool,
         elements: int,
         room: int,
+        allocate: Callable[[int], Any],
         /,
     ) -> None: ...
     def decode(
         self, valid: Any, offsets: Any, data: Any, offset: int, count: int, wide: bool, /
-    ) -> tuple[int, list[int], list[tuple[int, int, Buffer | None, Buffer | None, Buffer | None]]]: ...
+    ) -> tuple[int, list[int], list[tuple[int, int, Any, Any, Any, int]]]: ...
 
 class RecordColumns:
-    def __init__(self, names: tuple[str, ...], /) -> None: ...
+    def __init__(self, names: tuple[str, ...], allocate: Callable[[int], Any], /) -> None: ...
     def append(
         self,
         body: Any,
@@ -31,4 +30,4 @@ class RecordColumns:
         append_timestamp: int | None,
         /,
     ) -> bool: ...
-    def finish(self) -> list[tuple[int, int, Buffer | None, Buffer | None, Buffer | None]]: ...
+    def finish(self) -> list[tuple[int, int, Any, Any, Any, int]]: ...

@@ -37,6 +37,8 @@ _UUID_TEXT: Final = 36
 
 _RECORD_TYPES: Final = {field.name: field.type for field in RECORD_SCHEMA} | {BATCH_NUMBER: pa.int32()}
 _Decode = Callable[[pa.Array], list[Part]]
+_Filled = tuple[int, int, Any, Any, Any, int]
+"""A column: its length, nulls, validity, offsets and data, and how many bytes the data has."""
 
 
 def decoder(cls: Any, version: int | None, type_: pa.StructType, options: CodecOptions) -> _Decode:
@@ -76,26 +78,34 @@ def _parts(program: _speedups.Program, array: pa.Array, type_: pa.StructType) ->
 # From buffers to arrays
 
 
-def _array(type_: pa.DataType, columns: Iterator[tuple[Any, ...]]) -> pa.Array:
+def _allocate(size: int) -> pa.ResizableBuffer:
+    """Return memory of Arrow's pool, which lets it be used again without asking the system for it."""
+    return pa.allocate_buffer(size, resizable=True)
+
+
+def _array(type_: pa.DataType, columns: Iterator[_Filled]) -> pa.Array:
     """Return the array of the next column and those below it."""
-    length, nulls, valid, offsets, data = next(columns)
+    length, nulls, valid, offsets, data, size = next(columns)
+    buffers = [_cut(valid, (length + 7) // 8)]
+    below: list[pa.DataType] = []
     if pa.types.is_struct(type_):
-        buffers, below = [valid], [field.type for field in type_]
+        below = [field.type for field in type_]
     elif pa.types.is_map(type_):
-        buffers, below = [valid, offsets], [pa.struct([type_.key_field, type_.item_field])]
+        below = [pa.struct([type_.key_field, type_.item_field])]
     elif pa.types.is_list(type_):
-        buffers, below = [valid, offsets], [type_.value_type]
-    elif offsets is None:
-        buffers, below = [valid, data or b""], []
-    else:
-        buffers, below = [valid, offsets, data or b""], []
-    return pa.Array.from_buffers(
-        type_,
-        length,
-        [None if buffer is None else pa.py_buffer(buffer) for buffer in buffers],
-        nulls,
-        children=[_array(each, columns) for each in below],
-    )
+        below = [type_.value_type]
+    if offsets is not None:
+        buffers.append(_cut(offsets, 4 * (length + 1)))
+    if not below and not pa.types.is_struct(type_):
+        buffers.append(_cut(data, size) or pa.py_buffer(b""))
+    return pa.Array.from_buffers(type_, length, buffers, nulls, children=[_array(each, columns) for each in below])
+
+
+def _cut(buffer: pa.ResizableBuffer | None, size: int) -> pa.Buffer | None:
+    """Give back what a buffer has beyond its content."""
+    if buffer is not None:
+        buffer.resize(size, shrink_to_fit=True)
+    return buffer
 
 
 class RecordColumns:
@@ -110,7 +120,7 @@ class RecordColumns:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._type = pa.struct([(name, _RECORD_TYPES[name]) for name in names])
-        self._columns = _speedups.RecordColumns(tuple(names))
+        self._columns = _speedups.RecordColumns(tuple(names), _allocate)
         self.append = self._columns.append
 
     def finish(self) -> list[pa.Array]:
@@ -156,6 +166,7 @@ class _Lowering:
             version is None,
             min(budget.elements, _UNLIMITED),
             min(budget.bytes, _UNLIMITED),
+            _allocate,
         )
 
     # Columns
