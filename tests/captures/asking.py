@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from kafka_msgs import Message
 from kafka_msgs.wire import decode_response, encode_request
@@ -37,7 +37,7 @@ class Conversation:
         self._stream.close()
         self._socket.close()
 
-    def ask(self, request: Message, version: int) -> Message:
+    def ask(self, request: Message, version: int) -> Any:
         """Send a request and return the broker's answer to it."""
         number = len(self.frames) // 2 + 1
         payload = encode_request(request, version, correlation_id=number, client_id=self._client_id)
