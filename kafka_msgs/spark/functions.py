@@ -102,7 +102,8 @@ def said(errors: pa.StructArray, message: str) -> pa.StringArray:
     for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
         error = errors[row].as_py()
         path = f" {error['path']}" if error["path"] else ""
-        texts[row] = f"{message}:{path} at byte {error['offset']}: {error['reason']}"
+        place = "" if error["offset"] is None else f"{path} at byte {error['offset']}:"
+        texts[row] = f"{message}:{place} {error['reason']}"
     return pa.array(texts, pa.string())
 
 

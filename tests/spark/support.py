@@ -1,0 +1,37 @@
+"""What a data source gives, without Spark: its own plan, and every part of it read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, Filter
+
+from kafka_msgs.spark.types import arrow_schema
+
+__all__ = ["read", "table"]
+
+
+def table(source: type[DataSource], options: Mapping[str, str], filters: list[Filter] | None = None) -> pa.Table:
+    """Return all rows; every batch is checked against the schema that Spark was told."""
+    made = source(dict(options))
+    schema = made.schema()
+    reader = made.reader(schema)
+    if filters is not None:
+        list(reader.pushFilters(filters))
+    batches = [batch for split in reader.partitions() for batch in reader.read(split)]
+    for batch in batches:
+        batch.validate(full=True)
+        assert batch.schema.equals(arrow_schema(schema))
+    return pa.Table.from_batches(batches, arrow_schema(schema))
+
+
+def read(source: type[DataSource], path: object, **options: object) -> list[dict[str, Any]]:
+    """Return all rows of a path."""
+    rows: list[dict[str, Any]] = table(source, {"path": str(path), **_texts(options)}).to_pylist()
+    return rows
+
+
+def _texts(options: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
