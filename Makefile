@@ -89,6 +89,9 @@ fuzz: .venv/fuzz $(CORE) ## fuzz the C cores, guided by their coverage: make fuz
 	$(BIN)/python -m tests.fuzz $$target build/fuzz/$$target -max_total_time=$$(($(MINUTES) * 30)) -timeout=20 \
 	-rss_limit_mb=0 -detect_leaks=0 -print_final_stats=1; done
 
+damage: .venv/dev ## damage the files of logs at random and read them: make damage MINUTES=5
+	$(BIN)/python -m tests.log.campaign --minutes $(MINUTES)
+
 check: lint test ## everything that a reviewer would run
 
 generate: .venv/dev ## generate the message classes and the tables of docs/ from message_defs
@@ -112,4 +115,4 @@ bench: .venv/dev ## the figures, as ratios against named peers
 clean: ## remove what the targets made
 	rm -rf .venv build dist *.egg-info kafka_msgs/*/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/oracle/target
 
-.PHONY: help demo test lint warnings sanitize valgrind fuzz check generate oracle capture bench clean
+.PHONY: help demo test lint warnings sanitize valgrind fuzz damage check generate oracle capture bench clean
