@@ -1,4 +1,5 @@
 """The jobs: what whole log directories and captures add up to, as tables and a report.
 
-One module a job, ``job`` says what they have in common. Nothing is imported here, so that each costs only what it needs.
+One module a job; ``job`` says what they have in common. Nothing is imported here, so that each costs only what it
+needs.
 """
