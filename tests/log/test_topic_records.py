@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafka_msgs import EndTxnMarker, ListTransactionsResponse, OffsetCommitKey, OffsetCommitValue
-from kafka_msgs.log.internal_topics import TopicRecord, decode_record, encode_record
+from kafka_msgs.log.internal_topics import TOPICS, TopicRecord, decode_record, encode_record
 from kafka_msgs.log.partition import LogDirectory, Partition
 from kafka_msgs.log.topic_records import topic_records
 from kafka_msgs.log.topic_state import TransactionEnd, state_of
-from kafka_msgs.records import BatchBuilder, ControlType, MessageSetBuilder, read_batches
+from kafka_msgs.records import BatchBuilder, ControlType, MessageSetBuilder, RecordBatch, read_batches
 from tests.captures.group_logs import GROUP_LOGS, answers
 from tests.captures.log_directory import LOGS
 from tests.captures.tiered_log import TIERED_LOGS
@@ -63,3 +65,26 @@ def test_transactions_of_a_recorded_log() -> None:
     partition = Partition(LOGS / "__transaction_state-0")
     state = state_of(topic_records(partition.topic, partition.batches()))
     assert {*state.transactions()} == {"writer"}
+
+
+INTERNAL = [
+    each
+    for folder in (LOGS, TIERED_LOGS, GROUP_LOGS)
+    for each in LogDirectory(folder).partitions
+    if each.topic.startswith("__")
+]
+
+
+def test_every_internal_topic_was_recorded() -> None:
+    assert {each.topic for each in INTERNAL} == set(TOPICS)
+
+
+@pytest.mark.parametrize("partition", INTERNAL, ids=lambda each: f"{each.path.parent.parent.name}/{each.path.name}")
+def test_every_record_is_written_back_to_the_bytes_it_was_read_from(partition: Partition) -> None:
+    batches = [batch for batch in partition.batches() if not (isinstance(batch, RecordBatch) and batch.is_control)]
+    records = [record for batch in batches for record in batch]
+    assert records
+    for record in records:
+        typed = decode_record(partition.topic, record.key, record.value)
+        assert isinstance(typed, TopicRecord)
+        assert encode_record(typed) == (record.key, record.value)
