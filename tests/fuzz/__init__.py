@@ -1,4 +1,5 @@
-"""Coverage-guided fuzzing of the C core: ``make fuzz MINUTES=5``.
+"""Coverage-guided fuzzing of the C cores: ``make fuzz MINUTES=5``.
 
-``target`` says what must hold for every input, ``seeds`` where inputs start from, ``__main__`` runs the fuzzer.
+``messages`` and ``records`` say what must hold for every input and where inputs start from, ``seeds`` writes those,
+``__main__`` runs the fuzzer.
 """

@@ -1,20 +1,24 @@
-"""What must hold for any input: the executors agree about it, and what decodes is written back the same by all.
+"""Messages, and what must hold for any input: the executors agree, and what decodes is written back the same by all.
 
 The first two bytes of an input choose a message at a version, the third the options and the way of calling; the rest is
-what is decoded.
+what is decoded. Seeds are the bytes of the vectors, those that must be refused too, and some larger messages.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from random import Random
 from typing import Any, Final
 
-from kafka_msgs import message_classes
+from kafka_msgs import DescribeGroupsRequest, message_classes
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions, DecodeBudget
 from kafka_msgs.codec.executors import EXECUTORS
+from kafka_msgs.testing.random_values import random_message
 from tests.codec.support import codec
 from tests.codec.test_fuzz import outcome, same
+from tests.vectors.files import read_all
 
-__all__ = ["HEAD", "MAX_SIZE", "PAIRS", "check", "head"]
+__all__ = ["MAX_SIZE", "check", "seeds"]
 
 PAIRS: Final[list[tuple[Any, int]]] = [
     (cls, version) for cls in sorted(message_classes(), key=lambda cls: cls.INFO.name) for version in cls.INFO.versions
@@ -36,7 +40,22 @@ _OPTIONS: Final = (
     CodecOptions(budget=DecodeBudget(depth=2)),
 )
 _PREFIX: Final = b"\xa5\x5a\x80"
+_LARGE: Final = DescribeGroupsRequest(groups=("",) * 1500)
+"""An array that is longer than what is made for a count before its elements are seen."""
+
 _FAST: Final = [name for name in EXECUTORS if name != "reference"]
+
+
+def seeds() -> Iterator[bytes]:
+    """Yield the inputs to start from."""
+    for vectors in read_all():
+        for vector in (*vectors.valid, *vectors.invalid):
+            yield head(vectors.message, vector.version) + bytes.fromhex(vector.hex)
+    for cls, version in PAIRS:
+        if version == cls.INFO.versions.highest:
+            message = random_message(cls, version, Random(cls.__name__), max_elements=6)
+            yield head(cls.INFO.name, version) + message.encode(version)
+    yield head("DescribeGroupsRequest", 0) + _LARGE.encode(0)
 
 
 def head(name: str, version: int) -> bytes:

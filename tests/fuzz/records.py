@@ -1,0 +1,66 @@
+"""Records, and what must hold for any input: both forms of the loops agree, and what is read is written alike by both.
+
+The first byte of an input chooses how the rest is read, the second how many records are asked for; the rest is what
+they are read from. Seeds are batches with all that a record can have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kafka_msgs.records import Record
+from kafka_msgs.records.loops import PYTHON, Loops, native
+from kafka_msgs.records.record import Part
+from tests.records.test_hostile import outcome, samples
+
+__all__ = ["MAX_SIZE", "check", "seeds"]
+
+MAX_SIZE: Final = 2048
+"""The longest input, in bytes: enough for a buffer that grows, and for sizes of three bytes."""
+
+_HEAD: Final = 2
+_PARTS: Final = tuple(Part)
+_BATCH_HEAD: Final = 61
+_BASES: Final = (0, 2**40, 2**63 - 1, -(2**63))
+
+
+def seeds() -> Iterator[bytes]:
+    """Yield the inputs to start from."""
+    for sample in samples():
+        if sample[16] == 2:
+            count = int.from_bytes(sample[57:61], "big")
+            for choice in range(0, 256, 5):
+                yield bytes((choice, count)) + sample[_BATCH_HEAD:]
+
+
+def check(data: bytes) -> None:
+    """Check the property for one input of the fuzzer; ``AssertionError`` if it is broken."""
+    native_form = native()
+    assert native_form is not None
+    if len(data) < _HEAD:
+        return
+    choice, part = divmod(data[0], len(_PARTS))
+    base, body = _BASES[choice % 4], data[_HEAD:]
+    times = (base, 17 if choice & 4 else None)
+    place: tuple[Any, ...] = (_PARTS[part], body, 0, len(body), data[1], base, *times, bool(choice & 8))
+    expected = outcome(lambda: PYTHON.read(*place))
+    found = outcome(lambda: native_form.read(*place))
+    assert found == expected, f"c: {found}; python: {expected}"
+    if expected[0] == "value" and _PARTS[part] is Part.RECORDS:
+        records: Any = expected[1]
+        ways = [outcome(lambda: _written(form, records)) for form in (native_form, PYTHON)]  # noqa: B023
+        assert ways[0] == ways[1], ways
+
+
+def _written(form: Loops, records: list[Record]) -> object:
+    """Write records that were read, each with an offset and a time that may not fit; say what came of each."""
+    collector = form.collector(0, 2**31 - 1, None, 1500)
+    outcomes = []
+    for each in records:
+        given = {"timestamp": each.timestamp, "headers": each.headers, "offset": each.offset}
+        try:
+            outcomes.append(collector.append(each.key, each.value, **given))
+        except ValueError as refused:
+            outcomes.append(str(refused))
+    return outcomes, collector.sealed(bytes(_BATCH_HEAD))
