@@ -19,7 +19,7 @@ from kafka_msgs.log.scan import AnyBatch, FileScan
 from kafka_msgs.records import NO_TIMESTAMP, Compression, RecordBatch
 from kafka_msgs.records.common import CODEC_MASK
 
-__all__ = ["CODEC_NAMES", "LogSummary", "count_log", "scan_log"]
+__all__ = ["CODEC_NAMES", "LogSummary", "count_log", "placed", "scan_log"]
 
 _OFFSETS: Final = Struct(">q15xi")
 """Of a header: base offset, and how far the last offset is from it."""
@@ -38,7 +38,7 @@ class LogSummary:
     Sizes are in bytes, times in milliseconds since the epoch. ``first_timestamp`` is the earliest that the headers of
     batches tell, which a record inside may precede. ``bytes`` are those of sound batches, ``skipped`` those of damage,
     ``preallocated`` zeros at the ends of files, which hold nothing yet. ``by_codec`` has the batches by the number of
-    their codec.
+    their codec, ``producers`` the ids of the producers that count their batches.
     """
 
     def __init__(self) -> None:
@@ -149,6 +149,7 @@ def count_log(
                 fault = placed(path, item, str(error))
                 summary.add_error(fault)
                 yield fault
+        progress(scan.position)
         _count_ahead(scan, summary, progress)
     summary.preallocated += scan.preallocated
 
