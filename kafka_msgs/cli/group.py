@@ -25,6 +25,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "frame": "frame.frame_command",
     "dump-log": "dump_log.dump_log_command",
     "capture": "capture.capture_command",
+    "pipeline": "pipeline.pipeline_command",
     "errors": "errors.errors_command",
 }
 """Where each command is, in this package."""

@@ -17,7 +17,7 @@ from kafka_msgs.spark.jobs.group_state import describe_groups
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
 from kafka_msgs.spark.jobs.rows import COMMIT, MARKER, PROBLEM, told_apart
 from kafka_msgs.spark.jobs.transactions import COUNTS, NONE, marker_of, outcome_of
-from kafka_msgs.spark.report import Bars, Lines, Report, Section, table_of
+from kafka_msgs.spark.report import Bars, Lines, Report, Section, table_of, time_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -161,7 +161,7 @@ def _report(tables: Tables) -> Report:
     by_lag = groups.orderBy(F.col("lag").desc_nulls_last(), "group")
     outcomes = tables["history"].groupBy("outcome", "tombstone").agg(F.count("*").alias("rows"))
     sections: list[Section] = [
-        table_of(by_lag, "Groups"),
+        table_of(by_lag.withColumn("lastCommit", time_of("lastCommit")), "Groups"),
         *_lag_plot(by_lag),
         table_of(worst, "Committed offsets, the largest lags first"),
         table_of(

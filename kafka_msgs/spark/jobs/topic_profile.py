@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
 from kafka_msgs.spark.jobs.transactions import NONE, marker_of, outcome_of
-from kafka_msgs.spark.report import Bars, Lines, Report, Section, table_of
+from kafka_msgs.spark.report import Bars, Lines, Report, Section, table_of, time_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -153,7 +153,7 @@ def _report(tables: Tables) -> Report:
         *_size_plot(by_size),
         *_hours_plot(profile),
         table_of(codecs.orderBy("topic", "codec"), "Codecs"),
-        table_of(largest, "Partitions and hours, the largest first"),
+        table_of(largest.withColumn("hour", time_of("hour")), "Partitions and hours, the largest first"),
         table_of(tables["problems"], "Problems"),
     ]
     return Report("What is in topics", tuple(sections))

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from attrs import frozen
+from pyspark.sql import functions as F  # noqa: N812
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
-__all__ = ["ROWS", "Bars", "Lines", "Report", "Section", "Table", "table_of"]
+__all__ = ["ROWS", "Bars", "Lines", "Report", "Section", "Table", "table_of", "time_of"]
 
 ROWS: Final = 50
 """How many rows of a table a report shows, unless told otherwise."""
@@ -66,6 +67,11 @@ class Report:
 
     title: str
     sections: tuple[Section, ...]
+
+
+def time_of(column: str) -> Column:
+    """Return milliseconds since the epoch as readers want them, in the time zone of the session, under the same name."""
+    return F.date_format(F.timestamp_millis(column), "yyyy-MM-dd HH:mm:ss").alias(column)
 
 
 def table_of(rows: DataFrame, title: str, limit: int = ROWS) -> Table:

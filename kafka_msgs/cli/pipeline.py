@@ -1,0 +1,198 @@
+"""``kafka-msgs pipeline``: the jobs of ``kafka_msgs.spark`` over files, their tables and reports into a directory.
+
+Owns the options of each job, and what of a report is shown. The session that jobs run in is left to ``spark_session``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+from rich.console import Console
+
+from kafka_msgs.cli.output import console, table
+from kafka_msgs.cli.spark_session import progress_of, session_for, setting
+from kafka_msgs.errors import JobPathError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kafka_msgs.spark.jobs.job import Outcome
+    from kafka_msgs.spark.report import Report
+
+__all__ = ["pipeline_command", "show_tables"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+Inputs = Callable[["SparkSession"], "Mapping[str, DataFrame]"]
+
+_OFFSETS: Final = "__consumer_offsets"
+_ROWS: Final = 20
+"""How many rows of a table are shown; the report has more, and the Parquet tables have all."""
+
+_Paths = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(path_type=Path))
+
+
+@click.group("pipeline")
+def pipeline_command() -> None:
+    """Run a job of Spark over log directories or captures: Parquet tables, and a report with plots.
+
+    Without a session, as spark-submit gives one, it runs on this machine.
+    """
+
+
+def _options(command: F) -> F:
+    """Add the options that all jobs have."""
+    for option in (
+        click.option("--conf", metavar="NAME=VALUE", multiple=True, help="A setting of Spark; may be repeated."),
+        click.option("--master", help="Where Spark runs, such as local[4]; default: what Spark is told, or all cores."),
+        click.option(
+            "--report", "report_to", type=click.Path(path_type=Path), help="Where the report goes; default: --out."
+        ),
+        click.option("--out", required=True, metavar="DIR", help="Where the tables go; must be empty or new."),
+    ):
+        command = option(command)
+    return command
+
+
+@pipeline_command.command("group-offsets")
+@_Paths
+@click.option(
+    "--end-offsets",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="What kafka-get-offsets printed, for the lag; default: the ends of the partitions in the inputs.",
+)
+@_options
+def group_offsets_command(inputs: tuple[Path, ...], end_offsets: Path | None, **options: Any) -> None:
+    """Every committed offset of every group, empty ones included, latest and history, and the lag.
+
+    INPUT is a log directory, or the directory of a partition of __consumer_offsets.
+    """
+
+    def read(spark: SparkSession) -> Mapping[str, DataFrame]:
+        found = _of_groups(spark, inputs)
+        if end_offsets is None:
+            return found
+        return {**found, "end_offsets": _directories().read_end_offsets(spark, end_offsets)}
+
+    _run("group_offsets", read, **options)
+
+
+@pipeline_command.command("group-state")
+@_Paths
+@_options
+def group_state_command(inputs: tuple[Path, ...], **options: Any) -> None:
+    """Members, assignments, epochs and topologies of all groups.
+
+    INPUT is a log directory, or the directory of a partition of __consumer_offsets.
+    """
+    _run("group_state", lambda spark: _of_groups(spark, inputs), **options)
+
+
+@pipeline_command.command("topic-profile")
+@_Paths
+@_options
+def topic_profile_command(inputs: tuple[Path, ...], **options: Any) -> None:
+    """Per topic, partition and hour: records, bytes, codecs, sizes, producers, transactions, order of times.
+
+    INPUT is a log directory, or the directory of a partition.
+    """
+
+    def read(spark: SparkSession) -> Mapping[str, DataFrame]:
+        return {"records": _directories().log_frame(spark, _directories().partitions_in(inputs))}
+
+    _run("topic_profile", read, **options)
+
+
+@pipeline_command.command("capture-report")
+@_Paths
+@click.option("--port", "ports", type=int, multiple=True, help="A port of brokers; may be repeated; default: 9092.")
+@click.option("--any-port", is_flag=True, help="Tell brokers by what they say, on whatever port.")
+@_options
+def capture_report_command(inputs: tuple[Path, ...], ports: tuple[int, ...], any_port: bool, **options: Any) -> None:
+    """Per api and version: counts, latencies, sizes, errors, clients.
+
+    INPUT is a capture of packets, pcap or pcapng.
+    """
+    wanted = {"ports": "any" if any_port else ",".join(map(str, ports))} if any_port or ports else {}
+
+    def read(spark: SparkSession) -> Mapping[str, DataFrame]:
+        columns = import_module("kafka_msgs.spark.jobs.capture_report").COLUMNS
+        source = spark.read.format("kafka-capture").options(columns=",".join(columns), **wanted)
+        return {"exchanges": source.load(",".join(str(_existing(path)) for path in inputs))}
+
+    _run("capture_report", read, **options)
+
+
+@pipeline_command.command("wire-compat")
+@click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="How many seeds are tried.")
+@click.option("--first-seed", type=click.IntRange(min=0), default=0, show_default=True, help="The first of them.")
+@click.option("--message", "messages", multiple=True, help="Only this message; may be repeated.")
+@_options
+@click.pass_context
+def wire_compat_command(
+    ctx: click.Context, /, seeds: int, first_seed: int, messages: tuple[str, ...], **options: Any
+) -> None:
+    """Differential fuzzing: random messages and damaged bytes through every executor, which must agree.
+
+    The exit status is 1 where they do not.
+    """
+
+    def read(spark: SparkSession) -> Mapping[str, DataFrame]:
+        units = import_module("kafka_msgs.spark.jobs.wire_compat").fuzz_units
+        return {"units": units(spark, range(first_seed, first_seed + seeds), messages or None)}
+
+    outcome = _run("wire_compat", read, **options)
+    if any(section.title == "Mismatches" and section.rows for section in outcome.report.sections):  # type: ignore[union-attr]
+        ctx.exit(1)
+
+
+def _directories() -> Any:
+    return import_module("kafka_msgs.spark.jobs.log_directories")
+
+
+def _of_groups(spark: SparkSession, inputs: Sequence[Path]) -> Mapping[str, DataFrame]:
+    every = _directories().partitions_in(inputs)
+    wanted = [each for each in every if each.topic == _OFFSETS]
+    if not wanted:
+        raise JobPathError(path=", ".join(map(str, inputs)), reason=f"there is no partition of {_OFFSETS} in it")
+    records = _directories().log_frame(spark, wanted)
+    return {"records": records, "partitions": _directories().partitions_frame(spark, every)}
+
+
+def _existing(path: Path) -> Path:
+    if not path.exists():
+        raise JobPathError(path=str(path), reason="is not there")
+    return path
+
+
+def _run(
+    module: str, inputs: Inputs, *, out: str, report_to: Path | None, master: str | None, conf: tuple[str, ...]
+) -> Outcome:
+    """Run a job, and print what it found and where that is."""
+    settings = [setting(each) for each in conf]
+    with session_for("kafka-msgs pipeline", master, settings) as spark, progress_of(spark) as told:
+        told("reading directories")
+        job = import_module(f"kafka_msgs.spark.jobs.{module}").JOB
+        outcome: Outcome = import_module("kafka_msgs.spark.jobs.job").run(job, inputs(spark), out, report_to, told)
+    show_tables(outcome.report, console())
+    for path in outcome.files:
+        click.echo(path)
+    return outcome
+
+
+def show_tables(report: Report, screen: Console) -> None:
+    """Print the tables of a report that have rows, each no further than a screen can show."""
+    from kafka_msgs.spark.report import Table
+    from kafka_msgs.spark.report.page import cell
+
+    for section in report.sections:
+        if isinstance(section, Table) and section.rows:
+            shown = table(*section.columns, title=section.title)
+            for row in section.rows[:_ROWS]:
+                shown.add_row(*map(cell, row))
+            screen.print(shown)
+            if len(section.rows) > _ROWS:
+                screen.print(f"{len(section.rows) - _ROWS} more in the report\n")

@@ -1,0 +1,126 @@
+"""The session of Spark that a command works in, and what is shown while it works.
+
+Owns how a session comes about where none is given, and its end. Spark is imported when a session is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+import click
+from rich.console import Console
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from kafka_msgs.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["progress_of", "session_for", "setting"]
+
+_PACKAGES: Final = ("pyspark", "pyarrow", "pandas", "matplotlib")
+_SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+}
+"""What a session of our own has unless told otherwise: no server, and nothing that draws over our progress."""
+
+_LOGGING: Final = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %p %c: %m%n
+"""
+"""How the JVM logs: only what went wrong."""
+
+
+@contextmanager
+def session_for(feature: str, master: str | None, settings: Sequence[tuple[str, str]]) -> Iterator[SparkSession]:
+    """Give the session that is there, or one that ends with the context; either knows our sources.
+
+    ``master`` and ``settings`` are for a new one. Raises ``MissingExtraError``, which names ``feature``.
+    """
+    for package in _PACKAGES:
+        try:
+            import_module(package)
+        except ImportError as error:
+            raise MissingExtraError(feature=feature, extra="pipeline", package=package) from error
+    from pyspark.sql import SparkSession
+
+    from kafka_msgs.spark import register
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        register(active)
+        yield active
+        return
+    with TemporaryDirectory(prefix="kafka-msgs-spark-") as home:
+        spark = _new_session(feature, master, dict(settings), Path(home) / "log4j2.properties")
+        try:
+            register(spark)
+            yield spark
+        finally:
+            spark.stop()
+
+
+def _new_session(name: str, master: str | None, settings: Mapping[str, str], logging: Path) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    # Else the workers would be whatever "python3" is, without the packages of this one.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    logging.write_text(_LOGGING, encoding="ascii")
+    quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging}"}
+    builder = SparkSession.builder.appName(name)
+    for setting_name, value in {**_SETTINGS, **quiet, **settings}.items():
+        builder = builder.config(setting_name, value)
+    return (builder.master(master) if master else builder).getOrCreate()
+
+
+def setting(text: str) -> tuple[str, str]:
+    """Return the name and the value of a setting that is given as ``NAME=VALUE``."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{text}: NAME=VALUE was expected")
+    return name, value
+
+
+@contextmanager
+def progress_of(spark: SparkSession) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal what is at work, and how many tasks of Spark are done of those that are known of.
+
+    Gives a function to call with the name of each step when it begins.
+    """
+    screen = Console(stderr=True)
+    columns = SpinnerColumn(), TextColumn("{task.description}"), _Tasks(spark), TimeElapsedColumn()
+    with Progress(
+        *columns, console=screen, transient=True, refresh_per_second=2, disable=not screen.is_terminal
+    ) as shown:
+        task = shown.add_task("", total=None)
+        yield lambda step: shown.update(task, description=step)
+
+
+class _Tasks(ProgressColumn):
+    """How many tasks are done, of all in the stages that are running."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__()
+        self._tracker = spark.sparkContext.statusTracker()
+
+    def render(self, task: Task) -> Text:
+        stages = [self._tracker.getStageInfo(number) for number in self._tracker.getActiveStageIds()]
+        known = [stage for stage in stages if stage is not None]
+        if not known:
+            return Text("")
+        return Text(f"{sum(each.numCompletedTasks for each in known)}/{sum(each.numTasks for each in known)} tasks")

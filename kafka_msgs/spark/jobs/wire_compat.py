@@ -1,0 +1,190 @@
+"""Differential fuzzing: random messages and damaged bytes through every executor, which must agree.
+
+Owns what is compared, and what is needed to see a difference again: the seed, and the bytes. Values are made by
+``kafka_msgs.testing``; the executors are those of ``kafka_msgs.codec``, and what the reference does is taken as right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
+
+from kafka_msgs.catalog import message_classes, message_named
+from kafka_msgs.codec import DEFAULT_OPTIONS
+from kafka_msgs.codec.codec import Codec
+from kafka_msgs.codec.executors import EXECUTORS
+from kafka_msgs.codec.functions import Executor
+from kafka_msgs.codec.plan import compile_plan
+from kafka_msgs.spark.jobs.job import Job, Step, Tables
+from kafka_msgs.spark.report import Report, Section, Table, table_of
+from kafka_msgs.spark.types import arrow_schema
+from kafka_msgs.testing.random_values import random_message
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["JOB", "damage", "fuzz_units", "wire_compat"]
+
+_RIGHT: Final = "reference"
+_DAMAGED: Final = 4
+"""How many damaged forms of each message are tried."""
+
+_BYTES: Final = (0x00, 0x01, 0x7F, 0x80, 0xFF)
+_TEXT: Final = StringType()
+_DIFFERENCE: Final = StructType(
+    [StructField(name, _TEXT) for name in ("backend", "action", "input", "expected", "found")]
+)
+_RUN: Final = StructType(
+    [
+        StructField("message", _TEXT),
+        StructField("version", IntegerType()),
+        StructField("seed", LongType()),
+        StructField("backends", ArrayType(_TEXT)),
+        StructField("checks", IntegerType()),
+        StructField("differences", ArrayType(_DIFFERENCE)),
+    ]
+)
+
+
+def fuzz_units(
+    spark: SparkSession, seeds: range, messages: Iterable[str] | None = None, *, slices: int | None = None
+) -> DataFrame:
+    """Return what ``wire_compat`` is to try: each seed with each version of each message, of all or of those named.
+
+    ``slices`` is how many tasks share the work. Raises ``UnknownNameError``.
+    """
+    classes = message_classes() if messages is None else map(message_named, messages)
+    pairs = [
+        (cls.INFO.name, version)
+        for cls in classes
+        for version in range(cls.INFO.versions.lowest, cls.INFO.versions.highest + 1)
+    ]
+    wanted = spark.createDataFrame(pairs, "message string, version int")
+    numbers = spark.range(seeds.start, seeds.stop, seeds.step, slices).withColumnRenamed("id", "seed")
+    return numbers.crossJoin(F.broadcast(wanted)).select("message", "version", "seed")
+
+
+def wire_compat(units: DataFrame, executors: Mapping[str, Executor] | None = None) -> dict[str, DataFrame]:
+    """Return what executors make of random messages, as lazy tables; the same seeds give the same.
+
+    ``units`` are those of ``fuzz_units``. ``executors``, by name, are compared with the reference: all that can run
+    where the work is done, unless given.
+
+    ``runs`` has a row a unit: a random message is encoded by each executor, its bytes and damaged forms of them are
+    decoded by each. ``checks`` counts the comparisons. ``mismatches`` has a row for each that found a difference, with
+    what to repeat it by: the seed, and as ``input`` the bytes in hexadecimal, or what could not be encoded.
+    """
+    return _job(executors).tables({"units": units})
+
+
+def _job(executors: Mapping[str, Executor] | None = None) -> Job:
+    def compare(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        against = {name: each for name, each in (executors or EXECUTORS).items() if name != _RIGHT}
+        for batch in batches:
+            rows = [_run(**unit, executors=against) for unit in batch.to_pylist()]
+            yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(_RUN))
+
+    return Job(
+        name="wire-compat",
+        summary="Differential fuzzing: random messages and damaged bytes through every executor, which must agree.",
+        steps=(
+            Step("runs", lambda tables: tables["units"].mapInArrow(compare, _RUN)),
+            Step("mismatches", _mismatches),
+        ),
+        report=_report,
+    )
+
+
+def _run(message: str, version: int, seed: int, executors: Mapping[str, Executor]) -> dict[str, Any]:
+    cls = message_named(message)
+    plan = compile_plan(cls, version)
+    rng = Random(f"{seed} {message} {version}")
+    right = Codec[Any](plan, DEFAULT_OPTIONS, EXECUTORS[_RIGHT])
+    codecs = {name: Codec[Any](plan, DEFAULT_OPTIONS, each) for name, each in executors.items()}
+    value = random_message(cls, version, rng)
+    data = right.encode(value)
+    inputs = [data, *(damage(data, rng) for _ in range(_DAMAGED))]
+    found = []
+    for name, codec in codecs.items():
+        found += _difference(name, "encode", repr(value), right.encode, codec.encode, value)
+        for each in inputs:
+            found += _difference(name, "decode", each.hex(), right.decode, codec.decode, each)
+    return {
+        "message": message,
+        "version": version,
+        "seed": seed,
+        "backends": list(codecs),
+        "checks": len(codecs) * (1 + len(inputs)),
+        "differences": found,
+    }
+
+
+def _difference(
+    backend: str, action: str, shown: str, right: Callable[[Any], Any], other: Callable[[Any], Any], given: Any
+) -> list[dict[str, str]]:
+    """Return what two functions make of the same, as one row, or nothing where they agree."""
+    expected, found = _outcome(right, given), _outcome(other, given)
+    if expected == found:
+        return []
+    return [{"backend": backend, "action": action, "input": shown, "expected": expected, "found": found}]
+
+
+def _outcome(work: Callable[[Any], Any], given: Any) -> str:
+    """Return a text that is equal where results or errors are; an executor may fail in any way, and all are told."""
+    try:
+        result = work(given)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return result.hex() if isinstance(result, bytes) else repr(result)
+
+
+def damage(data: bytes, rng: Random) -> bytes:
+    """Return bytes cut off, or with one changed or put in: at lengths and counts most changes hurt."""
+    at = rng.randrange(len(data) + 1)
+    change = rng.randrange(3)
+    if change == 0:
+        return data[:at]
+    return data[:at] + bytes([rng.choice(_BYTES)]) + data[at + (change == 1) :]
+
+
+def _mismatches(tables: Tables) -> DataFrame:
+    each = tables["runs"].select("message", "version", "seed", F.explode("differences").alias("each"))
+    return each.select("message", "version", "seed", "each.*")
+
+
+def _report(tables: Tables) -> Report:
+    runs, mismatches = tables["runs"], tables["mismatches"]
+    counts = runs.agg(
+        F.count_distinct("message").alias("messages"),
+        F.count_distinct("message", "version").alias("versions"),
+        F.count_distinct("seed").alias("seeds"),
+        F.sum("checks").alias("checks"),
+        F.sum(F.size("differences")).alias("mismatches"),
+    )
+    backends = runs.select(F.explode("backends").alias("backend")).groupBy("backend").agg(F.count("*").alias("runs"))
+    by_place = mismatches.groupBy("backend", "action", "message").agg(F.count("*").alias("mismatches"))
+    sections: list[Section] = [
+        table_of(counts, "What was compared"),
+        table_of(backends.orderBy("backend"), "Compared with the reference"),
+        table_of(by_place.orderBy(F.col("mismatches").desc(), "backend", "action", "message"), "Mismatches by message"),
+        _shortened(table_of(mismatches.orderBy("message", "version", "seed", "backend"), "Mismatches")),
+    ]
+    return Report("Executors compared with the reference", tuple(sections))
+
+
+def _shortened(table: Table) -> Table:
+    """Cut long texts, which the Parquet table has whole."""
+    limit = 160
+    rows = tuple(
+        tuple(f"{cell[:limit]}..." if isinstance(cell, str) and len(cell) > limit else cell for cell in row)
+        for row in table.rows
+    )
+    return Table(table.title, table.columns, rows, table.note)
+
+
+JOB: Final = _job()
