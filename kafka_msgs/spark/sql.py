@@ -22,7 +22,7 @@ from kafka_msgs.errors import OptionError
 from kafka_msgs.messages import _index
 from kafka_msgs.spark.functions import column_function, decode, decoder
 from kafka_msgs.spark.json import message_json, record_json
-from kafka_msgs.spark.types import message_of, schema_of, with_error
+from kafka_msgs.spark.types import message_of, schema_of, with_error, without_notes
 
 __all__ = ["VERSIONED_MESSAGES", "FromKafka", "function_name", "register_functions"]
 
@@ -83,7 +83,8 @@ class FromKafka:
         """Return the columns: the fields, and ``_error``; a name that no message has fails here, before the query."""
         if not isinstance(message.value, str):
             raise OptionError(source="from_kafka", option="message", value=None, reason="a constant name is needed")
-        return AnalyzeResult(with_error(schema_of(message.value, version.value if version else None)))
+        schema = schema_of(message.value, version.value if version else None)
+        return AnalyzeResult(without_notes(with_error(schema)))
 
     def eval(self, value: bytes | None, message: str, version: int | None = None) -> Iterator[Any]:
         """Yield the one row of a value; all nulls for null."""

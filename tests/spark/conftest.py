@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -25,12 +26,12 @@ appender.stderr.layout.pattern = %p %c: %m%n
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A classic session; workers run this Python, from a directory that does not have the project in it."""
+    """A classic session, whose workers run this Python in a directory where the project is not."""
     home = tmp_path_factory.mktemp("spark")
     logging = home / "log4j2.properties"
     logging.write_text(_LOGGING)
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    session = (
+    builder: Any = (
         SparkSession.builder.master("local[2]")
         .appName("kafka-msgs tests")
         .config("spark.driver.memory", "1g")
@@ -42,14 +43,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
         .config("spark.sql.python.filterPushdown.enabled", "true")
-        .getOrCreate()
     )
+    with contextlib.chdir(home):
+        # Workers start where Spark did, and look for modules there first.
+        session: SparkSession = builder.getOrCreate()
     register(session)
     yield session
     session.stop()
-
-
-@pytest.fixture
-def torn(tmp_path: Path) -> Path:
-    """A place for a log directory of a test's own."""
-    return tmp_path / "logs"

@@ -1,0 +1,108 @@
+"""The data sources as Spark runs them: planned on the driver, read by workers that have the package only as shipped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PythonException
+from pyspark.errors.exceptions.base import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StringType
+
+from kafka_msgs import backend
+from kafka_msgs.spark import schema_of
+from kafka_msgs.spark.functions import column_function
+from kafka_msgs.spark.sources.cluster_metadata import KafkaClusterMetadataSource
+from kafka_msgs.spark.sources.log import KafkaLogSource
+from kafka_msgs.spark.sources.offsets import KafkaOffsetsSource
+from kafka_msgs.spark.types import without_notes
+from tests.captures.group_logs import GROUP_LOGS
+from tests.captures.log_directory import LOGS
+from tests.spark.support import read
+
+OFFSETS = GROUP_LOGS / "__consumer_offsets-*"
+
+
+def load(spark: SparkSession, source: str, path: object, **options: Any) -> DataFrame:
+    return spark.read.format(source).options(**options).load(str(path))
+
+
+def in_order(rows: list[dict[str, Any]], *columns: str) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: tuple(row[column] for column in columns))
+
+
+@pytest.mark.parametrize("split", ["500", "32m"])
+def test_a_log_directory_is_a_table(spark: SparkSession, split: str) -> None:
+    rows = load(spark, "kafka-log", LOGS, splitBytes=split, control=True).toArrow().to_pylist()
+    expected = read(KafkaLogSource, LOGS, control=True)
+    assert in_order(rows, "file", "offset") == in_order(expected, "file", "offset")
+
+
+def test_the_records_of_the_group_coordinator_are_a_table(spark: SparkSession) -> None:
+    rows = load(spark, "kafka-offsets", OFFSETS).toArrow().to_pylist()
+    assert in_order(rows, "file", "logOffset") == in_order(read(KafkaOffsetsSource, OFFSETS), "file", "logOffset")
+
+
+def test_structs_with_notes_on_their_fields_come_through(spark: SparkSession) -> None:
+    frame = load(spark, "kafka-offsets", OFFSETS, recordType="OffsetCommit", columns="value,topicId")
+    struct: Any = frame.schema["value"].dataType
+    assert without_notes(struct) == without_notes(schema_of("OffsetCommitValue"))
+    assert frame.where("value.topic_id != topicId").count() == 0
+    assert frame.where("value.topic_id = topicId").count() > 10
+    fused = load(spark, "kafka-log", LOGS / "__transaction_state-0", valueMessage="TransactionLogValue")
+    assert fused.where("decodedValue.producer_id = 2").count() == fused.count() > 0
+
+
+def test_the_metadata_of_the_cluster_is_a_table_and_its_json_a_variant(spark: SparkSession) -> None:
+    frame = load(spark, "kafka-cluster-metadata", LOGS / "__cluster_metadata-0")
+    assert frame.count() == len(read(KafkaClusterMetadataSource, LOGS / "__cluster_metadata-0"))
+    names = frame.where("recordType = 'TopicRecord'").select(
+        F.expr("variant_get(parse_json(value), '$.name', 'string')")
+    )
+    assert {name for (name,) in names.collect()} == {"codecs", "prices", "__transaction_state"}
+
+
+def test_several_paths_are_one_table(spark: SparkSession) -> None:
+    paths = [str(LOGS / "codecs-0"), str(LOGS / "prices-0")]
+    topics = spark.read.format("kafka-log").load(paths).select("topic").distinct().collect()
+    assert {topic for (topic,) in topics} == {"codecs", "prices"}
+
+
+def test_filters_reach_the_source_if_it_is_asked_to_take_them(spark: SparkSession) -> None:
+    frame = load(spark, "kafka-log", LOGS, pushdown=True, control=True).where(
+        "partition = 0 and control and offset > 5"
+    )
+    expected = [row for row in read(KafkaLogSource, LOGS, control=True) if row["control"] and row["offset"] > 5]
+    assert in_order(frame.toArrow().to_pylist(), "file", "offset") == in_order(expected, "file", "offset")
+
+
+def test_damage_ends_a_job_that_must_not_have_any(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    data = bytearray((LOGS / "codecs-0" / path.name).read_bytes())
+    data[70] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(PythonException, match=f"LogFileError: {path} at byte 0: the checksum is"):
+        load(spark, "kafka-log", path, mode="FAILFAST").count()
+    assert load(spark, "kafka-log", path).where("_error is not null").count() == 1
+    assert load(spark, "kafka-log", path, mode="DROPMALFORMED").count() > 0
+
+
+def test_a_wrong_option_is_named_before_anything_runs(spark: SparkSession) -> None:
+    with pytest.raises(PySparkException, match="option colums 'offset': there is no such option; similar: columns"):
+        load(spark, "kafka-log", LOGS, colums="offset")
+
+
+def test_executors_have_the_package_as_it_was_shipped_with_its_extensions(spark: SparkSession) -> None:
+    def where(rows: pa.Array) -> pa.Array:
+        import kafka_msgs
+
+        return pa.array([f"{kafka_msgs.__file__} {kafka_msgs.backend()}"] * len(rows))
+
+    ((told,),) = spark.range(1).select(column_function(where, StringType())("id")).collect()
+    home, executor = told.split()
+    assert "userFiles" in home
+    assert executor == backend()
