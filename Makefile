@@ -9,7 +9,7 @@ GCC ?= gcc
 CLANG ?= clang
 
 # The packages that have a C core, one file each; setup.py has the same.
-PARTS := codec records log
+PARTS := codec records columns log
 CORE := $(wildcard $(PARTS:%=kafka_msgs/%/*.c) $(PARTS:%=kafka_msgs/%/*.h))
 BUILD := pyproject.toml setup.py $(CORE)
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
@@ -22,7 +22,8 @@ define instrumented
 	-I$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))') \
 	kafka_msgs/$$part/_speedups.c -o $(2)/$$part.so; done
 endef
-RUN_CHECKED := KAFKA_MSGS_BACKEND=c PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0
+# Arrow's memory from malloc, too: instruments see where that ends.
+RUN_CHECKED := KAFKA_MSGS_BACKEND=c PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system ASAN_OPTIONS=detect_leaks=0
 # The C core under instruments: the other executors gain nothing from them, and references are counted by `make test`.
 SELECTION := -p tests.instrumented -p no:cacheprovider -k "not python and not reference and not counts_as_they_were"
 
@@ -67,7 +68,8 @@ warnings: .venv/dev ## compile the C core, every warning an error; where there i
 sanitize: .venv/dev $(CORE) ## run the tests of the C core under ASan and UBSan; needs gcc and its sanitizers
 	$(call instrumented,$(GCC) -fsanitize=address$(,)undefined -fno-sanitize-recover=all,$(CHECKED)/sanitized)
 	$(RUN_CHECKED) KAFKA_MSGS_TEST_SPEEDUPS=$(CHECKED)/sanitized LD_PRELOAD=$$($(GCC) -print-file-name=libasan.so) \
-	$(BIN)/python -m pytest $(SELECTION) tests/codec tests/records tests/log/test_headers.py tests/vectors tests/captures
+	$(BIN)/python -m pytest $(SELECTION) tests/codec tests/records tests/columns tests/log/test_headers.py \
+	tests/vectors tests/captures
 
 valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memcheck; needs gcc and valgrind
 	$(call instrumented,$(GCC),$(CHECKED)/plain)

@@ -8,7 +8,7 @@ from setuptools import Extension, setup
 FLAGS = {"linux": ["-O3", "-fno-plt"]}
 """Linux: the same level whatever CPython was built with, and calls into CPython without a stub in between."""
 
-PARTS = ("codec", "records", "log")
+PARTS = ("codec", "records", "columns", "log")
 """The packages that have a core; their headers are shared."""
 
 
