@@ -215,9 +215,10 @@ static void free_table(Table *table) {
     table->columns = NULL;
 }
 
-/* Makes an empty table of the shape of a first column and what is below it; -1 with an exception. */
-static int new_table(Table *table, const Column *shape, PyObject *allocate) {
-    Status status = DONE;
+/* Makes an empty table of the shape of a first column and what is below it, with `count` indexes reserved; -1 with an
+ * exception. */
+static int new_table(Table *table, const Column *shape, PyObject *allocate, int64_t count) {
+    Status status;
     table->allocate = Py_NewRef(allocate);
     table->columns = PyMem_Calloc((size_t)shape->span, sizeof(Column));
     table->memory = PyMem_Calloc((size_t)shape->span, sizeof(*table->memory));
@@ -232,11 +233,14 @@ static int new_table(Table *table, const Column *shape, PyObject *allocate) {
     }
     memcpy(table->columns, shape, (size_t)shape->span * sizeof(Column));
     table->thread = PyEval_SaveThread();
+    status = reserve(table, table->columns, count < 8 ? 8 : count);
     for (int32_t i = 0; i < shape->span && status == DONE; i++)
         status = reserve(table, &table->columns[i], 8);
     PyEval_RestoreThread(table->thread);
-    if (status != DONE) free_table(table);
-    return status == DONE ? 0 : -1;
+    if (status == DONE) return 0;
+    free_table(table);
+    if (status == FULL) PyErr_SetString(PyExc_OverflowError, "more values than a column can have");
+    return -1;
 }
 
 static PyObject *object_or_none(PyObject *object) {

@@ -333,9 +333,8 @@ static Status note_bad_row(Run *run, int64_t row) {
  * the rows are. */
 static Status decode_rows(Run *run, int64_t *row) {
     Table *table = &run->table;
-    int64_t count = run->count < MOST_ROWS ? run->count : MOST_ROWS;
-    Status status = reserve(table, table->columns, count);
-    for (; *row < count && status == DONE; ++*row) {
+    Status status = DONE;
+    for (; *row < run->count && status == DONE; ++*row) {
         int64_t number = run->offset + *row;
         if (run->valid != NULL && !(run->valid[number >> 3] >> (number & 7) & 1)) {
             status = put_null(table, table->columns, *row);
@@ -414,7 +413,8 @@ static PyObject *bad_rows(const Run *run) {
 /* Runs the program over the rows and returns (rows done, bad rows, columns). */
 static PyObject *run_program(Run *run) {
     int64_t done = 0;
-    if (new_table(&run->table, run->program->shape, run->program->allocate) < 0) return NULL;
+    if (run->count > MOST_ROWS) run->count = MOST_ROWS;
+    if (new_table(&run->table, run->program->shape, run->program->allocate, run->count) < 0) return NULL;
     run->table.thread = PyEval_SaveThread();
     Status status = decode_rows(run, &done);
     PyEval_RestoreThread(run->table.thread);
@@ -499,8 +499,9 @@ typedef struct {
     PyObject_HEAD
     int32_t wanted[PARTS];
     Column shape[1 + PARTS + 3];
-    Table table;
-    int busy; /* a thread is appending */
+    PyObject *allocate;
+    Table table; /* its columns are NULL while there are none */
+    int busy;    /* a thread is appending */
     int64_t rows;
     int32_t batches;
 } RecordColumns;
@@ -566,7 +567,6 @@ static Status reserve_batch(RecordColumns *self, const Source *source) {
 
 static Status put_records(RecordColumns *self, const Source *source) {
     Place p = source->p;
-    if (source->count > source->end - p) return MALFORMED;
     Status status = reserve_batch(self, source);
     for (int64_t i = 0; i < source->count && status == DONE; i++) {
         WalkRecord record;
@@ -591,14 +591,17 @@ static Status append_batch(RecordColumns *self, const Source *source) {
     return status;
 }
 
-static int check_free(const RecordColumns *self) {
-    if (self->table.columns != NULL && !self->busy) return 0;
+/* Makes the table for `count` records, if there is none; -1 with an exception, if it cannot be used either. */
+static int start_table(RecordColumns *self, int64_t count) {
+    if (self->allocate != NULL && !self->busy)
+        return self->table.columns != NULL ? 0 : new_table(&self->table, self->shape, self->allocate, count);
     PyErr_SetString(PyExc_RuntimeError, "the columns were not initialised, or another thread is appending");
     return -1;
 }
 
 static PyObject *append_checked(RecordColumns *self, const Source *source) {
-    if (check_free(self) < 0) return NULL;
+    if (source->count > source->end - source->p) Py_RETURN_FALSE; /* a record has a byte at least */
+    if (start_table(self, source->count) < 0) return NULL;
     Status status = append_batch(self, source);
     if (status == FULL) PyErr_SetString(PyExc_OverflowError, "the columns would hold more than 2 GiB");
     if (status == NO_MEMORY) return raise_status(status);
@@ -626,13 +629,10 @@ static PyObject *records_append(RecordColumns *self, PyObject *args) {
 }
 
 static PyObject *records_finish(RecordColumns *self, PyObject *Py_UNUSED(unused)) {
-    Table next;
-    if (check_free(self) < 0 || new_table(&next, self->shape, self->table.allocate) < 0) return NULL;
-    Table full = self->table;
-    int64_t rows = self->rows;
-    self->table = next;
+    if (start_table(self, 0) < 0) return NULL;
+    PyObject *columns = finish_table(&self->table, self->rows);
     self->rows = self->batches = 0;
-    return finish_table(&full, rows);
+    return columns;
 }
 
 static int add_part(RecordColumns *self, const char *name) {
@@ -655,7 +655,7 @@ static int add_part(RecordColumns *self, const char *name) {
 /* RecordColumns(names, allocate). */
 static int records_init(RecordColumns *self, PyObject *args, PyObject *kwargs) {
     PyObject *names, *allocate;
-    if (self->shape[0].span != 0 || (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0)) {
+    if (self->allocate != NULL || (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0)) {
         PyErr_SetString(PyExc_TypeError, "columns are made once, of positional arguments");
         return -1;
     }
@@ -666,12 +666,14 @@ static int records_init(RecordColumns *self, PyObject *args, PyObject *kwargs) {
         const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, i));
         if (name == NULL || add_part(self, name) < 0) return -1;
     }
-    return new_table(&self->table, self->shape, allocate);
+    self->allocate = Py_NewRef(allocate);
+    return 0;
 }
 
 static void records_dealloc(RecordColumns *self) {
     PyTypeObject *type = Py_TYPE(self);
     if (self->table.columns != NULL) free_table(&self->table);
+    Py_XDECREF(self->allocate);
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
 }

@@ -73,6 +73,9 @@ static inline const unsigned char *walk_varlong(const unsigned char *p, const un
     uint64_t raw;
     if (end - p >= 1 && p[0] < 0x80) {
         raw = *p++;
+    } else if (end - p >= 2 && p[1] < 0x80) {
+        raw = (uint64_t)(p[0] & 0x7F) | (uint64_t)p[1] << 7;
+        p += 2;
     } else {
         p = walk_raw(p, end, 64, &raw);
         if (p == NULL) return NULL;
