@@ -1,0 +1,161 @@
+"""Bytes to Arrow columns: committed offsets against decoding them row by row, and a batch of records against records.
+
+The offsets are 200,000 rows of an Arrow column, each as long as the group coordinator writes it. Row by row means that
+each row is decoded to an object of its own, which is dropped with the list of all of them. kafka-python does not have
+this message, so its decoder is made of the definition that our class is made of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+from uuid import UUID
+
+import pyarrow as pa
+from aiokafka.record.default_records import DefaultRecordBatch
+from kafka.protocol.api_data import ApiData  # type: ignore[import-untyped]
+from rich.console import Console
+
+from benchmarks import peers
+from benchmarks.measure import PROTOCOL, fastest
+from benchmarks.report import Figure, Times, print_figures
+from kafka_msgs import OffsetCommitValue
+from kafka_msgs.columns import decode_column, record_table
+from kafka_msgs.records import BatchBuilder, read_batches
+
+__all__ = ["run"]
+
+ROWS: Final = 200_000
+VERSION: Final = 4
+RECORDS: Final = 9_441
+"""Records of 100 random bytes that make a batch of 1 MB."""
+
+DEFINITION: Final = (
+    Path(__file__).parents[1] / "message_defs" / "kafka" / "group-coordinator" / "OffsetCommitValue.json"
+)
+AIOKAFKA: Final = "aiokafka"
+NATIVE: Final = "c, rows"
+TARGETS: Final = {"python, rows": 50.0, NATIVE: 8.0, peers.KAFKA_PYTHON: 45.0}
+"""How many times as long as columns of offsets the others take at least."""
+
+
+def run(console: Console, rounds: int) -> list[Figure]:
+    """Measure, print, and return the figures."""
+    protocol = PROTOCOL.format(rounds=rounds)
+    figures = _offsets(rounds)
+    print_figures(console, f"{ROWS:,} committed offsets to Arrow", protocol, figures)
+    records = _records(rounds)
+    print_figures(console, f"A batch of {RECORDS:,} records to Arrow, checksum compared", protocol, records)
+    return figures + records
+
+
+# Messages
+
+
+def _offsets(rounds: int) -> list[Figure]:
+    rows = offsets(ROWS)
+    array = pa.array(rows, pa.binary())
+    prefixed = pa.array([VERSION.to_bytes(2, "big") + row for row in rows], pa.binary())
+    theirs = kafka_python_decoder()
+    cases: dict[str, Any] = {
+        "columns": partial(decode_column, array, OffsetCommitValue, VERSION),
+        "one column of six": partial(decode_column, array, OffsetCommitValue, VERSION, columns=["offset"]),
+        "versions by row": partial(decode_column, prefixed, OffsetCommitValue),
+        peers.KAFKA_PYTHON: partial(_each, array, partial(theirs.decode, version=VERSION, header=False)),
+    }
+    for name in peers.OURS:
+        cases[f"{name}, rows"] = partial(_each, array, peers.codec(name, OffsetCommitValue, VERSION).decode)
+    times = Times(fastest(cases, rounds))
+    figures = [
+        Figure(f"columns of offsets: {name} takes", times.ratio(name, "columns"), target=target)
+        for name, target in TARGETS.items()
+        if name in cases
+    ]
+    if NATIVE in cases:
+        figures += [
+            Figure(f"columns of offsets, {name}: {NATIVE} takes", times.ratio(NATIVE, name))
+            for name in ("one column of six", "versions by row")
+        ]
+    figures.append(Figure("columns of offsets: rows decoded", ROWS / times.seconds["columns"] / 1e6, unit="M/s"))
+    return figures
+
+
+def offsets(count: int) -> list[bytes]:
+    """Return committed offsets as the group coordinator writes them, without the version in front."""
+    random = Random(count)
+    return [
+        OffsetCommitValue(
+            offset=random.randrange(1 << 40),
+            leader_epoch=random.randrange(100),
+            metadata=random.choice(("", f"consumer-{random.randrange(1000)}")),
+            commit_timestamp=1_700_000_000_000 + number,
+            topic_id=UUID(int=random.getrandbits(128)),
+        ).encode(VERSION)
+        for number in range(count)
+    ]
+
+
+def _each(array: pa.Array, decode: Callable[[bytes], Any]) -> list[Any]:
+    return [decode(data) for data in array.to_pylist()]
+
+
+def kafka_python_decoder() -> Any:
+    """Return the class that kafka-python makes of the definition of committed offsets.
+
+    It looks for a definition of the class's name in its own package first, hence the name; the hook puts ours in place.
+    """
+    definition = json.loads(DEFINITION.read_text()) | {"type": "data"}
+    cls = type(ApiData)("ConsumerProtocolSubscription", (ApiData,), {"json_patch": staticmethod(lambda *_: definition)})
+    row = offsets(1)[0]
+    assert cls.decode(row, version=VERSION, header=False).encode(version=VERSION, header=False) == row
+    return cls
+
+
+# Records
+
+
+def _records(rounds: int) -> list[Figure]:
+    data = record_batch(RECORDS)
+    cases: dict[str, Any] = {
+        "columns": partial(_columns, data),
+        "three columns": partial(_columns, data, ["offset", "timestamp", "value"]),
+        "our list": partial(_our_list, data),
+        AIOKAFKA: partial(_their_list, data),
+    }
+    assert _columns(data).column("value").to_pylist() == [record.value for record in _their_list(data)]
+    times = Times(fastest(cases, rounds))
+    return [
+        Figure("columns of records: aiokafka's list takes", times.ratio(AIOKAFKA, "three columns"), target=10.0),
+        Figure("columns of records: our list takes", times.ratio("our list", "three columns"), target=3.0),
+        Figure("all columns of records: aiokafka's list takes", times.ratio(AIOKAFKA, "columns")),
+        Figure("columns of records: read", len(data) / times.seconds["three columns"] / 1e6, unit="MB/s"),
+    ]
+
+
+def record_batch(count: int) -> bytes:
+    """Return an uncompressed batch of records without keys and headers."""
+    random = Random(count)
+    builder = BatchBuilder()
+    for number in range(count):
+        builder.append(None, random.randbytes(100), timestamp=1_700_000_000_000 + number)
+    return builder.build()
+
+
+def _columns(data: bytes, columns: list[str] | None = None) -> Any:
+    (table,) = record_table(data, columns=columns)
+    return table
+
+
+def _our_list(data: bytes) -> list[Any]:
+    (batch,) = read_batches(data)
+    return list(batch)
+
+
+def _their_list(data: bytes) -> list[Any]:
+    batch = DefaultRecordBatch(data)
+    assert batch.validate_crc()
+    return list(batch)
