@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from random import Random
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 
 from kafka_msgs.codec.backend import BACKENDS
 from kafka_msgs.log.headers import Counted, CountForm, count_in_python, native
+from tests.codec.test_native_references import check_balance
 from tests.log.test_summary import PIECES, PLAIN, PRODUCER, batch
+from tests.records.test_native_references import fail_each
 
 FORMS: dict[str, CountForm] = {"python": count_in_python}
 if (in_c := native()) is not None:
@@ -114,14 +117,26 @@ def test_a_count_over_mutated_files_ends_within_them(form: CountForm) -> None:
         assert 0 <= found.last <= found.position <= len(content)
 
 
-def test_the_form_in_c_counts_references_as_they_were() -> None:
+def test_the_form_in_c_leaves_the_counts_as_they_were() -> None:
     speedups = pytest.importorskip("kafka_msgs.log._speedups")
     data = b"".join(PIECES[:7])
-    speedups.count(data, 0, EVERYTHING, crc32c)
-    before = sys.getrefcount(data), sys.getrefcount(crc32c)
-    for _ in range(50):
-        speedups.count(data, 0, EVERYTHING, crc32c)
-    assert (sys.getrefcount(data), sys.getrefcount(crc32c)) == before
+
+    def calls() -> None:
+        for checksum in (crc32c, None, lambda view: 0, lambda view: "checksum"):
+            with contextlib.suppress(TypeError):
+                speedups.count(data, 0, EVERYTHING, checksum)
+
+    check_balance(calls, [None, 0, data, crc32c])
+
+
+def test_the_form_in_c_ends_in_memory_error_wherever_an_allocation_fails() -> None:
+    speedups = pytest.importorskip("kafka_msgs.log._speedups")
+    data = batch(2**40, 2**41, **{**PRODUCER, "producer_id": 2**40}) * 3
+    found: list[int] = []
+    check_balance(
+        lambda: found.append(fail_each(lambda: speedups.count(data, 0, EVERYTHING, crc32c))), [None, 0, data, crc32c]
+    )
+    assert min(found) >= 5
 
 
 def test_the_form_in_c_hands_on_what_goes_wrong() -> None:
