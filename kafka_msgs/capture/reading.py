@@ -13,7 +13,7 @@ from typing import BinaryIO, Final, TypeAlias
 from kafka_msgs.capture.connections import Endpoint
 from kafka_msgs.capture.conversations import Conversation, Limits
 from kafka_msgs.capture.faults import CaptureFault, FaultKind
-from kafka_msgs.capture.files import read_packets
+from kafka_msgs.capture.files import Packet, read_packets
 from kafka_msgs.capture.matching import Item
 from kafka_msgs.capture.segments import Segment, segment_of
 
@@ -21,6 +21,8 @@ __all__ = ["DEFAULT_PORTS", "Conversations", "read_exchanges"]
 
 DEFAULT_PORTS: Final = (9092,)
 _PORTS_NAMED: Final = 3
+_ALIKE_TOLD: Final = 20
+"""Packets with the same fault that are told one by one."""
 
 _Ends: TypeAlias = tuple[Endpoint, Endpoint]
 
@@ -43,13 +45,35 @@ def read_exchanges(
 
 
 def _read(file: BinaryIO, conversations: Conversations) -> Iterator[Item]:
+    faults = _Faults()
     for packet in read_packets(file):
-        segment = packet if isinstance(packet, CaptureFault) else segment_of(packet)
-        if isinstance(segment, CaptureFault):
-            yield segment
-        elif segment is not None and not isinstance(packet, CaptureFault):
-            yield from conversations.receive(segment, packet.at, packet.number)
+        found = packet if isinstance(packet, CaptureFault) else segment_of(packet)
+        if isinstance(found, CaptureFault):
+            yield from faults.tell(found)
+        elif found is not None and isinstance(packet, Packet):
+            yield from conversations.receive(found, packet.at, packet.number)
     yield from conversations.close()
+    yield from faults.close()
+
+
+class _Faults:
+    """Tells what is wrong with packets, and where the same is wrong with many, only how many."""
+
+    def __init__(self) -> None:
+        self._told: Counter[str] = Counter()
+        self._sizes: Counter[str] = Counter()
+
+    def tell(self, fault: CaptureFault) -> Iterator[CaptureFault]:
+        self._told[fault.reason] += 1
+        if self._told[fault.reason] <= _ALIKE_TOLD:
+            yield fault
+        else:
+            self._sizes[fault.reason] += fault.size
+
+    def close(self) -> Iterator[CaptureFault]:
+        for reason, size in self._sizes.items():
+            more = self._told[reason] - _ALIKE_TOLD
+            yield CaptureFault(kind=FaultKind.PACKET, reason=f"{more} more packets: {reason}", size=size)
 
 
 class Conversations:

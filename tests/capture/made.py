@@ -24,6 +24,7 @@ __all__ = [
     "LINKS",
     "Said",
     "Sent",
+    "client",
     "cut",
     "datagram",
     "everything",
@@ -55,6 +56,11 @@ class Sent:
     flags: int
     data: bytes = b""
     snapped: int = 0
+
+
+def client(number: int) -> Endpoint:
+    """Return one of many clients."""
+    return Endpoint(CLIENT.host, 40_000 + number)
 
 
 def framed(payload: bytes) -> bytes:

@@ -1,17 +1,14 @@
-"""Requests meet their responses, as a recording proxy saw them, in whatever packets they travel."""
+"""Requests meet their responses, and what cannot meet anything is told."""
 
 from __future__ import annotations
 
 import io
 import ssl
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 
 import attrs
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kafka_msgs import (
     ApiVersionsRequest,
@@ -30,83 +27,16 @@ from tests.capture.made import (
     BROKER,
     CLIENT,
     Said,
-    Sent,
+    client,
     cut,
     everything,
     exchanges,
     faults,
     framed,
     pcap,
-    pcapng,
     segments,
     sizes,
 )
-from tests.captures.frames import Frame, read_frames
-from tests.captures.frames import exchanges as recorded_exchanges
-from tests.captures.test_captures import TRAFFIC
-
-SLOW = settings(deadline=None, max_examples=60)
-FRAMES = list(read_frames(TRAFFIC))
-
-
-def conversations() -> dict[int, list[Frame]]:
-    """The frames of the recording by connection."""
-    found: dict[int, list[Frame]] = {}
-    for frame in FRAMES:
-        found.setdefault(frame.connection, []).append(frame)
-    return found
-
-
-def recorded(frames: Sequence[Frame]) -> Counter[tuple[int, bytes, bytes | None]]:
-    """What the proxy saw: connection, request and response, the latter None where there was none."""
-    pairs = list(recorded_exchanges(frames))
-    answered = {id(pair.request) for pair in pairs}
-    lonely = [frame for frame in frames if frame.direction == "request" and id(frame) not in answered]
-    return Counter(
-        [(pair.request.connection, pair.request.payload, pair.response.payload) for pair in pairs]
-        + [(frame.connection, frame.payload, None) for frame in lonely]
-    )
-
-
-def client(connection: int) -> Endpoint:
-    return Endpoint(CLIENT.host, 40_000 + connection)
-
-
-def sent(frames: Sequence[Frame], piece: Iterator[int]) -> list[Sent]:
-    """The segments of the recording, the connections one after the other."""
-    made = []
-    for connection, each in conversations().items():
-        said = [(frame.direction, frame.data) for frame in each if frame in frames]
-        made += segments(cut(said, piece), client=client(connection))
-    return made
-
-
-def seen(found: Sequence[Exchange | CaptureFault]) -> Counter[tuple[int, bytes, bytes | None]]:
-    """What was read, in the same form; of sound exchanges only."""
-    assert not faults(found)
-    return Counter(
-        (
-            each.connection.client.port - 40_000,
-            each.request.payload,
-            None if each.response is None else each.response.payload,
-        )
-        for each in exchanges(found)
-    )
-
-
-@pytest.mark.parametrize("ports", [(BROKER.port,), None], ids=["by port", "by content"])
-@pytest.mark.parametrize("piece", [1460, 65_536])
-def test_the_exchanges_of_a_recording(piece: int, ports: tuple[int, ...] | None) -> None:
-    data = pcapng(sent(FRAMES, sizes(piece)))
-    assert seen(everything(data, ports=ports)) == recorded(FRAMES)
-
-
-def test_every_exchange_of_the_recording_decodes() -> None:
-    for exchange in exchanges(everything(pcap(sent(FRAMES, sizes(1460))))):
-        assert exchange.problems == ()
-        assert type(exchange.request_message).INFO.api_key == exchange.api_key
-        if exchange.response_message is not None:
-            assert type(exchange.response_message).INFO.api_key == exchange.api_key
 
 
 def ask(number: int, *, client_id: str = "me") -> bytes:
@@ -314,6 +244,15 @@ def test_packets_that_were_cut_short() -> None:
     assert all(len(each.problems) == 2 for each in exchanges(found))
 
 
+def test_many_packets_with_the_same_fault_are_told_once_more_together() -> None:
+    data = bytearray(pcap(segments([("request", b"x" * 10)] * 98)))
+    data[20:24] = (147).to_bytes(4, "little")
+    found = faults(everything(bytes(data)))
+    assert [each.reason for each in found[:20]] == ["the link type 147 is unknown"] * 20
+    assert [each.reason for each in found[20:]] == ["82 more packets: the link type 147 is unknown"]
+    assert found[-1].size == 80 * 64 + 2 * 54
+
+
 def test_connections_beyond_the_limit_are_given_up_and_told() -> None:
     made = [
         part for number in range(5) for part in segments([("request", ask(number))], client=client(number), fin=False)
@@ -335,70 +274,3 @@ def test_memory_beyond_the_limit_is_given_up_and_told() -> None:
     made = [part for number in range(5) for part in segments([("request", frame)], client=client(number), fin=False)]
     found = everything(pcap(made), limits=Limits(held=25_000))
     assert [each.request.missing > 0 for each in exchanges(found)] == [True] * 5
-
-
-SOME = [frame for frame in FRAMES if frame.connection in {5, 6, 8}][:40]
-
-
-@SLOW
-@given(
-    data=st.data(),
-    piece=st.lists(st.integers(1, 2000), min_size=1, max_size=8),
-    doubled=st.sets(st.integers(0, 200), max_size=20),
-)
-def test_any_cuts_doubles_and_order_of_packets_give_the_same_exchanges(
-    data: st.DataObject, piece: list[int], doubled: set[int]
-) -> None:
-    made = sent(SOME, sizes(*piece, 300))
-    made += [each for number, each in enumerate(made) if number in doubled]
-    shuffled = data.draw(st.permutations(made))
-    assert seen(everything(pcap(shuffled))) == recorded(SOME)
-
-
-@SLOW
-@given(
-    piece=st.lists(st.integers(1, 500), min_size=1, max_size=8),
-    lost=st.sets(st.integers(0, 400), max_size=12),
-    snapped=st.sets(st.integers(0, 400), max_size=4),
-    syn=st.booleans(),
-    ports=st.sampled_from([(BROKER.port,), None]),
-)
-def test_exchanges_and_faults_account_for_every_byte_whatever_is_lost(
-    piece: list[int], lost: set[int], snapped: set[int], syn: bool, ports: tuple[int, ...] | None
-) -> None:
-    frames = conversations()[6]
-    made = segments(cut(((each.direction, each.data) for each in frames), sizes(*piece)), syn=syn)
-    made = [attrs.evolve(each, snapped=len(each.data) // 2) if n in snapped else each for n, each in enumerate(made)]
-    made = [each for number, each in enumerate(made) if number not in lost or not each.data]
-    found = everything(pcap(made), ports=ports)
-    captured = sum(len(each.data) - each.snapped for each in made)
-    sides = [side for each in exchanges(found) for side in (each.request, each.response) if side]
-    told = sum(4 + side.size - side.missing for side in sides)
-    told += sum(each.size for each in faults(found) if each.kind is not FaultKind.GAP)
-    assert told == captured
-    real = recorded(frames)
-    for each in exchanges(found):
-        if not each.request.missing and each.response and not each.response.missing:
-            assert (frames[0].connection, each.request.payload, each.response.payload) in real
-
-
-@SLOW
-@given(
-    changes=st.lists(st.tuples(st.integers(0, 2**20), st.integers(0, 255)), min_size=1, max_size=12),
-    length=st.integers(0, 2**20),
-    make=st.sampled_from([pcap, pcapng]),
-    ports=st.sampled_from([(BROKER.port,), None]),
-)
-def test_changed_captures_end_in_faults_and_never_in_errors_of_others(
-    changes: list[tuple[int, int]], length: int, make: Callable[..., bytes], ports: tuple[int, ...] | None
-) -> None:
-    data = bytearray(make(sent(SOME, sizes(300))))
-    for place, value in changes:
-        data[place % len(data)] = value
-    for each in everything(bytes(data[: length % (2 * len(data))]), ports=ports):
-        if isinstance(each, CaptureFault):
-            assert str(each)
-        else:
-            assert len(each.problems) <= 2
-            assert each.errors is not None
-            assert each.client_id is None or isinstance(each.client_id, str)
