@@ -177,7 +177,7 @@ static inline Status put_text(Table *table, Column *column, int64_t index, const
         Status status = reserve_text(table, column, at + size);
         if (status != DONE) return status;
     }
-    memcpy(column->data + at, content, (size_t)size);
+    if (size > 0) memcpy(column->data + at, content, (size_t)size);
     column->offsets[index + 1] = (int32_t)(at + size);
     return DONE;
 }

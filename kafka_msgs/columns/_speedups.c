@@ -442,7 +442,7 @@ static PyObject *program_decode(Program *self, PyObject *args) {
     }
     if (!PyArg_ParseTuple(args, "z*z*z*LLp:decode", &valid, &offsets, &data, &offset, &count, &run.wide)) return NULL;
     run.offsets = offsets.buf;
-    run.data = data.buf;
+    run.data = data.buf == NULL ? (Place) "" : data.buf;
     run.size = data.len;
     run.valid = valid.buf;
     run.offset = offset;
