@@ -21,6 +21,7 @@ __all__ = ["connector_packages", "read_live", "write_live"]
 
 _CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 _PASSED_OVER: Final = frozenset({"__consumer_offsets", "__share_group_state", "__transaction_state"})
+_HEADERS: Final = "array<struct<key:string,value:binary>>"
 _WRITTEN: Final = frozenset({"topic", "partition", "key", "value", "headers"})
 
 
@@ -74,7 +75,7 @@ def read_live(
         "timestampType",
         "key",
         "value",
-        "headers",
+        sf.coalesce("headers", sf.array().cast(_HEADERS)).alias("headers"),
     )
 
 
