@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kafka_msgs.spark.functions import from_kafka, to_kafka
+    from kafka_msgs.spark.hadoop import read_log_through_spark
     from kafka_msgs.spark.session import register
     from kafka_msgs.spark.types import schema_of
 else:
     _LAZY = {
         "from_kafka": "functions",
+        "read_log_through_spark": "hadoop",
         "register": "session",
         "schema_of": "types",
         "to_kafka": "functions",
@@ -29,4 +31,4 @@ else:
         return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
 
 
-__all__ = ["from_kafka", "register", "schema_of", "to_kafka"]
+__all__ = ["from_kafka", "read_log_through_spark", "register", "schema_of", "to_kafka"]

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType
 
 from kafka_msgs import backend
-from kafka_msgs.spark import schema_of
+from kafka_msgs.errors import OptionError
+from kafka_msgs.spark import read_log_through_spark, schema_of
 from kafka_msgs.spark.functions import column_function
 from kafka_msgs.spark.sources.cluster_metadata import KafkaClusterMetadataSource
 from kafka_msgs.spark.sources.log import KafkaLogSource
@@ -106,3 +107,11 @@ def test_executors_have_the_package_as_it_was_shipped_with_its_extensions(spark:
     home, executor = told.split()
     assert "userFiles" in home
     assert executor == backend()
+
+
+def test_what_only_spark_can_fetch_gives_the_same_rows(spark: SparkSession) -> None:
+    rows = read_log_through_spark(spark, f"file://{LOGS}/*-0", control=True).toArrow().to_pylist()
+    expected = read(KafkaLogSource, LOGS, control=True)
+    assert in_order(rows, "file", "offset") == in_order(expected, "file", "offset")
+    with pytest.raises(OptionError, match="isolation"):
+        read_log_through_spark(spark, str(LOGS), isolation="read_committed")

@@ -19,7 +19,7 @@ from pyarrow import NativeFile, fs
 
 from kafka_msgs.errors import OptionError
 
-__all__ = ["SEGMENTS", "FileKind", "LogFile", "local_copy", "log_files", "opened", "siblings"]
+__all__ = ["SEGMENTS", "FileKind", "LogFile", "described", "local_copy", "log_files", "opened", "siblings"]
 
 _PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
 _OFFSET: Final = re.compile(r"(?P<offset>[0-9]{20})(?:-[0-9]{10})?\.(?:log|checkpoint)")
@@ -88,6 +88,13 @@ def log_files(source: str, paths: Sequence[str], kind: FileKind = SEGMENTS) -> l
     return sorted(found.values(), key=lambda file: file.place)
 
 
+def described(uri: str, size: int) -> LogFile:
+    """Return a file as its path tells it, wherever it is; its bytes come from elsewhere."""
+    scheme = _SCHEME.fullmatch(uri)
+    path = scheme["rest"] if scheme else re.sub("^file:/+", "/", uri)
+    return _log_file(uri if scheme else "", path, size)
+
+
 def siblings(file: LogFile) -> list[LogFile]:
     """Return all segments in the directory of a file, by offset."""
     filesystem, _ = _resolved(file.root or file.path)
@@ -137,7 +144,7 @@ def _files_of(path: str, kind: FileKind) -> Iterator[LogFile]:
     root = "" if isinstance(filesystem, fs.LocalFileSystem) else steady
     for info in _matching(filesystem, start, wild):
         if info.type == fs.FileType.File:
-            yield _log_file(root, info)
+            yield _log_file(root, info.path, info.size)
         elif info.type == fs.FileType.Directory:
             yield from _named(kind, root, _below(filesystem, info.path))
 
@@ -174,16 +181,16 @@ def _below(filesystem: fs.FileSystem, path: str) -> Iterator[fs.FileInfo]:
 
 
 def _named(kind: FileKind, root: str, infos: Iterator[fs.FileInfo] | list[fs.FileInfo]) -> Iterator[LogFile]:
-    return (_log_file(root, info) for info in infos if kind.pattern.fullmatch(info.base_name))
+    return (_log_file(root, info.path, info.size) for info in infos if kind.pattern.fullmatch(info.base_name))
 
 
-def _log_file(root: str, info: fs.FileInfo) -> LogFile:
-    partition = _PARTITION.fullmatch(PurePosixPath(info.path).parent.name)
-    offset = _OFFSET.fullmatch(info.base_name)
+def _log_file(root: str, path: str, size: int) -> LogFile:
+    place = PurePosixPath(path)
+    partition, offset = _PARTITION.fullmatch(place.parent.name), _OFFSET.fullmatch(place.name)
     return LogFile(
         root=root,
-        path=info.path,
-        size=info.size,
+        path=path,
+        size=size,
         topic=partition["topic"] if partition else None,
         partition=int(partition["number"]) if partition else None,
         base_offset=int(offset["offset"]) if offset else None,

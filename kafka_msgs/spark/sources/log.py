@@ -23,7 +23,7 @@ from kafka_msgs.spark.sources.rows import Decoded, Reading, log_columns, rows_of
 from kafka_msgs.spark.sources.splits import Part, cut_tails, parts_of, splits_of, with_transactions
 from kafka_msgs.spark.types import message_of
 
-__all__ = ["KafkaLogSource", "LogReader", "Plan", "PushingLogReader", "reading_of"]
+__all__ = ["KafkaLogSource", "LogReader", "Plan", "PushingLogReader", "log_reading", "reading_of"]
 
 _SPLIT_BYTES: Final = 32 * 2**20
 _UNCOMMITTED: Final = "read_uncommitted"
@@ -67,6 +67,12 @@ def _is_wanted(file: LogFile, predicates: Sequence[Predicate]) -> bool:
     return file.size > 0 and all(predicate.selects(file) for predicate in predicates)
 
 
+def log_reading(options: Options) -> Reading:
+    """Return how parts are read by the options of ``kafka-log``; raises ``UnknownNameError``, too."""
+    columns, decoded = _selected(options.names("columns"), list(_decoded(options)))
+    return reading_of(options, columns, decoded)
+
+
 def reading_of(options: Options, columns: Sequence[str] | None, decoded: Sequence[Decoded] = ()) -> Reading:
     """Return how parts are read by the options of a source; raises ``OptionError`` and ``UnknownColumnError``."""
     mode = options.choice("mode", MODES, PERMISSIVE)
@@ -86,8 +92,7 @@ class KafkaLogSource(DataSource):
     def __init__(self, options: Mapping[str, str]) -> None:
         given = Options(self.name(), options)
         self._plan = Plan.of(self.name(), given)
-        columns, decoded = _selected(given.names("columns"), list(_decoded(given)))
-        self._reading = reading_of(given, columns, decoded)
+        self._reading = log_reading(given)
         self._pushdown = given.flag("pushdown", False)
         given.done()
 

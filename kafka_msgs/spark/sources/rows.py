@@ -28,7 +28,7 @@ from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
 from kafka_msgs.spark.sources.splits import Part, is_cut_tail
 from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of, spark_type
 
-__all__ = ["Decoded", "Reading", "column_type", "log_columns", "rows_of"]
+__all__ = ["Decoded", "Reading", "column_type", "log_columns", "rows_in", "rows_of"]
 
 FROM_RECORDS: Final[Mapping[str, str]] = {
     "offset": "offset",
@@ -126,7 +126,12 @@ def column_type(name: str) -> DataType:
 def rows_of(part: Part, reading: Reading) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a part; raises ``LogFileError`` and ``DecodeError`` if the mode says so, and ``OSError``."""
     with local_copy(part.file, part.start, part.end) as (path, shift):
-        yield from _PartRows(part, reading, shift).run(path)
+        yield from rows_in(path, part, reading, shift)
+
+
+def rows_in(path: Path, part: Part, reading: Reading, shift: int = 0) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a part whose bytes are in ``path``, from byte ``shift`` of the file on; like ``rows_of``."""
+    return _PartRows(part, reading, shift).run(path)
 
 
 class _PartRows:
