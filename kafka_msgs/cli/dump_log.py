@@ -58,8 +58,8 @@ def dump_log_command(
     """Print the batches and records in segments and KRaft snapshots, the entries of indexes and the small files.
 
     At the end comes a summary. Damage is told where it stands, and what follows is read; then the exit status is 1.
-    Entries of an index are compared with the segment beside it. Zeros at the end of a segment are space that the broker
-    allocated in advance, and are told in the summary.
+    Entries of an index are compared with the segment beside it. Zeros at the end of the last segment are space that the
+    broker allocated in advance, and are told in the summary.
     """
     summary = LogSummary()
     print_rows(form, _all_rows(paths, _view(only_summary=only_summary, deep=deep, **asked), summary), summary.facts)

@@ -113,11 +113,12 @@ def _entries(path: Path, view: View, summary: LogSummary, read: _Read) -> Iterat
 
 
 def _batches(path: Path, view: View, summary: LogSummary, progress: Callable[[int], None]) -> Iterator[Row]:
+    segment = Segment(path) if path.stem.isdecimal() else None
+    closed = segment is not None and segment.closed
     if not view.kinds & {"batch", "record"} and not view.from_offset and view.max_bytes is None:
-        yield from map(_error, count_log(path, summary, progress=progress))
+        yield from map(_error, count_log(path, summary, closed=closed, progress=progress))
         return
-    start = Segment(path).position_of(view.from_offset) if path.stem.isdecimal() else 0
-    scan = FileScan(path, start=start)
+    scan = FileScan(path, start=segment.position_of(view.from_offset) if segment else 0, closed=closed)
     for item in scan:
         progress(item.position)
         if view.max_bytes is not None and scan.position > view.max_bytes:

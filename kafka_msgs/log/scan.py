@@ -34,6 +34,7 @@ def read_log(
     check_crc: bool = ...,
     max_decompressed: int = ...,
     views: bool = ...,
+    closed: bool = ...,
 ) -> Iterator[AnyBatch]: ...
 @overload
 def read_log(
@@ -44,6 +45,7 @@ def read_log(
     check_crc: bool = ...,
     max_decompressed: int = ...,
     views: bool = ...,
+    closed: bool = ...,
 ) -> Iterator[AnyBatch | LogFileError]: ...
 def read_log(
     path: Path,
@@ -53,26 +55,32 @@ def read_log(
     check_crc: bool = True,
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
     views: bool = False,
+    closed: bool = False,
 ) -> Iterator[AnyBatch | LogFileError]:
     """Yield the batches of a file in order; their ``position`` is the byte of the file.
 
-    ``start`` is the byte of the batch to start at. The file is mapped, and one batch at a time is copied from it; the
-    last three arguments are those of ``read_batches``. Where the bytes are no batch (a torn tail, a hole, a wrong
-    checksum) there is a ``LogFileError``, whose cause is the error of the batch if there is one; ``on_error`` says
-    whether it is raised, skipped, or yielded in its place among the batches. What follows the damage is read.
+    ``start`` is the byte of the batch to start at. The file is mapped, and one batch at a time is copied from it;
+    ``check_crc``, ``max_decompressed`` and ``views`` are those of ``read_batches``. Where the bytes are no batch (a torn
+    tail, a hole, a wrong checksum) there is a ``LogFileError``, whose cause is the error of the batch if there is one;
+    ``on_error`` says whether it is raised, skipped, or yielded in its place among the batches. What follows the damage
+    is read.
 
     Zeros from the end of a batch to the end of the file are no damage but space allocated in advance, or what a crash
-    left of it: the walk ends there, as Kafka's recovery does. Raises ``OSError``.
+    left of it: the walk ends there, as Kafka's recovery does. Only in a file that is ``closed``, because its broker has
+    gone on to the next, they are damage like any other: there it would have cut them off. Raises ``OSError``.
     """
-    scan = FileScan(path, start=start, check_crc=check_crc, max_decompressed=max_decompressed, views=views)
+    scan = FileScan(
+        path, start=start, check_crc=check_crc, max_decompressed=max_decompressed, views=views, closed=closed
+    )
     return settled(scan, on_error)
 
 
 class FileScan(Iterator[AnyBatch | LogFileError]):
     """One walk over one file: its batches, and its faults in between.
 
-    ``data`` holds the bytes of the file, ``position`` is the byte up to which it has been walked over, and
-    ``preallocated`` how many zeros stood at its end, once the walk has come to them. Raises ``OSError``.
+    The arguments are those of ``read_log``. ``data`` holds the bytes of the file, ``position`` is the byte up to which
+    it has been walked over, and ``preallocated`` how many zeros stood at the end of one that is not closed, once the
+    walk has come to them. Raises ``OSError``.
     """
 
     def __init__(
@@ -83,12 +91,14 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
         check_crc: bool = True,
         max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
         views: bool = False,
+        closed: bool = False,
     ) -> None:
         self.data: Final = _mapped(path)
         self.position = start
         self.preallocated = 0
         self.check_crc: Final = check_crc
         self._path = path
+        self._closed = closed
         self._options = {"check_crc": check_crc, "max_decompressed": max_decompressed, "views": views}
         self._next_offset = 0
         self._newest = 0
@@ -105,9 +115,10 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
             if batch is not None:
                 self._walked_to(batch.position + batch.size, batch.last_offset + 1, batch.magic)
                 return batch
-        if is_zero(self.data, self.position, len(self.data)):
-            self.preallocated += len(self.data) - self.position
-            self.position = len(self.data)
+        left = len(self.data) - self.position
+        if not left or (not self._closed and is_zero(self.data, self.position, len(self.data))):
+            self.preallocated += left
+            self.position += left
             raise StopIteration
         return self._fault(cause)
 

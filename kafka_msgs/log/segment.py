@@ -48,6 +48,12 @@ class Segment:
         """Bytes of the ``.log`` file."""
         return self.path.stat().st_size
 
+    @property
+    def closed(self) -> bool:
+        """Whether a later segment stands beside it: then its broker has ended this one, and writes no more to it."""
+        names = (path.stem for path in self.path.parent.glob("*.log"))
+        return any(int(name) > self.base_offset for name in names if name.isdecimal())
+
     @overload
     def batches(
         self, from_offset: int = ..., *, on_error: Literal["raise", "skip"] = ..., views: bool = ...
@@ -64,7 +70,7 @@ class Segment:
         That batch may start before the offset. ``on_error`` and ``views`` are those of ``read_log``.
         """
         start = self.position_of(from_offset)
-        for item in read_log(self.path, start=start, on_error=on_error, views=views):
+        for item in read_log(self.path, start=start, on_error=on_error, views=views, closed=self.closed):
             if isinstance(item, LogFileError) or item.last_offset >= from_offset:
                 yield item
 

@@ -112,14 +112,17 @@ class LogSummary:
                 self.last_timestamp = timestamp
 
 
-def scan_log(path: Path, *, on_error: Literal["raise", "skip"] = "raise", check_crc: bool = True) -> LogSummary:
+def scan_log(
+    path: Path, *, on_error: Literal["raise", "skip"] = "raise", check_crc: bool = True, closed: bool = False
+) -> LogSummary:
     """Return what the batches of a file come to; checksums are compared unless ``check_crc`` says otherwise.
 
     The file is walked over by the headers of its batches, at about the speed at which memory can be read where they
-    are large. Damage is a ``LogFileError``, which ``on_error`` raises or only counts. Raises ``OSError``.
+    are large. Damage is a ``LogFileError``, which ``on_error`` raises or only counts; zeros at the end of the file are
+    damage if it is ``closed``, as for ``read_log``. Raises ``OSError``.
     """
     summary = LogSummary()
-    for _ in settled(count_log(path, summary, check_crc=check_crc), on_error):
+    for _ in settled(count_log(path, summary, check_crc=check_crc, closed=closed), on_error):
         pass
     return summary
 
@@ -129,13 +132,14 @@ def count_log(
     summary: LogSummary,
     *,
     check_crc: bool = True,
+    closed: bool = False,
     progress: Callable[[int], None] = lambda position: None,
 ) -> Iterator[LogFileError]:
-    """Count the batches of a file into ``summary``, and yield the faults, which are counted too.
+    """Count the batches of a file into ``summary``, and yield the faults, which are counted too; like ``scan_log``.
 
     ``progress`` is told now and then how many bytes of the file are read. Raises ``OSError``.
     """
-    scan = FileScan(path, check_crc=check_crc)
+    scan = FileScan(path, check_crc=check_crc, closed=closed)
     _count_ahead(scan, summary, progress)
     for item in scan:
         if isinstance(item, LogFileError):

@@ -115,6 +115,17 @@ def test_space_that_was_allocated_in_advance_is_no_damage(run: Run, tmp_path: Pa
     assert (summary["batches"], summary["preallocated"], summary["errors"]) == (5, 4000, 0)
 
 
+@pytest.mark.parametrize("options", [(), ("--summary",)])
+def test_zeros_at_the_end_of_a_segment_with_another_behind_it_are_damage(
+    run: Run, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    path = tmp_path / CODECS.name
+    path.write_bytes(CODECS.read_bytes() + bytes(4000))
+    (tmp_path / TRANSACTIONS.name).write_bytes(TRANSACTIONS.read_bytes())
+    *_, error, summary = lines(run, path, *options, status=1)
+    assert (error["reason"], summary["preallocated"]) == ("4000 bytes that are all zero", 0)
+
+
 def test_reading_no_further_than_some_bytes(run: Run) -> None:
     """Only batches that end within them, as Kafka's tool does it."""
     *_, last, summary = lines(run, TRANSACTIONS, "--max-bytes", "600")

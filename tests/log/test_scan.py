@@ -109,6 +109,14 @@ def test_space_that_was_allocated_in_advance_is_no_damage(log: Log, zeros: int) 
     assert [*read_log(log(SOUND + bytes(zeros)))][-1].last_offset == 8
 
 
+def test_zeros_at_the_end_of_a_file_that_is_closed_are_damage(log: Log) -> None:
+    scan = FileScan(log(SOUND + bytes(5000)), closed=True)
+    *_, fault = scan
+    assert isinstance(fault, LogFileError)
+    assert (fault.position, fault.reason) == (len(SOUND), "5000 bytes that are all zero")
+    assert (scan.preallocated, scan.position) == (0, len(SOUND) + 5000)
+
+
 def test_a_file_of_zeros_holds_nothing(log: Log) -> None:
     scan = FileScan(log(bytes(100)))
     assert ([*scan], scan.preallocated) == ([], 100)

@@ -111,6 +111,17 @@ def test_offsets_and_times_beyond_damage_are_found(segment: Segment) -> None:
     assert found.offset == BASE + 20
 
 
+def test_zeros_at_the_end_are_space_in_the_last_segment_and_damage_in_others(segment: Segment) -> None:
+    with segment.path.open("ab") as file:
+        file.write(bytes(500))
+    assert not segment.closed
+    assert sum(1 for _ in segment.batches()) == 10
+    segment.path.with_name(f"{BASE + 100:020}.log").write_bytes(b"")
+    assert segment.closed
+    with pytest.raises(LogFileError, match="500 bytes that are all zero"):
+        list(segment.batches())
+
+
 def test_a_segment_without_indexes_has_no_entries(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(b"")
