@@ -60,10 +60,10 @@ def read_log(
     """Yield the batches of a file in order; their ``position`` is the byte of the file.
 
     ``start`` is the byte of the batch to start at. The file is mapped, and one batch at a time is copied from it;
-    ``check_crc``, ``max_decompressed`` and ``views`` are those of ``read_batches``. Where the bytes are no batch (a torn
-    tail, a hole, a wrong checksum) there is a ``LogFileError``, whose cause is the error of the batch if there is one;
-    ``on_error`` says whether it is raised, skipped, or yielded in its place among the batches. What follows the damage
-    is read.
+    ``check_crc``, ``max_decompressed`` and ``views`` are those of ``read_batches``. Where the bytes are no batch (a
+    torn tail, a hole, a wrong checksum) there is a ``LogFileError``, whose cause is the error of the batch if there is
+    one; ``on_error`` says whether it is raised, skipped, or yielded in its place among the batches. What follows the
+    damage is read.
 
     Zeros from the end of a batch to the end of the file are no damage but space allocated in advance, or what a crash
     left of it: the walk ends there, as Kafka's recovery does. Only in a file that is ``closed``, because its broker has
