@@ -23,6 +23,7 @@ PAGES = {str(page.relative_to(ROOT)): page for page in pages()}
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 GROUPS = {"kafka-msgs": messages_command, "kafka-msgs-generator": generator_command}
 
+_TIMEOUT_SECONDS: Final = 180
 _FLAGS: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _RUN: Final = ("kafka-msgs ", "kafka-msgs-generator ", "python ", "cat ", "ls ")
 _NOT_RUN: Final = ("make ", "pip install ", "git ", "cd ", "bash ", ".venv/bin/", "KAFKA_MSGS_")
@@ -173,7 +174,7 @@ def _run(command: str) -> tuple[int, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=_TIMEOUT_SECONDS,
         check=False,
     )
     return done.returncode, done.stdout
