@@ -4,7 +4,7 @@
  * nothing about why: reading gives None for what the Python side shall explain, writing hands any argument that is not
  * exactly as it must be to the Python side, which makes it so or raises. Deleting this file leaves a library that works.
  *
- * Sections: 1 state of the module, 2 reading, 3 writing, 4 the module. The layout of a record is in _walk.h.
+ * Sections: 1 state of the module, 2 storage, 3 reading, 4 writing, 5 the module. The layout of a record is in _walk.h.
  *
  * Conventions. Functions returning PyObject * give a new reference, or NULL: with an exception set, or, while reading,
  * without one for bytes that are no records. Functions returning int give 0, or -1 in the same two ways.
@@ -23,17 +23,106 @@
 enum { KEY, VALUE, TIMESTAMP, HEADERS, OFFSET, ARGUMENTS };
 
 typedef struct {
-    PyTypeObject *record_type;
-    Py_ssize_t offset, timestamp, key, value, headers; /* offsets of a Record's slots */
+    PyTypeObject *storage_type;
+    PyTypeObject *record_type; /* a subclass that adds nothing to it; NULL until it is bound */
     PyObject *empty_tuple, *no_timestamp;
-    PyObject *checked;          /* the function that makes arguments exact, or raises */
+    PyObject *checked;          /* the function that makes arguments exact, or raises; NULL until it is bound */
     PyObject *names[ARGUMENTS]; /* of append's arguments */
     PyTypeObject *collector_type;
 } State;
 
 static struct PyModuleDef module_def;
 
-/* ------------------------------------------------------------------------------------------------- 2 Reading */
+/* ------------------------------------------------------------------------------------------------- 2 Storage */
+
+/* Reads an exact int; 0 where it is none, or is larger. */
+static inline int read_int(PyObject *number, int64_t *value) {
+    if (!PyLong_CheckExact(number)) return 0;
+    if (compact_long(number, value)) return 1;
+    int overflow;
+    *value = PyLong_AsLongLongAndOverflow(number, &overflow);
+    return !overflow;
+}
+
+/* What a Record keeps: its offset as a number, and objects. No other record of the batch has the same offset, so that an
+ * int object for each would cost memory, and time, before anybody reads it; timestamps are often shared. It visits nothing
+ * for the collector: it is frozen, and holds leaves and tuples. */
+typedef struct {
+    PyObject_HEAD
+    int64_t offset;
+    PyObject *wide; /* the offset where that is no exact int of 64 bits, or NULL; owned, as the others are */
+    PyObject *timestamp, *key, *value, *headers;
+} Storage;
+
+static int storage_set_offset(Storage *self, PyObject *value, void *Py_UNUSED(closure)) {
+    if (value == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "the offset of a record cannot be deleted");
+        return -1;
+    }
+    Py_XSETREF(self->wide, read_int(value, &self->offset) ? NULL : Py_NewRef(value));
+    return 0;
+}
+
+static PyObject *storage_offset(Storage *self, void *Py_UNUSED(closure)) {
+    return self->wide == NULL ? PyLong_FromLongLong(self->offset) : Py_NewRef(self->wide);
+}
+
+static void storage_dealloc(Storage *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(self->wide);
+    Py_XDECREF(self->timestamp);
+    Py_XDECREF(self->key);
+    Py_XDECREF(self->value);
+    Py_XDECREF(self->headers);
+    type->tp_free((PyObject *)self);
+    Py_DECREF(type);
+}
+
+static PyGetSetDef storage_numbers[] = {
+    {"offset", (getter)storage_offset, (setter)storage_set_offset, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef storage_objects[] = {
+    {"timestamp", T_OBJECT_EX, offsetof(Storage, timestamp), 0, NULL},
+    {"key", T_OBJECT_EX, offsetof(Storage, key), 0, NULL},
+    {"value", T_OBJECT_EX, offsetof(Storage, value), 0, NULL},
+    {"headers", T_OBJECT_EX, offsetof(Storage, headers), 0, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot storage_slots[] = {
+    {Py_tp_doc, "Keeps the fields of a record."},
+    {Py_tp_dealloc, storage_dealloc},
+    {Py_tp_getset, storage_numbers},
+    {Py_tp_members, storage_objects},
+    {0, NULL},
+};
+
+static PyType_Spec storage_spec = {
+    .name = "kafka_msgs.records._speedups.Storage",
+    .basicsize = sizeof(Storage),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = storage_slots,
+};
+
+PyDoc_STRVAR(bind_doc, "bind(record_type, checked, /)\n--\n\n"
+                       "Say which subclass of Storage the records are of, and what makes arguments exact.");
+
+static PyObject *bind(PyObject *module, PyObject *args) {
+    State *state = PyModule_GetState(module);
+    PyObject *type, *checked;
+    if (!PyArg_ParseTuple(args, "O!O:bind", &PyType_Type, &type, &checked)) return NULL;
+    if (!PyType_IsSubtype((PyTypeObject *)type, state->storage_type) ||
+        ((PyTypeObject *)type)->tp_basicsize != sizeof(Storage) || !PyType_IS_GC((PyTypeObject *)type)) {
+        return PyErr_Format(PyExc_TypeError, "%R is not a class that adds nothing to Storage", type);
+    }
+    Py_XSETREF(state->record_type, (PyTypeObject *)Py_NewRef(type));
+    Py_XSETREF(state->checked, Py_NewRef(checked));
+    Py_RETURN_NONE;
+}
+
+/* ------------------------------------------------------------------------------------------------- 3 Reading */
 
 #define SMALLEST_RECORD 7  /* bytes: each part of a record has one at least */
 #define NAME_MEMO       16 /* places among a record's headers whose last name is remembered */
@@ -58,9 +147,17 @@ typedef struct {
     NameEntry names[NAME_MEMO]; /* by place: the records of a batch mostly have the same headers in the same order */
 } Reader;
 
-/* Makes the int base + delta, which may be more than 64 bits hold. */
+/* Adds where 64 bits hold the sum: 1, or 0. */
+static inline int add(int64_t base, int64_t delta, int64_t *sum) {
+    if (delta >= 0 ? base > INT64_MAX - delta : base < INT64_MIN - delta) return 0;
+    *sum = base + delta;
+    return 1;
+}
+
+/* Makes the int base + delta. */
 static PyObject *make_sum(int64_t base, int64_t delta) {
-    if (delta >= 0 ? base <= INT64_MAX - delta : base >= INT64_MIN - delta) return PyLong_FromLongLong(base + delta);
+    int64_t value;
+    if (add(base, delta, &value)) return PyLong_FromLongLong(value);
     PyObject *left = PyLong_FromLongLong(base), *right = PyLong_FromLongLong(delta), *sum = NULL;
     if (left != NULL && right != NULL) sum = PyNumber_Add(left, right);
     Py_XDECREF(left);
@@ -150,21 +247,23 @@ static PyObject *make_headers(Reader *r, const WalkRecord *record) {
     return headers;
 }
 
-/* Fills the slots, which are NULL before; a caller drops the record where this fails. */
-static inline int fill_record(Reader *r, const WalkRecord *record, PyObject *object) {
-    const State *state = r->state;
-    if ((*slot_of(object, state->offset) = make_offset(r, record)) == NULL) return -1;
-    if ((*slot_of(object, state->timestamp) = make_timestamp(r, record)) == NULL) return -1;
-    if ((*slot_of(object, state->key) = make_key(r, record)) == NULL) return -1;
-    if ((*slot_of(object, state->value) = make_value(r, record)) == NULL) return -1;
-    return (*slot_of(object, state->headers) = make_headers(r, record)) == NULL ? -1 : 0;
+/* Fills a record whose objects are NULL; a caller drops it where this fails. */
+static inline int fill_record(Reader *r, const WalkRecord *record, Storage *object) {
+    if (!add(r->base_offset, record->offset_delta, &object->offset) && (object->wide = make_offset(r, record)) == NULL)
+        return -1;
+    if ((object->timestamp = make_timestamp(r, record)) == NULL) return -1;
+    if ((object->key = make_key(r, record)) == NULL) return -1;
+    if ((object->value = make_value(r, record)) == NULL) return -1;
+    return (object->headers = make_headers(r, record)) == NULL ? -1 : 0;
 }
 
-/* Makes a Record that the collector does not know: it is frozen, and holds leaves and tuples of leaves. */
+/* Makes a Record without __init__, which has nothing to check, and unknown to the collector. */
 static inline PyObject *make_record(Reader *r, const WalkRecord *record) {
-    PyObject *object = new_instance(r->state->record_type);
-    if (object != NULL && fill_record(r, record, object) < 0) Py_CLEAR(object);
-    return object;
+    Storage *object = PyObject_GC_New(Storage, r->state->record_type);
+    if (object == NULL) return NULL;
+    object->wide = object->timestamp = object->key = object->value = object->headers = NULL;
+    if (fill_record(r, record, object) < 0) Py_CLEAR(object);
+    return (PyObject *)object;
 }
 
 typedef PyObject *(*Make)(Reader *, const WalkRecord *);
@@ -231,6 +330,7 @@ static PyObject *read_part(PyObject *module, PyObject *args) {
                           &r.append_timestamp, &views)) {
         return NULL;
     }
+    if (r.state->record_type == NULL) return PyErr_Format(PyExc_TypeError, "nothing was bound");
     if (at < 0 || at > end || end > PyBytes_GET_SIZE(r.body)) {
         PyErr_SetString(PyExc_ValueError, "not a part of the bytes");
         return NULL;
@@ -254,7 +354,7 @@ static PyObject *read_part(PyObject *module, PyObject *args) {
     return list;
 }
 
-/* ------------------------------------------------------------------------------------------------- 3 Writing */
+/* ------------------------------------------------------------------------------------------------- 4 Writing */
 
 /* Collects the bytes of records; the same as the class of that name in python.py. Its fields are never negative but for
  * the timestamps, and next_offset may be one more than an int64 holds. */
@@ -424,15 +524,6 @@ static int read_headers(PyObject *headers, int checked, Draft *draft) {
     return 1;
 }
 
-/* Reads an exact int; 0 where it is none, or is larger. */
-static inline int read_int(PyObject *number, int64_t *value) {
-    if (!PyLong_CheckExact(number)) return 0;
-    if (compact_long(number, value)) return 1;
-    int overflow;
-    *value = PyLong_AsLongLongAndOverflow(number, &overflow);
-    return !overflow;
-}
-
 /* Whether the difference to the base is one of 64 bits; timestamps are -1 at least. */
 static inline int delta_fits(const Collector *self, int64_t timestamp) {
     return timestamp < INT64_MAX || !self->has_base || self->base_timestamp >= 0;
@@ -572,12 +663,13 @@ static PyObject *collector_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     Collector *self = module == NULL ? NULL : (Collector *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     self->state = PyModule_GetState(module);
+    if (self->state->checked == NULL) PyErr_SetString(PyExc_TypeError, "nothing was bound");
     self->base_offset = self->next_offset = base_offset;
     self->highest_offset = highest_offset;
     self->base_timestamp = self->max_timestamp = -1;
     self->has_base = base_timestamp != Py_None;
     self->room = PY_SSIZE_T_MAX;
-    if (self->has_base) self->base_timestamp = PyLong_AsLongLong(base_timestamp);
+    if (self->has_base && !PyErr_Occurred()) self->base_timestamp = PyLong_AsLongLong(base_timestamp);
     if (room != Py_None && !PyErr_Occurred()) self->room = PyNumber_AsSsize_t(room, NULL);
     if (!PyErr_Occurred()) self->buffer = PyBytes_FromStringAndSize(NULL, HEAD);
     if (self->buffer == NULL) Py_CLEAR(self);
@@ -631,23 +723,16 @@ static PyType_Spec collector_spec = {
     .slots = collector_slots,
 };
 
-/* ---------------------------------------------------------------------------------------------- 4 The module */
+/* ---------------------------------------------------------------------------------------------- 5 The module */
 
-static int load_record(State *state) {
-    PyObject *type = import_attribute("kafka_msgs.records.record", "Record");
-    if (type == NULL) return -1;
-    if (!PyType_Check(type) || !PyType_IS_GC((PyTypeObject *)type) || ((PyTypeObject *)type)->tp_itemsize != 0) {
-        PyErr_Format(PyExc_TypeError, "%R is not a class with slots", type);
-        Py_DECREF(type);
-        return -1;
-    }
-    state->record_type = (PyTypeObject *)type;
-    state->offset = named_slot(state->record_type, "offset");
-    state->timestamp = named_slot(state->record_type, "timestamp");
-    state->key = named_slot(state->record_type, "key");
-    state->value = named_slot(state->record_type, "value");
-    state->headers = named_slot(state->record_type, "headers");
-    return PyErr_Occurred() ? -1 : 0;
+/* Makes the base class of records. With __slots__ named, attrs takes its fields for those of the subclass. */
+static int add_storage(PyObject *module, State *state) {
+    state->storage_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &storage_spec, NULL);
+    PyObject *slots = Py_BuildValue("(sssss)", "offset", "timestamp", "key", "value", "headers");
+    int failed = state->storage_type == NULL || slots == NULL ||
+                 PyObject_SetAttrString((PyObject *)state->storage_type, "__slots__", slots) < 0;
+    Py_XDECREF(slots);
+    return failed ? -1 : PyModule_AddType(module, state->storage_type);
 }
 
 static int module_exec(PyObject *module) {
@@ -659,15 +744,14 @@ static int module_exec(PyObject *module) {
     }
     state->empty_tuple = PyTuple_New(0);
     state->no_timestamp = PyLong_FromLong(-1);
-    state->checked = import_attribute("kafka_msgs.records.arguments", "checked");
-    if (state->empty_tuple == NULL || state->no_timestamp == NULL || state->checked == NULL || load_record(state) < 0)
-        return -1;
+    if (state->empty_tuple == NULL || state->no_timestamp == NULL || add_storage(module, state) < 0) return -1;
     state->collector_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &collector_spec, NULL);
     return state->collector_type == NULL ? -1 : PyModule_AddType(module, state->collector_type);
 }
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg) {
     State *state = PyModule_GetState(module);
+    Py_VISIT(state->storage_type);
     Py_VISIT(state->record_type);
     Py_VISIT(state->checked);
     Py_VISIT(state->collector_type);
@@ -676,6 +760,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg) {
 
 static int module_clear(PyObject *module) {
     State *state = PyModule_GetState(module);
+    Py_CLEAR(state->storage_type);
     Py_CLEAR(state->record_type);
     Py_CLEAR(state->checked);
     Py_CLEAR(state->collector_type);
@@ -692,6 +777,7 @@ static void module_free(void *module) {
 
 static PyMethodDef module_methods[] = {
     {"read", read_part, METH_VARARGS, read_doc},
+    {"bind", bind, METH_VARARGS, bind_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,7 +1,10 @@
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from kafka_msgs.records.record import Payload
+from kafka_msgs.records.record import Payload, Record
+from kafka_msgs.records.storage import _Slots
+
+class Storage(_Slots): ...
 
 class Collector:
     def __new__(
@@ -44,3 +47,4 @@ def read(
     views: bool,
     /,
 ) -> list[Any] | None: ...
+def bind(record_type: type[Record], checked: Callable[..., Any], /) -> None: ...

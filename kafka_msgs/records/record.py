@@ -13,6 +13,7 @@ from typing import Final
 from attrs import frozen
 
 from kafka_msgs.errors import InternalError
+from kafka_msgs.records.storage import Storage
 
 __all__ = [
     "INT_BITS",
@@ -43,7 +44,7 @@ Headers = tuple[Header, ...]
 
 
 @frozen(weakref_slot=False)
-class Record:
+class Record(Storage):
     """One record of a log.
 
     ``offset`` is its place in the partition; ``timestamp`` is in milliseconds since the epoch, -1 for none; ``key`` and
