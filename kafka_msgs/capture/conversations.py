@@ -16,6 +16,7 @@ from kafka_msgs.capture.framing import Framer
 from kafka_msgs.capture.matching import Item, Matcher
 from kafka_msgs.capture.protocol import (
     LEAST_REQUEST,
+    LEAST_RESPONSE,
     RequestFinder,
     ResponseFinder,
     looks_like_sized_request,
@@ -143,7 +144,7 @@ class _Talk:
         self._matcher = Matcher(connection, limits.waiting)
         finder = ResponseFinder(self._matcher.waiting, self._matcher.decodes)
         asked = Framer(RequestFinder(), least=LEAST_REQUEST, most=limits.frame)
-        answered = Framer(finder, least=0, most=limits.frame)
+        answered = Framer(finder, least=LEAST_RESPONSE, most=limits.frame)
         self._request = Side(connection, REQUEST, asking, asked, certain=certain)
         self._response = Side(connection, RESPONSE, answering, answered, certain=certain)
 
@@ -174,7 +175,7 @@ class _Talk:
                 continue
             yield from self._matcher.ask(each)
             if self._matcher.tokens:
-                self._request.framer.least = 0
+                self._request.framer.least = self._response.framer.least = 0
 
     def _answered(self, found: Iterable[Read]) -> Iterator[Item]:
         for each in found:

@@ -6,8 +6,9 @@ Frames of the two directions may arrive in any order relative to each other.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sized
+from collections import Counter, deque
+from collections.abc import Collection, Iterator
+from itertools import takewhile
 from typing import Final, NamedTuple, TypeAlias
 
 from kafka_msgs.capture.connections import Connection
@@ -34,41 +35,84 @@ Item: TypeAlias = Exchange | CaptureFault
 _PRODUCE: Final = 0
 _SASL_HANDSHAKE: Final = 17
 _VIEWS: Final = CodecOptions(memoryview_records=True)
-_MOST_WAITING: Final = 1000
+_MOST_REQUESTS: Final = 1000
+_MOST_RESPONSES: Final = 100
 """Frames of a direction that are kept while those of the other are missing."""
 
 
-class _Asked(NamedTuple):
-    """A request that waits; ``head`` is None for a token, which has no header."""
+class _Waiter(NamedTuple):
+    """A frame that waits for one of the other direction.
+
+    ``number`` is its correlation id, None where it is too short for one, or a token, which has no header. ``head`` is
+    that of a request, and None for all else.
+    """
 
     frame: Frame
-    head: RequestHead | None
+    number: int | None
+    head: RequestHead | None = None
+
+
+class _Queue:
+    """The frames of one direction that wait, the oldest first; ``numbers`` has their correlation ids."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        self.numbers: Counter[int] = Counter()
+        self._waiters: deque[_Waiter] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiters)
+
+    def __iter__(self) -> Iterator[_Waiter]:
+        return iter(self._waiters)
+
+    @property
+    def first(self) -> _Waiter:
+        return self._waiters[0]
+
+    def add(self, waiter: _Waiter) -> None:
+        self._waiters.append(waiter)
+        self.held += len(waiter.frame.data)
+        if waiter.number is not None:
+            self.numbers[waiter.number] += 1
+
+    def take(self) -> _Waiter:
+        waiter = self._waiters.popleft()
+        self.held -= len(waiter.frame.data)
+        if waiter.number is not None:
+            self.numbers[waiter.number] -= 1
+            if not self.numbers[waiter.number]:
+                del self.numbers[waiter.number]
+        return waiter
 
 
 class Matcher:
     """The requests and responses of a connection that wait for each other.
 
-    ``held`` is the bytes of their payloads; beyond ``limit`` of them the oldest ones wait no longer.
+    ``tokens`` says whether frames without a header may follow: a handshake of version 0 has been seen. Beyond ``limit``
+    bytes of payloads the oldest frames wait no longer.
     """
 
     def __init__(self, connection: Connection, limit: int) -> None:
-        self.held = 0
-        self._limit = limit
         self.tokens = False
-        """Whether frames without a header may follow: a handshake of version 0 has been seen."""
+        self._limit = limit
         self._connection = connection
-        self._requests: deque[_Asked] = deque()
-        self._responses: deque[Frame] = deque()
+        self._requests = _Queue()
+        self._responses = _Queue()
 
-    def waiting(self) -> list[int]:
+    @property
+    def held(self) -> int:
+        """Bytes of the payloads that wait."""
+        return self._requests.held + self._responses.held
+
+    def waiting(self) -> Collection[int]:
         """Return the correlation ids that responses are waited for with."""
-        return [asked.head.correlation_id for asked in self._requests if asked.head]
+        return self._requests.numbers
 
     def decodes(self, payload: bytes) -> bool:
         """Whether a payload is the response to a request that waits."""
-        if len(payload) < LEAST_RESPONSE:
-            return False
-        head = next((each.head for each in self._requests if each.head and _answers(payload, each.head)), None)
+        number = _number(payload)
+        head = next((each.head for each in self._requests if each.head and each.number == number), None)
         try:
             return head is not None and bool(decode_response(payload, head.api_key, head.version))
         except KafkaMsgsError:
@@ -77,23 +121,21 @@ class Matcher:
     def ask(self, frame: Frame) -> Iterator[Item]:
         """Take the next request; yield what is settled with it."""
         if self.tokens and not frame.missing and not looks_like_request(frame.data):
-            self._wait(_Asked(frame, None))
+            self._requests.add(_Waiter(frame, None))
         elif len(frame.data) < LEAST_REQUEST:
             yield self._unrecognised(frame, REQUEST)
         else:
             head = RequestHead(*HEAD.unpack_from(frame.data))
             self.tokens |= head.api_key == _SASL_HANDSHAKE and head.version == 0
-            asked = _Asked(frame, head)
             if _expects_none(frame, head):
-                yield self._exchange(asked, head, None)
+                yield self._exchange(frame, head, None)
                 return
-            self._wait(asked)
+            self._requests.add(_Waiter(frame, head.correlation_id, head))
         yield from self._match()
 
     def answer(self, frame: Frame) -> Iterator[Item]:
         """Take the next response; yield what is settled with it."""
-        self._responses.append(frame)
-        self.held += len(frame.data)
+        self._responses.add(_Waiter(frame, _number(frame.data)))
         yield from self._match()
 
     def close(self) -> Iterator[Item]:
@@ -103,13 +145,9 @@ class Matcher:
         while self._responses:
             yield self._orphan()
 
-    def _wait(self, asked: _Asked) -> None:
-        self._requests.append(asked)
-        self.held += len(asked.frame.data)
-
     def _match(self) -> Iterator[Item]:
         while self._requests and self._responses:
-            if self._requests[0].head is None:
+            if self._requests.first.head is None:
                 yield self._token()
                 continue
             pair = self._first_pair()
@@ -119,56 +157,44 @@ class Matcher:
                 yield self._unanswered()
             for _ in range(pair[1]):
                 yield self._orphan()
-            asked, response = self._requests.popleft(), self._take_response()
-            self.held -= len(asked.frame.data)
+            asked, answer = self._requests.take(), self._responses.take()
             assert asked.head is not None
-            yield self._exchange(asked, asked.head, response)
-        while self._too_many(self._requests):
+            yield self._exchange(asked.frame, asked.head, answer.frame)
+        while self._too_many(self._requests, _MOST_REQUESTS):
             yield self._unanswered()
-        while self._too_many(self._responses):
+        while self._too_many(self._responses, _MOST_RESPONSES):
             yield self._orphan()
 
-    def _too_many(self, waiting: Sized) -> bool:
-        return len(waiting) > _MOST_WAITING or (len(waiting) > 1 and self.held > self._limit)
+    def _too_many(self, waiting: _Queue, most: int) -> bool:
+        return len(waiting) > most or (len(waiting) > 1 and self.held > self._limit)
 
     def _first_pair(self) -> tuple[int, int] | None:
         """Return the places of the first response that has a request, and of its request: request, then response."""
-        places: dict[int, int] = {}
-        for place, asked in enumerate(self._requests):
-            if asked.head is None:
-                break
-            places.setdefault(asked.head.correlation_id, place)
-        for place, frame in enumerate(self._responses):
-            if (
-                len(frame.data) >= LEAST_RESPONSE
-                and (found := places.get(CORRELATION.unpack_from(frame.data)[0])) is not None
-            ):
-                return found, place
+        if self._requests.numbers.keys().isdisjoint(self._responses.numbers.keys()):
+            return None
+        places: dict[int | None, int] = {}
+        for place, asked in enumerate(takewhile(lambda each: each.head, self._requests)):
+            places.setdefault(asked.number, place)
+        for place, answer in enumerate(self._responses):
+            if answer.number in places:
+                return places[answer.number], place
         return None
 
-    def _take_response(self) -> Frame:
-        frame = self._responses.popleft()
-        self.held -= len(frame.data)
-        return frame
-
     def _unanswered(self) -> Item:
-        asked = self._requests.popleft()
-        self.held -= len(asked.frame.data)
+        asked = self._requests.take()
         if asked.head is None:
             return self._fault(FaultKind.SASL, f"a token of {asked.frame.size} bytes, unanswered", asked.frame, REQUEST)
-        return self._exchange(asked, asked.head, None)
+        return self._exchange(asked.frame, asked.head, None)
 
     def _orphan(self) -> CaptureFault:
-        frame = self._take_response()
-        if len(frame.data) < LEAST_RESPONSE:
+        frame, number, _ = self._responses.take()
+        if number is None:
             return self._unrecognised(frame, RESPONSE)
-        (number,) = CORRELATION.unpack_from(frame.data)
         reason = f"a response of {frame.size} bytes with the correlation id {number}, which no request had"
         return self._fault(FaultKind.ORPHAN, reason, frame, RESPONSE)
 
     def _token(self) -> CaptureFault:
-        asked, answer = self._requests.popleft().frame, self._take_response()
-        self.held -= len(asked.data)
+        asked, answer = self._requests.take().frame, self._responses.take().frame
         reason = f"a token of {asked.size} bytes, answered with {answer.size} bytes"
         return self._fault(FaultKind.SASL, reason, asked, REQUEST, also=_captured(answer))
 
@@ -190,19 +216,23 @@ class Matcher:
             direction=direction,
         )
 
-    def _exchange(self, asked: _Asked, head: RequestHead, response: Frame | None) -> Exchange:
+    def _exchange(self, request: Frame, head: RequestHead, response: Frame | None) -> Exchange:
         return Exchange(
             connection=self._connection,
             api_key=head.api_key,
             version=head.version,
             correlation_id=head.correlation_id,
-            request=_sent(asked.frame),
+            request=_sent(request),
             response=response and _sent(response),
         )
 
 
 def _sent(frame: Frame) -> Sent:
     return Sent(payload=frame.data, size=frame.size, missing=frame.missing, at=frame.at, packet=frame.packet)
+
+
+def _number(response: bytes) -> int | None:
+    return CORRELATION.unpack_from(response)[0] if len(response) >= LEAST_RESPONSE else None
 
 
 def _captured(frame: Frame) -> int:
@@ -218,7 +248,3 @@ def _expects_none(frame: Frame, head: RequestHead) -> bool:
     except KafkaMsgsError:
         return False
     return isinstance(message, ProduceRequest) and message.acks == 0
-
-
-def _answers(payload: bytes, head: RequestHead) -> bool:
-    return CORRELATION.unpack_from(payload) == (head.correlation_id,)

@@ -36,8 +36,8 @@ LEAST_RESPONSE: Final = 4
 
 _TLS: Final = re.compile(rb"[\x14-\x17]\x03[\x00-\x04]")
 """The type of a TLS record and its version; as a size of Kafka it would be more than 320 MB."""
-_CANDIDATE: Final = re.compile(rb"[\x00-\x06].{3}\x00[\x00-\x7f]\x00[\x00-\x7f]", re.DOTALL)
-"""A size below 112 MB, an api key and a version below 128."""
+_CANDIDATE: Final = re.compile(rb"(?!\x00\x00\x00[\x00-\x07])[\x00-\x06].{3}\x00[\x00-\x7f]\x00[\x00-\x7f]", re.DOTALL)
+"""A size from 8 bytes to 112 MB, an api key and a version below 128."""
 _CLIENT_ID: Final = Struct(">h")
 _LONGEST_CLIENT_ID: Final = 1024
 _MOST_SEARCHED: Final = 100
