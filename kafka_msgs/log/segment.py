@@ -70,7 +70,9 @@ class Segment:
         That batch may start before the offset. ``on_error`` and ``views`` are those of ``read_log``.
         """
         start = self.position_of(from_offset)
-        for item in read_log(self.path, start=start, on_error=on_error, views=views, closed=self.closed):
+        # Where faults are skipped, nobody sees what zeros at the end are taken for, and a long directory is not listed.
+        closed = on_error != "skip" and self.closed
+        for item in read_log(self.path, start=start, on_error=on_error, views=views, closed=closed):
             if isinstance(item, LogFileError) or item.last_offset >= from_offset:
                 yield item
 
