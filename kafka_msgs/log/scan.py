@@ -115,7 +115,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
             if batch is not None:
                 self._walked_to(batch.position + batch.size, batch.last_offset + 1, batch.magic)
                 return batch
-        left = len(self.data) - self.position
+        left = max(len(self.data) - self.position, 0)
         if not left or (not self._closed and is_zero(self.data, self.position, len(self.data))):
             self.preallocated += left
             self.position += left

@@ -63,6 +63,11 @@ def test_reading_starts_where_it_is_told_to(log: Log) -> None:
     assert [each.position for each in read_log(log(SOUND), start=END)] == [END]
 
 
+@pytest.mark.parametrize("closed", [False, True])
+def test_nothing_is_behind_the_end(log: Log, closed: bool) -> None:
+    assert [*read_log(log(SOUND), start=len(SOUND) + 1, closed=closed)] == []
+
+
 def test_an_empty_file_has_no_batches(log: Log) -> None:
     assert list(read_log(log(b""))) == []
 
