@@ -77,7 +77,7 @@ class Conversation:
         if not self._streams[segment.source].open(segment.seq + 1):
             return True
         if self._server is None:
-            self._server = segment.source if segment.ack else segment.target
+            self._server = segment.target if segment.ack is None else segment.source
         return False
 
     def receive(self, segment: Segment, at: int, packet: int) -> Iterator[Item]:
@@ -87,6 +87,8 @@ class Conversation:
         if (segment.data or segment.missing) and not stream.add(seq, segment.data, segment.missing, at, packet):
             reason = f"{segment.source} > {segment.target}: a sequence number out of reach"
             yield CaptureFault(kind=FaultKind.PACKET, reason=reason, size=len(segment.data), at=at, packet=packet)
+        if segment.ack is not None:
+            self._streams[segment.target].acknowledge(segment.ack)
         if segment.fin:
             stream.end(seq + len(segment.data) + segment.missing, at, packet)
         yield from self._advance()

@@ -35,8 +35,7 @@ Item: TypeAlias = Exchange | CaptureFault
 _PRODUCE: Final = 0
 _SASL_HANDSHAKE: Final = 17
 _VIEWS: Final = CodecOptions(memoryview_records=True)
-_MOST_REQUESTS: Final = 1000
-_MOST_RESPONSES: Final = 100
+_MOST_WAITING: Final = 1000
 """Frames of a direction that are kept while those of the other are missing."""
 
 
@@ -160,13 +159,13 @@ class Matcher:
             asked, answer = self._requests.take(), self._responses.take()
             assert asked.head is not None
             yield self._exchange(asked.frame, asked.head, answer.frame)
-        while self._too_many(self._requests, _MOST_REQUESTS):
+        while self._too_many(self._requests):
             yield self._unanswered()
-        while self._too_many(self._responses, _MOST_RESPONSES):
+        while self._too_many(self._responses):
             yield self._orphan()
 
-    def _too_many(self, waiting: _Queue, most: int) -> bool:
-        return len(waiting) > most or (len(waiting) > 1 and self.held > self._limit)
+    def _too_many(self, waiting: _Queue) -> bool:
+        return len(waiting) > _MOST_WAITING or (len(waiting) > 1 and self.held > self._limit)
 
     def _first_pair(self) -> tuple[int, int] | None:
         """Return the places of the first response that has a request, and of its request: request, then response."""

@@ -20,13 +20,17 @@ __all__ = ["Segment", "segment_of"]
 
 
 class Segment(NamedTuple):
-    """What a packet says of a connection; ``missing`` bytes of its content were sent and not captured."""
+    """What a packet says of a connection.
+
+    ``missing`` bytes of its content were sent and not captured. ``ack`` is the number of the next byte that its sender
+    waits for, None where it does not say.
+    """
 
     source: Endpoint
     target: Endpoint
     seq: int
     syn: bool
-    ack: bool
+    ack: int | None
     fin: bool
     data: bytes
     missing: int
@@ -126,7 +130,7 @@ def _tcp(packet: Packet, ip: Any, missing: int) -> Segment | CaptureFault:
         target=Endpoint(_host(ip.dst), tcp.dport),
         seq=tcp.seq,
         syn=bool(flags & 0x02),
-        ack=bool(flags & 0x10),
+        ack=tcp.ack if flags & 0x10 else None,
         fin=bool(flags & 0x01),
         data=tcp.data,
         missing=missing,

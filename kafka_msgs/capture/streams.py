@@ -15,6 +15,8 @@ __all__ = ["Piece", "Stream"]
 _WRAP: Final = 2**32
 _WINDOW: Final = 2**30
 """The largest window that TCP can have: no segment is further away from the one before."""
+_PATIENCE: Final = 500
+"""Packets of a connection after which bytes that were acknowledged, and not captured, are no longer waited for."""
 _OVERHEAD: Final = 100
 """Bytes that holding a segment takes beside its content, about."""
 
@@ -46,6 +48,9 @@ class Stream:
 
     A stream is ``opened`` by its SYN, or, where that was not captured, by ``open_here``; until then it only holds.
     ``held`` is about how many bytes of memory it takes.
+
+    Bytes that are missing are waited for until ``limit`` bytes are held, or until the receiver has acknowledged them
+    and they still have not come a while later: then they were lost on their way into the capture, not to the receiver.
     """
 
     def __init__(self, limit: int) -> None:
@@ -58,6 +63,8 @@ class Stream:
         self._first: int | None = None
         self._next = 0
         self._end: _Waiting | None = None
+        self._acknowledged = 0
+        self._patience = _PATIENCE
 
     @property
     def complete(self) -> bool:
@@ -96,6 +103,11 @@ class Stream:
             self._hold(start + len(data), Piece(missing, None, at, packet))
         return True
 
+    def acknowledge(self, seq: int) -> None:
+        """Note that the receiver has everything before ``seq``."""
+        if self._anchored:
+            self._acknowledged = max(self._acknowledged, self._position(seq))
+
     def end(self, seq: int, at: int, packet: int) -> None:
         """Note the FIN, whose number is ``seq``: no byte comes after it."""
         start = self._position(seq)
@@ -103,11 +115,10 @@ class Stream:
             self._end = _Waiting(start, True, 0, Piece(0, None, at, packet))
 
     def take(self) -> Iterator[Piece]:
-        """Yield what is in order, and what no longer may be waited for."""
+        """Yield what is in order, and what is no longer waited for; to be called for every packet of the connection."""
         while self._waiting and self.opened:
-            start = self._waiting[0].start
-            if start > self._next:
-                if self.held <= self._limit:
+            if self._waiting[0].start > self._next:
+                if self._waits():
                     return
                 yield self._lack(self._waiting[0])
             yield from self._release()
@@ -144,9 +155,15 @@ class Stream:
         self.held -= len(piece.data or b"") + _OVERHEAD
         known = self._next - start
         if known < piece.size:
-            self._next = start + piece.size
+            self._next, self._patience = start + piece.size, _PATIENCE
             rest = piece.data and piece.data[known:]
             yield piece._replace(size=piece.size - known, data=rest)
+
+    def _waits(self) -> bool:
+        """Whether what is missing before the lowest piece may still come."""
+        if self._acknowledged >= self._waiting[0].start:
+            self._patience -= 1
+        return self._patience > 0 and self.held <= self._limit
 
     def _lack(self, before: _Waiting) -> Piece:
         """Go to where something is, over what is missing before it."""

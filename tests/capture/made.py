@@ -54,6 +54,7 @@ class Sent:
     target: Endpoint
     seq: int
     flags: int
+    ack: int = 0
     data: bytes = b""
     snapped: int = 0
 
@@ -93,7 +94,10 @@ def segments(
 
     def send(direction: str, flags: int, data: bytes = b"") -> None:
         source, target = ends[direction]
-        made.append(Sent(source=source, target=target, seq=at[direction] % 2**32, flags=flags, data=data))
+        back = at["response" if direction == "request" else "request"]
+        made.append(
+            Sent(source=source, target=target, seq=at[direction] % 2**32, flags=flags, ack=back % 2**32, data=data)
+        )
         at[direction] += len(data) + bool(flags & (tcp.TH_SYN | tcp.TH_FIN))
 
     if syn:
@@ -112,7 +116,13 @@ def segments(
 def datagram(sent: Sent) -> bytes:
     """Return the IP datagram of a segment, as much of it as is captured; of IPv6 where the addresses are."""
     content = tcp.TCP(
-        sport=sent.source.port, dport=sent.target.port, seq=sent.seq, flags=sent.flags, data=sent.data, win=4096
+        sport=sent.source.port,
+        dport=sent.target.port,
+        seq=sent.seq,
+        flags=sent.flags,
+        ack=sent.ack,
+        data=sent.data,
+        win=4096,
     )
     if ":" in sent.source.host:
         ends = (socket.inet_pton(socket.AF_INET6, end.host) for end in (sent.source, sent.target))

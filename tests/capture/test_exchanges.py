@@ -236,6 +236,18 @@ def test_a_lost_segment_with_the_size_of_a_frame_is_followed_by_the_next_frame()
     assert [(each.kind, each.size) for each in faults(found)] == [(FaultKind.GAP, len(reply(2)))]
 
 
+@pytest.mark.parametrize("sender", [CLIENT, BROKER], ids=["request", "response"])
+def test_a_lost_segment_in_a_long_conversation_holds_nothing_up_for_long(sender: Endpoint) -> None:
+    made = segments(talk(2000), fin=False)
+    lost = next(number for number, each in enumerate(made) if number > 100 and each.source == sender)
+    del made[lost]
+    found = read_exchanges(io.BytesIO(pcap(made)))
+    early = [next(found) for _ in range(1000)]
+    assert max(each.response.packet for each in exchanges(early) if each.response) < 2500
+    sound = [number for number, answered in numbers([*early, *found]) if answered]
+    assert len(sound) >= 1998
+
+
 def test_packets_that_were_cut_short() -> None:
     made = [attrs.evolve(each, snapped=min(3, len(each.data))) for each in segments(talk(3))]
     found = everything(pcap(made))

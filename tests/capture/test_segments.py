@@ -17,7 +17,7 @@ SIX = Endpoint("2001:db8::7", 50_000), Endpoint("2001:db8::1", 9092)
 
 def sent(source: Endpoint = CLIENT, target: Endpoint = BROKER, data: bytes = b"payload", snapped: int = 0) -> Sent:
     flags = tcp.TH_ACK | tcp.TH_PUSH
-    return Sent(source=source, target=target, seq=77, flags=flags, data=data, snapped=snapped)
+    return Sent(source=source, target=target, seq=77, flags=flags, ack=99, data=data, snapped=snapped)
 
 
 def packet(data: bytes, link: str = "raw") -> Packet:
@@ -27,7 +27,7 @@ def packet(data: bytes, link: str = "raw") -> Packet:
 
 def expected(each: Sent) -> Segment:
     kept = each.data[: len(each.data) - each.snapped]
-    return Segment(each.source, each.target, 77, False, True, False, kept, each.snapped)
+    return Segment(each.source, each.target, 77, False, 99, False, kept, each.snapped)
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -64,8 +64,8 @@ def test_the_flags_of_a_connection_that_starts_and_ends() -> None:
     )
     assert isinstance(syn, Segment)
     assert isinstance(fin, Segment)
-    assert (syn.syn, syn.ack, syn.fin) == (True, False, False)
-    assert (fin.syn, fin.ack, fin.fin) == (False, True, True)
+    assert (syn.syn, syn.ack, syn.fin) == (True, None, False)
+    assert (fin.syn, fin.ack, fin.fin) == (False, 0, True)
 
 
 def test_other_protocols_are_no_concern() -> None:

@@ -73,6 +73,23 @@ def test_a_hole_is_told_when_too_much_waits_behind_it() -> None:
     assert added(stream, (1000, bytes(10))) == []
 
 
+def test_a_hole_is_told_a_while_after_the_receiver_has_acknowledged_it() -> None:
+    stream = opened()
+    assert added(stream, (1010, b"ab")) == []
+    stream.acknowledge(1010)
+    waited = [content(stream.take()) for _ in range(600)]
+    told = [each for each in waited if each]
+    assert told == [[10, b"ab"]]
+    assert waited.index(told[0]) > 400
+
+
+def test_a_hole_that_the_receiver_has_too_is_waited_for() -> None:
+    stream = opened()
+    added(stream, (1010, b"ab"))
+    stream.acknowledge(1009)
+    assert not any(list(stream.take()) for _ in range(2000))
+
+
 def test_holes_are_told_at_the_end() -> None:
     stream = opened()
     added(stream, (1002, b"cd"), (1006, b"gh"))
