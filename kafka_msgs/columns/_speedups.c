@@ -513,9 +513,8 @@ typedef struct {
     int appended; /* whether base_timestamp is that of each record */
 } Source;
 
-static Status put_payload(Table *table, int32_t column, int64_t index, Place content, int32_t size) {
+static inline Status put_payload(Table *table, int32_t column, int64_t index, Place content, int32_t size) {
     Column *target = table->columns + column;
-    if (column == 0) return DONE;
     return content == NULL ? put_null(table, target, index) : put_text(table, target, index, content, size);
 }
 
@@ -535,25 +534,11 @@ static Status put_headers(Table *table, int32_t column, int64_t index, const Wal
     return status == DONE && p != record->end ? MALFORMED : status;
 }
 
-/* Adds within 64 bits; what lies beyond them has no place in a column. */
-static inline Status put_sum(Table *table, int32_t column, int64_t index, int64_t base, int64_t delta) {
-    if (column == 0) return DONE;
-    if (delta > 0 ? base > INT64_MAX - delta : base < INT64_MIN - delta) return MALFORMED;
-    ((int64_t *)table->columns[column].data)[index] = base + delta;
-    return DONE;
-}
-
-static Status put_record(RecordColumns *self, int64_t index, const Source *source, const WalkRecord *record) {
-    const int32_t *wanted = self->wanted;
-    Table *table = &self->table;
-    int64_t delta = source->appended ? 0 : record->timestamp_delta;
-    Status status = put_sum(table, wanted[OFFSET], index, source->base_offset, record->offset_delta);
-    if (status == DONE) status = put_sum(table, wanted[TIMESTAMP], index, source->base_timestamp, delta);
-    if (status == DONE) status = put_payload(table, wanted[KEY], index, record->key, record->key_size);
-    if (status == DONE) status = put_payload(table, wanted[VALUE], index, record->value, record->value_size);
-    if (status == DONE) status = put_headers(table, wanted[HEADERS], index, record);
-    if (wanted[BATCH] != 0) ((int32_t *)table->columns[wanted[BATCH]].data)[index] = self->batches;
-    return status;
+/* Adds to one of a batch's numbers; the highest bit of `beyond` tells that some sum lies beyond 64 bits. */
+static inline int64_t add_number(int64_t base, int64_t delta, uint64_t *beyond) {
+    uint64_t sum = (uint64_t)base + (uint64_t)delta;
+    *beyond |= ((uint64_t)base ^ sum) & ((uint64_t)delta ^ sum);
+    return (int64_t)sum;
 }
 
 /* Reserves what a batch needs at the most, of which values are the most, mostly. */
@@ -565,15 +550,42 @@ static Status reserve_batch(RecordColumns *self, const Source *source) {
     return reserve_text(&self->table, values, room < MAX_OFFSET ? room : MAX_OFFSET);
 }
 
-static Status put_records(RecordColumns *self, const Source *source) {
+/* Where the numbers of the first record of a batch go; NULL if they are not wanted. */
+static void *first_number(const RecordColumns *self, int part) {
+    const Column *column = self->table.columns + self->wanted[part];
+    return self->wanted[part] == 0 ? NULL : column->data + self->rows * column->width;
+}
+
+/* Puts records for which the numbers' places are reserved. */
+static Status put_reserved(RecordColumns *self, const Source *source) {
+    const int32_t *wanted = self->wanted;
+    int64_t *offsets = first_number(self, OFFSET), *timestamps = first_number(self, TIMESTAMP);
+    int32_t *batches = first_number(self, BATCH);
+    int64_t times = source->appended ? 0 : -1; /* which bits of a record's own time count */
+    uint64_t beyond = 0;
     Place p = source->p;
-    Status status = reserve_batch(self, source);
-    for (int64_t i = 0; i < source->count && status == DONE; i++) {
+    for (int64_t i = 0; i < source->count; i++) {
+        Status status = DONE;
         WalkRecord record;
         p = walk_record(p, source->end, &record);
-        status = p == NULL ? MALFORMED : put_record(self, self->rows + i, source, &record);
+        if (p == NULL) return MALFORMED;
+        if (offsets != NULL) offsets[i] = add_number(source->base_offset, record.offset_delta, &beyond);
+        if (timestamps != NULL)
+            timestamps[i] = add_number(source->base_timestamp, record.timestamp_delta & times, &beyond);
+        if (batches != NULL) batches[i] = self->batches;
+        if (wanted[KEY]) status = put_payload(&self->table, wanted[KEY], self->rows + i, record.key, record.key_size);
+        if (wanted[VALUE] && status == DONE)
+            status = put_payload(&self->table, wanted[VALUE], self->rows + i, record.value, record.value_size);
+        if ((wanted[HEADERS] || record.header_count) && status == DONE)
+            status = put_headers(&self->table, wanted[HEADERS], self->rows + i, &record);
+        if (status != DONE) return status;
     }
-    return status == DONE && p != source->end ? MALFORMED : status;
+    return p != source->end || beyond >> 63 ? MALFORMED : DONE;
+}
+
+static Status put_records(RecordColumns *self, const Source *source) {
+    Status status = reserve_batch(self, source);
+    return status == DONE ? put_reserved(self, source) : status;
 }
 
 /* Puts the records of a batch without the GIL, or nothing. */

@@ -35,7 +35,7 @@ _SKIP: Final = len(Op)
 _BITS, _FIXED, _TEXT, _LIST, _STRUCT = range(5)
 _UUID_TEXT: Final = 36
 
-_RECORD_TYPES: Final = {field.name: field.type for field in RECORD_SCHEMA} | {BATCH_NUMBER: pa.int32()}
+_NOTHING: Final = pa.py_buffer(b"")
 _Decode = Callable[[pa.Array], list[Part]]
 _Filled = tuple[int, int, Any, Any, Any, int]
 """A column: its length, nulls, validity, offsets and data, and how many bytes the data has."""
@@ -46,20 +46,22 @@ def decoder(cls: Any, version: int | None, type_: pa.StructType, options: CodecO
 
     It runs without the GIL, and raises ``ColumnSizeError`` for a single row that needs more than one array.
     """
-    program = _program(cls, version, type_, options)
+    program, layout = _program(cls, version, type_, options)
 
     def decode(array: pa.Array) -> list[Part]:
-        return list(_parts(program, array, type_))
+        return list(_parts(program, array, layout))
 
     return decode
 
 
 @lru_cache(maxsize=128)
-def _program(cls: Any, version: int | None, type_: pa.StructType, options: CodecOptions) -> _speedups.Program:
-    return _Lowering(type_).program(cls, version, options)
+def _program(
+    cls: Any, version: int | None, type_: pa.StructType, options: CodecOptions
+) -> tuple[_speedups.Program, _Layout]:
+    return _Lowering(type_).program(cls, version, options), _layout(type_)
 
 
-def _parts(program: _speedups.Program, array: pa.Array, type_: pa.StructType) -> Iterator[Part]:
+def _parts(program: _speedups.Program, array: pa.Array, layout: _Layout) -> Iterator[Part]:
     """Yield the rows of an array, in as many parts as there must be for none to be too large."""
     wide = pa.types.is_large_binary(array.type)
     valid, offsets, data = array.buffers()
@@ -69,7 +71,7 @@ def _parts(program: _speedups.Program, array: pa.Array, type_: pa.StructType) ->
         rows, bad, columns = program.decode(valid, offsets, data, array.offset + done, left, wide)
         if left and not rows:
             raise ColumnSizeError(rows=1, size=len(array[done].as_buffer()))
-        yield Part(_array(type_, iter(columns)), bad)
+        yield Part(_array(layout, iter(columns)), bad)
         done += rows
         if done == len(array):
             return
@@ -78,34 +80,58 @@ def _parts(program: _speedups.Program, array: pa.Array, type_: pa.StructType) ->
 # From buffers to arrays
 
 
+def _inner(type_: pa.DataType, uuid: bool) -> Iterator[tuple[str, pa.DataType, bool]]:
+    """Yield what is below a column: name, type, and whether it is text of UUIDs."""
+    if pa.types.is_struct(type_):
+        for field in type_:
+            yield field.name, field.type, (field.metadata or {}).get(KAFKA_TYPE, b"").endswith(b"uuid")
+    elif pa.types.is_map(type_):
+        yield "", pa.struct([type_.key_field, type_.item_field]), False
+    elif pa.types.is_list(type_):
+        yield "", type_.value_type, uuid
+
+
 def _allocate(size: int) -> pa.ResizableBuffer:
     """Return memory of Arrow's pool, which lets it be used again without asking the system for it."""
     return pa.allocate_buffer(size, resizable=True)
 
 
-def _array(type_: pa.DataType, columns: Iterator[_Filled]) -> pa.Array:
+@frozen
+class _Layout:
+    """What an array of a type is made of: the arrays below it, or else data."""
+
+    type: pa.DataType
+    leaf: bool
+    below: tuple[_Layout, ...]
+
+
+def _layout(type_: pa.DataType) -> _Layout:
+    below = tuple(_layout(inner) for _, inner, _ in _inner(type_, False))
+    return _Layout(type_, not (below or pa.types.is_struct(type_)), below)
+
+
+def _array(layout: _Layout, columns: Iterator[_Filled]) -> pa.Array:
     """Return the array of the next column and those below it."""
     length, nulls, valid, offsets, data, size = next(columns)
-    buffers = [_cut(valid, (length + 7) // 8)]
-    below: list[pa.DataType] = []
-    if pa.types.is_struct(type_):
-        below = [field.type for field in type_]
-    elif pa.types.is_map(type_):
-        below = [pa.struct([type_.key_field, type_.item_field])]
-    elif pa.types.is_list(type_):
-        below = [type_.value_type]
+    buffers = [valid and _cut(valid, (length + 7) // 8)]
     if offsets is not None:
         buffers.append(_cut(offsets, 4 * (length + 1)))
-    if not below and not pa.types.is_struct(type_):
-        buffers.append(_cut(data, size) or pa.py_buffer(b""))
-    return pa.Array.from_buffers(type_, length, buffers, nulls, children=[_array(each, columns) for each in below])
+    if layout.leaf:
+        buffers.append(_cut(data, size) if size else _NOTHING)
+    children = [_array(each, columns) for each in layout.below]
+    return pa.Array.from_buffers(layout.type, length, buffers, nulls, children=children)
 
 
-def _cut(buffer: pa.ResizableBuffer | None, size: int) -> pa.Buffer | None:
+def _cut(buffer: pa.ResizableBuffer, size: int) -> pa.Buffer:
     """Give back what a buffer has beyond its content."""
-    if buffer is not None:
+    if buffer.size != size:
         buffer.resize(size, shrink_to_fit=True)
     return buffer
+
+
+_RECORD_LAYOUTS: Final = {field.name: _layout(field.type) for field in RECORD_SCHEMA} | {
+    BATCH_NUMBER: _layout(pa.int32())
+}
 
 
 class RecordColumns:
@@ -119,13 +145,15 @@ class RecordColumns:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._type = pa.struct([(name, _RECORD_TYPES[name]) for name in names])
+        self._layouts = [_RECORD_LAYOUTS[name] for name in names]
         self._columns = _speedups.RecordColumns(tuple(names), _allocate)
         self.append = self._columns.append
 
     def finish(self) -> list[pa.Array]:
         """Return the columns, in the order that was asked for, and start anew."""
-        return list(_array(self._type, iter(self._columns.finish())).flatten())
+        columns = iter(self._columns.finish())
+        next(columns)  # the struct of all
+        return [_array(layout, columns) for layout in self._layouts]
 
 
 # From types and plans to programs
@@ -281,17 +309,6 @@ def _shape(type_: pa.DataType, uuid: bool) -> tuple[int, int]:
     if pa.types.is_string(type_) or pa.types.is_binary(type_):
         return _TEXT, _UUID_TEXT if uuid else 0
     return _FIXED, type_.bit_width // 8
-
-
-def _inner(type_: pa.DataType, uuid: bool) -> Iterator[tuple[str, pa.DataType, bool]]:
-    """Yield what is below a column: name, type, and whether it is text of UUIDs."""
-    if pa.types.is_struct(type_):
-        for field in type_:
-            yield field.name, field.type, (field.metadata or {}).get(KAFKA_TYPE, b"").endswith(b"uuid")
-    elif pa.types.is_map(type_):
-        yield "", pa.struct([type_.key_field, type_.item_field]), False
-    elif pa.types.is_list(type_):
-        yield "", type_.value_type, uuid
 
 
 def _raw(op: Op, default: Any) -> bytes:

@@ -48,10 +48,11 @@ class NativeRecords:
 
     def finish(self) -> list[pa.Array]:
         """Return the columns, in the order that was asked for, and start anew; all names here are text."""
-        columns = iter(self._columns.finish())
-        nulls = pa.nulls(self.rows, _RAW_NAMES.type)
+        columns = self._columns.finish()
+        if _RAW_NAMES.name in self._names:
+            columns.insert(self._names.index(_RAW_NAMES.name), pa.nulls(self.rows, _RAW_NAMES.type))
         self.rows = self.size = 0
-        return [nulls if name == _RAW_NAMES.name else next(columns) for name in self._names]
+        return columns
 
 
 FORM: Final = Form(decoder, NativeRecords)

@@ -121,7 +121,8 @@ class _Table:
         self._schema = schema
         self._max_rows = max_rows
         self._max_bytes = max_bytes
-        self._names = [name for name in (*RECORD_LEVEL, BATCH_NUMBER) if name in _needed(schema.names)]
+        needed = _needed(schema.names)
+        self._names = [name for name in (*RECORD_LEVEL, BATCH_NUMBER) if name in needed]
         self._fast = current_form().record_buffer(self._names)
         self._slow = PYTHON_FORM.record_buffer(self._names)
         self._batches: list[Batch] = []
