@@ -163,6 +163,13 @@ def test_every_message_with_a_version_in_front_has_a_function(
     assert [row.o for row in rows] == [2**53, 2**53 + 1, 2**53 + 2, None]
 
 
+def test_an_aggregate_takes_what_a_subquery_decoded(query: Callable[[str], list[Any]]) -> None:
+    (row,) = query(
+        "select max(v.offset) o, count(v._error) bad from (select from_kafka_offset_commit_value(value) v from commits)"
+    )
+    assert (row.o, row.bad) == (2**53 + 2, 1)
+
+
 def test_the_table_function_takes_the_name_of_any_message(query: Callable[[str], list[Any]]) -> None:
     rows = query(
         "select number, k.offset, k.metadata, k._error from commits, "

@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType
 
 from kafka_msgs import backend
 from kafka_msgs.errors import OptionError
-from kafka_msgs.spark import read_log_through_spark, schema_of
+from kafka_msgs.spark import read_log_through_spark, register, schema_of
 from kafka_msgs.spark.functions import column_function
 from kafka_msgs.spark.sources.cluster_metadata import KafkaClusterMetadataSource
 from kafka_msgs.spark.sources.log import KafkaLogSource
@@ -115,3 +115,10 @@ def test_what_only_spark_can_fetch_gives_the_same_rows(spark: SparkSession) -> N
     assert in_order(rows, "file", "offset") == in_order(expected, "file", "offset")
     with pytest.raises(OptionError, match="isolation"):
         read_log_through_spark(spark, str(LOGS), isolation="read_committed")
+
+
+def test_registering_again_changes_nothing(spark: SparkSession) -> None:
+    archives = set(spark.sparkContext.listArchives)
+    register(spark)
+    assert set(spark.sparkContext.listArchives) == archives
+    assert load(spark, "kafka-log", LOGS).count() > 0

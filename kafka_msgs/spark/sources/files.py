@@ -31,13 +31,17 @@ _CHUNK: Final = 2**22
 
 
 class FileKind(NamedTuple):
-    """Files that are looked for in directories: what they are called in words, and how they are named."""
+    """Files that are looked for: what they are called in words, and how they are named.
+
+    ``pattern`` is for what lies in a directory, ``wild`` for what matches a wildcard; a file named itself needs neither.
+    """
 
     name: str
     pattern: re.Pattern[str]
+    wild: re.Pattern[str] = re.compile(".*")
 
 
-SEGMENTS: Final = FileKind("segment", re.compile(r"[0-9]{20}\.log"))
+SEGMENTS: Final = FileKind("segment", re.compile(r"[0-9]{20}\.log"), re.compile(r".*\.(?:log|checkpoint)"))
 
 
 @frozen
@@ -75,9 +79,9 @@ class LogFile:
 def log_files(source: str, paths: Sequence[str], kind: FileKind = SEGMENTS) -> list[LogFile]:
     """Return the segments that ``paths`` mean, by topic, partition and offset, each once; or files of another kind.
 
-    A path is a file, the directory of a partition, a log directory, or has wildcards. In a directory only files named
-    as those of the kind count; a file is taken whatever its name is. Raises ``OptionError`` for a path that means
-    nothing, and ``OSError``.
+    A path is a file, the directory of a partition, a log directory, or has wildcards. In a directory, and where there
+    are wildcards, only files named as those of the kind count; a file that is named itself is always taken. Raises
+    ``OptionError`` for a path that means nothing, and ``OSError``.
     """
     found: dict[tuple[str, str], LogFile] = {}
     for path in paths:
@@ -143,7 +147,7 @@ def _files_of(path: str, kind: FileKind) -> Iterator[LogFile]:
     filesystem, start = _resolved(steady)
     root = "" if isinstance(filesystem, fs.LocalFileSystem) else steady
     for info in _matching(filesystem, start, wild):
-        if info.type == fs.FileType.File:
+        if info.type == fs.FileType.File and (not wild or kind.wild.fullmatch(info.base_name)):
             yield _log_file(root, info.path, info.size)
         elif info.type == fs.FileType.Directory:
             yield from _named(kind, root, _below(filesystem, info.path))

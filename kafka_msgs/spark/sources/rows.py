@@ -234,6 +234,8 @@ class _PartRows:
         if wanted.name in FROM_FILES:
             return pa.repeat(pa.scalar(FROM_FILES[wanted.name](self._part.file), wanted.type), count)
         found = records.column(FROM_RECORDS[wanted.name])
+        if wanted.name == "batchPosition" and self._shift:
+            return pc.add(found, self._shift)
         return _renamed(found, wanted.type) if wanted.name == "headers" else found
 
 
