@@ -190,7 +190,8 @@ def show_tables(report: Report, screen: Console) -> None:
 
     for section in report.sections:
         if isinstance(section, Table) and section.rows:
-            shown = table(*section.columns, title=section.title)
+            screen.print(section.title)
+            shown = table(*section.columns)
             for row in section.rows[:_ROWS]:
                 shown.add_row(*map(cell, row))
             screen.print(shown)

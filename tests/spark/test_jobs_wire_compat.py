@@ -1,0 +1,69 @@
+"""Differential fuzzing on Spark: executors that agree leave no mismatch, and one that is broken is found again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_msgs import message_classes
+from kafka_msgs.codec.backend import BACKENDS
+from kafka_msgs.codec.executors import EXECUTORS
+from kafka_msgs.codec.functions import Executor, Functions
+from kafka_msgs.codec.options import CodecOptions
+from kafka_msgs.codec.plan import Plan
+from kafka_msgs.errors import UnknownNameError
+from kafka_msgs.spark.jobs.wire_compat import fuzz_units, wire_compat
+
+MESSAGES = ("HeartbeatRequest", "OffsetCommitValue")
+SEEDS = range(3, 5)
+
+
+def broken() -> Executor:
+    """An executor that writes the last byte of heartbeats wrong, and is the Python one in all else.
+
+    Made in a function, so that it goes to the workers, which have no tests, as code and not by name.
+    """
+
+    def executor(plan: Plan, options: CodecOptions) -> Functions:
+        made = EXECUTORS["python"](plan, options)
+        if plan.name != "HeartbeatRequest":
+            return made
+        return made._replace(encode=lambda message: made.encode(message)[:-1] + b"\x2a")
+
+    return executor
+
+
+def rows(spark: SparkSession, table: str, executors: Any = None) -> list[dict[str, Any]]:
+    units = fuzz_units(spark, SEEDS, MESSAGES, slices=1)
+    found = wire_compat(units, executors)[table].collect()
+    return sorted((row.asDict(recursive=True) for row in found), key=repr)
+
+
+def test_executors_agree_on_every_version(spark: SparkSession) -> None:
+    runs = rows(spark, "runs")
+    versions = {(cls.INFO.name, v) for cls in message_classes() if cls.INFO.name in MESSAGES for v in versions_of(cls)}
+    assert {(run["message"], run["version"]) for run in runs} == versions
+    assert len(runs) == len(versions) * len(SEEDS)
+    assert all(set(run["backends"]) == {*BACKENDS} - {"reference"} for run in runs)
+    assert all(run["checks"] == 6 * len(run["backends"]) and run["differences"] == [] for run in runs)
+
+
+def versions_of(cls: Any) -> range:
+    return range(cls.INFO.versions.lowest, cls.INFO.versions.highest + 1)
+
+
+def test_broken_executor_leaves_rows_that_repeat_the_fault(spark: SparkSession) -> None:
+    found = rows(spark, "mismatches", {"broken": broken()})
+    assert {(row["message"], row["backend"], row["action"]) for row in found} == {
+        ("HeartbeatRequest", "broken", "encode")
+    }
+    assert {row["seed"] for row in found} == {*SEEDS}
+    assert all(row["found"] == row["expected"][:-2] + "2a" for row in found)
+    assert found == rows(spark, "mismatches", {"broken": broken()})
+
+
+def test_misspelt_message_is_refused_before_anything_runs(spark: SparkSession) -> None:
+    with pytest.raises(UnknownNameError, match="HeartbeatRequest"):
+        fuzz_units(spark, SEEDS, ["HeartbeatReqest"])
