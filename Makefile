@@ -108,6 +108,7 @@ capture: .venv/dev ## record the captures anew from a real broker and real clien
 	$(BIN)/python -m tests.captures.internal_topics
 	$(BIN)/python -m tests.captures.log_directory
 	$(BIN)/python -m tests.captures.tiered_log
+	$(BIN)/python -m tests.captures.active_log
 	$(BIN)/python -m tests.captures.group_logs
 	$(BIN)/python -m tests.captures.packets
 

@@ -23,7 +23,7 @@ from typing import Final
 from tests.captures.broker import Broker
 from tests.captures.capture import python_with_clients
 
-__all__ = ["LOGS", "PARTITIONS", "main", "take_directory"]
+__all__ = ["LOGS", "PARTITIONS", "dump_of", "main", "take_directory"]
 
 LOGS: Final = Path(__file__).parent / "logs"
 PARTITIONS: Final = ("codecs-0", "prices-0", "__transaction_state-0", "__cluster_metadata-0")
@@ -71,10 +71,10 @@ def take_directory(broker: Broker, target: Path, partitions: Iterable[str]) -> N
     for name in partitions:
         # A segment's files that wait for their deletion have another suffix.
         shutil.copytree(broker.log_dir / name, target / name, ignore=shutil.ignore_patterns("*.deleted", "*.lock"))
-        (target / name / "dump.txt").write_text(_dump(broker, target / name))
+        (target / name / "dump.txt").write_text(dump_of(broker, target / name))
 
 
-def _dump(broker: Broker, directory: Path) -> str:
+def dump_of(broker: Broker, directory: Path) -> str:
     """What Kafka's tool says of the files, without the directory that they are in."""
     files = ",".join(str(path) for path in sorted(directory.iterdir()) if path.suffix in _DUMPED)
     option = _DECODERS.get(directory.name.rpartition("-")[0], "--print-data-log")

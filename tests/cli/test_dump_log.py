@@ -17,6 +17,7 @@ from crc32c import crc32c
 
 from kafka_msgs.log.internal_topics import TOPICS
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
+from tests.captures.active_log import ACTIVE_LOGS
 from tests.captures.log_directory import LOGS
 from tests.captures.tiered_log import TIERED_LOGS
 from tests.cli.conftest import Run
@@ -105,6 +106,13 @@ def test_a_summary_alone(run: Run, tmp_path: Path) -> None:
     error, summary = lines(run, path, CODECS.with_suffix(".index"), "--summary", status=1)
     assert (error["kind"], error["reason"].endswith(" left")) == ("error", True)
     assert (summary["batches"], summary["errors"]) == (4, 1)
+
+
+def test_files_that_a_broker_is_writing_are_whole(run: Run) -> None:
+    paths = sorted(path for path in (ACTIVE_LOGS / "drafts-0").iterdir() if path.suffix != ".txt")
+    *_, summary = lines(run, *paths, "--deep")
+    assert (summary["records"], summary["errors"]) == (48, 0)
+    assert summary["preallocated"] > 0
 
 
 @pytest.mark.parametrize("options", [(), ("--deep",), ("--summary",)])

@@ -33,6 +33,7 @@ from kafka_msgs.log.scan import FileScan
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.summary import LogSummary, scan_log
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
+from tests.captures.active_log import ACTIVE_LOGS
 from tests.captures.group_logs import GROUP_LOGS
 from tests.captures.log_directory import LOGS
 from tests.captures.tiered_log import TIERED_LOGS
@@ -93,7 +94,7 @@ def seeds() -> dict[str, bytes]:
     """The files that damage starts from, by a name that ends with the name of the file."""
     recorded = {
         f"{folder.name}/{path.parent.name}/{path.name}": path.read_bytes()
-        for folder in (LOGS, TIERED_LOGS, GROUP_LOGS)
+        for folder in (LOGS, TIERED_LOGS, GROUP_LOGS, ACTIVE_LOGS)
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix != ".txt" and path.stat().st_size
     }

@@ -8,13 +8,15 @@ from uuid import UUID
 
 import pytest
 
+from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.files import LeaderEpoch, read_clean_shutdown, read_offset_checkpoint, read_producer_snapshot
 from kafka_msgs.log.index import read_aborted_transactions, read_offset_index, read_time_index
 from kafka_msgs.log.partition import LogDirectory, Partition
-from kafka_msgs.log.scan import read_log
+from kafka_msgs.log.scan import FileScan, read_log
 from kafka_msgs.messages.producer_snapshot import ProducerEntry
 from kafka_msgs.messages.quorum_state_data import Voter
 from kafka_msgs.records import Compression, ControlType, RecordBatch
+from tests.captures.active_log import ACTIVE_LOGS
 from tests.captures.log_directory import LOGS, PARTITIONS
 from tests.captures.tiered_log import PARTITIONS as TIERED_PARTITIONS
 from tests.captures.tiered_log import TIERED_LOGS
@@ -132,6 +134,25 @@ def test_the_metadata_log_has_a_snapshot() -> None:
         for record in batch.control_records()
     ]
     assert control == [ControlType.SNAPSHOT_HEADER, ControlType.SNAPSHOT_FOOTER]
+
+
+def test_a_partition_that_is_written_to_reads_as_it_does_once_its_broker_has_stopped() -> None:
+    partition = Partition(ACTIVE_LOGS / "drafts-0")
+    said = sections(partition.path)
+    closed, active = partition.segments
+    assert (closed.closed, active.closed) == (True, False)
+    for segment, preallocated in ((closed, False), (active, True)):
+        lines = [line for line in said[segment.path.name] if line.startswith(("baseOffset", "| "))]
+        assert list(dumped(segment.path)) == lines
+        scan = FileScan(segment.path, closed=segment.closed)
+        assert not any(isinstance(item, LogFileError) for item in scan)
+        assert (scan.preallocated > 0) == preallocated
+        entries = [f"offset: {each.offset} position: {each.position}" for each in segment.offset_index()]
+        assert entries == [line for line in said[f"{segment.path.stem}.index"] if not line.endswith("is empty.")]
+        times = [f"timestamp: {each.timestamp} offset: {each.offset}" for each in segment.time_index()]
+        # When it stops, the broker adds the latest time.
+        assert times == said[f"{segment.path.stem}.timeindex"][: len(times)]
+    assert [record.offset for batch in partition.batches() for record in batch] == list(range(48))
 
 
 def test_every_kind_of_control_record_was_recorded() -> None:
