@@ -285,6 +285,22 @@ static int load_structs(Program *self, PyObject *specs) {
     return 0;
 }
 
+static int is_constant(const Constant *constant) {
+    const Struct *sub = constant->sub;
+    return sub == NULL || (sub->op_count == 0 && sub->tagged_count == 0 && sub->unknown == 0);
+}
+
+/* Checks that structs that are defaults are made of constants alone. */
+static int check_constants(const Program *self) {
+    for (const Struct *s = self->structs; s < self->structs + self->struct_count; s++) {
+        for (Py_ssize_t i = 0; i < s->absent_count; i++)
+            if (!is_constant(&s->absent[i])) return refuse_program("a constant");
+        for (Py_ssize_t i = 0; i < s->tagged_count; i++)
+            if (!is_constant(&s->tagged[i].initial)) return refuse_program("a constant");
+    }
+    return 0;
+}
+
 /* Reads (prefix, too deep, struct number) of each form. */
 static int load_forms(Program *self, PyObject *specs) {
     Py_ssize_t count = PyTuple_GET_SIZE(specs);

@@ -369,7 +369,7 @@ static int program_init(Program *self, PyObject *args, PyObject *kwargs) {
     self->elements = elements;
     self->room = room;
     self->allocate = Py_NewRef(allocate);
-    if (load_columns(self, columns) < 0 || load_structs(self, structs) < 0) return -1;
+    if (load_columns(self, columns) < 0 || load_structs(self, structs) < 0 || check_constants(self) < 0) return -1;
     return load_forms(self, forms);
 }
 
@@ -605,10 +605,15 @@ static Status append_batch(RecordColumns *self, const Source *source) {
 
 /* Makes the table for `count` records, if there is none; -1 with an exception, if it cannot be used either. */
 static int start_table(RecordColumns *self, int64_t count) {
-    if (self->allocate != NULL && !self->busy)
-        return self->table.columns != NULL ? 0 : new_table(&self->table, self->shape, self->allocate, count);
-    PyErr_SetString(PyExc_RuntimeError, "the columns were not initialised, or another thread is appending");
-    return -1;
+    if (self->allocate == NULL || self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "the columns were not initialised, or another thread is appending");
+        return -1;
+    }
+    if (self->table.columns != NULL) return 0;
+    self->busy = 1; /* other threads run meanwhile */
+    int failed = new_table(&self->table, self->shape, self->allocate, count);
+    self->busy = 0;
+    return failed;
 }
 
 static PyObject *append_checked(RecordColumns *self, const Source *source) {
@@ -642,9 +647,11 @@ static PyObject *records_append(RecordColumns *self, PyObject *args) {
 
 static PyObject *records_finish(RecordColumns *self, PyObject *Py_UNUSED(unused)) {
     if (start_table(self, 0) < 0) return NULL;
-    PyObject *columns = finish_table(&self->table, self->rows);
+    Table full = self->table;
+    int64_t rows = self->rows;
+    memset(&self->table, 0, sizeof(Table));
     self->rows = self->batches = 0;
-    return columns;
+    return finish_table(&full, rows);
 }
 
 static int add_part(RecordColumns *self, const char *name) {
