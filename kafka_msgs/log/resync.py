@@ -30,6 +30,7 @@ _FROM_ANY_MAGIC: Final = re.compile(
 )
 """The same, or the magic and flags of an entry of magic 0 or 1 behind a size that one can have, and its checksum."""
 _ZEROS: Final = bytes(2**20)
+_NOT_ZERO: Final = re.compile(rb"[^\0]")
 _CHECKED_AT_MOST: Final = 4
 _CHECKED_AT_LEAST: Final = 2**20
 _COST: Final = 64
@@ -56,6 +57,8 @@ def next_batch(data: Mapped, start: int, next_offset: int, *, legacy: bool) -> i
     has computed checksums over a few times the bytes of the file.
     """
     pattern = _FROM_ANY_MAGIC if legacy else _FROM_MAGIC
+    # A batch has at most these zeros before the last byte of its size.
+    start = max(start, _first_not_zero(data, start, len(data)) - (SIZE_AND_OFFSET - 1))
     at, budget = start + MAGIC_AT, max(_CHECKED_AT_MOST * len(data), _CHECKED_AT_LEAST)
     while budget > 0 and (match := pattern.search(data, at)):
         position, at = match.start() - MAGIC_AT, match.start() + 1
@@ -87,5 +90,13 @@ def _fits(data: Mapped, position: int, end: int, magic: int) -> bool:
 
 def is_zero(data: Mapped, start: int, end: int) -> bool:
     """Whether all bytes from ``start`` up to ``end`` are zero."""
-    view = memoryview(_ZEROS)
-    return all(data[at : min(at + len(view), end)] == view[: end - at] for at in range(start, end, len(view)))
+    return _first_not_zero(data, start, end) == end
+
+
+def _first_not_zero(data: Mapped, start: int, end: int) -> int:
+    """Return where from ``start`` on the first byte is that is not zero, ``end`` if none before it is."""
+    at = start
+    while at < end and data[at : at + len(_ZEROS)] == _ZEROS:
+        at += len(_ZEROS)
+    found = _NOT_ZERO.search(data, at, end)
+    return found.start() if found else end

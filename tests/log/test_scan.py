@@ -184,6 +184,16 @@ def test_message_sets_of_every_format_are_found_behind_a_hole_at_the_start(log: 
     assert offsets(path) == [2, 3, 4, 5, 9, 10, 11]
 
 
+@pytest.mark.parametrize("zeros", [1, 11, 12, 13, 2**20 - 1, 2**20, 2**20 + 5, 2**26])
+@pytest.mark.parametrize("first", [FIRST, message_set(0, 0), message_set(1, 0)], ids=["2", "0", "1"])
+def test_the_first_batch_behind_a_hole_is_found_however_long_it_is(log: Log, zeros: int, first: bytes) -> None:
+    """Its offset is 0, so its first bytes are zero, too."""
+    scan = FileScan(log(bytes(zeros) + first + batch(9)))
+    fault, found, *_ = scan
+    assert isinstance(fault, LogFileError)
+    assert (fault.skipped, found.position) == (zeros, zeros)
+
+
 def test_message_sets_behind_newer_batches_are_not_looked_for(log: Log) -> None:
     """A log goes from old formats to new ones; what looks older is the content of a record."""
     path = log(FIRST + b"damage" + message_set(1, 5) + batch(9))
