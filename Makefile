@@ -34,7 +34,7 @@ help: ## list the targets
 
 .venv/demo: $(BUILD)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[generator,cli]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[generator,pipeline]'
 	@touch $@
 
 .venv/dev: $(BUILD)

@@ -1,7 +1,8 @@
 """The demonstration: real Kafka traffic, compiled for, decoded and explained. Run it with ``make demo``.
 
-Needs the extras ``generator`` and ``cli``; no broker, no Java, no network. The traffic was recorded from Apache Kafka
-by ``tests/captures/capture.py``. Every Python line on the screen is the line that was run.
+Needs the extras ``generator`` and ``pipeline``, and Java for the last section; no broker, no network. The traffic was
+recorded from Apache Kafka by ``tests/captures/capture.py``, the log directory by ``tests/captures/group_logs.py``.
+Every Python line on the screen is the line that was run.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ COLUMNS = 100
 
 def run(console: Console) -> dict[str, Any]:
     """Show all sections on ``console``; return the variables that the Python on the screen left behind."""
-    from docs.demo import anatomy, compiling, kip88, offsets_topic, traffic
+    from docs.demo import anatomy, compiling, groups_on_spark, kip88, offsets_topic, traffic
     from docs.demo.stage import Stage
 
     stage = Stage(console, {"definitions": ROOT / "message_defs" / "kafka", "captures": ROOT / "tests" / "captures"})
-    for section in (compiling, traffic, anatomy, offsets_topic, kip88):
+    for section in (compiling, traffic, anatomy, offsets_topic, kip88, groups_on_spark):
         section.show(stage)
     stage.say(
         "Next: `.venv/bin/kafka-msgs show OffsetFetchRequest` explains a message field by field, README.md has the "

@@ -1,4 +1,7 @@
-"""The demonstration shows what it promises, on the committed recordings, with no more than two extras installed."""
+"""The demonstration shows what it promises, on the committed recordings, with no more than two extras installed.
+
+Without those of Spark it says so, and shows the rest.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from docs.demo.demo import COLUMNS, ROOT, run
 from docs.demo.stage import Stage
 from kafka_msgs import ConsumerProtocolAssignment, ConsumerProtocolSubscription, HeartbeatRequest
 
-NOT_NEEDED = ("hypothesis", "pytest", "crc32c")
+NOT_NEEDED = ("hypothesis", "pytest", "crc32c", "pyspark")
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +39,7 @@ def test_sections_are_numbered_and_fit_the_width(shown: tuple[str, Any]) -> None
         "3. Look at every byte",
         "4. Read the offsets topic",
         "5. Ask for all offsets of a group (KIP-88)",
+        "6. Ask a whole log directory (Spark)",
     ]
     assert max(len(line) for line in lines) <= COLUMNS
 
@@ -96,6 +100,19 @@ def test_kip88_question_is_the_recorded_one_and_wrong_versions_are_refused(shown
     assert "UnsupportedVersionError: OffsetFetchRequest has no version 11; it has 1-10" in text
 
 
+def test_a_whole_log_directory_tells_the_lag_of_an_empty_group_and_the_tasks_of_a_streams_group(
+    shown: tuple[str, Any],
+) -> None:
+    text, names = shown
+    rows = [line.split() for line in text.splitlines()]
+    assert ["audit", "classic", "Empty", "0", "2", "12"] in [row[:6] for row in rows]
+    assert sum(row[:1] == ["totals"] and row[2:] == ["current", "standby", "1"] for row in rows) == 2
+    for outcome in ("offsets", "groups"):
+        page, plot, *_ = names[outcome].files
+        assert page.name == "report.html"
+        assert plot.read_bytes().startswith(b"\x89PNG")
+
+
 def test_demo_runs_as_a_script_from_anywhere_without_the_tools_of_developers(tmp_path: Path) -> None:
     script = ROOT / "docs" / "demo" / "demo.py"
     blocked = "sys.modules.update(dict.fromkeys(sys.argv[2:]))"
@@ -112,6 +129,7 @@ def test_demo_runs_as_a_script_from_anywhere_without_the_tools_of_developers(tmp
     )
     assert done.returncode == 0, done.stderr
     assert "frames came out byte for byte" in done.stdout
+    assert "NOT RUN: this section needs pyspark: pip install 'kafka-msgs[pipeline]'" in done.stdout
 
 
 def test_stage_fails_when_an_error_that_it_announces_does_not_come() -> None:

@@ -1,0 +1,73 @@
+"""Section: a whole log directory through Spark: who has read how far, and who has which tasks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from shutil import which
+from tempfile import mkdtemp
+
+from docs.demo.stage import Stage, columns
+from kafka_msgs import MissingExtraError
+from kafka_msgs.cli.spark_session import progress_of, session_for
+
+__all__ = ["show"]
+
+_SETTINGS = (("spark.sql.shuffle.partitions", "2"), ("spark.driver.memory", "1g"))
+
+
+def show(stage: Stage) -> None:
+    """Run two jobs over the recorded log directory of a broker, and show what they say, and where the plot is."""
+    stage.section(
+        "Ask a whole log directory (Spark)",
+        "What a broker knows of its groups lies in its files. Two jobs read the log directory of a stopped broker, on a "
+        "local Spark.",
+    )
+    if which("java") is None and "JAVA_HOME" not in os.environ:
+        stage.say("NOT RUN: Spark needs Java, and there is none here.")
+        return
+    try:
+        with session_for("this section", "local[2]", _SETTINGS) as spark, progress_of(spark) as told:
+            stage.names |= {"spark": spark, "told": told, "out": Path(mkdtemp(prefix="kafka-msgs-demo-"))}
+            _offsets(stage)
+            _tasks(stage)
+    except MissingExtraError as error:
+        stage.say(f"NOT RUN: {error}")
+
+
+def _offsets(stage: Stage) -> None:
+    stage.run(
+        """
+        from kafka_msgs.spark.jobs import group_offsets, group_state
+        from kafka_msgs.spark.jobs.job import run
+        from kafka_msgs.spark.jobs.log_directories import log_frame, partitions_frame, partitions_in
+
+        partitions = partitions_in([captures / "groups" / "log"])
+        of_groups = [each for each in partitions if each.topic == "__consumer_offsets"]
+        inputs = {"records": log_frame(spark, of_groups), "partitions": partitions_frame(spark, partitions)}
+        offsets = run(group_offsets.JOB, inputs, str(out / "offsets"), progress=told)
+        """
+    )
+    stage.say("Every group that committed anything, those without a member included, and what it has left to read:")
+    _table(stage, "offsets", "Groups", ("group", "kind", "state", "members", "partitions", "lag", "lastCommit"))
+    stage.say(f"As a plot, in a report with all tables: {stage.names['offsets'].files[1]}")
+
+
+def _tasks(stage: Stage) -> None:
+    stage.run('groups = run(group_state.JOB, inputs, str(out / "groups"), progress=told)')
+    stage.say("What each member has and is to have, the tasks of a streams group by their role:")
+    title = "What members have, are to have, and give up"
+    _table(stage, "groups", title, ("group", "memberId", "status", "role", "count"))
+    stage.say(f"The report: {stage.names['groups'].files[0]}")
+
+
+def _table(stage: Stage, outcome: str, title: str, wanted: tuple[str, ...]) -> None:
+    """Show some columns of a table of a report."""
+    from kafka_msgs.spark.report.page import cell
+
+    (found,) = (each for each in stage.names[outcome].report.sections if each.title == title)
+    rows = columns(*wanted, numbers=("members", "partitions", "lag", "count"))
+    for row in found.rows:
+        values = dict(zip(found.columns, row, strict=True))
+        rows.add_row(*(cell(values[name]) for name in wanted))
+    stage.table(rows)
