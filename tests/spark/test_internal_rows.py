@@ -226,8 +226,17 @@ def test_an_option_that_does_not_hold_is_named(options: dict[str, str], error: t
         offsets(**options)
 
 
-def test_what_is_no_metadata_log_says_so() -> None:
-    rows = metadata(LOGS / "codecs-0")
+def test_a_log_directory_means_the_partitions_of_the_topic() -> None:
+    assert offsets(GROUP_LOGS) == offsets()
+    assert metadata(LOGS) == metadata()
+    with pytest.raises(OptionError, match="there is no segment of __cluster_metadata"):
+        metadata(LOGS / "codecs-0")
+
+
+def test_what_is_no_metadata_log_says_so(tmp_path: Path) -> None:
+    copy = tmp_path / "copy.log"
+    copy.write_bytes((LOGS / "codecs-0" / f"{0:020}.log").read_bytes())
+    rows = metadata(copy)
     assert all(row["_error"] for row in rows)
     with pytest.raises(LogFileError):
-        metadata(LOGS / "codecs-0", mode="FAILFAST")
+        metadata(copy, mode="FAILFAST")

@@ -23,7 +23,8 @@ from kafka_msgs.spark.sources.internal import JSON, InternalSource, InternalTabl
 
 __all__ = ["KafkaClusterMetadataSource"]
 
-_TYPES: Final = record_types(TOPICS["__cluster_metadata"])
+_TOPIC: Final = TOPICS["__cluster_metadata"]
+_TYPES: Final = record_types(_TOPIC)
 _CONTROL: Final = (
     "KRaftVersionRecord",
     "LeaderChangeMessage",
@@ -49,6 +50,7 @@ class ClusterMetadataTable(InternalTable):
     """The records of ``__cluster_metadata``, and of snapshots of it."""
 
     source = "kafka-cluster-metadata"
+    topic = _TOPIC
     layout = ("recordType", "version", "offset", "timestamp", "leaderEpoch", "control", "value", "file")
     placed: ClassVar[Mapping[str, str]] = {
         name: name for name in ("offset", "timestamp", "leaderEpoch", "control", "file")

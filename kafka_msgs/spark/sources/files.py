@@ -33,7 +33,7 @@ _CHUNK: Final = 2**22
 class FileKind(NamedTuple):
     """Files that are looked for: what they are called in words, and how they are named.
 
-    ``pattern`` is for what lies in a directory, ``wild`` for what matches a wildcard; a file named itself needs neither.
+    ``pattern`` is for what lies in a directory, ``wild`` for what matches a wildcard; one that is named needs none.
     """
 
     name: str

@@ -87,6 +87,7 @@ class InternalTable(ABC):
     """Turns rows of ``kafka-log`` into those of a topic's source, in the form that the options say."""
 
     source: ClassVar[str]
+    topic: ClassVar[InternalTopic]
     layout: ClassVar[tuple[str, ...]]
     """The columns in their order, without the one for errors."""
     placed: ClassVar[Mapping[str, str]]
@@ -219,7 +220,7 @@ class InternalSource(DataSource):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         given = Options(self.name(), options)
-        self._plan = Plan.of(self.name(), given)
+        self._plan = Plan.of(self.name(), given, self.table.topic.name)
         self._table = self.table(given)
         places = [place for name, place in self.table.placed.items() if name in self._table.schema.names]
         self._reading = reading_of(given, [*_NEEDED, *places], ())

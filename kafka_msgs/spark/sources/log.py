@@ -15,6 +15,7 @@ from attrs import evolve, frozen
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
+from kafka_msgs.errors import OptionError
 from kafka_msgs.records import DEFAULT_MAX_DECOMPRESSED
 from kafka_msgs.spark.sources.files import LogFile, log_files
 from kafka_msgs.spark.sources.filters import Predicate, predicates_of
@@ -41,9 +42,11 @@ class Plan:
     committed: bool
     tails_told: bool
     """Whether a last batch that is not whole becomes a row; if not, the driver warns of it."""
+    topic: str | None = None
+    """The one topic that is read, and files of which the directory tells none; None for all topics."""
 
     @classmethod
-    def of(cls, source: str, options: Options) -> Plan:
+    def of(cls, source: str, options: Options, topic: str | None = None) -> Plan:
         """Return the plan that the options of a source ask for; raises ``OptionError``."""
         return cls(
             source=source,
@@ -51,20 +54,25 @@ class Plan:
             split_bytes=options.size("splitBytes", _SPLIT_BYTES),
             committed=options.choice("isolation", (_UNCOMMITTED, _COMMITTED), _UNCOMMITTED) == _COMMITTED,
             tails_told=options.choice("mode", MODES, PERMISSIVE) == PERMISSIVE,
+            topic=topic,
         )
 
     def splits(self, predicates: Sequence[Predicate] = ()) -> list[tuple[Part, ...]]:
         """Return the parts of the files that can have rows which pass; raises ``OptionError`` and ``OSError``."""
-        files = [file for file in log_files(self.source, self.paths) if _is_wanted(file, predicates)]
+        files = [file for file in self._files() if file.size and all(each.selects(file) for each in predicates)]
         if not self.tails_told:
             for error in cut_tails(files):
                 _LOG.warning("%s", error)
         parts = [part for file in files for part in parts_of(file, self.split_bytes)]
         return splits_of(with_transactions(parts) if self.committed else parts, self.split_bytes)
 
-
-def _is_wanted(file: LogFile, predicates: Sequence[Predicate]) -> bool:
-    return file.size > 0 and all(predicate.selects(file) for predicate in predicates)
+    def _files(self) -> list[LogFile]:
+        files = log_files(self.source, self.paths)
+        own = [file for file in files if self.topic is None or file.topic in (None, self.topic)]
+        if not own:
+            reason = f"there is no segment of {self.topic}"
+            raise OptionError(source=self.source, option="path", value=",".join(self.paths), reason=reason)
+        return own
 
 
 def log_reading(options: Options) -> Reading:

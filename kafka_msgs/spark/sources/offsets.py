@@ -31,7 +31,8 @@ from kafka_msgs.spark.types import arrow_schema
 
 __all__ = ["KafkaOffsetsSource"]
 
-_TYPES: Final = record_types(TOPICS["__consumer_offsets"])
+_TOPIC: Final = TOPICS["__consumer_offsets"]
+_TYPES: Final = record_types(_TOPIC)
 _COMMITS: Final = ("OffsetCommit", "LegacyOffsetCommit")
 _OF_KEYS: Final = {"topic": "topic", "topicPartition": "partition"}
 """The columns of commits, and the fields of the key that they are."""
@@ -50,6 +51,7 @@ class OffsetsTable(InternalTable):
     """The records of ``__consumer_offsets``."""
 
     source = "kafka-offsets"
+    topic = _TOPIC
     layout = (
         "recordType", "version", "group", "topic", "topicPartition", "committedOffset", "leaderEpoch", "metadata",
         "commitTimestamp", "expireTimestamp", "topicId", "tombstone", "transactional", "producerId", "logPartition",
