@@ -27,10 +27,12 @@ from kafka_msgs.errors import (
     InvalidTagError,
     InvalidUtf8Error,
     InvalidVarintError,
+    JobPathError,
     JsonFormError,
     KafkaMsgsError,
     LogFileError,
     MissingExtraError,
+    OptionError,
     RecordError,
     RecordWriteError,
     SchemaError,
@@ -39,6 +41,7 @@ from kafka_msgs.errors import (
     UnexpectedNullError,
     UnknownColumnError,
     UnknownMessageError,
+    UnknownNameError,
     UnknownTopicError,
     UnsupportedFieldError,
     UnsupportedMagicError,
@@ -137,6 +140,18 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
     (
         RecordWriteError(field="offset", value=-1, reason="-1 is not from 0 to 9"),
         "offset: -1 is not from 0 to 9",
+    ),
+    (
+        JobPathError(path="out", reason="there is something already"),
+        "out: there is something already",
+    ),
+    (
+        OptionError(source="kafka-log", option="mode", value="odd", reason="it is one of three"),
+        "kafka-log: option mode 'odd': it is one of three",
+    ),
+    (
+        UnknownNameError(name="OfsetFetchRequest", near=("OffsetFetchRequest",)),
+        "there is no message 'OfsetFetchRequest'; similar: OffsetFetchRequest",
     ),
     (
         SchemaError("not a type", source="Ping.json", line=3, column=9, path="Ping.name", rule="V19"),
