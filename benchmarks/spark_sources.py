@@ -1,0 +1,171 @@
+"""What Spark pays for Kafka's bytes: scans of segments beside scans of Parquet, and decoding beside doing nothing.
+
+One session on two cores; the same records as segments and as Parquet. Every case reads all rows and throws them away
+(``noop``), so that what is compared is the way of the data and nothing behind it. The clock on the wall counts, since
+the work is done by other processes; rounds are interleaved, and the median of a case counts. Of a busy machine the
+fastest round, which the table has as well, says more.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BinaryType
+from rich.console import Console
+
+from benchmarks.report import Figure, print_figures, rows_table
+from kafka_msgs import OffsetCommitKey, OffsetCommitValue
+from kafka_msgs.log.internal_topics import TopicRecord, encode_record
+from kafka_msgs.records import BatchBuilder
+from kafka_msgs.spark import from_kafka, register
+from kafka_msgs.spark.functions import column_function
+
+__all__ = ["run"]
+
+FILES: Final = 4
+BATCHES: Final = 750
+RECORDS: Final = 500
+TOMBSTONES: Final = 0.05
+ROUNDS: Final = 7
+CORES: Final = 2
+PROTOCOL: Final = (
+    f"local[{CORES}], {FILES * BATCHES * RECORDS:,} records, uncompressed, checksums compared; "
+    "interleaved, wall clock, median of {rounds} rounds after one that does not count"
+)
+_FIELDS: Final = ("offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp")
+"""Of the value, what is decoded: five fields side by side."""
+_COLUMNS: Final = ("partition", "offset", "timestamp", "key", "value")
+_START_MS: Final = 1_767_225_600_000
+
+_IDENTITY: Final = "identity arrow_udf of the values"
+_DECODE: Final = "from_kafka of the values"
+_PARQUET: Final = "Parquet, five columns"
+_LOG: Final = "kafka-log, the same columns"
+_LOG_ALL: Final = "kafka-log, all columns"
+_FUSED: Final = "kafka-log, decodedValue instead of value"
+
+PROTOTYPE: Final = 0.16 / 1.55
+"""What a source in pure Python had of Parquet's speed, before this one: 70 MB/s over the records of this benchmark."""
+
+
+def run(console: Console, rounds: int) -> list[Figure]:
+    """Measure, print, and return the figures."""
+    with tempfile.TemporaryDirectory(prefix="kafka-msgs-bench-") as directory:
+        home = Path(directory)
+        size = _write(home / "log")
+        session = _session(home)
+        try:
+            taken = _taken(_cases(session, home), min(rounds, ROUNDS))
+        finally:
+            session.stop()
+    seconds = {name: statistics.median(each) for name, each in taken.items()}
+    table = rows_table("Spark", "", "seconds", "fastest", "million rows/s", "MB/s a core")
+    for name, each in taken.items():
+        speed = FILES * BATCHES * RECORDS / seconds[name] / 1e6
+        megabytes = size / seconds[name] / CORES / 1e6
+        table.add_row(name, f"{seconds[name]:.2f}", f"{min(each):.2f}", f"{speed:.2f}", f"{megabytes:.0f}")
+    console.print(table)
+    share = seconds[_PARQUET] / seconds[_LOG]
+    figures = [
+        Figure(
+            "from_kafka takes, of the identity function",
+            seconds[_DECODE] / seconds[_IDENTITY],
+            target=1.15,
+            at_most=True,
+        ),
+        Figure("kafka-log: share of Parquet's speed, over the prototype's", share / PROTOTYPE, target=4.0),
+        Figure("kafka-log: share of Parquet's speed", 100 * share, unit="%"),
+        Figure("kafka-log: a core reads", size / seconds[_LOG] / CORES / 1e6, unit="MB/s"),
+    ]
+    print_figures(console, "Spark", PROTOCOL.format(rounds=min(rounds, ROUNDS)), figures)
+    return figures
+
+
+def _write(directory: Path) -> int:
+    """Write the segments of a topic of commits; return their bytes."""
+    dice = random.Random(1)
+    for number in range(FILES):
+        home = directory / f"commits-{number}"
+        home.mkdir(parents=True)
+        (home / f"{0:020}.log").write_bytes(b"".join(_batch(dice, each * RECORDS) for each in range(BATCHES)))
+    return sum(path.stat().st_size for path in directory.rglob("*.log"))
+
+
+def _batch(dice: random.Random, first: int) -> bytes:
+    builder = BatchBuilder(base_offset=first)
+    for offset in range(first, first + RECORDS):
+        key = OffsetCommitKey(group=f"group-{dice.randrange(10_000)}", topic="orders", partition=dice.randrange(100))
+        at = _START_MS + offset
+        value = OffsetCommitValue(offset=dice.randrange(1 << 40), leader_epoch=dice.randrange(9), commit_timestamp=at)
+        record = TopicRecord(topic="__consumer_offsets", key=key, value=value, version=3)
+        said = encode_record(record)
+        builder.append(said.key, None if dice.random() < TOMBSTONES else said.value, timestamp=at)
+    return builder.build()
+
+
+def _session(home: Path) -> SparkSession:
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    session = (
+        SparkSession.builder.master(f"local[{CORES}]")
+        .config("spark.driver.memory", "1g")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.warehouse.dir", str(home / "warehouse"))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    register(session)
+    return session
+
+
+def _cases(session: SparkSession, home: Path) -> dict[str, Callable[[], Any]]:
+    source = str(home / "log")
+    raw = session.read.format("kafka-log").option("mode", "FAILFAST").option("columns", ",".join(_COLUMNS)).load(source)
+    raw.write.parquet(str(home / "parquet"))
+    stored = session.read.parquet(str(home / "parquet")).select(*_COLUMNS)
+    whole = session.read.format("kafka-log").load(source)
+    fused = (
+        session.read.format("kafka-log")
+        .option("mode", "FAILFAST")
+        .option("valueMessage", "OffsetCommitValue")
+        .option("columns", "partition,offset,timestamp,key,decodedValue")
+        .load(source)
+    )
+    made = {
+        _PARQUET: stored,
+        _LOG: raw,
+        _LOG_ALL: whole,
+        _FUSED: fused,
+        _IDENTITY: stored.select(column_function(_same, BinaryType())("value")),
+        _DECODE: stored.select(from_kafka("value", "OffsetCommitValue", columns=_FIELDS, mode="FAILFAST")),
+    }
+    return {name: _thrown_away(rows) for name, rows in made.items()}
+
+
+def _same(values: pa.Array) -> pa.Array:
+    return values
+
+
+def _thrown_away(rows: DataFrame) -> Callable[[], None]:
+    return lambda: rows.write.format("noop").mode("overwrite").save()
+
+
+def _taken(cases: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
+    """Return the seconds of every round but the first, which starts workers and compiles."""
+    taken: dict[str, list[float]] = {name: [] for name in cases}
+    for number in range(rounds + 1):
+        for name in list(cases)[:: 1 if number % 2 else -1]:
+            start = time.perf_counter()
+            cases[name]()
+            taken[name].append(time.perf_counter() - start)
+    return {name: each[1:] for name, each in taken.items()}
