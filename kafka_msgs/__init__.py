@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_msgs.codec import Buffer, CodecOptions, DecodeBudget, backend, codec_for
 from kafka_msgs.errors import (
     BudgetExceededError,
+    CaptureError,
     ColumnSizeError,
     ColumnTypeError,
     CompressionError,
@@ -85,6 +86,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BudgetExceededError",
     "Buffer",
+    "CaptureError",
     "Codec",
     "CodecOptions",
     "ColumnSizeError",
