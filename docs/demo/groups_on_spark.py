@@ -20,8 +20,8 @@ def show(stage: Stage) -> None:
     """Run two jobs over the recorded log directory of a broker, and show what they say, and where the plot is."""
     stage.section(
         "Ask a whole log directory (Spark)",
-        "What a broker knows of its groups lies in its files. Two jobs read the log directory of a stopped broker, on a "
-        "local Spark.",
+        "What a broker knows of its groups lies in its files. Two jobs read the log directory of a stopped broker, "
+        "on a local Spark.",
     )
     if which("java") is None and "JAVA_HOME" not in os.environ:
         stage.say("NOT RUN: Spark needs Java, and there is none here.")
