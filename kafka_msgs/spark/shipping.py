@@ -11,6 +11,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import files, packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,7 @@ _PACKAGES: Final = ("kafka_msgs", "attr", "attrs", "crc32c", "cramjam", "dpkt")
 
 _LEFT_OUT: Final = frozenset({"__pycache__", "cli"})
 _SUFFIXES: Final = frozenset({".py", ".so", ".pyd", ".typed"})
+_METADATA: Final = "METADATA"
 
 
 def ship(spark: SparkSession) -> None:
@@ -48,9 +50,10 @@ def _is_classic(spark: SparkSession) -> bool:
 
 @cache
 def _archives() -> dict[str, Path]:
-    """Return the archives by package, made once and kept as long as this process runs."""
+    """Return the archives by the directory that each becomes, made once and kept as long as this process runs."""
     directory = Path(_directory().name)
-    return {name: _archive(directory, name, Path(home)) for name in _PACKAGES for home in _homes(name)}
+    homes = {name: home for package in _PACKAGES for name, home in _homes(package)}
+    return {name: _archive(directory, name, home) for name, home in homes.items()}
 
 
 @cache
@@ -58,9 +61,16 @@ def _directory() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="kafka-msgs-shipped-")
 
 
-def _homes(name: str) -> list[str]:
-    spec = find_spec(name)
-    return list(spec.submodule_search_locations or ()) if spec else []
+def _homes(package: str) -> Iterator[tuple[str, Path]]:
+    """Yield what makes up a package: its own directory, and the one that tells its version, which it may ask for."""
+    spec = find_spec(package)
+    for home in (spec.submodule_search_locations or ()) if spec else ():
+        yield package, Path(home)
+    for distribution in packages_distributions().get(package, ()):
+        for file in files(distribution) or ():
+            if file.name == _METADATA:
+                about = Path(str(file.locate())).parent
+                yield about.name, about
 
 
 def _archive(directory: Path, name: str, home: Path) -> Path:
@@ -74,5 +84,9 @@ def _archive(directory: Path, name: str, home: Path) -> Path:
 def _files(home: Path) -> Iterator[Path]:
     for path in sorted(home.rglob("*")):
         inner = path.relative_to(home)
-        if path.suffix in _SUFFIXES and path.is_file() and _LEFT_OUT.isdisjoint(inner.parts):
+        if (
+            (path.suffix in _SUFFIXES or path.name == _METADATA)
+            and path.is_file()
+            and _LEFT_OUT.isdisjoint(inner.parts)
+        ):
             yield path
