@@ -280,6 +280,13 @@ def test_a_cut_tail_is_told_in_every_mode_and_allocated_space_in_none(
     assert not caplog.messages
 
 
+def test_a_cut_segment_that_others_follow_is_damage(tmp_path: Path) -> None:
+    for path in CODECS.glob("*.log"):
+        (tmp_path / path.name).write_bytes(path.read_bytes()[:-3] if path == SEGMENT else path.read_bytes())
+    with pytest.raises(LogFileError, match="left"):
+        log(tmp_path, mode="FAILFAST")
+
+
 def test_records_that_grow_beyond_the_limit_are_refused() -> None:
     errors = [row["_error"] for row in log(CODECS, maxDecompressed=16) if row["_error"]]
     assert errors

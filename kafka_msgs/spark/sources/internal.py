@@ -152,14 +152,13 @@ class InternalTable(ABC):
 
     def _form_type(self, part: str) -> DataType:
         if self.form == STRUCT:
-            message = getattr(self.types()[self.record_type or ""], part)
-            return StringType() if message is None else schema_of(message)
+            return schema_of(getattr(self.types()[self.record_type or ""], part))
         return BinaryType() if self.form == BINARY else StringType()
 
     def _forms(self, log: pa.RecordBatch, typed: Typed) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
         made: dict[str, pa.Array] = {}
         wrong: list[pa.StringArray] = []
-        for part in {"key", "value"} & set(self.schema.names):
+        for part in [name for name in ("key", "value") if name in self.schema.names]:
             if self.form == BINARY:
                 made[part] = log.column(part)
             else:
@@ -171,8 +170,6 @@ class InternalTable(ABC):
     def _structs(self, typed: Typed, part: str) -> tuple[pa.Array, pa.StringArray]:
         name = self.record_type or ""
         message, data = getattr(self.types()[name], part), getattr(typed, part)
-        if message is None:
-            return pa.nulls(len(data), pa.string()), pa.nulls(len(data), pa.string())
         # Rows with an error of their own are there whatever they hold.
         return decoded(pc.if_else(pc.fill_null(pc.equal(typed.names, name), False), data, None), message, part)
 

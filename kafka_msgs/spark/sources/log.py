@@ -21,7 +21,7 @@ from kafka_msgs.spark.sources.files import LogFile, log_files
 from kafka_msgs.spark.sources.filters import Predicate, predicates_of
 from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
 from kafka_msgs.spark.sources.rows import Decoded, Reading, log_columns, rows_of
-from kafka_msgs.spark.sources.splits import Part, cut_tails, parts_of, splits_of, with_transactions
+from kafka_msgs.spark.sources.splits import Part, cut_tails, last_files, parts_of, splits_of, with_transactions
 from kafka_msgs.spark.types import message_of
 
 __all__ = ["KafkaLogSource", "LogReader", "Plan", "PushingLogReader", "log_reading", "reading_of"]
@@ -60,10 +60,12 @@ class Plan:
     def splits(self, predicates: Sequence[Predicate] = ()) -> list[tuple[Part, ...]]:
         """Return the parts of the files that can have rows which pass; raises ``OptionError`` and ``OSError``."""
         files = [file for file in self._files() if file.size and all(each.selects(file) for each in predicates)]
-        if not self.tails_told:
-            for error in cut_tails(files):
-                _LOG.warning("%s", error)
         parts = [part for file in files for part in parts_of(file, self.split_bytes)]
+        if not self.tails_told:
+            last = last_files(files)
+            for error in cut_tails(last):
+                _LOG.warning("%s", error)
+            parts = [evolve(part, may_be_cut=part.file in last) for part in parts]
         return splits_of(with_transactions(parts) if self.committed else parts, self.split_bytes)
 
     def _files(self) -> list[LogFile]:

@@ -182,8 +182,11 @@ class _PartRows:
         fault = self._fault(error)
         if self._reading.mode == PERMISSIVE:
             yield self._row(fault)
-        elif self._reading.mode == FAILFAST and not is_cut_tail(fault, self._part.file.size):
+        elif self._reading.mode == FAILFAST and not self._is_being_written(fault):
             raise fault from fault.__cause__
+
+    def _is_being_written(self, fault: LogFileError) -> bool:
+        return self._part.may_be_cut and is_cut_tail(fault, self._part.file.size)
 
     def _fault(self, error: Any) -> LogFileError:
         """Return an error as one of this file: the local copy may be another, and start elsewhere."""

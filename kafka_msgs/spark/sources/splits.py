@@ -27,7 +27,17 @@ from kafka_msgs.records.batch import CRC_FROM, HEADER_SIZE
 from kafka_msgs.records.common import CONTROL, MAGIC_AT, SIZE_AND_OFFSET, TRANSACTIONAL
 from kafka_msgs.spark.sources.files import LogFile, local_copy, opened, siblings
 
-__all__ = ["Part", "Transactions", "cut_tails", "headers", "is_cut_tail", "parts_of", "splits_of", "with_transactions"]
+__all__ = [
+    "Part",
+    "Transactions",
+    "cut_tails",
+    "headers",
+    "is_cut_tail",
+    "last_files",
+    "parts_of",
+    "splits_of",
+    "with_transactions",
+]
 
 T = TypeVar("T")
 
@@ -86,6 +96,8 @@ class Part:
     end: int
     transactions: Transactions | None = None
     """None for who reads what is not committed, too."""
+    may_be_cut: bool = False
+    """Whether a last batch that is not whole is no damage, since a broker may be writing it."""
 
     @property
     def size(self) -> int:
@@ -132,15 +144,15 @@ def splits_of(parts: Iterable[Part], split_bytes: int) -> list[tuple[Part, ...]]
     return [*splits, tuple(group)] if group else splits
 
 
-def cut_tails(files: Iterable[LogFile]) -> Iterator[LogFileError]:
-    """Yield what is wrong with the end of the last file of each partition: a batch that is not whole.
+def last_files(files: Iterable[LogFile]) -> list[LogFile]:
+    """Return the last file of each partition on this machine: the one that a broker may be writing to."""
+    groups = groupby(files, key=lambda file: (file.root, file.directory))
+    return [file for _, group in groups if not (file := list(group)[-1]).root]
 
-    Files of other filesystems are not looked at.
-    """
-    for _, group in groupby(files, key=lambda file: (file.root, file.directory)):
-        *_, file = group
-        if file.root or not file.size:
-            continue
+
+def cut_tails(files: Iterable[LogFile]) -> Iterator[LogFileError]:
+    """Yield what is wrong with the end of each file: a batch that is not whole."""
+    for file in files:
         last = _read(Path(file.path), _end_of_batches)
         for error in read_log(Path(file.path), start=last, on_error="yield"):
             if isinstance(error, LogFileError) and is_cut_tail(error, file.size):
