@@ -29,11 +29,7 @@ def answers(spark: SparkSession, directory: str) -> dict[str, Any]:
     by_sql = spark.sql(
         "SELECT sum(typed.offset) FROM (SELECT from_kafka_offset_commit_value(value) AS typed FROM commits)"
     )
-    groups = (
-        spark.read.format("kafka-offsets")
-        .load(f"{directory}/__consumer_offsets-*")
-        .where("recordType = 'OffsetCommit'")
-    )
+    groups = spark.read.format("kafka-offsets").load(directory).where("recordType = 'OffsetCommit'")
     return {
         "orders": list(orders or ()),
         "commits": values.count(),

@@ -41,6 +41,6 @@ def test_generated_files_give_equal_tables(spark: SparkSession, generated: Path)
     assert by_spark(spark, generated) == kafka
 
 
-@pytest.mark.parametrize("split_bytes", [50_000, 777_777, 1 << 40])
+@pytest.mark.parametrize("split_bytes", [150_000, 777_777, 1 << 40])
 def test_splits_of_any_size_give_equal_tables(spark: SparkSession, generated: Path, split_bytes: int) -> None:
     assert by_spark(spark, generated, splitBytes=split_bytes) == by_library(generated)
