@@ -12,11 +12,11 @@ from kafka_msgs.capture.connections import Connection
 from kafka_msgs.capture.faults import REQUEST, RESPONSE, Direction
 from kafka_msgs.capture.protocol import api_name
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import DecodeError, KafkaMsgsError
+from kafka_msgs.errors import DecodeError, KafkaMsgsError, UnknownMessageError
 from kafka_msgs.message import Message
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.schema import FieldInfo, fields
-from kafka_msgs.wire import Request, Response, decode_request, decode_response
+from kafka_msgs.wire import Request, Response, decode_request, decode_response, request_header_version
 
 __all__ = ["Exchange", "FieldError", "Problem", "Sent"]
 
@@ -91,8 +91,10 @@ class Exchange:
 
     @cached_property
     def client_id(self) -> str | None:
-        """What the client calls itself."""
+        """What the client calls itself; None where it does not, as in the oldest header, or where that is damaged."""
         try:
+            if not _has_client_id(self.api_key, self.version):
+                return None
             return RequestHeader.read(self.request.payload, _CLIENT_ID_AT)[0].client_id
         except KafkaMsgsError:
             return None
@@ -160,6 +162,14 @@ class Exchange:
                     yield Problem(direction, str(error), error.path, error.offset)
                 except KafkaMsgsError as error:
                     yield Problem(direction, str(error))
+
+
+def _has_client_id(api_key: int, version: int) -> bool:
+    """Whether the header of a request names the client; those of apis that are not known here do."""
+    try:
+        return request_header_version(api_key, version) >= _CLIENT_ID_AT
+    except UnknownMessageError:
+        return True
 
 
 def _check(sent: Sent, api: str | None, kind: str) -> None:

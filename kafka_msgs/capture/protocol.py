@@ -15,7 +15,7 @@ from kafka_msgs.capture.framing import SIZE_BYTES
 from kafka_msgs.catalog import message_class
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.versions import VersionRange
-from kafka_msgs.wire import decode_request, request_header_version
+from kafka_msgs.wire import decode_request
 
 __all__ = [
     "CORRELATION",
@@ -86,8 +86,6 @@ def looks_like_request(payload: bytes | bytearray, size: int | None = None) -> b
     versions = _versions(api_key)
     if versions is None or version not in versions:
         return False
-    if request_header_version(api_key, version) == 0:
-        return True
     if len(payload) < LEAST_REQUEST + _CLIENT_ID.size:
         return False
     length: int = _CLIENT_ID.unpack_from(payload, LEAST_REQUEST)[0]

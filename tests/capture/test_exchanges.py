@@ -133,6 +133,14 @@ def test_an_api_that_is_not_known_is_an_exchange_with_a_problem() -> None:
     assert exchange.errors == ()
 
 
+def test_a_request_whose_header_has_no_client_id() -> None:
+    """ControlledShutdown 0, of old releases: api key, version, correlation id, then the number of the broker."""
+    question = framed(bytes.fromhex("0007 0000 00000001 00000005"))
+    (exchange,) = everything(pcap(segments([("request", question)])))
+    assert isinstance(exchange, Exchange)
+    assert (exchange.api_key, exchange.version, exchange.client_id) == (7, 0, None)
+
+
 def test_tokens_without_headers_after_a_handshake_of_version_0() -> None:
     handshake = framed(encode_request(SaslHandshakeRequest(mechanism="PLAIN"), 0, correlation_id=1))
     accepted = framed(encode_response(SaslHandshakeResponse(), 0, correlation_id=1))
