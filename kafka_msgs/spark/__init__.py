@@ -9,7 +9,10 @@ the one module that they need.
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+from kafka_msgs.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from kafka_msgs.spark.functions import from_kafka, to_kafka
@@ -28,6 +31,8 @@ else:
     def __getattr__(name: str) -> Any:
         if name not in _LAZY:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if find_spec("pyspark") is None:
+            raise MissingExtraError(feature="kafka_msgs.spark", extra="spark", package="pyspark")
         return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
 
 
