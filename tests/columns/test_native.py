@@ -1,0 +1,274 @@
+"""The C core of columns: what it keeps, what it does without memory, which programs it runs, and who may share it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka_msgs import DescribeGroupsResponse, FetchResponse, MetadataResponse, OffsetCommitValue, VotersRecord
+from kafka_msgs.codec import DEFAULT_OPTIONS, backend
+from kafka_msgs.columns.types import arrow_type
+from kafka_msgs.records import BatchBuilder, RecordBatch, read_batches
+from tests.codec.test_fuzz import mutated
+from tests.codec.test_native_references import check_balance
+from tests.columns.support import prefixed_rows, random_rows
+
+native = pytest.importorskip("kafka_msgs.columns.native", reason="the C core of columns is not built")
+pytestmark = pytest.mark.skipif(backend() != "c", reason="another form was chosen")
+
+CLASSES: list[Any] = [MetadataResponse, FetchResponse, DescribeGroupsResponse, VotersRecord, OffsetCommitValue]
+RECORD_COLUMNS = ("offset", "timestamp", "key", "value", "headers", "batch")
+
+
+def column(cls: Any, seed: int = 0) -> pa.Array:
+    """Rows of all versions of a message, some damaged, some null."""
+    rng = Random(seed)
+    rows: list[bytes | None] = [None]
+    for _, data in prefixed_rows(cls, 3):
+        rows += [data, mutated(rng, data)]
+    rng.shuffle(rows)
+    return pa.array(rows, pa.binary())
+
+
+def decoded(cls: Any, array: pa.Array) -> Any:
+    (part,) = native.decoder(cls, None, arrow_type(cls), DEFAULT_OPTIONS)(array)
+    return part
+
+
+def batch(count: int = 40) -> RecordBatch:
+    """A batch of records of every kind: null and empty contents, with headers and without."""
+    builder = BatchBuilder()
+    for number in range(count):
+        headers = [(f"name {n}", None if n % 2 else b"h" * n) for n in range(number % 4)]
+        key, value = None if number % 3 else b"", b"v" * number if number % 5 else None
+        builder.append(key, value, timestamp=number, headers=headers)
+    (made,) = read_batches(builder.build())
+    assert isinstance(made, RecordBatch)
+    return made
+
+
+def append(columns: Any, made: RecordBatch, cut: int = 0) -> bool:
+    body, at, end = made.content()
+    return bool(columns.append(body, at, end - cut, made.count, made.base_offset, made.base_timestamp, None))
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_decoding_leaves_all_counts_as_they_were(cls: Any) -> None:
+    array = column(cls)
+    used = pa.total_allocated_bytes()
+    check_balance(lambda: decoded(cls, array), [None, b"", array, cls])
+    assert pa.total_allocated_bytes() == used
+
+
+def test_collecting_records_leaves_all_counts_as_they_were() -> None:
+    made = batch()
+    used = pa.total_allocated_bytes()
+
+    def collect() -> None:
+        columns = native.RecordColumns(RECORD_COLUMNS)
+        assert [append(columns, made), append(columns, made, cut=1), append(columns, made)] == [True, False, True]
+        assert len(columns.finish()[0]) == 2 * made.count
+        assert append(columns, made)
+
+    check_balance(collect, [None, b"", made])
+    assert pa.total_allocated_bytes() == used
+
+
+def failing(number: int) -> Callable[[int], Any]:
+    """What makes memory, except at one of its calls."""
+    left = iter(range(number))
+
+    def allocate(size: int) -> Any:
+        if next(left, None) is None:
+            raise MemoryError
+        return pa.allocate_buffer(size, resizable=True)
+
+    return allocate
+
+
+def runs(action: Callable[[Callable[[int], Any]], Any]) -> Iterator[int]:
+    """Let each call for memory fail, one after the other, until there are no more."""
+    for number in range(10_000):
+        try:
+            action(failing(number))
+        except MemoryError:
+            yield number
+        else:
+            return
+    pytest.fail("no end of memory")
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_memory_that_cannot_be_had_ends_in_memory_error(cls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    array = column(cls)
+    chosen: list[Callable[[int], Any]] = [bytearray]
+    monkeypatch.setattr(native, "_allocate", lambda size: chosen[0](size))
+    program = native._Lowering(arrow_type(cls)).program(cls, None, DEFAULT_OPTIONS)
+    used = pa.total_allocated_bytes()
+
+    def action(allocate: Callable[[int], Any]) -> None:
+        chosen[0] = allocate
+        program.decode(*array.buffers(), 0, len(array), False)
+
+    assert sum(1 for _ in runs(action)) > 10
+    assert pa.total_allocated_bytes() == used
+
+
+def test_a_batch_for_which_there_is_no_memory_is_not_added_and_can_be_added_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = batch()
+    calls = [0]
+
+    def allocate(size: int) -> Any:
+        calls[0] += 1
+        if calls[0] % 17 == 0:
+            raise MemoryError
+        return pa.allocate_buffer(size, resizable=True)
+
+    monkeypatch.setattr(native, "_allocate", allocate)
+    columns = native.RecordColumns(RECORD_COLUMNS)
+    added = failures = 0
+    while added < 12:
+        try:
+            assert append(columns, made)
+            added += 1
+        except MemoryError:
+            failures += 1
+    assert failures > 1
+    found = columns.finish()
+    monkeypatch.undo()
+    expected = native.RecordColumns(RECORD_COLUMNS)
+    for _ in range(12):
+        append(expected, made)
+    assert found == expected.finish()
+
+
+@pytest.mark.parametrize("memory", [lambda size: bytearray(size - 1), bytes, lambda _: None])
+def test_memory_that_is_too_small_or_cannot_be_written_is_refused(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_allocate", memory)
+    with pytest.raises((ValueError, BufferError, TypeError)):
+        append(native.RecordColumns(RECORD_COLUMNS), batch())
+
+
+def programs(cls: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The arguments of which the program of a message is made."""
+    found: list[Any] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(native._speedups, "Program", lambda *arguments: found.extend(arguments))
+        native._Lowering(arrow_type(cls)).program(cls, None, DEFAULT_OPTIONS)
+    return found
+
+
+def changed(spec: Any, rng: Random) -> Any:
+    """A tuple of tuples with one of its leaves, or one of its tuples, changed."""
+    if not isinstance(spec, tuple) or not spec:
+        return rng.choice([-1, 0, 1, 2, 5, 9, 12, 13, 14, 40, 2**31, None, b"", b"\0" * 4, ()])
+    number = rng.randrange(len(spec))
+    if rng.random() < 0.05:
+        return spec[:number] + spec[number + 1 :]
+    return (*spec[:number], changed(spec[number], rng), *spec[number + 1 :])
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_no_program_can_make_the_core_write_beside_its_columns(cls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no program is refused; one that is, though it means nothing, fills in all of its columns."""
+    columns, structs, forms, *rest = programs(cls, monkeypatch)
+    array = column(cls)
+    valid, offsets, data = array.buffers()
+    rng = Random(cls.__name__)
+    refused = 0
+    for _ in range(400):
+        parts = [columns, structs, forms]
+        place = rng.choice([0, 1, 1, 1, 2])
+        parts[place] = changed(parts[place], rng)
+        try:
+            program = native._speedups.Program(*parts, *rest)
+        except (ValueError, TypeError, OverflowError, SystemError):
+            refused += 1
+            continue
+        rows, _, found = program.decode(valid, offsets, data, 0, len(array), False)
+        assert rows == len(array)
+        assert all(length >= 0 and size >= 0 for length, _, _, _, _, size in found)
+    assert 40 < refused < 400
+
+
+def test_offsets_that_do_not_ascend_or_leave_the_data_are_refused() -> None:
+    program, _ = native._program(OffsetCommitValue, None, arrow_type(OffsetCommitValue), DEFAULT_OPTIONS)
+    data = next(prefixed_rows(OffsetCommitValue, 1))[1]
+    for numbers in ([0, len(data), 3], [-1, len(data), len(data)], [0, len(data), len(data) + 1]):
+        offsets = pa.array(numbers, pa.int32()).buffers()[1]
+        with pytest.raises(ValueError, match="not ascending or not within"):
+            program.decode(None, offsets, data, 0, 2, False)
+    for rows in ((0, 3), (1, 2), (-1, 1), (0, -1), (2**62, 1)):
+        with pytest.raises(ValueError, match="do not hold as many rows"):
+            program.decode(None, pa.array([0, 1, 2], pa.int32()).buffers()[1].slice(0, 12), data, *rows, False)
+
+
+def test_what_was_not_initialised_refuses_to_work() -> None:
+    with pytest.raises(TypeError):
+        native._speedups.Program.__new__(native._speedups.Program).decode(None, None, None, 0, 0, False)
+    columns = native._speedups.RecordColumns.__new__(native._speedups.RecordColumns)
+    with pytest.raises(RuntimeError):
+        columns.finish()
+    with pytest.raises(RuntimeError):
+        columns.append(b"", 0, 0, 0, 0, 0, None)
+    with pytest.raises(ValueError, match="no further column"):
+        native._speedups.RecordColumns(("key", "key"), bytearray)
+    with pytest.raises(ValueError, match="not within the buffer"):
+        native.RecordColumns(("key",)).append(b"1", 0, 2, 0, 0, 0, None)
+
+
+def test_an_allocation_may_not_append_to_the_columns_that_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = batch()
+    refusals = []
+
+    def allocate(size: int) -> Any:
+        for call in (lambda: append(columns, made), columns.finish):
+            with pytest.raises(RuntimeError, match="another thread is appending"):
+                call()
+            refusals.append(size)
+        return pa.allocate_buffer(size, resizable=True)
+
+    monkeypatch.setattr(native, "_allocate", allocate)
+    columns = native.RecordColumns(RECORD_COLUMNS)
+    assert append(columns, made)
+    assert len(refusals) > 10
+    assert len(columns.finish()[0]) == made.count
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_threads_share_a_program(cls: Any) -> None:
+    """Each thread has rows of its own, and gets just these, damaged ones in between."""
+    arrays = [column(cls, seed) for seed in range(8)]
+    expected = [decoded(cls, array) for array in arrays]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(20):
+                for found, part in zip(pool.map(lambda array: decoded(cls, array), arrays), expected, strict=True):
+                    assert found.bad == part.bad
+                    assert found.values.equals(part.values)
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_memory_is_bounded_by_the_rows_however_many_of_them_are_bad() -> None:
+    """Bad rows leave nothing behind: a column of them takes what one of as many short rows takes."""
+    version = MetadataResponse.INFO.versions.highest
+    data = max((row.encode(version) for row in random_rows(MetadataResponse, version, 20)), key=len)
+    type_ = arrow_type(MetadataResponse, version)
+    decode = native.decoder(MetadataResponse, version, type_, DEFAULT_OPTIONS)
+    sizes = []
+    for rows in ([data + b"!"] * 3000, [b""] * 3000):
+        (part,) = decode(pa.array(rows, pa.binary()))
+        assert len(part.bad) == 3000
+        sizes.append(part.values.nbytes)
+    assert sizes[0] == sizes[1]
