@@ -23,6 +23,7 @@ NAMES: Final = (
     "scan",
     "records",
     "segment",
+    "columns",
     "spark_sources",
     "import_time",
     "hostile",
