@@ -25,6 +25,7 @@ NAMES: Final = (
     "segment",
     "columns",
     "spark_sources",
+    "spark_jobs",
     "import_time",
     "hostile",
 )
