@@ -100,6 +100,19 @@ def test_benchmarks_print_their_figures(name: str) -> None:
 
 
 @pytest.mark.usefixtures("peers")
+@pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning")
+def test_columns_are_measured_against_rows_that_others_decode_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = import_module("benchmarks.columns")
+    monkeypatch.setattr(columns, "ROWS", 50)
+    monkeypatch.setattr(columns, "RECORDS", 50)
+    printed = io.StringIO()
+    figures = columns.run(Console(file=printed, width=200), 1)
+    assert [figure.what for figure in figures if figure.what not in printed.getvalue()] == []
+    decoded = columns.kafka_python_decoder().decode(columns.offsets(3)[2], version=4, header=False)
+    assert decoded.commit_timestamp == 1_700_000_000_002
+
+
+@pytest.mark.usefixtures("peers")
 def test_every_benchmark_can_be_named() -> None:
     assert all(callable(import_module(f"benchmarks.{name}").run) for name in NAMES)
 
