@@ -41,6 +41,33 @@ def test_wire_compat_runs_over_the_messages_asked_for(tmp_path: Path) -> None:
     assert "Compared with the reference" in said
 
 
+@pytest.mark.usefixtures("spark")
+def test_topic_profile_writes_tables_by_topic_and_a_report(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    status, said = run("topic-profile", str(GROUP_LOGS / "orders-0"), "--out", str(out))
+    assert status == 0, said
+    assert {path.name for path in (out / "profile").iterdir() if path.is_dir()} == {"topic=orders"}
+    assert said.splitlines()[-3:] == [str(out / name) for name in ("report.html", "bytes.png", "records.png")]
+
+
+@pytest.mark.usefixtures("spark")
+def test_capture_report_tells_what_was_asked(tmp_path: Path) -> None:
+    capture = GROUP_LOGS.parents[1] / "packets" / "shop.pcapng"
+    report = tmp_path / "report"
+    status, said = run(
+        "capture-report", str(capture), "--any-port", "--out", str(tmp_path / "out"), "--report", str(report)
+    )
+    assert status == 0, said
+    assert "Fetch" in said
+    assert (report / "report.html").is_file()
+
+
+@pytest.mark.usefixtures("spark")
+def test_capture_that_is_not_there_is_named(tmp_path: Path) -> None:
+    status, said = run("capture-report", "nowhere.pcap", "--out", str(tmp_path / "out"))
+    assert (status, said) == (1, "Error: nowhere.pcap: is not there\n")
+
+
 def test_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     status, said = run("group-state", str(GROUP_LOGS), "--out", str(tmp_path / "out"))
