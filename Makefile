@@ -82,13 +82,13 @@ valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memche
 	$(BIN)/pip install --quiet --disable-pip-version-check atheris==3.0.0
 	@touch $@
 
-# The targets of the fuzzer, one after the other: messages of the codec, batches of records.
+# The targets of the fuzzer, one after the other: messages of the codec, batches of records, columns of messages.
 fuzz: .venv/fuzz $(CORE) ## fuzz the C cores, guided by their coverage: make fuzz MINUTES=5; needs clang (or CLANG=clang-14)
 	$(call instrumented,$(CLANG) -fsanitize=address$(,)undefined$(,)fuzzer-no-link -fno-sanitize-recover=all,build/fuzz)
-	set -e; for target in messages records; do \
+	set -e; for target in messages records columns; do \
 	$(RUN_CHECKED):quarantine_size_mb=16 KAFKA_MSGS_TEST_SPEEDUPS=build/fuzz \
 	LD_PRELOAD=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/asan_with_fuzzer.so \
-	$(BIN)/python -m tests.fuzz $$target build/fuzz/$$target -max_total_time=$$(($(MINUTES) * 30)) -timeout=20 \
+	$(BIN)/python -m tests.fuzz $$target build/fuzz/$$target -max_total_time=$$(($(MINUTES) * 20)) -timeout=20 \
 	-rss_limit_mb=0 -detect_leaks=0 -print_final_stats=1; done
 
 damage: .venv/dev ## damage the files of logs at random and read them: make damage MINUTES=5

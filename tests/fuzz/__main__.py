@@ -14,9 +14,9 @@ import atheris  # type: ignore[import-not-found]  # isort: skip
 
 from kafka_msgs.codec.executors import EXECUTORS  # isort: skip
 from kafka_msgs.records.loops import native  # isort: skip
-from tests.fuzz import seeds, messages, records  # isort: skip
+from tests.fuzz import columns, messages, records, seeds  # isort: skip
 
-TARGETS = {"messages": messages, "records": records}
+TARGETS = {"messages": messages, "records": records, "columns": columns}
 """What can be fuzzed; each module says what must hold for every input, and where inputs start from."""
 
 
