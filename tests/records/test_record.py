@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import weakref
 from typing import Any
 
 import attrs
@@ -71,6 +72,41 @@ def test_it_keeps_no_reference_that_it_does_not_own() -> None:
     for _ in range(200):  # CPython keeps some of what pickle and attrs do at first
         make_and_drop()
     check_balance(make_and_drop, [wide, key, Record, None])
+
+
+def test_instances_of_subclasses_are_freed_with_all_that_they_have() -> None:
+    content, ended = b"content" * 50, []
+
+    class Noted(Record):
+        def __del__(self) -> None:
+            ended.append(self.offset)
+
+    class Slotted(Noted):
+        __slots__ = ("more",)
+
+    def make_and_drop() -> None:
+        for cls in (Noted, Slotted):
+            made: Any = cls(7, 2**40, content, content)
+            object.__setattr__(made, "more", content)
+            reference = weakref.ref(made)
+            del made
+            assert reference() is None
+        assert ended == [7, 7]
+        ended.clear()
+
+    check_balance(make_and_drop, [content, Noted, Slotted])
+
+
+def test_a_finalizer_may_keep_an_instance() -> None:
+    kept: list[Any] = []
+
+    class Kept(Record):
+        def __del__(self) -> None:
+            kept.append(self)
+
+    Kept(7, 2**40, b"k", None)
+    (found,) = kept
+    assert (found.offset, found.timestamp, found.key) == (7, 2**40, b"k")
 
 
 def test_an_extension_binds_no_class_but_one_that_adds_nothing() -> None:
