@@ -70,7 +70,7 @@ class Report:
 
 
 def time_of(column: str) -> Column:
-    """Return milliseconds since the epoch as readers want them, in the time zone of the session, under the same name."""
+    """Return milliseconds since the epoch as a text in the time zone of the session, under the same name."""
     return F.date_format(F.timestamp_millis(column), "yyyy-MM-dd HH:mm:ss").alias(column)
 
 
