@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -110,8 +111,11 @@ def record_schema(columns: Sequence[str] | None = None) -> pa.Schema:
 
     Raises ``UnknownColumnError``.
     """
-    if columns is None:
-        return RECORD_SCHEMA
+    return RECORD_SCHEMA if columns is None else _chosen(tuple(columns))
+
+
+@lru_cache(maxsize=128)
+def _chosen(columns: tuple[str, ...]) -> pa.Schema:
     for name in columns:
         if name not in RECORD_SCHEMA.names:
             near = tuple(get_close_matches(name, RECORD_SCHEMA.names))
