@@ -617,7 +617,7 @@ static int start_table(RecordColumns *self, int64_t count) {
 }
 
 static PyObject *append_checked(RecordColumns *self, const Source *source) {
-    if (source->count > source->end - source->p) Py_RETURN_FALSE; /* a record has a byte at least */
+    if (source->count > (source->end - source->p) / WALK_SMALLEST) Py_RETURN_FALSE;
     if (start_table(self, source->count) < 0) return NULL;
     Status status = append_batch(self, source);
     if (status == FULL) PyErr_SetString(PyExc_OverflowError, "the columns would hold more than 2 GiB");

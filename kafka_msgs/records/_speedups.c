@@ -134,8 +134,7 @@ static PyObject *bind(PyObject *module, PyObject *args) {
 
 /* ------------------------------------------------------------------------------------------------- 3 Reading */
 
-#define SMALLEST_RECORD 7  /* bytes: each part of a record has one at least */
-#define NAME_MEMO       16 /* places among a record's headers whose last name is remembered */
+#define NAME_MEMO 16 /* places among a record's headers whose last name is remembered */
 
 typedef struct {
     const unsigned char *raw; /* in the bytes that are read */
@@ -346,7 +345,7 @@ static PyObject *read_part(PyObject *module, PyObject *args) {
         return NULL;
     }
     if (r.count < 0) r.count = 0;
-    if (r.count > (end - at) / SMALLEST_RECORD) Py_RETURN_NONE;
+    if (r.count > (end - at) / WALK_SMALLEST) Py_RETURN_NONE;
     r.start = (const unsigned char *)PyBytes_AS_STRING(r.body);
     r.p = r.start + at;
     r.end = r.start + end;

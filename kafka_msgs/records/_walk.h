@@ -6,7 +6,7 @@
  * Every function takes a place `p` and the `end` before which it must stay, and returns the place behind what it read,
  * or NULL where the bytes do not hold that. Every read is preceded by a check of the form `end - p < n`.
  *
- *     if (count > end - p) refuse;                       // a record has a byte at least: allocate no more than that
+ *     if (count > (end - p) / WALK_SMALLEST) refuse;     // before anything is allocated for so many
  *     WalkRecord record;
  *     for (int32_t i = 0; i < count; i++) {
  *         p = walk_record(p, end, &record);
@@ -20,6 +20,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#define WALK_SMALLEST 7 /* bytes of a record: each of its parts has one at least */
 
 typedef struct {
     const unsigned char *key, *value; /* NULL for null */
