@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ appender.stderr.layout.pattern = %p %c: %m%n
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A classic session, whose workers run this Python in a directory where the project is not."""
+    """A classic session, whose workers run this Python and have the project only as it was shipped."""
     home = tmp_path_factory.mktemp("spark")
     logging = home / "log4j2.properties"
     logging.write_text(_LOGGING)
@@ -42,11 +41,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
+        # Else workers would find modules where the JVM was started, which may be where the project is.
+        .config("spark.executorEnv.PYTHONSAFEPATH", "1")
         .config("spark.sql.python.filterPushdown.enabled", "true")
     )
-    with contextlib.chdir(home):
-        # Workers start where Spark did, and look for modules there first.
-        session: SparkSession = builder.getOrCreate()
+    session: SparkSession = builder.getOrCreate()
     register(session)
     yield session
     session.stop()
