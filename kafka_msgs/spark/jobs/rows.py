@@ -18,6 +18,7 @@ __all__ = ["COMMIT", "GROUP", "MARKER", "PROBLEM", "group_bytes", "told_apart"]
 COMMIT, GROUP, MARKER, PROBLEM = "commit", "group", "marker", "problem"
 
 _TYPE_SIZE, _LENGTH_SIZE = 2, 2
+_COMMIT_TYPES = (b"\0\0", b"\0\1")
 
 
 def told_apart(records: DataFrame) -> DataFrame:
@@ -27,12 +28,13 @@ def told_apart(records: DataFrame) -> DataFrame:
     ``marker`` for control records, and ``problem`` for what could not be read, which ``problem`` gives the reason of.
     The place is ``logPartition``, ``logOffset`` and ``logTimestamp``, as commits have partitions and offsets too.
     """
-    number = _record_type(F.col("key"))
-    keyless = F.when(~F.col("control") & number.isNull(), F.lit("the key does not say what the record is"))
+    record_type = F.substring("key", 1, _TYPE_SIZE)
+    untold = F.coalesce(F.length(record_type), F.lit(0)) < _TYPE_SIZE
+    keyless = F.when(~F.col("control") & untold, F.lit("the key does not say what the record is"))
     kind = (
         F.when(F.col("problem").isNotNull(), PROBLEM)
         .when(F.col("control"), MARKER)
-        .when(number.isin(0, 1), COMMIT)
+        .when(record_type.isin(*map(F.lit, _COMMIT_TYPES)), COMMIT)
         .otherwise(GROUP)
     )
     place = {"partition": "logPartition", "offset": "logOffset", "timestamp": "logTimestamp"}
@@ -44,11 +46,6 @@ def group_bytes(key: Column) -> Column:
     """Return the name of the group as its bytes: a string, the first field after the type in keys of all types."""
     start = _TYPE_SIZE + _LENGTH_SIZE + 1
     return F.substring(key, F.lit(start), _number(key, _TYPE_SIZE + 1, _LENGTH_SIZE))
-
-
-def _record_type(key: Column) -> Column:
-    """The type of a coordinator's record, null for a key too short to have one."""
-    return F.when(F.length(key) >= _TYPE_SIZE, _number(key, 1, _TYPE_SIZE))
 
 
 def _number(data: Column, start: int, size: int) -> Column:
