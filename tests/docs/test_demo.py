@@ -100,6 +100,7 @@ def test_kip88_question_is_the_recorded_one_and_wrong_versions_are_refused(shown
     assert "UnsupportedVersionError: OffsetFetchRequest has no version 11; it has 1-10" in text
 
 
+@pytest.mark.spark
 def test_a_whole_log_directory_tells_the_lag_of_an_empty_group_and_the_tasks_of_a_streams_group(
     shown: tuple[str, Any],
 ) -> None:
@@ -113,6 +114,7 @@ def test_a_whole_log_directory_tells_the_lag_of_an_empty_group_and_the_tasks_of_
         assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.spark
 def test_demo_runs_as_a_script_from_anywhere_without_the_tools_of_developers(tmp_path: Path) -> None:
     script = ROOT / "docs" / "demo" / "demo.py"
     blocked = "sys.modules.update(dict.fromkeys(sys.argv[2:]))"

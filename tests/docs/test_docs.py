@@ -41,8 +41,15 @@ def _empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
             del sys.modules[name]
 
 
+def _runnable() -> Iterator[Any]:
+    """Yield the names of the pages; examples that start Spark need Java."""
+    for name, page in PAGES.items():
+        on_spark = any(re.search(r"pyspark|kafka-msgs pipeline", block.text) for block in blocks(page))
+        yield pytest.param(name, marks=[pytest.mark.spark] if on_spark else [])
+
+
 @pytest.mark.usefixtures("_empty_directory")
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", tuple(_runnable()))
 def test_the_examples_of_a_page_run_and_print_what_it_says(name: str) -> None:
     """From top to bottom, in an empty directory, as a reader would."""
     names: dict[str, Any] = {"__name__": "page"}

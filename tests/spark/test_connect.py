@@ -30,6 +30,8 @@ SETTINGS = {
 }
 SECONDS = 300
 
+pytestmark = pytest.mark.spark
+
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
