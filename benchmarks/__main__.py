@@ -13,7 +13,7 @@ import attrs
 
 from benchmarks.measure import ROUNDS
 from benchmarks.report import Figure
-from kafka_msgs.cli.output import console
+from kafka_msgs.cli.render.console import console
 
 NAMES: Final = (
     "codec_metadata",

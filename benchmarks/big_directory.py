@@ -23,7 +23,7 @@ from attrs import frozen
 from rich.progress import Progress
 
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
-from kafka_msgs.cli.output import console
+from kafka_msgs.cli.render.console import console
 from kafka_msgs.log.internal_topics import TopicRecord, encode_record
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription

@@ -8,7 +8,7 @@ from attrs import frozen
 from rich.console import Console
 from rich.table import Table
 
-from kafka_msgs.cli.output import table
+from kafka_msgs.cli.render.console import table
 
 __all__ = ["Figure", "Times", "print_figures", "rows_table"]
 

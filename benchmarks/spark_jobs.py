@@ -23,7 +23,7 @@ from rich.console import Console
 
 from benchmarks.big_directory import byte_count, write_directory
 from benchmarks.report import Figure, print_figures, rows_table
-from kafka_msgs.cli.output import console
+from kafka_msgs.cli.render.console import console
 from kafka_msgs.cli.spark_session import session_for
 from kafka_msgs.spark.jobs import group_offsets
 from kafka_msgs.spark.jobs.job import run as run_job

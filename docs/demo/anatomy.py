@@ -16,7 +16,7 @@ def show(stage: Stage) -> None:
     stage.run(
         """
         from kafka_msgs import FindCoordinatorResponse, ResponseHeader
-        from kafka_msgs.cli.annotate import annotate, dump_table
+        from kafka_msgs.cli.render.hex_dump import annotate, dump_table
         answers = [pair.response.payload for pair in pairs if (pair.api_key, pair.api_version) == (10, 6)]
         found = answers[1]  # The first one says that there is no coordinator yet.
         header = annotate(ResponseHeader, 1, found)

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kafka_msgs import KafkaMsgsError
-from kafka_msgs.cli.output import table
+from kafka_msgs.cli.render.console import table
 
 __all__ = ["Stage", "columns", "narrow", "shorten"]
 

@@ -17,7 +17,7 @@ from kafka_msgs.errors import KafkaMsgsError
 __all__ = ["command"]
 
 _COMMANDS: Final[Mapping[str, str]] = {
-    "list": "listing.list_command",
+    "list": "list.list_command",
     "show": "show.show_command",
     "plan": "plan.plan_command",
     "decode": "decode.decode_command",
@@ -28,7 +28,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "pipeline": "pipeline.pipeline_command",
     "errors": "errors.errors_command",
 }
-"""Where each command is, in this package."""
+"""Where each command is, in ``commands``."""
 
 
 class _Commands(click.Group):
@@ -39,7 +39,7 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module, name = _COMMANDS[cmd_name].split(".")
-        found: click.Command = getattr(import_module(f"kafka_msgs.cli.{module}"), name)
+        found: click.Command = getattr(import_module(f"kafka_msgs.cli.commands.{module}"), name)
         return found
 
     def invoke(self, ctx: click.Context) -> Any:

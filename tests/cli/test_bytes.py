@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from kafka_msgs import Message, OffsetCommitValue, OffsetFetchRequest, OffsetFetchResponse, message_classes
-from kafka_msgs.cli.annotate import annotate
+from kafka_msgs.cli.render.hex_dump import annotate
 from kafka_msgs.messages.offset_fetch_response import OffsetFetchResponsePartition, OffsetFetchResponseTopic
 from kafka_msgs.testing.random_values import random_message
 from kafka_msgs.wire import encode_request, encode_response

@@ -9,7 +9,7 @@ from crc32c import crc32c
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs.cli.log_rows import View, rows
+from kafka_msgs.cli.render.log_files import View, rows
 from kafka_msgs.log.internal_topics import TOPICS
 from kafka_msgs.log.scan import read_log
 from kafka_msgs.log.summary import LogSummary

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from kafka_msgs import ErrorCode, message_classes
-from kafka_msgs.cli.documentation import class_documentation, field_documentation
-from kafka_msgs.cli.names import draft_names, find_message
+from kafka_msgs.cli.message_names import draft_names, find_message
+from kafka_msgs.cli.render.documentation import class_documentation, field_documentation
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
 from tests.cli.conftest import Run

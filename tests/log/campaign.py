@@ -23,7 +23,7 @@ from typing import Any, Final
 from crc32c import crc32c
 
 from kafka_msgs import KafkaMsgsError
-from kafka_msgs.cli.log_rows import View, rows
+from kafka_msgs.cli.render.log_files import View, rows
 from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.log import files, index
 from kafka_msgs.log.headers import count_in_python, native

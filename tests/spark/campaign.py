@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from benchmarks.big_directory import CONTENTS, byte_count, write_directory
-from kafka_msgs.cli.output import console
+from kafka_msgs.cli.render.console import console
 from kafka_msgs.spark import register
 from tests.spark.digests import Digests, by_kafka, by_library, by_spark, records_in
 

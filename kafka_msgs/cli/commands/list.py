@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from kafka_msgs.cli.names import draft_names, find_message, origin, released_names
-from kafka_msgs.cli.output import console, print_json, table
+from kafka_msgs.cli.message_names import draft_names, find_message, origin, released_names
+from kafka_msgs.cli.render.console import console, print_json, table
 from kafka_msgs.schema import MessageInfo
 
 __all__ = ["list_command"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from kafka_msgs.cli.output import console, table
+from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.error_codes import ErrorCode
 
 __all__ = ["errors_command"]

@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 from rich.table import Table
 from rich.text import Text
 
-from kafka_msgs.cli.output import table
+from kafka_msgs.cli.render.console import table
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.codec.reference import Span
 from kafka_msgs.codec.reference import annotate as annotate_plan

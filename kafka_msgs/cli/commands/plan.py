@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 from rich.syntax import Syntax
 
-from kafka_msgs.cli.names import message_argument
-from kafka_msgs.cli.output import console
+from kafka_msgs.cli.message_names import message_argument
+from kafka_msgs.cli.render.console import console
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.codec.python import source

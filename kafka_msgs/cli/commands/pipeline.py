@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from rich.console import Console
 
-from kafka_msgs.cli.output import console, table
+from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.spark_session import progress_of, session_for, setting
 from kafka_msgs.errors import JobPathError
 

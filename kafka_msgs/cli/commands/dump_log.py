@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from kafka_msgs.cli.log_rows import DECODERS, View, rows
-from kafka_msgs.cli.row_output import OUTPUT, Named, print_rows, progress_over
+from kafka_msgs.cli.render.log_files import DECODERS, View, rows
+from kafka_msgs.cli.render.rows import OUTPUT, Named, print_rows, progress_over
 from kafka_msgs.log.summary import LogSummary
 
 __all__ = ["dump_log_command"]

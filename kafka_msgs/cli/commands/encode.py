@@ -6,8 +6,8 @@ import json
 
 import click
 
-from kafka_msgs.cli.data import read_text
-from kafka_msgs.cli.names import message_argument
+from kafka_msgs.cli.input import read_text
+from kafka_msgs.cli.message_names import message_argument
 from kafka_msgs.message import Message
 
 __all__ = ["encode_command"]

@@ -11,7 +11,7 @@ import click
 
 from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Exchange, read_exchanges
 from kafka_msgs.capture.report import QUANTILES, ApiSummary, CaptureSummary, CaptureTally
-from kafka_msgs.cli.row_output import OUTPUT, Named, Row, print_rows, progress_over
+from kafka_msgs.cli.render.rows import OUTPUT, Named, Row, print_rows, progress_over
 
 __all__ = ["capture_command"]
 

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import attrs
 
-from kafka_msgs.cli.row_output import Row
+from kafka_msgs.cli.render.rows import Row
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.log import files, index, index_check
 from kafka_msgs.log.internal_topics import TopicRecord, decode_record

@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from kafka_msgs.cli.documentation import class_documentation, field_documentation
-from kafka_msgs.cli.names import message_argument
-from kafka_msgs.cli.output import console, table
-from kafka_msgs.cli.values import plain
+from kafka_msgs.cli.message_names import message_argument
+from kafka_msgs.cli.render.console import console, table
+from kafka_msgs.cli.render.documentation import class_documentation, field_documentation
+from kafka_msgs.cli.render.tree import plain
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.message import Message

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from kafka_msgs.cli.annotate import annotate, dump_table, refuse_trailing
-from kafka_msgs.cli.data import read_binary
-from kafka_msgs.cli.names import message_argument
-from kafka_msgs.cli.output import console, print_json
-from kafka_msgs.cli.values import message_tree
+from kafka_msgs.cli.input import read_binary
+from kafka_msgs.cli.message_names import message_argument
+from kafka_msgs.cli.render.console import console, print_json
+from kafka_msgs.cli.render.hex_dump import annotate, dump_table, refuse_trailing
+from kafka_msgs.cli.render.tree import message_tree
 from kafka_msgs.message import Message
 
 __all__ = ["decode_command"]

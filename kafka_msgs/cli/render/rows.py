@@ -94,7 +94,7 @@ def _print_tables(found: Iterator[Named], summary: Summary) -> None:
 
 
 def _show_folded(title: str, names: Sequence[str], cells: list[list[str]]) -> None:
-    from kafka_msgs.cli.output import console, table
+    from kafka_msgs.cli.render.console import console, table
 
     shown = table(*names, title=title)
     for row in cells:
