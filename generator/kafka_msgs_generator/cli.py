@@ -6,6 +6,7 @@ are not as the definitions say, 2 a wrong call.
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,7 @@ import click
 
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs_generator import importer
-from kafka_msgs_generator.glossary import load_glossary
+from kafka_msgs_generator.glossary import gaps, load_glossary, number_of_fields
 from kafka_msgs_generator.ir import UNDOCUMENTED
 from kafka_msgs_generator.output import Changes, ForeignFileError, apply, plan, summary
 from kafka_msgs_generator.package import message_package
@@ -109,6 +110,24 @@ def import_command(release: str | None, path: Path | None, origin: str | None, i
     for what in ("added", "changed", "removed"):
         for definition in getattr(report, what):
             click.echo(f"{what} {definition}")
+
+
+@command.command()
+@click.option("--missing", is_flag=True, help="List what has no entry, with what the definition says about it.")
+@click.option("--definitions", default="message_defs", show_default=True, type=_EXISTING)
+def glossary(missing: bool, definitions: Path) -> None:
+    """Count how many messages and fields the glossary of this project documents."""
+    with _plain_errors():
+        entries = load_glossary(definitions / "glossary")
+        read = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(definitions.glob("*/*/*.json"))]
+    lacking = [gap for definition in read for gap in gaps(entries, definition)]
+    if missing:
+        for gap in lacking:
+            click.echo(f"{gap.message}: {gap.key}" + (f" ({gap.facts})" if gap.facts else ""))
+    messages = sum(gap.key == "message" for gap in lacking)
+    fields = sum(map(number_of_fields, read))
+    click.echo(f"{len(read) - messages} of {len(read)} messages are documented")
+    click.echo(f"{fields - len(lacking) + messages} of {fields} fields are documented")
 
 
 @command.command()

@@ -6,7 +6,8 @@ sentences is the emitter's business.
 A file holds a table for each message: ``message`` says what it is for, and a key such as ``"groups.topics.name"``
 documents one field by its path of names in lower camel case. A table ``structs.<Name>`` inside documents the fields of
 a common struct. Tables of one message may stand in several files. ``common.toml`` holds the tables ``fields`` and
-``structs``, which serve every message that says nothing of its own.
+``structs``, which serve every message that has no entry of its own. A key of ``fields`` is the end of a path, such as
+``throttleTimeMs`` or ``topics.name``; the longest end that fits is taken.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from attrs import frozen
 
 from kafka_msgs.errors import SchemaError
 
-__all__ = ["Glossary", "dangling_entries", "load_glossary", "undocumented_fields"]
+__all__ = ["Gap", "Glossary", "dangling_entries", "gaps", "load_glossary", "number_of_fields"]
 
 _COMMON_FILE: Final = "common.toml"
 _Table = Mapping[str, str]
@@ -32,7 +33,7 @@ class Glossary:
     """The entries of a glossary directory.
 
     Attributes: ``messages`` (message name to its table: ``message`` and field paths), ``structs`` (message and struct
-    name to the struct's fields), ``common_structs`` (struct name to its fields) and ``common_fields``.
+    name to the struct's fields), ``common_structs`` (struct name to its fields) and ``common_fields`` (end of a path).
     """
 
     messages: Mapping[str, _Table]
@@ -54,7 +55,7 @@ class Glossary:
         found = self._of_struct(message_name, path[0], struct) if in_common_struct else None
         if not in_common_struct:
             found = self.messages.get(message_name, {}).get(".".join(path))
-        return found or self.common_fields.get(path[-1])
+        return found or next((self.common_fields[end] for end in _ends(path) if end in self.common_fields), None)
 
     def _of_struct(self, message_name: str, name: str, struct: str) -> str | None:
         own = self.structs.get((message_name, struct), {}).get(name)
@@ -78,14 +79,29 @@ def load_glossary(directory: Path) -> Glossary:
     return Glossary(messages, structs, common.get("structs", {}), common.get("fields", {}))
 
 
-def undocumented_fields(glossary: Glossary, definition: Mapping[str, Any]) -> list[str]:
-    """Return the fields of a definition that the glossary says nothing about, as ``Struct: path``."""
+@frozen
+class Gap:
+    """What the glossary lacks: ``key`` in the table of ``message``, and the ``facts`` of a field, such as its type."""
+
+    message: str
+    key: str
+    facts: str = ""
+
+
+def gaps(glossary: Glossary, definition: Mapping[str, Any]) -> list[Gap]:
+    """Return what the glossary lacks for a definition: its purpose, under the key ``message``, and fields."""
     name = definition["name"]
-    return [
-        f"{struct}: {'.'.join(path)}"
-        for path, struct in _fields(definition)
+    lacking = [] if glossary.message(name) else [Gap(name, "message")]
+    return lacking + [
+        Gap(name, _key(name, path, struct), _facts(field))
+        for path, struct, field in _fields(definition)
         if glossary.field(name, path, struct) is None
     ]
+
+
+def number_of_fields(definition: Mapping[str, Any]) -> int:
+    """Return how many fields a definition declares, those of its structs included."""
+    return sum(1 for _ in _fields(definition))
 
 
 def dangling_entries(glossary: Glossary, definitions: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -121,24 +137,42 @@ def _keys(definition: Mapping[str, Any]) -> Iterator[str]:
     """Every key under which a definition could be documented."""
     name = definition["name"]
     yield f"{name}.message"
-    for path, struct in _fields(definition):
-        yield f"fields.{path[-1]}"
-        if len(path) > 1 or struct == name:
-            yield f"{name}.{'.'.join(path)}"
-        else:
-            yield f"{name}.structs.{struct}.{path[0]}"
+    for path, struct, _ in _fields(definition):
+        yield from (f"fields.{end}" for end in _ends(path))
+        yield f"{name}.{_key(name, path, struct)}"
+        if len(path) == 1 and struct != name:
             yield f"structs.{struct}.{path[0]}"
 
 
-def _fields(definition: Mapping[str, Any]) -> Iterator[tuple[_Path, str]]:
-    """Every field with its path and the struct that declares it, as `Glossary.field` takes them."""
+def _key(message_name: str, path: _Path, struct: str) -> str:
+    """The key of a field in the table of its message."""
+    return ".".join(path) if len(path) > 1 or struct == message_name else f"structs.{struct}.{path[0]}"
+
+
+def _ends(path: _Path) -> Iterator[str]:
+    """The ends of a path, the longest first."""
+    return (".".join(path[start:]) for start in range(len(path)))
+
+
+def _facts(field: Mapping[str, Any]) -> str:
+    """What the definition says about a field, in one line."""
+    versions = field.get("versions", field.get("taggedVersions", ""))
+    nullable = field.get("nullableVersions", "none")
+    default = [f"default {field['default']}"] if "default" in field else []
+    return ", ".join([field["type"], versions, *([f"null {nullable}"] if nullable != "none" else []), *default])
+
+
+def _fields(definition: Mapping[str, Any]) -> Iterator[tuple[_Path, str, Mapping[str, Any]]]:
+    """Every field with its path, the struct that declares it (as `Glossary.field` takes them) and its definition."""
     yield from _walk(definition.get("fields", ()), (), definition["name"])
     for struct in definition.get("commonStructs", ()):
         yield from _walk(struct.get("fields", ()), (), struct["name"])
 
 
-def _walk(fields: Iterable[Mapping[str, Any]], parents: _Path, struct: str) -> Iterator[tuple[_Path, str]]:
+def _walk(
+    fields: Iterable[Mapping[str, Any]], parents: _Path, struct: str
+) -> Iterator[tuple[_Path, str, Mapping[str, Any]]]:
     for field in fields:
         path = (*parents, field["name"][0].lower() + field["name"][1:])
-        yield path, struct
+        yield path, struct, field
         yield from _walk(field.get("fields", ()), path, field["type"].removeprefix("[]"))

@@ -154,6 +154,18 @@ def test_documentation_comes_from_a_glossary(definitions: Path, package: Path, t
     assert '    """A port."""' in text
 
 
+def test_what_the_glossary_lacks_is_listed(definitions: Path, tmp_path: Path) -> None:
+    (tmp_path / "all" / "kafka").mkdir(parents=True)
+    definitions.rename(tmp_path / "all" / "kafka" / "clients")
+    (tmp_path / "all" / "glossary").mkdir()
+    (tmp_path / "all" / "glossary" / "ping.toml").write_text('[PingRequest]\nmessage = "Asks."\nhops = "Hops."\n')
+    counts = "1 of 2 messages are documented\n1 of 3 fields are documented\n"
+    assert run("glossary", "--definitions", tmp_path / "all").output == counts
+    assert run("glossary", "--missing", "--definitions", tmp_path / "all").output == (
+        "PingRequest: hops.host (string, 0+)\nPingRequest: hops.port (uint16, 1+)\nPingResponse: message\n" + counts
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
