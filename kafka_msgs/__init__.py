@@ -54,10 +54,10 @@ from kafka_msgs.schema import FieldInfo, MessageInfo, Struct, fields
 from kafka_msgs.versions import VersionRange
 
 if TYPE_CHECKING:
-    from kafka_msgs.catalog import message_class, message_classes
     from kafka_msgs.codec.codec import Codec
     from kafka_msgs.compile import compile_schema
     from kafka_msgs.error_codes import ErrorCode
+    from kafka_msgs.lookup import message_class, message_classes
     from kafka_msgs.messages import *  # noqa: F403
     from kafka_msgs.versioned import Versioned, decode_versioned, encode_versioned
 else:
@@ -68,8 +68,8 @@ else:
         "compile_schema": "kafka_msgs.compile",
         "decode_versioned": "kafka_msgs.versioned",
         "encode_versioned": "kafka_msgs.versioned",
-        "message_class": "kafka_msgs.catalog",
-        "message_classes": "kafka_msgs.catalog",
+        "message_class": "kafka_msgs.lookup",
+        "message_classes": "kafka_msgs.lookup",
     }
 
     def __getattr__(name: str) -> Any:

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from kafka_msgs.catalog import message_classes
+from kafka_msgs.lookup import message_classes
 from kafka_msgs.message import Message
 from kafka_msgs.messages import _index
 from kafka_msgs.schema import Struct, fields

@@ -12,8 +12,8 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from kafka_msgs.capture.framing import SIZE_BYTES
-from kafka_msgs.catalog import message_class
 from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.lookup import message_class
 from kafka_msgs.versions import VersionRange
 from kafka_msgs.wire import decode_request
 

@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from attrs import frozen
 
-from kafka_msgs.catalog import message_class
 from kafka_msgs.codec import Buffer, codec_for
 from kafka_msgs.codec.options import as_bytes
 from kafka_msgs.errors import (
@@ -27,6 +26,7 @@ from kafka_msgs.errors import (
     UnknownTopicError,
     UnsupportedVersionError,
 )
+from kafka_msgs.lookup import message_class
 from kafka_msgs.message import Message
 from kafka_msgs.primitives import read_uvarint, write_uvarint
 from kafka_msgs.versioned import decode_versioned, encode_versioned

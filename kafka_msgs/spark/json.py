@@ -10,10 +10,10 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from kafka_msgs.catalog import message_named
 from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.log.internal_topics import UnknownRecord, decode_record
+from kafka_msgs.lookup import message_named
 from kafka_msgs.message import Message
 from kafka_msgs.spark.types import ERROR
 from kafka_msgs.versioned import decode_versioned

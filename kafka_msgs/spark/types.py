@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
-from kafka_msgs.catalog import message_named
 from kafka_msgs.columns.types import KAFKA_TYPE, arrow_type
+from kafka_msgs.lookup import message_named
 from kafka_msgs.message import Message
 
 __all__ = ["ERROR", "arrow_schema", "message_of", "schema_of", "spark_type", "with_error", "without_notes"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_msgs.catalog import message_class
+from kafka_msgs.lookup import message_class
 
 __all__ = ["request_header_version", "response_header_version"]
 

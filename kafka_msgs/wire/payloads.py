@@ -6,10 +6,10 @@ import struct
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from kafka_msgs.catalog import message_class
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
 from kafka_msgs.codec.options import as_bytes
 from kafka_msgs.errors import DecodeError, TruncatedError
+from kafka_msgs.lookup import message_class
 from kafka_msgs.message import Message
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.messages.response_header import ResponseHeader

@@ -14,8 +14,8 @@ from typing import Any, Final
 import click
 import pytest
 
-from kafka_msgs.catalog import message_classes
 from kafka_msgs.cli.group import command as messages_command
+from kafka_msgs.lookup import message_classes
 from kafka_msgs_generator.cli import command as generator_command
 from tests.docs.pages import ROOT, Block, anchors, blocks, code_spans, links, pages
 

@@ -14,11 +14,11 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from kafka_msgs import compile_schema
-from kafka_msgs.catalog import message_classes
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.plan import Plan, compile_plan
+from kafka_msgs.lookup import message_classes
 from kafka_msgs.message import Message
 from tests.oracle.driver import Oracle
 

@@ -7,13 +7,13 @@ from contextlib import suppress
 
 import click
 
-from kafka_msgs.catalog import message_class
 from kafka_msgs.cli.input import read_binary
 from kafka_msgs.cli.message_names import find_message
 from kafka_msgs.cli.render.console import console, print_json
 from kafka_msgs.cli.render.hex_dump import Annotation, annotate, dump_table, refuse_trailing
 from kafka_msgs.cli.render.tree import message_tree
 from kafka_msgs.errors import DecodeError
+from kafka_msgs.lookup import message_class
 from kafka_msgs.message import Message
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.messages.response_header import ResponseHeader

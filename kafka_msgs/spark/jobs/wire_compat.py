@@ -14,12 +14,12 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
 
-from kafka_msgs.catalog import message_classes, message_named
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.functions import Executor
 from kafka_msgs.codec.plan import compile_plan
+from kafka_msgs.lookup import message_classes, message_named
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
 from kafka_msgs.spark.report import Report, Section, Table, table_of
 from kafka_msgs.spark.types import arrow_schema

@@ -13,9 +13,9 @@ from typing import ClassVar, Final, NamedTuple
 import pyarrow as pa
 from pyspark.sql.types import DataType
 
-from kafka_msgs.catalog import message_named
 from kafka_msgs.errors import RecordError
 from kafka_msgs.log.internal_topics import TOPICS
+from kafka_msgs.lookup import message_named
 from kafka_msgs.primitives import read_uvarint
 from kafka_msgs.records import Record
 from kafka_msgs.records.control import read_control

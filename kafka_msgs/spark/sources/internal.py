@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import BinaryType, DataType, ShortType, StringType, StructField, StructType
 
-from kafka_msgs.catalog import message_class, message_named
 from kafka_msgs.columns import decode_column
 from kafka_msgs.errors import KafkaMsgsError, LogFileError, UnknownColumnError
 from kafka_msgs.log.internal_topics import InternalTopic
+from kafka_msgs.lookup import message_class, message_named
 from kafka_msgs.message import Message
 from kafka_msgs.messages._index import API_KEYS
 from kafka_msgs.spark.functions import said

@@ -11,12 +11,12 @@ import pytest
 
 import kafka_msgs
 from kafka_msgs import Message, messages
-from kafka_msgs.catalog import message_class, message_classes, message_named
 from kafka_msgs.codec import codec_for
 from kafka_msgs.drafts import _index as drafts_index
 from kafka_msgs.drafts import kafka_0_9, kip_88, kip_1071
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import UnknownMessageError, UnknownNameError
+from kafka_msgs.lookup import MessageCatalog, message_class, message_classes, message_named, release_catalog
 from kafka_msgs.messages import _index
 from kafka_msgs.schema import Struct, fields
 from kafka_msgs.versions import VersionRange
@@ -282,3 +282,36 @@ def test_a_message_is_found_by_its_name() -> None:
     with pytest.raises(UnknownNameError, match="similar: OffsetFetchRequest") as raised:
         message_named("OffsetFechRequest")
     assert raised.value.name == "OffsetFechRequest"
+
+
+# Catalogs of other classes
+
+OLD_KIP_88: list[type[Message]] = [kip_88.OffsetFetchRequest, kip_88.DescribeGroupsResponse]
+
+
+def test_a_catalog_has_the_classes_that_it_was_given() -> None:
+    catalog = MessageCatalog.of(OLD_KIP_88)
+    assert catalog.message_class(9, "request") is kip_88.OffsetFetchRequest
+    assert catalog.named("DescribeGroupsResponse") is kip_88.DescribeGroupsResponse
+    assert list(catalog) == [kip_88.DescribeGroupsResponse, kip_88.OffsetFetchRequest]
+    for missing in [(9, "response"), (15, "request"), (3, "request")]:
+        with pytest.raises(UnknownMessageError):
+            catalog.message_class(*missing)
+    with pytest.raises(UnknownNameError, match="similar: OffsetFetchRequest"):
+        catalog.named("OffsetFetchResponse")
+
+
+def test_a_fallback_gives_the_versions_and_messages_that_a_catalog_lacks() -> None:
+    catalog = MessageCatalog.of(OLD_KIP_88, fallback=release_catalog())
+    old = kip_88.OffsetFetchRequest.INFO.versions
+    assert old.lowest == 0 < kafka_msgs.OffsetFetchRequest.INFO.versions.lowest
+    for version in (None, *old):
+        assert catalog.message_class(9, "request", version) is kip_88.OffsetFetchRequest
+    newest = kafka_msgs.OffsetFetchRequest.INFO.versions.highest
+    assert catalog.message_class(9, "request", newest) is kafka_msgs.OffsetFetchRequest
+    assert catalog.message_class(9, "request", 99) is kip_88.OffsetFetchRequest
+    assert catalog.message_class(3, "request") is kafka_msgs.MetadataRequest
+    assert catalog.named("MetadataRequest") is kafka_msgs.MetadataRequest
+    assert len(list(catalog)) == len(CLASSES)
+    with pytest.raises(UnknownMessageError):
+        catalog.message_class(999, "request")

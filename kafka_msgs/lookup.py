@@ -1,0 +1,136 @@
+"""``MessageCatalog``: a set of message classes, found by api key or by name.
+
+The release's catalog is the default wherever one is taken. A catalog of other classes, such as those compiled from the
+definitions of an older release, reads that release's traffic. Drafts are in no catalog unless somebody puts them there:
+a draft and a shipped message may share an api key and differ on the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Final
+
+from kafka_msgs.errors import UnknownMessageError, UnknownNameError
+from kafka_msgs.message import Message
+
+__all__ = ["CLIENTS", "MessageCatalog", "message_class", "message_classes", "message_named", "release_catalog"]
+
+CLIENTS: Final = "clients"
+"""The origin of requests and responses, the headers and the consumer protocol: Kafka's artifact ``kafka-clients``."""
+
+_Number = tuple[str, str, int]
+"""Origin, kind and api key."""
+
+
+class MessageCatalog:
+    """Message classes by api key and by name; immutable.
+
+    ``numbers`` maps (origin, kind, api key) to names, and ``load`` returns the class of a name, which ``names`` lists.
+    ``fallback`` is asked for what this catalog lacks: an api key, a name, or a version of a message. So classes of
+    several releases serve together, each at the versions that it has.
+    """
+
+    def __init__(
+        self,
+        numbers: Mapping[_Number, str],
+        names: Collection[str],
+        load: Callable[[str], type[Message]],
+        *,
+        fallback: MessageCatalog | None = None,
+    ) -> None:
+        self._numbers = numbers
+        self._own = names
+        self._load = load
+        self._fallback = fallback
+
+    @classmethod
+    def of(
+        cls, classes: Iterable[type[Message]], *, origin: str = CLIENTS, fallback: MessageCatalog | None = None
+    ) -> MessageCatalog:
+        """Return the catalog of classes of one origin, such as those that ``compile_schema`` makes.
+
+        Of two classes with the same name, or the same kind and api key, the later one counts.
+        """
+        named = {each.INFO.name: each for each in classes}
+        numbers = {
+            (origin, each.INFO.kind, each.INFO.api_key): name
+            for name, each in named.items()
+            if each.INFO.api_key is not None
+        }
+        return cls(numbers, named, named.__getitem__, fallback=fallback)
+
+    def message_class(
+        self, api_key: int, kind: str, version: int | None = None, *, origin: str = CLIENTS
+    ) -> type[Message]:
+        """Return the class with an api key, as ``find`` does; raises ``UnknownMessageError`` where there is none."""
+        found = self.find(api_key, kind, version, origin=origin)
+        if found is None:
+            raise UnknownMessageError(api_key=api_key, kind=kind, origin=origin)
+        return found
+
+    def find(
+        self, api_key: int, kind: str, version: int | None = None, *, origin: str = CLIENTS
+    ) -> type[Message] | None:
+        """Return the class with an api key, such as 9 and ``"request"``, or None where no class has it.
+
+        ``kind`` is the definition's type. Requests and responses are of the origin ``clients``; the numbers of
+        ``metadata``, ``coordinator-key`` and ``coordinator-value`` messages mean something only within their origin,
+        such as ``metadata``, ``storage`` or ``group-coordinator``. With ``version``, the class is one that has this
+        version where any class has it.
+        """
+        name = self._numbers.get((origin, kind, api_key))
+        own = None if name is None else self._load(name)
+        if own and _has(own, version):
+            return own
+        other = None if self._fallback is None else self._fallback.find(api_key, kind, version, origin=origin)
+        return own if own and not (other and _has(other, version)) else other
+
+    def named(self, name: str) -> type[Message]:
+        """Return the class of a name such as ``OffsetFetchRequest``; raises ``UnknownNameError``."""
+        if name in self._own:
+            return self._load(name)
+        if self._fallback is not None and name in self._fallback.names():
+            return self._fallback.named(name)
+        raise UnknownNameError(name=name, near=tuple(get_close_matches(name, self.names())))
+
+    def names(self) -> frozenset[str]:
+        """Return the names of all messages, those of the fallback too."""
+        return frozenset(self._own) | (self._fallback.names() if self._fallback else frozenset())
+
+    def __iter__(self) -> Iterator[type[Message]]:
+        """Yield every class, by name; of a name that the fallback has too, this catalog's class."""
+        return (self.named(name) for name in sorted(self.names()))
+
+
+def _has(cls: type[Message], version: int | None) -> bool:
+    return version is None or version in cls.INFO.versions
+
+
+@cache
+def release_catalog() -> MessageCatalog:
+    """Return the catalog of the release, all of ``kafka_msgs.messages``; a class is imported when it is asked for."""
+    from kafka_msgs import messages
+    from kafka_msgs.messages import _index
+
+    def load(name: str) -> type[Message]:
+        found: type[Message] = getattr(messages, name)
+        return found
+
+    return MessageCatalog(_index.API_KEYS, messages.__all__, load)
+
+
+def message_class(api_key: int, kind: str, origin: str = CLIENTS) -> type[Message]:
+    """Return the release's class with an api key; see ``MessageCatalog.message_class``."""
+    return release_catalog().message_class(api_key, kind, origin=origin)
+
+
+def message_named(name: str) -> type[Message]:
+    """Return the release's class of a name such as ``OffsetFetchRequest``; raises ``UnknownNameError``."""
+    return release_catalog().named(name)
+
+
+def message_classes() -> Iterator[type[Message]]:
+    """Yield every message class of the release, by name; this imports all of their modules."""
+    return iter(release_catalog())
