@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 
-from kafka_msgs.log.internal_topics import TOPICS
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
+from kafka_msgs.topics.records import TOPICS
 from tests.captures.active_log import ACTIVE_LOGS
 from tests.captures.log_directory import LOGS
 from tests.captures.tiered_log import TIERED_LOGS
