@@ -53,7 +53,7 @@ def completions(arguments: list[str], incomplete: str) -> list[str]:
 def test_shells_complete_commands_and_names_of_messages() -> None:
     assert completions([], "de") == ["decode"]
     assert completions(["show"], "offsetfetch") == ["OffsetFetchRequest", "OffsetFetchResponse"]
-    assert completions(["plan"], "kip_88.") == ["kip_88.OffsetFetchRequest", "kip_88.OffsetFetchResponse"]
+    assert completions(["plan"], "kip_88.offset") == ["kip_88.OffsetFetchRequest", "kip_88.OffsetFetchResponse"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
