@@ -39,7 +39,7 @@ RECORD: Final = 100
 
 LIBRARY: Final = "the library, in a running process"
 SUMMARY: Final = "kafka-msgs dump-log --summary"
-ROWS: Final = "kafka-msgs dump-log --output jsonl"
+ROWS: Final = "kafka-msgs dump-log --format jsonl"
 KAFKA: Final = "Kafka's dump-log"
 JAVA_OPTIONS: Final = (
     "-Xmx256M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
@@ -134,7 +134,7 @@ def _against_kafka(console: Console, directory: Path, rounds: int) -> list[Figur
 def _cases(path: Path) -> dict[str, Action]:
     from tests.captures.broker import classpath
 
-    ours = [sys.executable, "-m", "kafka_msgs", "dump-log", str(path), "--output", "jsonl"]
+    ours = [sys.executable, "-m", "kafka_msgs", "dump-log", str(path), "--format", "jsonl"]
     java = ["java", *JAVA_OPTIONS, "-cp", classpath(), "org.apache.kafka.tools.DumpLogSegments", "--files", str(path)]
     return {
         LIBRARY: partial(scan_log, path),

@@ -26,11 +26,11 @@ from rich.console import Console
 
 from benchmarks.report import Figure, print_figures, rows_table
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
-from kafka_msgs.log.internal_topics import TopicRecord, encode_record
 from kafka_msgs.records import BatchBuilder
 from kafka_msgs.spark import from_kafka, register, schema_of
 from kafka_msgs.spark.functions import column_function, decode
 from kafka_msgs.spark.types import without_notes
+from kafka_msgs.topics.records import TopicRecord, encode_record
 from kafka_msgs.versioned import encode_versioned
 
 __all__ = ["run"]

@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from kafka_msgs import __version__
+from kafka_msgs.cli.help import HELP, FullHelpGroup
 from kafka_msgs.errors import KafkaMsgsError
 
 __all__ = ["command"]
@@ -27,11 +28,12 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "capture": "capture.capture_command",
     "pipeline": "pipeline.pipeline_command",
     "errors": "errors.errors_command",
+    "completion": "completion.completion_command",
 }
 """Where each command is, in ``commands``."""
 
 
-class _Commands(click.Group):
+class _Commands(FullHelpGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*_COMMANDS]
 
@@ -49,7 +51,7 @@ class _Commands(click.Group):
             raise click.ClickException(str(error)) from None
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings=HELP)
 @click.version_option(__version__)
 def command() -> None:
     """Look up Kafka's messages; decode, explain and encode them at any version."""

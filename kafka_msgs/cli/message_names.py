@@ -1,23 +1,51 @@
-"""Message names as the command line spells them: ``OffsetFetchRequest``, or ``kip_1071.StreamsGroupHeartbeatRequest``.
+"""Message names as people type them: ``OffsetFetchRequest``, ``offset-fetch``, ``9``, ``kip_88.OffsetFetchRequest``.
 
-A draft's message needs the draft's name in front, because it may share its own with a released message.
+Owns which messages a text names, among those of the release, those of drafts, and those of the user's own definitions.
+A draft's message needs the draft's name in front, because it may share its own name with a released message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 import click
 
 from kafka_msgs import drafts, messages
+from kafka_msgs.compile import compile_schema
 from kafka_msgs.drafts import _index as drafts_index
+from kafka_msgs.errors import SchemaError
 from kafka_msgs.message import Message
 from kafka_msgs.messages import _index as messages_index
 
-__all__ = ["draft_names", "find_message", "message_argument", "origin", "released_names"]
+__all__ = [
+    "defined_messages",
+    "definitions_option",
+    "draft_names",
+    "draft_origins",
+    "find_messages",
+    "message_argument",
+    "messages_argument",
+    "origin",
+    "released_names",
+    "released_origins",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+Defined = Mapping[str, type[Message]]
+"""Messages of the user's own definitions by name."""
+
+_DEFINED: Final = "kafka_msgs.definitions"
+"""Where a click context keeps the messages of ``--definitions``."""
+
+_RETIRED: Final = "V8"
+"""The rule of the compiler that refuses a message without versions; a directory of definitions may hold some."""
+
+_SUFFIXES: Final = (("",), ("request", "response"), ("key", "value"), ("record",), ("data",))
+"""What may be missing at the end of a name. The first of these groups that makes a name of a message wins."""
 
 
 def released_names() -> list[str]:
@@ -26,7 +54,7 @@ def released_names() -> list[str]:
 
 
 def draft_names() -> list[str]:
-    """Return the names of all messages of drafts, with their drafts'."""
+    """Return the names of all messages of drafts, each with its draft's name in front."""
     return sorted(
         f"{draft}.{name}"
         for draft in drafts_index.DRAFTS
@@ -34,42 +62,143 @@ def draft_names() -> list[str]:
     )
 
 
+def released_origins() -> set[str]:
+    """Return the parts of Kafka that the release's messages belong to, such as ``clients``."""
+    return set(messages_index.ORIGINS.values())
+
+
+def draft_origins() -> set[str]:
+    """Return the names of the drafts."""
+    return set(drafts_index.DRAFTS)
+
+
 def origin(name: str) -> str:
-    """Return where the definition of a name is from: the part of Kafka, or the draft."""
+    """Return where the definition of a message comes from: the part of Kafka, or the draft."""
     draft, _, _ = name.rpartition(".")
     return draft or messages_index.ORIGINS[name]
 
 
-def find_message(name: str) -> type[Message]:
-    """Return the class of a name; raises ``LookupError``, with similar names, when there is none."""
-    known = released_names() + draft_names()
-    if name not in known:
-        raise LookupError(f"there is no message {name!r}{_similar(name, known)}")
+def find_messages(text: str, defined: Defined | None = None) -> list[type[Message]]:
+    """Return the classes that a text names: one, or the two of a short name such as ``OffsetFetch`` or ``9``.
+
+    Messages of ``defined`` hide those of the release with the same name. Raises ``LookupError``, with similar names,
+    where nothing has the name.
+    """
+    own = defined or {}
+    names = _named(text, own) or _named(text, [*released_names(), *draft_names()])
+    if not names:
+        raise LookupError(f"there is no message {text!r}{_similar(text, [*own, *released_names(), *draft_names()])}")
+    return [own.get(name) or _load(name) for name in names]
+
+
+def _named(text: str, known: Iterable[str] | Defined) -> list[str]:
+    if text.isascii() and text.isdigit():
+        return _with_api_key(int(text), known)
+    spellings = {_folded(name): name for name in known}
+    for suffixes in _SUFFIXES:
+        found = [spellings[each] for suffix in suffixes if (each := _folded(text) + suffix) in spellings]
+        if found:
+            return found
+    return []
+
+
+def _with_api_key(api_key: int, known: Iterable[str] | Defined) -> list[str]:
+    if isinstance(known, Mapping):
+        kinds = {cls.INFO.kind: name for name, cls in known.items() if cls.INFO.api_key == api_key}
+        return [kinds[kind] for kind in ("request", "response") if kind in kinds]
+    keys = (("clients", kind, api_key) for kind in ("request", "response"))
+    return [messages_index.API_KEYS[key] for key in keys if key in messages_index.API_KEYS]
+
+
+def _folded(name: str) -> str:
+    """Return a name without what people spell differently: case, hyphens, underscores."""
+    return name.lower().replace("-", "").replace("_", "")
+
+
+def _load(name: str) -> type[Message]:
     draft, _, own = name.rpartition(".")
     package: Any = import_module(f"{drafts.__name__}.{draft}") if draft else messages
     cls: type[Message] = getattr(package, own)
     return cls
 
 
-def _similar(name: str, known: Iterable[str]) -> str:
+def _similar(text: str, known: Iterable[str]) -> str:
     spellings: dict[str, list[str]] = {}
     for each in known:
         spellings.setdefault(each.rpartition(".")[2].lower(), []).append(each)
-    close = get_close_matches(name.rpartition(".")[2].lower(), spellings, n=3)
+    close = get_close_matches(text.rpartition(".")[2].lower(), spellings, n=3)
     found = [each for key in close for each in spellings[key]]
     return f"; similar: {', '.join(found)}" if found else ""
 
 
-def _convert(ctx: click.Context, param: click.Parameter, value: str) -> type[Message]:
+def defined_messages(path: Path) -> dict[str, type[Message]]:
+    """Return the messages of a definition, or of all ``.json`` files below a directory, by name.
+
+    Raises ``SchemaError``, ``MissingExtraError`` and ``OSError``.
+    """
+    if not path.is_dir():
+        cls = compile_schema(path)
+        return {cls.INFO.name: cls}
+    return {cls.INFO.name: cls for file in sorted(path.rglob("*.json")) for cls in _in_force(file)}
+
+
+def _in_force(file: Path) -> list[type[Message]]:
     try:
-        return find_message(value)
+        return [compile_schema(file)]
+    except SchemaError as error:
+        if error.rule == _RETIRED:
+            return []
+        raise
+
+
+def _read_definitions(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:
+    if value is None:
+        return
+    ctx.meta[_DEFINED] = defined_messages(value)
+    if not ctx.meta[_DEFINED]:
+        raise click.BadParameter(f"there is no definition in {value}", ctx, param)
+
+
+def _find(ctx: click.Context, param: click.Parameter, value: str) -> list[type[Message]]:
+    try:
+        return find_messages(value, ctx.meta.get(_DEFINED))
     except LookupError as error:
         raise click.BadParameter(error.args[0], ctx, param) from None
 
 
+def _find_one(ctx: click.Context, param: click.Parameter, value: str) -> type[Message]:
+    found = _find(ctx, param, value)
+    if len(found) > 1:
+        names = " or ".join(cls.INFO.name for cls in found)
+        raise click.BadParameter(f"{value!r} can be two messages: give {names}", ctx, param)
+    return found[0]
+
+
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    return [name for name in released_names() + draft_names() if name.startswith(incomplete)]
+    start = incomplete.lower()
+    known = [*ctx.meta.get(_DEFINED, ()), *released_names(), *draft_names()]
+    return [name for name in known if name.lower().startswith(start)]
 
 
-message_argument = click.argument("message", callback=_convert, shell_complete=_complete)
-"""Decorates a command that takes a message's name and gets its class."""
+definitions_option: Final = click.option(
+    "--definitions",
+    metavar="PATH",
+    type=click.Path(exists=True, path_type=Path),
+    is_eager=True,
+    expose_value=False,
+    callback=_read_definitions,
+    help="A definition of your own, or a directory of them; its messages come before those of the release.",
+)
+"""The option that compiles the user's own definitions, for the arguments below to find."""
+
+
+def message_argument(command: F) -> F:
+    """Give a command the argument MESSAGE, which must name one message, and ``--definitions``; it gets the class."""
+    argument = click.argument("message", callback=_find_one, shell_complete=_complete)
+    return argument(definitions_option(command))
+
+
+def messages_argument(command: F) -> F:
+    """Give a command the argument MESSAGE, which may name a request and its response, and ``--definitions``."""
+    argument = click.argument("messages", metavar="MESSAGE", callback=_find, shell_complete=_complete)
+    return argument(definitions_option(command))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from kafka_msgs.codec import codec_for
 from kafka_msgs.columns.decode import MAX_ARRAY, DecodedColumn, OnBadRow, error_column, error_entry
 from kafka_msgs.columns.types import ERROR_TYPE, check_columns
-from kafka_msgs.columns.values import lots, structs
+from kafka_msgs.columns.values import bounded_slices, structs
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, EncodeError
 from kafka_msgs.message import Message
 from kafka_msgs.versioned import encode_versioned
@@ -52,7 +52,7 @@ def _array(
     array: pa.StructArray, message: type[Message], version: int, prefix: bool, on_error: OnBadRow
 ) -> DecodedColumn:
     encode = (lambda row: encode_versioned(row, version)) if prefix else codec_for(message, version).encode
-    parts = [_part(lot, message, encode, on_error) for lot in lots(array)]
+    parts = [_part(piece, message, encode, on_error) for piece in bounded_slices(array)]
     values = pa.chunked_array([part.values for part in parts], pa.binary())
     if values.nbytes > MAX_ARRAY:
         raise ColumnSizeError(rows=len(array), size=int(array.nbytes))

@@ -13,7 +13,7 @@ import pyarrow as pa
 from kafka_msgs.codec import CodecOptions, codec_for
 from kafka_msgs.columns.form import BATCH_NUMBER, Decode, Form, Part
 from kafka_msgs.columns.types import RECORD_SCHEMA
-from kafka_msgs.columns.values import lots, struct_array
+from kafka_msgs.columns.values import bounded_slices, struct_array
 from kafka_msgs.errors import CorruptRecordError, DecodeError, InvalidKeyTypeError, UnsupportedVersionError
 from kafka_msgs.records import Batch, Header, Record, RecordBatch
 from kafka_msgs.schema import Described
@@ -52,7 +52,7 @@ def decoder(cls: type[Described], version: int | None, type_: pa.StructType, opt
             rows.append(row)
         return Part(struct_array(rows, type_), bad)
 
-    return lambda array: [part(lot) for lot in lots(array)]
+    return lambda array: [part(piece) for piece in bounded_slices(array)]
 
 
 class RecordLists:

@@ -82,10 +82,10 @@ def record_table(
         raise ValueError("a table of records needs at least one column")
     batches = _batches(source, check_crc=check_crc, max_decompressed=max_decompressed)
     table = _Table(record_schema(columns), max_rows, max_bytes)
-    return _settled(table.run(batches), on_error)
+    return _handle_faults(table.run(batches), on_error)
 
 
-def _settled(items: Iterator[Any], on_error: OnError) -> Iterator[Any]:
+def _handle_faults(items: Iterator[Any], on_error: OnError) -> Iterator[Any]:
     for item in items:
         if not isinstance(item, Fault) or on_error == "yield":
             yield item

@@ -183,9 +183,11 @@ class _Mapping:
         return pa.struct(found)
 
     def field(self, info: FieldInfo, above: tuple[type[Struct], ...]) -> pa.Field:
-        said = _PRIMITIVES[info.element_type] if info.struct is None else self.struct(info.struct, above)
+        item_type = _PRIMITIVES[info.element_type] if info.struct is None else self.struct(info.struct, above)
         note = {KAFKA_TYPE: info.type} if info.element_type in _NOT_SAID_BY_ARROW else None
-        return pa.field(info.attribute, pa.list_(pa.field(_ELEMENT, said)) if info.is_array else said, metadata=note)
+        return pa.field(
+            info.attribute, pa.list_(pa.field(_ELEMENT, item_type)) if info.is_array else item_type, metadata=note
+        )
 
 
 class _Selection:

@@ -16,20 +16,20 @@ from kafka_msgs.columns.types import KAFKA_TYPE
 from kafka_msgs.primitives import uuid_from_bytes
 from kafka_msgs.schema import FieldInfo, Struct, fields
 
-__all__ = ["lots", "struct_array", "structs"]
+__all__ = ["bounded_slices", "struct_array", "structs"]
 
 _ROWS: Final = 8192
 _BYTES: Final = 256 << 20
 
 
-def lots(array: pa.Array) -> Iterator[pa.Array]:
+def bounded_slices(array: pa.Array) -> Iterator[pa.Array]:
     """Yield an array in slices that are small enough to be Python objects."""
     if len(array) <= _ROWS and (array.nbytes <= _BYTES or len(array) == 1):
         yield array
     else:
         half = len(array) // 2
-        yield from lots(array.slice(0, half))
-        yield from lots(array.slice(half))
+        yield from bounded_slices(array.slice(0, half))
+        yield from bounded_slices(array.slice(half))
 
 
 def struct_array(rows: Sequence[Struct | None], type_: pa.StructType) -> pa.StructArray:

@@ -1,8 +1,7 @@
-"""What a broker keeps in its log directory.
+"""The files that a broker keeps in its log directory.
 
-``partition`` lists what lies there; ``segment``, ``scan`` and ``index`` read segments and their indexes, ``files`` the
-small files. ``summary`` says what a file comes to, ``index_check`` whether an index fits its segment.
-``internal_topics`` reads and writes the records of the topics that Kafka keeps for itself, ``topic_records`` takes them
-out of their logs, and ``topic_state`` loads them as a coordinator would. Nothing is imported here, so that each costs
-only what it needs.
+``partition`` lists the partitions and their files. ``segment``, ``scan`` and ``index`` read segments and their indexes,
+``files`` reads the small files. ``summary`` counts what a file holds, ``index_check`` compares an index with its
+segment. What the records of internal topics mean is left to ``kafka_msgs.topics``. Nothing is imported by this module,
+so that each part costs only what it needs.
 """

@@ -7,14 +7,14 @@ from typing import Literal, TypeAlias, TypeVar
 
 from kafka_msgs.errors import LogFileError
 
-__all__ = ["OnError", "settled"]
+__all__ = ["OnError", "handle_faults"]
 
 OnError: TypeAlias = Literal["raise", "skip", "yield"]
 
 T = TypeVar("T")
 
 
-def settled(items: Iterator[T | LogFileError], on_error: OnError) -> Iterator[T | LogFileError]:
+def handle_faults(items: Iterator[T | LogFileError], on_error: OnError) -> Iterator[T | LogFileError]:
     """Yield the items, and do with the faults among them what ``on_error`` says; raises ``LogFileError`` if told to."""
     for item in items:
         if on_error == "yield" or not isinstance(item, LogFileError):

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, overload
 from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.faults import OnError, settled
+from kafka_msgs.log.faults import OnError, handle_faults
 
 __all__ = [
     "OFFSET_ENTRY_SIZE",
@@ -81,7 +81,7 @@ def read_offset_index(path: Path, *, on_error: OnError = "raise") -> Iterator[Of
     """
     base = _base_offset(path)
     entries = _entries(path, _OFFSET, lambda offset, position: OffsetEntry(base + offset, position), _ascends)
-    return settled(entries, on_error)
+    return handle_faults(entries, on_error)
 
 
 def _base_offset(path: Path) -> int:
@@ -102,7 +102,7 @@ def read_time_index(path: Path, *, on_error: OnError = "raise") -> Iterator[Time
     """Yield the entries of a ``.timeindex`` file; like ``read_offset_index``."""
     base = _base_offset(path)
     entries = _entries(path, _TIME, lambda timestamp, offset: TimeEntry(timestamp, base + offset), _not_earlier)
-    return settled(entries, on_error)
+    return handle_faults(entries, on_error)
 
 
 def _not_earlier(last: TimeEntry, entry: TimeEntry) -> bool:
@@ -121,7 +121,7 @@ def read_aborted_transactions(
     Like ``read_offset_index``; entries of a version that is not known are a ``LogFileError``, too.
     """
     entries = _entries(path, _ABORTED, AbortedTransaction, _ends_later, _is_known)
-    return settled(entries, on_error)
+    return handle_faults(entries, on_error)
 
 
 def _ends_later(last: AbortedTransaction, entry: AbortedTransaction) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, overload
 
 from kafka_msgs.errors import LogFileError, RecordError
-from kafka_msgs.log.faults import OnError, settled
+from kafka_msgs.log.faults import OnError, handle_faults
 from kafka_msgs.log.resync import Mapped, claims_a_batch, is_zero, next_batch, stated_size
 from kafka_msgs.records import DEFAULT_MAX_DECOMPRESSED, BatchReader, LegacyBatch, RecordBatch, read_batches
 from kafka_msgs.records.common import MAGIC_AT
@@ -72,7 +72,7 @@ def read_log(
     scan = FileScan(
         path, start=start, check_crc=check_crc, max_decompressed=max_decompressed, views=views, closed=closed
     )
-    return settled(scan, on_error)
+    return handle_faults(scan, on_error)
 
 
 class FileScan(Iterator[AnyBatch | LogFileError]):

@@ -13,13 +13,13 @@ from struct import Struct
 from typing import Any, Final, Literal
 
 from kafka_msgs.errors import CrcMismatchError, KafkaMsgsError, LogFileError
-from kafka_msgs.log.faults import settled
+from kafka_msgs.log.faults import handle_faults
 from kafka_msgs.log.headers import BASE_IS_NO_TIME, NO_PRODUCER, Counted, counting
 from kafka_msgs.log.scan import AnyBatch, FileScan
 from kafka_msgs.records import NO_TIMESTAMP, Compression, RecordBatch
 from kafka_msgs.records.common import CODEC_MASK
 
-__all__ = ["CODEC_NAMES", "LogSummary", "count_log", "placed", "scan_log"]
+__all__ = ["CODEC_NAMES", "LogSummary", "count_log", "fault_in_batch", "scan_log"]
 
 _OFFSETS: Final = Struct(">q15xi")
 """Of a header: base offset, and how far the last offset is from it."""
@@ -122,7 +122,7 @@ def scan_log(
     damage if it is ``closed``, as for ``read_log``. Raises ``OSError``.
     """
     summary = LogSummary()
-    for _ in settled(count_log(path, summary, check_crc=check_crc, closed=closed), on_error):
+    for _ in handle_faults(count_log(path, summary, check_crc=check_crc, closed=closed), on_error):
         pass
     return summary
 
@@ -150,7 +150,7 @@ def count_log(
             try:
                 summary.add_batch(item)
             except KafkaMsgsError as error:
-                fault = placed(path, item, str(error))
+                fault = fault_in_batch(path, item, str(error))
                 summary.add_error(fault)
                 yield fault
         progress(scan.position)
@@ -158,7 +158,7 @@ def count_log(
     summary.preallocated += scan.preallocated
 
 
-def placed(path: Path, batch: AnyBatch, reason: str) -> LogFileError:
+def fault_in_batch(path: Path, batch: AnyBatch, reason: str) -> LogFileError:
     """Return the error that says of a sound batch what is wrong inside."""
     return LogFileError(file=str(path), position=batch.position, skipped=batch.size, reason=reason)
 

@@ -20,7 +20,7 @@ from kafka_msgs.errors import EncodeError
 from kafka_msgs.message import Message
 from kafka_msgs.spark.types import ERROR, message_of, schema_of, with_error, without_notes
 
-__all__ = ["Mode", "column_function", "decode", "decoder", "from_kafka", "said", "to_kafka"]
+__all__ = ["Mode", "column_function", "decode", "decoder", "error_texts", "from_kafka", "to_kafka"]
 
 Mode: TypeAlias = Literal["PERMISSIVE", "FAILFAST", "DROPMALFORMED"]
 
@@ -96,7 +96,7 @@ def column_function(work: Callable[..., pa.Array], type_: DataType) -> Any:
     return arrow_udf(work, type_).asNondeterministic()  # type: ignore[call-overload]
 
 
-def said(errors: pa.StructArray, message: str) -> pa.StringArray:
+def error_texts(errors: pa.StructArray, message: str) -> pa.StringArray:
     """Return the errors of a decoded column as texts, null where there is none."""
     texts: list[str | None] = [None] * len(errors)
     for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
@@ -122,7 +122,7 @@ def decode(
     values = decoded.values
     errors = pa.nulls(len(data), pa.string())
     if decoded.errors.null_count < len(data):
-        errors = said(decoded.errors, cls.INFO.name)
+        errors = error_texts(decoded.errors, cls.INFO.name)
     fields = [*values.type, pa.field(ERROR, pa.string())]
     return pa.StructArray.from_arrays([*values.flatten(), errors], fields=fields, mask=data.is_null())
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.log.internal_topics import UnknownRecord, decode_record
 from kafka_msgs.lookup import message_named
 from kafka_msgs.message import Message
 from kafka_msgs.spark.types import ERROR
+from kafka_msgs.topics.records import UnknownRecord, decode_record
 from kafka_msgs.versioned import decode_versioned
 
 __all__ = ["message_json", "record_json", "record_type"]
@@ -26,14 +26,14 @@ _KEY: Final = "Key"
 def message_json(data: Buffer | None, name: str, version: int | None = None) -> str | None:
     """Return the message in ``data``, or what is wrong with it; without a version the data starts with one."""
 
-    def said() -> Any:
+    def content() -> Any:
         cls = message_named(name)
         if version is not None:
             return cls.decode(data or b"", version).to_json(version)
         found = decode_versioned(cls, data or b"")
         return found.message.to_json(found.version)
 
-    return None if data is None else _text(said)
+    return None if data is None else _text(content)
 
 
 def record_json(topic: str, key: Buffer | None, value: Buffer | None) -> str:
@@ -42,7 +42,7 @@ def record_json(topic: str, key: Buffer | None, value: Buffer | None) -> str:
     The value of a tombstone is null, and so is the key where the topic's records have none.
     """
 
-    def said() -> Any:
+    def content() -> Any:
         record = decode_record(topic, key, value)
         if isinstance(record, UnknownRecord):
             hexes = {"key": record.key and record.key.hex(), "value": record.value and record.value.hex()}
@@ -54,7 +54,7 @@ def record_json(topic: str, key: Buffer | None, value: Buffer | None) -> str:
             "value": record.value and record.value.to_json(record.version or 0),
         }
 
-    return _text(said)
+    return _text(content)
 
 
 def record_type(cls: type[Message]) -> str:
@@ -62,8 +62,8 @@ def record_type(cls: type[Message]) -> str:
     return cls.INFO.name.removesuffix(_KEY) if cls.INFO.kind == "coordinator-key" else cls.INFO.name
 
 
-def _text(said: Callable[[], Any]) -> str:
+def _text(content: Callable[[], Any]) -> str:
     try:
-        return json.dumps(said(), separators=(",", ":"))
+        return json.dumps(content(), separators=(",", ":"))
     except KafkaMsgsError as error:
         return json.dumps({ERROR: str(error)})

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafka_msgs import NoOpRecord
-from kafka_msgs.log.internal_topics import InternalRecord, TopicRecord, decode_record
-from kafka_msgs.log.topic_state import TransactionEnd
+from kafka_msgs.topics.records import InternalRecord, TopicRecord, decode_record
+from kafka_msgs.topics.replay import TransactionEnd
 from tests.captures.broker import Broker, kafka_release
 from tests.captures.capture import python_with_clients, write_recording
 from tests.captures.log_file import read_partition

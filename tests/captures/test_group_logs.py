@@ -21,11 +21,11 @@ from kafka_msgs import (
     ShareGroupDescribeResponse,
     StreamsGroupDescribeResponse,
 )
-from kafka_msgs.log.internal_topics import InternalRecord, TopicRecord, decode_record
 from kafka_msgs.log.partition import LogDirectory, Partition
-from kafka_msgs.log.topic_state import TopicState, TransactionEnd, state_of
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.records import ControlType, RecordBatch
+from kafka_msgs.topics.records import InternalRecord, TopicRecord, decode_record
+from kafka_msgs.topics.replay import TopicState, TransactionEnd, replay
 from tests.captures.frames import exchanges, read_frames, read_header
 from tests.captures.group_logs import ANSWERS, END_OFFSETS, GROUP_LOGS, answers
 from tests.log.kafka_dump import dumped, sections
@@ -62,7 +62,7 @@ def offsets_records() -> Iterator[InternalRecord | TransactionEnd]:
 
 
 def state() -> TopicState:
-    return state_of(offsets_records())
+    return replay(offsets_records())
 
 
 def answer(cls: type[M], number: int = 0) -> M:

@@ -19,7 +19,7 @@ PORT = str(port_of("shop.pcapng"))
 
 
 def lines(run: Run, *arguments: str | Path, status: int = 0) -> list[dict[str, Any]]:
-    result = run("capture", *map(str, arguments), "--output", "jsonl")
+    result = run("capture", *map(str, arguments), "--format", "jsonl")
     assert result.exit_code == status
     return [json.loads(line) for line in result.stdout.splitlines()]
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 
-from kafka_msgs.log.internal_topics import TOPICS
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
+from kafka_msgs.topics.records import TOPICS
 from tests.captures.active_log import ACTIVE_LOGS
 from tests.captures.log_directory import LOGS
 from tests.captures.tiered_log import TIERED_LOGS
@@ -28,7 +28,7 @@ TRANSACTIONS = CODECS.with_name(f"{35:020}.log")
 
 
 def lines(run: Run, *arguments: str | Path, status: int = 0) -> list[dict[str, Any]]:
-    result = run("dump-log", *map(str, arguments), "--output", "jsonl")
+    result = run("dump-log", *map(str, arguments), "--format", "jsonl")
     assert result.exit_code == status
     return [json.loads(line) for line in result.stdout.splitlines()]
 
@@ -284,7 +284,7 @@ def test_names_of_headers_that_are_not_text(run: Run, tmp_path: Path) -> None:
 
 
 def test_one_json_document(run: Run) -> None:
-    result = run("dump-log", str(CODECS), "--output", "json")
+    result = run("dump-log", str(CODECS), "--format", "json")
     document = json.loads(result.stdout)
     assert len(document["rows"]) == document["summary"]["batches"] == 5
 
@@ -325,7 +325,7 @@ def test_progress_of_long_files_is_shown_on_a_terminal_only(tmp_path: Path) -> N
     builder = BatchBuilder()
     builder.append(None, bytes(2**20), timestamp=0)
     path.write_bytes(builder.build() * 65)
-    command = [sys.executable, "-m", "kafka_msgs", "dump-log", str(path), "--output", "jsonl"]
+    command = [sys.executable, "-m", "kafka_msgs", "dump-log", str(path), "--format", "jsonl"]
     quiet = subprocess.run(command, capture_output=True, check=True, timeout=60)
     assert quiet.stderr == b""
     master, slave = pty.openpty()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka_msgs import ErrorCode, message_classes
-from kafka_msgs.cli.message_names import draft_names, find_message
+from kafka_msgs.cli.message_names import draft_names, find_messages
 from kafka_msgs.cli.render.documentation import class_documentation, field_documentation
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
@@ -17,7 +17,7 @@ from tests.cli.conftest import Run
 
 
 def listed(run: Run, *arguments: str) -> list[dict[str, object]]:
-    result = run("list", "--output", "json", *arguments)
+    result = run("list", "--format", "json", *arguments)
     assert result.exit_code == 0
     rows: list[dict[str, object]] = json.loads(result.stdout)
     return rows
@@ -43,7 +43,7 @@ def test_list_describes_a_message(run: Run) -> None:
             "name": "OffsetFetchRequest",
             "origin": "clients",
             "kind": "request",
-            "api_key": 9,
+            "apiKey": 9,
             "versions": "1-10",
             "flexible": "6-10",
             "deprecated": None,
@@ -56,12 +56,12 @@ def test_list_filters_by_text_kind_and_origin(run: Run) -> None:
     assert names == {"LegacyOffsetCommitValue", "OffsetCommitValue"}
     origins = {row["origin"] for row in listed(run, "--origin", "metadata")}
     assert origins == {"metadata"}
-    assert listed(run, "--origin", "kip_1071") == []
+    assert {row["origin"] for row in listed(run, "--origin", "kip_1071")} == {"kip_1071"}
 
 
 def test_list_prints_a_table_that_pipes_do_not_cut(run: Run) -> None:
     lines = squeezed(run("list", "StreamsGroupTargetAssignmentMemberKey").stdout)
-    assert lines[0] == "1 messages"
+    assert lines[0] == "1 message"
     assert "StreamsGroupTargetAssignmentMemberKey group-coordinator coordinator-key 21 0" in lines
 
 
@@ -97,6 +97,67 @@ def test_show_lists_the_errors_that_a_version_may_return(run: Run) -> None:
 
 def test_show_marks_drafts(run: Run) -> None:
     assert ", a draft: " in run("show", "kip_1071.StreamsGroupHeartbeatRequest").stdout
+
+
+@pytest.mark.parametrize("text", ["OffsetFetch", "offsetfetch", "offset-fetch", "OFFSET_FETCH", "9"])
+def test_show_of_a_short_name_shows_the_request_and_the_response(run: Run, text: str) -> None:
+    shown = run("show", text).stdout
+    assert "OffsetFetchRequest: request, api key 9" in shown
+    assert "OffsetFetchResponse: response, api key 9" in shown
+    assert shown.count("api key") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("OffsetCommit", ["OffsetCommitRequest", "OffsetCommitResponse"]),
+        ("groupmetadata", ["GroupMetadataKey", "GroupMetadataValue"]),
+        ("offset-commit-value", ["OffsetCommitValue"]),
+        ("Topic", ["TopicRecord"]),
+        ("kip_88.offsetfetch", ["OffsetFetchRequest", "OffsetFetchResponse"]),
+        ("18", ["ApiVersionsRequest", "ApiVersionsResponse"]),
+    ],
+)
+def test_short_names_in_any_case(text: str, names: list[str]) -> None:
+    assert [cls.INFO.name for cls in find_messages(text)] == names
+
+
+def test_a_command_for_one_message_asks_which_of_two_is_meant(run: Run) -> None:
+    result = run("plan", "offsetfetch", "8")
+    assert result.exit_code == 2
+    assert "'offsetfetch' can be two messages: give OffsetFetchRequest or OffsetFetchResponse" in result.stderr
+
+
+def test_show_as_json(run: Run) -> None:
+    request, response = json.loads(run("show", "9", "--json").stdout)
+    assert (request["name"], request["apiKey"], request["versions"]) == ("OffsetFetchRequest", 9, "1-10")
+    groups = next(field for field in request["fields"] if field["name"] == "Groups")
+    assert groups["versions"] == "8-10"
+    epoch = next(field for field in groups["fields"] if field["attribute"] == "member_epoch")
+    assert (epoch["type"], epoch["versions"], epoch["default"], epoch["ignorable"]) == ("int32", "9-10", "-1", True)
+    assert {"code": 16, "name": "NOT_COORDINATOR", "retriable": True, "versions": "1-10"} in response["errors"]
+
+
+def test_show_as_json_at_one_version(run: Run) -> None:
+    (request,) = json.loads(run("show", "OffsetFetchRequest", "2", "--json").stdout)
+    assert [field["name"] for field in request["fields"]] == ["GroupId", "Topics"]
+    assert request["flexible"] is None
+
+
+def test_list_and_errors_as_json_lines(run: Run) -> None:
+    rows = [json.loads(line) for line in run("list", "OffsetFetch", "--format", "jsonl").stdout.splitlines()]
+    assert [row["name"] for row in rows] == ["OffsetFetchRequest", "OffsetFetchResponse"]
+    assert json.loads(run("errors", "not-coordinator", "--json").stdout) == [
+        {"code": 16, "name": "NOT_COORDINATOR", "retriable": True}
+    ]
+
+
+@pytest.mark.parametrize(("option", "known"), [("--kind", "coordinator-value"), ("--origin", "group-coordinator")])
+def test_list_refuses_an_unknown_kind_and_names_those_that_exist(run: Run, option: str, known: str) -> None:
+    result = run("list", option, "nonsense")
+    assert result.exit_code == 2
+    assert "'nonsense' is not one of" in result.stderr
+    assert known in result.stderr
 
 
 def test_show_refuses_a_version_that_the_message_lacks(fails: Callable[..., str]) -> None:
@@ -140,13 +201,13 @@ def test_errors_refuses_an_unknown_code(fails: Callable[..., str]) -> None:
 
 
 def test_a_misspelt_message_is_a_wrong_call_and_similar_names_are_offered(run: Run) -> None:
-    result = run("plan", "offsetfetchrequest", "8")
+    result = run("plan", "offsetfetchreqest", "8")
     assert result.exit_code == 2
-    assert "there is no message 'offsetfetchrequest'; similar: OffsetFetchRequest, kip_88" in result.stderr
+    assert "there is no message 'offsetfetchreqest'; similar: OffsetFetchRequest, kip_88" in result.stderr
 
 
 def test_a_draft_is_found_by_its_drafts_name_only() -> None:
-    assert find_message("kip_1071.StreamsGroupHeartbeatRequest").INFO.draft is not None
-    assert find_message("StreamsGroupHeartbeatRequest").INFO.draft is None
+    assert [cls.INFO.draft is None for cls in find_messages("kip_1071.StreamsGroupHeartbeatRequest")] == [False]
+    assert [cls.INFO.draft is None for cls in find_messages("StreamsGroupHeartbeatRequest")] == [True]
     with pytest.raises(LookupError, match="there is no message"):
-        find_message("kip_88.StreamsGroupHeartbeatRequest")
+        find_messages("kip_88.StreamsGroupHeartbeatRequest")

@@ -28,11 +28,11 @@ from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.log import files, index
 from kafka_msgs.log.headers import count_in_python, native
 from kafka_msgs.log.index_check import check_offset_index, check_time_index
-from kafka_msgs.log.internal_topics import TOPICS
 from kafka_msgs.log.scan import FileScan
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.summary import LogSummary, scan_log
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
+from kafka_msgs.topics.records import TOPICS
 from tests.captures.active_log import ACTIVE_LOGS
 from tests.captures.group_logs import GROUP_LOGS
 from tests.captures.log_directory import LOGS

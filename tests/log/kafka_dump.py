@@ -11,12 +11,12 @@ from typing import Any
 from uuid import UUID
 
 from kafka_msgs import RemoteLogSegmentMetadataRecord, RemoteLogSegmentMetadataUpdateRecord
-from kafka_msgs.log.group_members import consumer_members
-from kafka_msgs.log.internal_topics import TopicRecord, decode_record
 from kafka_msgs.log.scan import read_log
 from kafka_msgs.message import Message
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.records import Compression, ControlRecord, ControlType, Record, RecordBatch, TimestampType
+from kafka_msgs.topics.members import consumer_members
+from kafka_msgs.topics.records import TopicRecord, decode_record
 
 __all__ = ["dumped", "sections"]
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from kafka_msgs import OffsetCommitValue
-from kafka_msgs.log.internal_topics import TopicRecord, decode_record
 from kafka_msgs.log.partition import LogDirectory
 from kafka_msgs.records import Record
+from kafka_msgs.topics.records import TopicRecord, decode_record
 from tests.captures.group_logs import GROUP_LOGS
 
 APPLICATION = Path(__file__).parent / "connect_app.py"

@@ -12,13 +12,13 @@ import pytest
 
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.errors import LogFileError, OptionError, UnknownColumnError
-from kafka_msgs.log.internal_topics import TopicRecord, decode_record, encode_record
 from kafka_msgs.log.partition import LogDirectory, Partition
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
 from kafka_msgs.messages.legacy_offset_commit_value import LegacyOffsetCommitValue
 from kafka_msgs.records import BatchBuilder, RecordBatch
 from kafka_msgs.spark.sources.cluster_metadata import KafkaClusterMetadataSource
 from kafka_msgs.spark.sources.offsets import KafkaOffsetsSource
+from kafka_msgs.topics.records import TopicRecord, decode_record, encode_record
 from tests.captures.group_logs import GROUP_LOGS
 from tests.captures.log_directory import LOGS
 from tests.log.kafka_dump import sections

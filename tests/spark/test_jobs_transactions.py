@@ -1,4 +1,4 @@
-"""Offsets committed in transactions: what counts is what ``state_of`` loads from the same records, as brokers do."""
+"""Offsets committed in transactions: what counts is what ``replay`` loads from the same records, as brokers do."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
-from kafka_msgs.log.internal_topics import NO_PRODUCER, TopicRecord, encode_record
-from kafka_msgs.log.topic_state import TransactionEnd, state_of
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
 from kafka_msgs.messages.legacy_offset_commit_value import LegacyOffsetCommitValue
-from kafka_msgs.spark.compact import latest_by_key
 from kafka_msgs.spark.jobs.group_offsets import group_offsets
+from kafka_msgs.spark.latest import latest_by_key
+from kafka_msgs.topics.records import NO_PRODUCER, TopicRecord, encode_record
+from kafka_msgs.topics.replay import TransactionEnd, replay
 
 OFFSETS: Final = "__consumer_offsets"
 COLUMNS: Final = (
@@ -97,7 +97,7 @@ def tables(spark: SparkSession) -> dict[str, Any]:
 
 def test_offsets_are_those_that_a_coordinator_loads(tables: dict[str, Any]) -> None:
     for number, story in enumerate(tables["stories"]):
-        loaded = state_of(story).groups()
+        loaded = replay(story).groups()
         expected = {place[0]: value.offset for place, value in loaded["tea"].offsets.items()} if loaded else {}
         found = {row["topic"]: row["committedOffset"] for row in tables["offsets"] if row["logPartition"] == number}
         assert found == expected, [*STORIES, "random"][min(number, len(STORIES))]
@@ -107,7 +107,7 @@ def test_what_waits_is_what_a_coordinator_holds_back(tables: dict[str, Any]) -> 
     for number, story in enumerate(tables["stories"]):
         expected = {
             (producer, key.topic): record.value.offset  # type: ignore[attr-defined, union-attr]
-            for producer, waiting in state_of(story).pending.items()
+            for producer, waiting in replay(story).pending.items()
             for key, record in waiting.items()
         }
         found = {

@@ -11,7 +11,8 @@ import click
 
 from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Exchange, read_exchanges
 from kafka_msgs.capture.report import QUANTILES, ApiSummary, CaptureSummary, CaptureTally
-from kafka_msgs.cli.render.rows import OUTPUT, Named, Row, print_rows, progress_over
+from kafka_msgs.cli.options import format_option
+from kafka_msgs.cli.render.rows import Named, Row, print_rows, progress_over
 
 __all__ = ["capture_command"]
 
@@ -32,7 +33,7 @@ __all__ = ["capture_command"]
 @click.option("--any-port", is_flag=True, help="Look at every connection, and tell Kafka's by what they say.")
 @click.option("--bodies", is_flag=True, help="Print the requests and responses too.")
 @click.option("--summary", "only_summary", is_flag=True, help="Print only faults and the figures of each api.")
-@OUTPUT
+@format_option
 @click.pass_context
 def capture_command(
     ctx: click.Context,

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
+from kafka_msgs.cli.options import format_option
 from kafka_msgs.cli.render.log_files import DECODERS, View, rows
-from kafka_msgs.cli.render.rows import OUTPUT, Named, print_rows, progress_over
+from kafka_msgs.cli.render.rows import Named, print_rows, progress_over
 from kafka_msgs.log.summary import LogSummary
 
 __all__ = ["dump_log_command"]
@@ -50,7 +51,7 @@ def _decoder(side: str) -> Callable[[F], F]:
 @click.option(
     "--summary", "only_summary", is_flag=True, help="Print only damage and the summary: several times as fast."
 )
-@OUTPUT
+@format_option
 @click.pass_context
 def dump_log_command(
     ctx: click.Context, /, paths: tuple[Path, ...], form: str, only_summary: bool, deep: bool, **asked: Any

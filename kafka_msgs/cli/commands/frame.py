@@ -8,7 +8,7 @@ from contextlib import suppress
 import click
 
 from kafka_msgs.cli.input import read_binary
-from kafka_msgs.cli.message_names import find_message
+from kafka_msgs.cli.message_names import find_messages
 from kafka_msgs.cli.render.console import console, print_json
 from kafka_msgs.cli.render.hex_dump import Annotation, annotate, dump_table, refuse_trailing
 from kafka_msgs.cli.render.tree import message_tree
@@ -22,7 +22,7 @@ from kafka_msgs.wire import decode_request, decode_response, request_header_vers
 __all__ = ["frame_command"]
 
 _SIZE_BYTES = 4
-_REQUEST = re.compile(r"(?P<api>\w+)/(?P<version>\d+)", re.ASCII)
+_REQUEST = re.compile(r"(?P<api>[\w.-]+)/(?P<version>\d+)", re.ASCII)
 
 
 def _request(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
@@ -39,10 +39,12 @@ def _api_key(api: str) -> int:
     if api.isdigit():
         return int(api)
     try:
-        key = find_message(f"{api.removesuffix('Request')}Request").INFO.api_key
+        keys = [cls.INFO.api_key for cls in find_messages(api) if cls.INFO.kind in ("request", "response")]
     except LookupError as error:
         raise click.BadParameter(error.args[0], param_hint="--response-to") from None
-    return -1 if key is None else key
+    if not keys or keys[0] is None:
+        raise click.BadParameter(f"{api} is not a request", param_hint="--response-to")
+    return keys[0]
 
 
 @click.command("frame")

@@ -2,52 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from kafka_msgs.cli.message_names import draft_names, find_message, origin, released_names
-from kafka_msgs.cli.render.console import console, print_json, table
-from kafka_msgs.schema import MessageInfo
+from kafka_msgs.cli.message_names import (
+    draft_names,
+    draft_origins,
+    find_messages,
+    origin,
+    released_names,
+    released_origins,
+)
+from kafka_msgs.cli.options import format_option
+from kafka_msgs.cli.render.listing import print_listing
+from kafka_msgs.lookup import message_classes
+from kafka_msgs.message import Message
+from kafka_msgs.versions import VersionRange
 
 __all__ = ["list_command"]
 
-_COLUMNS = ("name", "origin", "kind", "api key", "versions", "flexible", "deprecated")
+_COLUMNS: Final = ("name", "origin", "kind", "apiKey", "versions", "flexible", "deprecated")
+
+
+def _kind(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    return _one_of({cls.INFO.kind for cls in message_classes()}, value, ctx, param) if value else None
+
+
+def _origin(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    return _one_of({*released_origins(), *draft_origins()}, value, ctx, param) if value else None
+
+
+def _one_of(known: set[str], value: str, ctx: click.Context, param: click.Parameter) -> str:
+    if value not in known:
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(sorted(known))}", ctx, param)
+    return value
 
 
 @click.command("list")
 @click.argument("text", default="")
-@click.option("--kind", help="Only this kind, such as request, response, data or coordinator-value.")
-@click.option("--origin", "wanted", help="Only this part of Kafka, such as clients or metadata, or this draft.")
-@click.option("--drafts", is_flag=True, help="List the drafts' messages instead of the release's.")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def list_command(text: str, kind: str | None, wanted: str | None, drafts: bool, output: str) -> None:
+@click.option("--kind", callback=_kind, help="Only this kind, such as request, response, data or coordinator-value.")
+@click.option(
+    "--origin", "wanted", callback=_origin, help="Only this part of Kafka, such as clients or metadata, or this draft."
+)
+@click.option("--drafts", "of_drafts", is_flag=True, help="List the messages of drafts instead of the release's.")
+@format_option
+def list_command(text: str, kind: str | None, wanted: str | None, of_drafts: bool, form: str) -> None:
     """List messages, or those whose name contains TEXT."""
-    names = draft_names() if drafts else released_names()
-    rows = [
-        _row(name, info)
-        for name in names
-        if text.lower() in name.lower() and wanted in (None, origin(name))
-        if kind in (None, (info := find_message(name).INFO).kind)
-    ]
-    if output == "json":
-        keys = [column.replace(" ", "_") for column in _COLUMNS]
-        print_json([dict(zip(keys, row, strict=True)) for row in rows])
-        return
-    shown = table(*_COLUMNS, title=f"{len(rows)} messages")
-    for row in rows:
-        shown.add_row(*("" if cell is None else str(cell) for cell in row))
-    console().print(shown)
+    names = draft_names() if of_drafts or wanted in draft_origins() else released_names()
+    found = [(name, find_messages(name)[0]) for name in names if text.lower() in name.lower()]
+    listed = [_row(name, cls) for name, cls in found if wanted in (None, origin(name)) if kind in (None, cls.INFO.kind)]
+    print_listing(form, _COLUMNS, listed, title=f"{len(listed)} message{'' if len(listed) == 1 else 's'}")
 
 
-def _row(name: str, info: MessageInfo) -> tuple[Any, ...]:
-    flexible, deprecated = info.flexible.intersect(info.versions), info.deprecated.intersect(info.versions)
-    return (
-        name,
-        origin(name),
-        info.kind,
-        info.api_key,
-        str(info.versions),
-        None if flexible.empty else str(flexible),
-        None if deprecated.empty else str(deprecated),
-    )
+def _row(name: str, cls: type[Message]) -> dict[str, Any]:
+    info = cls.INFO
+    return {
+        "name": name,
+        "origin": origin(name),
+        "kind": info.kind,
+        "apiKey": info.api_key,
+        "versions": str(info.versions),
+        "flexible": _some(info.flexible, info.versions),
+        "deprecated": _some(info.deprecated, info.versions),
+    }
+
+
+def _some(part: VersionRange, whole: VersionRange) -> str | None:
+    common = part.intersect(whole)
+    return None if common.empty else str(common)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from rich.console import Console
 
+from kafka_msgs.cli.help import FullHelpGroup
 from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.spark_session import progress_of, session_for, setting
 from kafka_msgs.errors import JobPathError
@@ -35,7 +36,7 @@ _ROWS: Final = 20
 _Paths = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(path_type=Path))
 
 
-@click.group("pipeline")
+@click.group("pipeline", cls=FullHelpGroup)
 def pipeline_command() -> None:
     """Run a job of Spark over log directories or captures: Parquet tables, and a report with plots.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from functools import cache
 from typing import Any
 
@@ -20,13 +21,12 @@ def class_documentation(cls: type[Any]) -> str:
 
 def field_documentation(cls: type[Any]) -> dict[str, str]:
     """Return the documentation of a class's fields by attribute, each on one line; fields without any are left out."""
-    return _module_documentation(inspect.getsourcefile(cls) or "").get(cls.__name__, {})
+    return _module_documentation(inspect.getsource(sys.modules[cls.__module__])).get(cls.__name__, {})
 
 
 @cache
-def _module_documentation(file: str) -> dict[str, dict[str, str]]:
-    with open(file, encoding="utf-8") as source:
-        module = ast.parse(source.read())
+def _module_documentation(source: str) -> dict[str, dict[str, str]]:
+    module = ast.parse(source)
     return {node.name: _documented(node) for node in module.body if isinstance(node, ast.ClassDef)}
 
 

@@ -17,13 +17,13 @@ import attrs
 from kafka_msgs.cli.render.rows import Row
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.log import files, index, index_check
-from kafka_msgs.log.internal_topics import TopicRecord, decode_record
 from kafka_msgs.log.scan import AnyBatch, FileScan
 from kafka_msgs.log.segment import Segment
-from kafka_msgs.log.summary import CODEC_NAMES, LogSummary, count_log, placed
+from kafka_msgs.log.summary import CODEC_NAMES, LogSummary, count_log, fault_in_batch
 from kafka_msgs.message import Message
 from kafka_msgs.records import ControlRecord, ControlType, Payload, Record, RecordBatch
 from kafka_msgs.records.common import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
+from kafka_msgs.topics.records import TopicRecord, decode_record
 
 __all__ = ["DECODERS", "View", "rows"]
 
@@ -137,14 +137,14 @@ def _batch(path: Path, batch: AnyBatch, view: View, summary: LogSummary) -> Iter
         summary.add_batch(batch)
         items = _records(batch, view) if "record" in view.kinds else []
     except KafkaMsgsError as error:
-        yield _counted(placed(path, batch, str(error)), summary)
+        yield _counted(fault_in_batch(path, batch, str(error)), summary)
         return
     for item in items:
         if item.offset >= view.from_offset:
             try:
                 yield Row("record", _record(item, view))
             except KafkaMsgsError as error:
-                yield _counted(placed(path, batch, f"record at offset {item.offset}: {error}"), summary)
+                yield _counted(fault_in_batch(path, batch, f"record at offset {item.offset}: {error}"), summary)
 
 
 def _records(batch: AnyBatch, view: View) -> Sequence[Record | ControlRecord]:

@@ -16,17 +16,12 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-__all__ = ["OUTPUT", "Named", "Row", "Summary", "print_rows", "progress_over"]
+__all__ = ["Named", "Row", "Summary", "print_rows", "progress_over"]
 
 _LONG: Final = 2**26
 """Bytes of all files from which on progress is shown."""
 _ROWS_A_TABLE: Final = 500
 _ROWS_A_WRITE: Final = 100
-
-OUTPUT: Final = click.option(
-    "--output", "form", type=click.Choice(["table", "json", "jsonl"]), default="table", show_default=True
-)
-"""The option that ``print_rows`` is given."""
 
 
 class Row(NamedTuple):
@@ -44,7 +39,7 @@ Summary = Callable[[], dict[str, Any]]
 
 
 def print_rows(form: str, found: Iterator[Named], summary: Summary) -> None:
-    """Print rows as they come, and the summary after them; ``form`` is a value of ``OUTPUT``."""
+    """Print rows as they come, and the summary after them; ``form`` is one of the command's ``FORMS``."""
     _PRINTERS[form](found, summary)
 
 

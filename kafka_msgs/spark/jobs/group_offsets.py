@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from kafka_msgs.spark.compact import latest_by_key
 from kafka_msgs.spark.functions import from_kafka
 from kafka_msgs.spark.jobs.group_state import describe_groups
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
-from kafka_msgs.spark.jobs.rows import COMMIT, MARKER, PROBLEM, told_apart
+from kafka_msgs.spark.jobs.rows import COMMIT, MARKER, PROBLEM, classify_records
 from kafka_msgs.spark.jobs.transactions import COUNTS, NONE, marker_of, outcome_of
+from kafka_msgs.spark.latest import latest_by_key
 from kafka_msgs.spark.report import Bars, Lines, Report, Section, table_of, time_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def group_offsets(
 
 def _log(tables: Tables) -> DataFrame:
     """All rows in one table, commits decoded, all else as bytes: the log is read once, and what follows reads this."""
-    rows = told_apart(tables["records"])
+    rows = classify_records(tables["records"])
     commit = F.col("kind") == COMMIT
     # The oldest keys and values are laid out as those of today; only the number in front of the key is another.
     key = F.concat(F.unhex(F.lit("0001")), F.substring("key", F.lit(3), F.length("key")))
@@ -92,10 +92,10 @@ def _history(tables: Tables) -> DataFrame:
     commit = F.col("kind") == COMMIT
     ending = log.where((F.col("kind") == MARKER) | commit & F.col("transactional"))
     outcome = outcome_of(("logPartition", "producerId"), "logOffset", "marker")
-    settled = ending.withColumn("outcome", outcome).where(commit)
+    resolved = ending.withColumn("outcome", outcome).where(commit)
     plain = log.where(commit & ~F.col("transactional")).withColumn("outcome", F.lit(NONE))
     columns = (*_KEY, *_COMMIT, "tombstone", "transactional", "producerId", "outcome", *_LOG, "file")
-    return plain.unionByName(settled).select(*columns)
+    return plain.unionByName(resolved).select(*columns)
 
 
 def _committed() -> list[Column]:

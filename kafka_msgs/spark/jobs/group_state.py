@@ -27,14 +27,14 @@ from pyspark.sql.types import (
 )
 
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.log.group_description import describe_group
-from kafka_msgs.log.internal_topics import InternalRecord, UnknownRecord, decode_record
-from kafka_msgs.log.topic_state import state_of
-from kafka_msgs.spark.compact import latest_by_key
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
-from kafka_msgs.spark.jobs.rows import GROUP, PROBLEM, group_bytes, told_apart
+from kafka_msgs.spark.jobs.rows import GROUP, PROBLEM, classify_records, group_bytes
+from kafka_msgs.spark.latest import latest_by_key
 from kafka_msgs.spark.report import Bars, Report, Section, table_of
 from kafka_msgs.spark.types import arrow_schema
+from kafka_msgs.topics.describe import describe_group
+from kafka_msgs.topics.records import InternalRecord, UnknownRecord, decode_record
+from kafka_msgs.topics.replay import replay
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -120,7 +120,7 @@ def group_state(records: DataFrame, *, partitions: DataFrame | None = None) -> d
 
 
 def describe_groups(log: DataFrame) -> DataFrame:
-    """Return a row for each group that has records of its own; ``log`` has what ``told_apart`` gives."""
+    """Return a row for each group that has records of its own; ``log`` has what ``classify_records`` gives."""
     own = log.where(F.col("kind") == GROUP).select("logPartition", "logOffset", "key", "value")
     latest = latest_by_key(own, partition=("logPartition",), offset="logOffset")
     by_group = latest.groupBy("logPartition", group_bytes(F.col("key")).alias("name"))
@@ -129,7 +129,7 @@ def describe_groups(log: DataFrame) -> DataFrame:
 
 def _log(tables: Tables) -> DataFrame:
     """What the job needs of the log: no commits, which are nearly all of it."""
-    needed = told_apart(tables["records"]).where(F.col("kind").isin(GROUP, PROBLEM))
+    needed = classify_records(tables["records"]).where(F.col("kind").isin(GROUP, PROBLEM))
     return needed.select("kind", "logPartition", "logOffset", "key", "value", "file", "problem")
 
 
@@ -172,8 +172,8 @@ def _problems(tables: Tables) -> DataFrame:
     descriptions = tables["descriptions"]
     records = descriptions.select("group", "logPartition", F.explode("problems").alias("each"))
     members = descriptions.select("group", "logPartition", F.explode("members").alias("each"))
-    said = F.concat_ws(": ", F.lit("member"), "each.memberId", "each.problem").alias("problem")
-    within = members.where("each.problem IS NOT NULL").select("group", "logPartition", said)
+    text = F.concat_ws(": ", F.lit("member"), "each.memberId", "each.problem").alias("problem")
+    within = members.where("each.problem IS NOT NULL").select("group", "logPartition", text)
     rows = records.select("group", "logPartition", "each.*").unionByName(within, allowMissingColumns=True)
     damaged = tables["log"].where(F.col("kind") == PROBLEM).select("logPartition", "logOffset", "file", "problem")
     return rows.unionByName(damaged, allowMissingColumns=True)
@@ -217,7 +217,7 @@ def _described(records: pa.Table) -> pa.Table:
         typed += [record] if record else []
         problems += [{"logOffset": row["logOffset"], "problem": problem}] if problem else []
     common = {"logPartition": rows[0]["logPartition"], "problems": problems}
-    found = [_row(_GROUP, describe_group(group)) | common for group in state_of(typed).groups().values()]
+    found = [_row(_GROUP, describe_group(group)) | common for group in replay(typed).groups().values()]
     return pa.Table.from_pylist(found or [common], schema=arrow_schema(_DESCRIPTION))
 
 

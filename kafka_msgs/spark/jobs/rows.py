@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["COMMIT", "GROUP", "MARKER", "PROBLEM", "group_bytes", "told_apart"]
+__all__ = ["COMMIT", "GROUP", "MARKER", "PROBLEM", "classify_records", "group_bytes"]
 
 COMMIT, GROUP, MARKER, PROBLEM = "commit", "group", "marker", "problem"
 
@@ -21,7 +21,7 @@ _TYPE_SIZE, _LENGTH_SIZE = 2, 2
 _COMMIT_TYPES = (b"\0\0", b"\0\1")
 
 
-def told_apart(records: DataFrame) -> DataFrame:
+def classify_records(records: DataFrame) -> DataFrame:
     """Return rows of ``kafka-log`` with the columns ``kind`` and ``problem``, and the place in the log renamed.
 
     ``kind`` is ``commit`` for what is about a committed offset, ``group`` for all else that a coordinator writes,

@@ -14,12 +14,12 @@ import pyarrow as pa
 from pyspark.sql.types import DataType
 
 from kafka_msgs.errors import RecordError
-from kafka_msgs.log.internal_topics import TOPICS
 from kafka_msgs.lookup import message_named
 from kafka_msgs.primitives import read_uvarint
 from kafka_msgs.records import Record
 from kafka_msgs.records.control import read_control
-from kafka_msgs.spark.sources.internal import JSON, InternalSource, InternalTable, RecordType, Typed, record_types
+from kafka_msgs.spark.sources.internal import JSON, InternalSource, InternalTable, RecordType, TypedRows, record_types
+from kafka_msgs.topics.records import TOPICS
 
 __all__ = ["KafkaClusterMetadataSource"]
 
@@ -52,21 +52,21 @@ class ClusterMetadataTable(InternalTable):
     source = "kafka-cluster-metadata"
     topic = _TOPIC
     layout = ("recordType", "version", "offset", "timestamp", "leaderEpoch", "control", "value", "file")
-    placed: ClassVar[Mapping[str, str]] = {
+    from_log: ClassVar[Mapping[str, str]] = {
         name: name for name in ("offset", "timestamp", "leaderEpoch", "control", "file")
     }
-    own: ClassVar[Mapping[str, DataType]] = {}
+    from_messages: ClassVar[Mapping[str, DataType]] = {}
     usual_form = JSON
 
     def types(self) -> Mapping[str, RecordType]:
         """Return the types of records by name, those of control records among them."""
         return _types()
 
-    def typed(self, log: pa.RecordBatch) -> Typed:
+    def typed(self, log: pa.RecordBatch) -> TypedRows:
         """Return what rows of the log are: the value of each says it itself."""
         columns = (log.column(name).to_pylist() for name in ("control", "key", "value"))
         rows = [_row(*each) for each in zip(*columns, strict=True)]
-        return Typed(
+        return TypedRows(
             names=pa.array([row.name for row in rows], pa.string()),
             versions=pa.array([row.version for row in rows], pa.int16()),
             key=pa.nulls(len(rows), pa.binary()),

@@ -20,17 +20,17 @@ from pyspark.sql.types import BinaryType, DataType, ShortType, StringType, Struc
 
 from kafka_msgs.columns import decode_column
 from kafka_msgs.errors import KafkaMsgsError, LogFileError, UnknownColumnError
-from kafka_msgs.log.internal_topics import InternalTopic
 from kafka_msgs.lookup import message_class, message_named
 from kafka_msgs.message import Message
 from kafka_msgs.messages._index import API_KEYS
-from kafka_msgs.spark.functions import said
+from kafka_msgs.spark.functions import error_texts
 from kafka_msgs.spark.json import record_type
 from kafka_msgs.spark.sources.log import LogReader, Plan, reading_of
 from kafka_msgs.spark.sources.options import DROPMALFORMED, MODES, PERMISSIVE, Options
 from kafka_msgs.spark.sources.rows import Reading, column_type
 from kafka_msgs.spark.sources.splits import Part
 from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of
+from kafka_msgs.topics.records import InternalTopic
 from kafka_msgs.versioned import decode_versioned
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "InternalSource",
     "InternalTable",
     "RecordType",
-    "Typed",
+    "TypedRows",
     "decoded",
     "record_types",
     "scattered",
@@ -61,7 +61,7 @@ class RecordType(NamedTuple):
     value: type[Message]
 
 
-class Typed(NamedTuple):
+class TypedRows(NamedTuple):
     """What the bytes of some rows of a log are.
 
     ``names`` has the types of records, null where a row is none; ``versions`` those of the values. The bytes of
@@ -90,9 +90,9 @@ class InternalTable(ABC):
     topic: ClassVar[InternalTopic]
     layout: ClassVar[tuple[str, ...]]
     """The columns in their order, without the one for errors."""
-    placed: ClassVar[Mapping[str, str]]
+    from_log: ClassVar[Mapping[str, str]]
     """Columns that are columns of ``kafka-log``, and which."""
-    own: ClassVar[Mapping[str, DataType]]
+    from_messages: ClassVar[Mapping[str, DataType]]
     """Columns that no other topic has, and their types."""
     usual_form: ClassVar[str]
 
@@ -114,26 +114,26 @@ class InternalTable(ABC):
         """Return the types of records by name."""
 
     @abstractmethod
-    def typed(self, log: pa.RecordBatch) -> Typed:
+    def typed(self, log: pa.RecordBatch) -> TypedRows:
         """Return what rows of the log are."""
 
-    def own_columns(self, typed: Typed) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
-        """Return those of ``own`` that are asked for, and what is wrong with rows of them."""
+    def own_columns(self, typed: TypedRows) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
+        """Return those of ``from_messages`` that are asked for, and what is wrong with rows of them."""
         return {}, []
 
     def rows(self, log: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of the source; raises ``LogFileError`` if the mode says so."""
         typed = self.typed(log)
         if self.record_type is not None:
-            kept = pc.or_(pc.fill_null(pc.equal(typed.names, self.record_type), False), _troubled(log, typed))
-            log, typed = log.filter(kept), Typed(*(column.filter(kept) for column in typed))
-        made = {name: log.column(place) for name, place in self.placed.items() if name in self.schema.names}
+            kept = pc.or_(pc.fill_null(pc.equal(typed.names, self.record_type), False), _with_errors(log, typed))
+            log, typed = log.filter(kept), TypedRows(*(column.filter(kept) for column in typed))
+        made = {name: log.column(place) for name, place in self.from_log.items() if name in self.schema.names}
         made |= {"recordType": typed.names, "version": typed.versions}
         forms, wrong = self._forms(log, typed)
         more, wrong_too = self.own_columns(typed)
         found = [log.column(ERROR)] if ERROR in log.schema.names else []
         errors = pc.coalesce(*found, typed.errors, *wrong, *wrong_too)
-        return self._settled(made | forms | more | {ERROR: errors}, log, errors)
+        return self._apply_mode(made | forms | more | {ERROR: errors}, log, errors)
 
     def _chosen(self, options: Options) -> list[str]:
         own = [*self.layout, ERROR] if self.mode == PERMISSIVE else list(self.layout)
@@ -146,16 +146,16 @@ class InternalTable(ABC):
     def _type(self, name: str) -> DataType:
         if name in ("key", "value"):
             return self._form_type(name)
-        if name in self.placed:
-            return column_type(self.placed[name])
-        return self.own.get(name) or (ShortType() if name == "version" else StringType())
+        if name in self.from_log:
+            return column_type(self.from_log[name])
+        return self.from_messages.get(name) or (ShortType() if name == "version" else StringType())
 
     def _form_type(self, part: str) -> DataType:
         if self.form == STRUCT:
             return schema_of(getattr(self.types()[self.record_type or ""], part))
         return BinaryType() if self.form == BINARY else StringType()
 
-    def _forms(self, log: pa.RecordBatch, typed: Typed) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
+    def _forms(self, log: pa.RecordBatch, typed: TypedRows) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
         made: dict[str, pa.Array] = {}
         wrong: list[pa.StringArray] = []
         for part in [name for name in ("key", "value") if name in self.schema.names]:
@@ -167,13 +167,13 @@ class InternalTable(ABC):
                 wrong.append(errors)
         return made, wrong
 
-    def _structs(self, typed: Typed, part: str) -> tuple[pa.Array, pa.StringArray]:
+    def _structs(self, typed: TypedRows, part: str) -> tuple[pa.Array, pa.StringArray]:
         name = self.record_type or ""
         message, data = getattr(self.types()[name], part), getattr(typed, part)
         # Rows with an error of their own are there whatever they hold.
         return decoded(pc.if_else(pc.fill_null(pc.equal(typed.names, name), False), data, None), message, part)
 
-    def _texts(self, typed: Typed, part: str) -> tuple[pa.Array, pa.StringArray]:
+    def _texts(self, typed: TypedRows, part: str) -> tuple[pa.Array, pa.StringArray]:
         types = self.types()
         texts, errors = [], []
         for name, data in zip(typed.names.to_pylist(), getattr(typed, part).to_pylist(), strict=True):
@@ -183,7 +183,7 @@ class InternalTable(ABC):
             errors.append(error)
         return pa.array(texts, pa.string()), pa.array(errors, pa.string())
 
-    def _settled(self, made: dict[str, pa.Array], log: pa.RecordBatch, errors: pa.StringArray) -> pa.RecordBatch:
+    def _apply_mode(self, made: dict[str, pa.Array], log: pa.RecordBatch, errors: pa.StringArray) -> pa.RecordBatch:
         schema = arrow_schema(self.schema)
         rows = pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
         if self.mode == PERMISSIVE or errors.null_count == len(errors):
@@ -219,7 +219,7 @@ class InternalSource(DataSource):
         given = Options(self.name(), options)
         self._plan = Plan.of(self.name(), given, self.table.topic.name)
         self._table = self.table(given)
-        places = [place for name, place in self.table.placed.items() if name in self._table.schema.names]
+        places = [place for name, place in self.table.from_log.items() if name in self._table.schema.names]
         self._reading = reading_of(given, [*_NEEDED, *places], ())
         given.done()
 
@@ -256,7 +256,7 @@ def decoded(
     found = decode_column(data, message, columns=columns)
     if not found.error_count:
         return found.values, pa.nulls(len(data), pa.string())
-    return found.values, said(found.errors, f"{part}: {message.INFO.name}")
+    return found.values, error_texts(found.errors, f"{part}: {message.INFO.name}")
 
 
 def scattered(parts: list[tuple[pa.UInt64Array, pa.Array]], count: int) -> pa.Array:
@@ -270,7 +270,7 @@ def scattered(parts: list[tuple[pa.UInt64Array, pa.Array]], count: int) -> pa.Ar
     return pa.concat_arrays([values, pa.nulls(len(rest), values.type)]).take(order)
 
 
-def _troubled(log: pa.RecordBatch, typed: Typed) -> pa.BooleanArray:
+def _with_errors(log: pa.RecordBatch, typed: TypedRows) -> pa.BooleanArray:
     """Tell the rows that have an error, which count whatever type they would have had."""
     damaged = log.column(ERROR).is_valid() if ERROR in log.schema.names else pa.array([False] * len(log))
     return pc.or_(damaged, typed.errors.is_valid())

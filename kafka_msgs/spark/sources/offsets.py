@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType
 
-from kafka_msgs.log.internal_topics import TOPICS
 from kafka_msgs.message import Message
 from kafka_msgs.records import ControlType
 from kafka_msgs.schema import fields
@@ -22,12 +21,13 @@ from kafka_msgs.spark.sources.internal import (
     InternalSource,
     InternalTable,
     RecordType,
-    Typed,
+    TypedRows,
     decoded,
     record_types,
     scattered,
 )
 from kafka_msgs.spark.types import arrow_schema
+from kafka_msgs.topics.records import TOPICS
 
 __all__ = ["KafkaOffsetsSource"]
 
@@ -57,7 +57,7 @@ class OffsetsTable(InternalTable):
         "commitTimestamp", "expireTimestamp", "topicId", "tombstone", "transactional", "producerId", "logPartition",
         "logOffset", "logTimestamp", "key", "value", "file",
     )  # fmt: skip
-    placed: ClassVar[Mapping[str, str]] = {
+    from_log: ClassVar[Mapping[str, str]] = {
         "transactional": "transactional",
         "producerId": "producerId",
         "logPartition": "partition",
@@ -65,7 +65,7 @@ class OffsetsTable(InternalTable):
         "logTimestamp": "timestamp",
         "file": "file",
     }
-    own: ClassVar[Mapping[str, DataType]] = {
+    from_messages: ClassVar[Mapping[str, DataType]] = {
         "group": StringType(),
         "topic": StringType(),
         "topicPartition": IntegerType(),
@@ -83,14 +83,14 @@ class OffsetsTable(InternalTable):
         """Return the types of records by name."""
         return {each.name: each for each in _TYPES.values()}
 
-    def typed(self, log: pa.RecordBatch) -> Typed:
+    def typed(self, log: pa.RecordBatch) -> TypedRows:
         """Return what rows of the log are: the key of each says it, and in a control batch how a transaction ended."""
         key, value, control = (log.column(name) for name in ("key", "value", "control"))
         kinds = {number: each.name for number, each in _TYPES.items()}
         names = _by_number(key, 0, lambda number: kinds.get(number, str(number)), pa.string())
         ends = _by_number(key, 2, _end, pa.string())
         short = pc.and_(pc.equal(control, False), pc.invert(names.is_valid()))
-        return Typed(
+        return TypedRows(
             names=pc.if_else(pc.fill_null(control, False), ends, names),
             versions=_by_number(value, 0, lambda number: number, pa.int16()),
             key=key,
@@ -98,7 +98,7 @@ class OffsetsTable(InternalTable):
             errors=pc.if_else(pc.fill_null(short, False), "the key has no record type", pa.scalar(None, pa.string())),
         )
 
-    def own_columns(self, typed: Typed) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
+    def own_columns(self, typed: TypedRows) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
         """Return the group of each record, and what commits say."""
         count, types = len(typed.names), self.types()
         found: dict[str, list[tuple[pa.UInt64Array, pa.Array]]] = {}
@@ -111,7 +111,11 @@ class OffsetsTable(InternalTable):
                     found.setdefault(column, []).append((places, pc.struct_field(values, place)))
                 wrong += [scattered([(places, errors)], count)] if errors.null_count < len(errors) else []
         made = {name: scattered(parts, count) for name, parts in found.items()}
-        none = {each.name: pa.nulls(count, each.type) for each in arrow_schema(self.schema) if each.name in self.own}
+        none = {
+            each.name: pa.nulls(count, each.type)
+            for each in arrow_schema(self.schema)
+            if each.name in self.from_messages
+        }
         tombstones = pc.and_(typed.names.is_valid(), typed.value.is_null())
         return none | made | {"tombstone": tombstones}, wrong
 

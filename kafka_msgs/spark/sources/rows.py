@@ -21,7 +21,7 @@ from kafka_msgs.errors import LogFileError, RecordError, UnknownColumnError
 from kafka_msgs.log.scan import AnyBatch, read_log
 from kafka_msgs.message import Message
 from kafka_msgs.records import DEFAULT_MAX_DECOMPRESSED, RecordBatch
-from kafka_msgs.spark.functions import said
+from kafka_msgs.spark.functions import error_texts
 from kafka_msgs.spark.sources.files import LogFile, local_copy
 from kafka_msgs.spark.sources.filters import Predicate
 from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
@@ -152,7 +152,7 @@ class _PartRows:
             if isinstance(item, pa.RecordBatch):
                 yield self._rows(item)
             else:
-                yield from self._told(item)
+                yield from self._handle_fault(item)
 
     def _batches(self, path: Path) -> Iterator[AnyBatch | LogFileError]:
         reading, part = self._reading, self._part
@@ -177,7 +177,7 @@ class _PartRows:
             return False
         return all(predicate.admits(batch) for predicate in self._reading.predicates)
 
-    def _told(self, error: Any) -> Iterator[pa.RecordBatch]:
+    def _handle_fault(self, error: Any) -> Iterator[pa.RecordBatch]:
         """Do with damage what the mode says: yield a row that tells of it, raise it, or pass over it."""
         fault = self._fault(error)
         if self._reading.mode == PERMISSIVE:
@@ -224,7 +224,7 @@ class _PartRows:
         found = decode_column(data, decoded.message, decoded.version, columns=decoded.columns, on_error=on_error)
         if not found.error_count:
             return found.values, None
-        return found.values, said(found.errors, f"{decoded.name}: {decoded.message.INFO.name}")
+        return found.values, error_texts(found.errors, f"{decoded.name}: {decoded.message.INFO.name}")
 
     def _array(
         self, wanted: pa.Field, records: pa.RecordBatch, made: dict[str, pa.Array], errors: pa.Array | None

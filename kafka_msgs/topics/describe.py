@@ -2,7 +2,7 @@
 
 Owns which records of a group say what, for all four kinds, and the state that follows from them. What a coordinator
 knows without having written it down is not here: who is just now joining, and what tasks have restored. Which records
-a group has is left to ``topic_state``, the bytes inside a classic member to ``group_members``.
+a group has is left to ``replay``, the bytes inside a classic member to ``members``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from uuid import UUID
 from attrs import frozen
 
 from kafka_msgs.errors import DecodeError, UnsupportedVersionError
-from kafka_msgs.log.group_members import open_member
-from kafka_msgs.log.topic_state import GroupKind, GroupState
 from kafka_msgs.message import Message
 from kafka_msgs.messages.consumer_group_current_member_assignment_value import ConsumerGroupCurrentMemberAssignmentValue
 from kafka_msgs.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
@@ -36,6 +34,8 @@ from kafka_msgs.messages.streams_group_metadata_value import StreamsGroupMetadat
 from kafka_msgs.messages.streams_group_target_assignment_member_value import StreamsGroupTargetAssignmentMemberValue
 from kafka_msgs.messages.streams_group_target_assignment_metadata_value import StreamsGroupTargetAssignmentMetadataValue
 from kafka_msgs.messages.streams_group_topology_value import StreamsGroupTopologyValue
+from kafka_msgs.topics.members import open_member
+from kafka_msgs.topics.replay import GroupKind, GroupState
 
 __all__ = ["Assigned", "GroupDescription", "MemberDescription", "describe_group"]
 
@@ -109,13 +109,13 @@ def describe_group(group: GroupState) -> GroupDescription:
 
     A group that has offsets only is an empty classic one, as the coordinator loads it.
     """
-    found = _Found(group)
+    values = _ValuesByClass(group)
     if group.kind is None or group.kind == "classic":
-        return _classic(group.group_id, found.one(GroupMetadataValue) or GroupMetadataValue())
-    return _modern(group.group_id, group.kind, found)
+        return _classic(group.group_id, values.one(GroupMetadataValue) or GroupMetadataValue())
+    return _modern(group.group_id, group.kind, values)
 
 
-class _Found:
+class _ValuesByClass:
     """The values of a group's records by their class."""
 
     def __init__(self, group: GroupState) -> None:
@@ -171,16 +171,16 @@ def _classic_member(group: GroupMetadataValue, member: MemberMetadata) -> Member
 
 def _opened(member: MemberMetadata) -> tuple[tuple[str, ...], tuple[Assigned, ...]]:
     opened = open_member(member)
-    places = opened.assignment.message.assigned_partitions if opened.assignment else ()
+    topics = opened.assignment.message.assigned_partitions if opened.assignment else ()
     assigned = (
         Assigned(status="current", role="partition", topic=place.topic, partition=number)
-        for place in places
+        for place in topics
         for number in place.partitions
     )
     return opened.subscription.message.topics, tuple(assigned)
 
 
-_Place: TypeAlias = tuple[Status, Role, str]
+_AssignmentField: TypeAlias = tuple[Status, Role, str]
 """A field that lists what is assigned: its name, after what it says about each."""
 
 
@@ -194,8 +194,8 @@ class _Kind:
     current: type[Message]
     member_target: type[Message]
     member_states: Mapping[int, str]
-    places: tuple[_Place, ...]
-    target_places: tuple[_Place, ...]
+    fields: tuple[_AssignmentField, ...]
+    target_fields: tuple[_AssignmentField, ...]
 
 
 _MEMBER_STATES: Final = {0: "STABLE", 1: "UNREVOKED_PARTITIONS", 2: "UNRELEASED_PARTITIONS"}
@@ -208,11 +208,11 @@ _MODERN: Final[Mapping[GroupKind, _Kind]] = {
         current=ConsumerGroupCurrentMemberAssignmentValue,
         member_target=ConsumerGroupTargetAssignmentMemberValue,
         member_states=_MEMBER_STATES,
-        places=(
+        fields=(
             ("current", "partition", "assigned_partitions"),
             ("revoking", "partition", "partitions_pending_revocation"),
         ),
-        target_places=(("target", "partition", "topic_partitions"),),
+        target_fields=(("target", "partition", "topic_partitions"),),
     ),
     "share": _Kind(
         group=ShareGroupMetadataValue,
@@ -221,8 +221,8 @@ _MODERN: Final[Mapping[GroupKind, _Kind]] = {
         current=ShareGroupCurrentMemberAssignmentValue,
         member_target=ShareGroupTargetAssignmentMemberValue,
         member_states=_MEMBER_STATES,
-        places=(("current", "partition", "assigned_partitions"),),
-        target_places=(("target", "partition", "topic_partitions"),),
+        fields=(("current", "partition", "assigned_partitions"),),
+        target_fields=(("target", "partition", "topic_partitions"),),
     ),
     "streams": _Kind(
         group=StreamsGroupMetadataValue,
@@ -231,7 +231,7 @@ _MODERN: Final[Mapping[GroupKind, _Kind]] = {
         current=StreamsGroupCurrentMemberAssignmentValue,
         member_target=StreamsGroupTargetAssignmentMemberValue,
         member_states={1: "STABLE", 2: "UNREVOKED_TASKS", 3: "UNRELEASED_TASKS"},
-        places=(
+        fields=(
             ("current", "active", "active_tasks"),
             ("current", "standby", "standby_tasks"),
             ("current", "warmup", "warmup_tasks"),
@@ -239,7 +239,7 @@ _MODERN: Final[Mapping[GroupKind, _Kind]] = {
             ("revoking", "standby", "standby_tasks_pending_revocation"),
             ("revoking", "warmup", "warmup_tasks_pending_revocation"),
         ),
-        target_places=(
+        target_fields=(
             ("target", "active", "active_tasks"),
             ("target", "standby", "standby_tasks"),
             ("target", "warmup", "warmup_tasks"),
@@ -248,12 +248,12 @@ _MODERN: Final[Mapping[GroupKind, _Kind]] = {
 }
 
 
-def _modern(group_id: str, name: GroupKind, found: _Found) -> GroupDescription:
+def _modern(group_id: str, name: GroupKind, values: _ValuesByClass) -> GroupDescription:
     kind = _MODERN[name]
-    group, target = found.one(kind.group), found.one(kind.target)
+    group, target = values.one(kind.group), values.one(kind.target)
     assignment_epoch = target.assignment_epoch if target else 0
-    members = tuple(_member(kind, str(member_id), found) for member_id in found.by_member(kind.member))
-    topology = found.one(StreamsGroupTopologyValue)
+    members = tuple(_member(kind, str(member_id), values) for member_id in values.by_member(kind.member))
+    topology = values.one(StreamsGroupTopologyValue)
     ready = name != "streams" or (topology is not None and topology.epoch == group.validated_topology_epoch)
     if not members:
         state = "Empty"
@@ -280,30 +280,30 @@ def _state(epoch: int, assignment_epoch: int, members: Iterable[MemberDescriptio
     return "Stable" if reconciled else "Reconciling"
 
 
-def _member(kind: _Kind, member_id: str, found: _Found) -> MemberDescription:
+def _member(kind: _Kind, member_id: str, values: _ValuesByClass) -> MemberDescription:
     """A member; one whose record about its assignment is missing is new, at epoch 0 and with nothing to give up."""
-    said = found.by_member(kind.member)[member_id]
-    current = found.by_member(kind.current).get(member_id)
-    target = found.by_member(kind.member_target).get(member_id)
+    metadata = values.by_member(kind.member)[member_id]
+    current = values.by_member(kind.current).get(member_id)
+    target = values.by_member(kind.member_target).get(member_id)
     return MemberDescription(
         member_id=member_id,
-        instance_id=getattr(said, "instance_id", None),
-        rack_id=said.rack_id,
-        client_id=said.client_id,
-        client_host=said.client_host,
+        instance_id=getattr(metadata, "instance_id", None),
+        rack_id=metadata.rack_id,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
         epoch=current.member_epoch if current else 0,
         previous_epoch=current.previous_member_epoch if current else None,
         state=kind.member_states.get(current.state, "UNKNOWN") if current else "STABLE",
-        subscribed_topics=getattr(said, "subscribed_topic_names", None),
-        subscribed_regex=getattr(said, "subscribed_topic_regex", None),
-        process_id=getattr(said, "process_id", None),
-        topology_epoch=getattr(said, "topology_epoch", None),
-        assigned=(*_assigned(current, kind.places), *_assigned(target, kind.target_places)),
+        subscribed_topics=getattr(metadata, "subscribed_topic_names", None),
+        subscribed_regex=getattr(metadata, "subscribed_topic_regex", None),
+        process_id=getattr(metadata, "process_id", None),
+        topology_epoch=getattr(metadata, "topology_epoch", None),
+        assigned=(*_assigned(current, kind.fields), *_assigned(target, kind.target_fields)),
     )
 
 
-def _assigned(value: Any, places: Iterable[_Place]) -> Iterator[Assigned]:
-    for status, role, attribute in places if value else ():
+def _assigned(value: Any, fields: Iterable[_AssignmentField]) -> Iterator[Assigned]:
+    for status, role, attribute in fields if value else ():
         for each in getattr(value, attribute):
             for number in each.partitions:
                 yield Assigned(

@@ -28,9 +28,9 @@ from kafka_msgs import (
     UnknownTopicError,
     UnsupportedVersionError,
 )
-from kafka_msgs.log.internal_topics import TOPICS, TopicRecord, UnknownRecord, decode_record, encode_record
 from kafka_msgs.messages import _index
-from tests.log.support import TYPES, mutated, random_bytes, random_records
+from kafka_msgs.topics.records import TOPICS, TopicRecord, UnknownRecord, decode_record, encode_record
+from tests.support.internal_records import TYPES, mutated, random_bytes, random_records
 
 OFFSETS = "__consumer_offsets"
 TRANSACTIONS = "__transaction_state"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kafka_msgs import DecodeError, Message, message_class
-from kafka_msgs.log.internal_topics import TOPICS, TopicRecord, decode_record, encode_record
 from kafka_msgs.primitives import write_uvarint
-from tests.log.support import TYPES, value_class
+from kafka_msgs.topics.records import TOPICS, TopicRecord, decode_record, encode_record
+from tests.support.internal_records import TYPES, value_class
 from tests.vectors.files import FOLDER, REASONS, Vectors, read
 
 

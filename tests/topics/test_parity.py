@@ -9,17 +9,19 @@ from random import Random
 import pytest
 
 from kafka_msgs import DecodeError, KafkaMsgsError, UnsupportedVersionError
-from kafka_msgs.log.internal_topics import TOPICS, TopicRecord, UnknownRecord, decode_record, encode_record
-from kafka_msgs.log.share_state import combine_batches
 from kafka_msgs.messages.share_snapshot_value import StateBatch
-from tests.captures.internal_topics import read_lines, record_of
+from kafka_msgs.topics.records import TOPICS, TopicRecord, UnknownRecord, decode_record, encode_record
+from kafka_msgs.topics.share_state import combine_batches
+from tests.captures.internal_topics import RECORDING, read_lines, record_of
 from tests.captures.records import read_records
-from tests.log.support import mutated, random_bytes
-from tests.log.test_recordings import OFFSETS, OFFSETS_RECORDING
 from tests.oracle import Oracle, OracleReject, Rewritten
 from tests.oracle.parity import LAST_TAG
+from tests.support.internal_records import mutated, random_bytes
 
 pytestmark = pytest.mark.oracle
+
+OFFSETS = "__consumer_offsets"
+OFFSETS_RECORDING = RECORDING.parent / "consumer_offsets.jsonl"
 
 _BATCH = struct.Struct(">qqbh")
 

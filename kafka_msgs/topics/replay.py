@@ -14,8 +14,6 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 from attrs import evolve, field, frozen
 
 from kafka_msgs.errors import UnexpectedNullError
-from kafka_msgs.log.internal_topics import NO_PRODUCER, InternalRecord, TopicRecord, UnknownRecord
-from kafka_msgs.log.share_state import apply_update
 from kafka_msgs.message import Message
 from kafka_msgs.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
@@ -32,8 +30,10 @@ from kafka_msgs.messages.streams_group_metadata_key import StreamsGroupMetadataK
 from kafka_msgs.messages.transaction_log_key import TransactionLogKey
 from kafka_msgs.messages.transaction_log_value import TransactionLogValue
 from kafka_msgs.schema import fields
+from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, TopicRecord, UnknownRecord
+from kafka_msgs.topics.share_state import apply_update
 
-__all__ = ["GroupKind", "GroupState", "TopicState", "TransactionEnd", "state_of"]
+__all__ = ["GroupKind", "GroupState", "TopicState", "TransactionEnd", "replay"]
 
 K = TypeVar("K", bound=Message)
 V = TypeVar("V", bound=Message)
@@ -110,7 +110,7 @@ class TopicState:
         }
 
 
-def state_of(records: Iterable[InternalRecord | TransactionEnd]) -> TopicState:
+def replay(records: Iterable[InternalRecord | TransactionEnd]) -> TopicState:
     """Return the state that records of a topic with keys add up to, given in the order of their log.
 
     Transactions need the producer id of each record in one, and a ``TransactionEnd`` where the log has a marker.
@@ -136,7 +136,7 @@ class _Loader:
     unknown: dict[bytes, UnknownRecord] = field(factory=dict)
 
     def replay(self, position: int, record: TopicRecord) -> None:
-        key, record = _placed(record, self.entries)
+        key, record = _redirected(record, self.entries)
         if record.value is None:
             self.entries.pop(key, None)
             for waiting in self.pending.values():
@@ -179,22 +179,22 @@ def _require_key(topic: str, key: T | None) -> T:
     return key
 
 
-def _placed(record: TopicRecord, entries: _Entries) -> tuple[Message, TopicRecord]:
+def _redirected(record: TopicRecord, entries: _Entries) -> tuple[Message, TopicRecord]:
     """The key that a record acts under, and the record as it stands there."""
     key = _require_key(record.topic, record.key)
-    place = _PLACES.get(type(key))
-    if place is None:
+    redirect = _REDIRECTS.get(type(key))
+    if redirect is None:
         return key, record
-    new_key = place.key(key)
+    new_key = redirect.key(key)
     present = entries.get(new_key)
     if record.value is None:
         return new_key, evolve(record, key=new_key)
-    value = place.value(record.value, present and present[1].value)
-    return new_key, evolve(record, key=new_key, value=value, version=place.version)
+    value = redirect.value(record.value, present and present[1].value)
+    return new_key, evolve(record, key=new_key, value=value, version=redirect.version)
 
 
 @frozen
-class _Place:
+class _Redirect:
     """Where records act whose key is not the one that their effect is kept under; ``version`` fits the value made."""
 
     key: Callable[[Any], Message]
@@ -218,9 +218,9 @@ def _snapshot_value(update: ShareUpdateValue, present: ShareSnapshotValue | None
     return apply_update(present, update)
 
 
-_PLACES: Final[Mapping[type[Message], _Place]] = {
-    LegacyOffsetCommitKey: _Place(_modern_key, _modern_value, 0),
-    ShareUpdateKey: _Place(_snapshot_key, _snapshot_value, 0),
+_REDIRECTS: Final[Mapping[type[Message], _Redirect]] = {
+    LegacyOffsetCommitKey: _Redirect(_modern_key, _modern_value, 0),
+    ShareUpdateKey: _Redirect(_snapshot_key, _snapshot_value, 0),
 }
 
 

@@ -2,8 +2,8 @@
 
 Owns which topic holds which messages, and the two forms they take: a coordinator's key and value, and the frames of
 the metadata topics. Record types come from the index of the generated messages, so a type that a new release adds is
-known as soon as the messages are generated from it. What the records add up to is for ``topic_state``; taking records
-out of batches, and the control records among them, is left to the readers of logs.
+known as soon as the messages are generated from it. The state that the records make is left to ``replay``; taking
+records out of batches, and the control records among them, is left to ``batches``.
 """
 
 from __future__ import annotations

@@ -27,15 +27,15 @@ from kafka_msgs import (
     message_class,
     messages,
 )
-from kafka_msgs.log.internal_topics import TOPICS, InternalRecord, TopicRecord, UnknownRecord, encode_record
-from kafka_msgs.log.share_state import combine_batches
-from kafka_msgs.log.topic_state import GroupKind, TransactionEnd, state_of
 from kafka_msgs.message import Message
 from kafka_msgs.messages import _index
 from kafka_msgs.messages.share_snapshot_value import StateBatch
 from kafka_msgs.messages.share_update_value import StateBatch as UpdateBatch
 from kafka_msgs.schema import fields
-from tests.log.support import random_bytes
+from kafka_msgs.topics.records import TOPICS, InternalRecord, TopicRecord, UnknownRecord, encode_record
+from kafka_msgs.topics.replay import GroupKind, TransactionEnd, replay
+from kafka_msgs.topics.share_state import combine_batches
+from tests.support.internal_records import random_bytes
 
 OFFSETS = "__consumer_offsets"
 SHARES = "__share_group_state"
@@ -57,7 +57,7 @@ def end(producer: int, *, committed: bool) -> TransactionEnd:
 
 
 def offset_of(*records: InternalRecord | TransactionEnd) -> int | None:
-    value = state_of(records).select(OffsetCommitKey, OffsetCommitValue).get(KEY)
+    value = replay(records).select(OffsetCommitKey, OffsetCommitValue).get(KEY)
     return None if value is None else value.offset
 
 
@@ -72,7 +72,7 @@ def test_latest_value_of_a_key_holds_and_a_tombstone_deletes_it() -> None:
 
 def test_keys_stand_in_the_order_in_which_they_appeared() -> None:
     other = evolve(KEY, partition=1)
-    assert [*state_of([commit(1), commit(2, key=other), commit(3)]).entries] == [KEY, other]
+    assert [*replay([commit(1), commit(2, key=other), commit(3)]).entries] == [KEY, other]
 
 
 def test_transaction_counts_once_it_is_committed_and_never_when_aborted() -> None:
@@ -83,7 +83,7 @@ def test_transaction_counts_once_it_is_committed_and_never_when_aborted() -> Non
 
 
 def test_open_transactions_are_told_apart_by_their_producers() -> None:
-    state = state_of([commit(1, producer=8), commit(2, producer=9), commit(3, producer=9), end(8, committed=False)])
+    state = replay([commit(1, producer=8), commit(2, producer=9), commit(3, producer=9), end(8, committed=False)])
     assert state.entries == {}
     assert state.pending == {9: {KEY: commit(3, producer=9)}}
 
@@ -95,14 +95,14 @@ def test_commit_of_a_transaction_does_not_overtake_what_was_written_after_its_of
 
 def test_tombstone_takes_the_offset_out_of_open_transactions_too() -> None:
     assert offset_of(commit(1, producer=9), tombstone(), end(9, committed=True)) is None
-    assert state_of([commit(1, producer=9), tombstone()]).pending == {}
+    assert replay([commit(1, producer=9), tombstone()]).pending == {}
 
 
 def test_offsets_of_the_oldest_form_act_under_the_modern_key() -> None:
     key = LegacyOffsetCommitKey(group="billing", topic="orders", partition=0)
     value = LegacyOffsetCommitValue(offset=7, metadata="m", commit_timestamp=9)
     legacy = TopicRecord(topic=OFFSETS, key=key, value=value, version=0)
-    state = state_of([commit(1), legacy])
+    state = replay([commit(1), legacy])
     modern = TopicRecord(
         topic=OFFSETS, key=KEY, value=OffsetCommitValue(offset=7, metadata="m", commit_timestamp=9), version=0
     )
@@ -120,9 +120,9 @@ def test_group_changes_its_kind_when_its_old_metadata_is_deleted() -> None:
         tombstone(classic),
         TopicRecord(topic=OFFSETS, key=modern, value=ConsumerGroupMetadataValue(epoch=2), version=0),
     ]
-    kinds = [state_of(records[:count]).groups()["g"].kind for count in range(1, 5)]
+    kinds = [replay(records[:count]).groups()["g"].kind for count in range(1, 5)]
     assert kinds == ["classic", "classic", None, "consumer"]
-    group = state_of(records).groups()["g"]
+    group = replay(records).groups()["g"]
     assert [record.key for record in group.records] == [modern]
     assert {key: value.offset for key, value in group.offsets.items()} == {("t", 1): 4}
 
@@ -134,7 +134,7 @@ def test_every_kind_of_group_of_the_release_is_told_apart() -> None:
         key_class = getattr(messages, name)
         value = message_class(key_class.INFO.api_key, "coordinator-value", TOPICS[OFFSETS].origin)()
         key = key_class(**{fields(key_class)[0].attribute: "g"})
-        group = state_of([TopicRecord(topic=OFFSETS, key=key, value=value, version=0)]).groups()["g"]
+        group = replay([TopicRecord(topic=OFFSETS, key=key, value=value, version=0)]).groups()["g"]
         kinds.add(group.kind)
     assert kinds == {*get_args(GroupKind)}
     assert len(names) == len(kinds)
@@ -149,7 +149,7 @@ def test_compaction_of_a_log_does_not_change_its_state() -> None:
         last = {record.key: position for position, record in enumerate(log)}
         compacted = [record for position, record in enumerate(log) if last[record.key] == position]
         assert len(compacted) < len(log) - 50
-        assert state_of(compacted) == state_of(log)
+        assert replay(compacted) == replay(log)
 
 
 def test_every_key_of_the_offsets_topic_begins_with_its_group() -> None:
@@ -162,7 +162,7 @@ def test_unknown_records_are_kept_by_their_bytes() -> None:
     def unknown(value: bytes | None, key: bytes = b"\0\x63a") -> UnknownRecord:
         return UnknownRecord(topic=OFFSETS, record_type=99, key=key, value=value)
 
-    kept = state_of([unknown(b"1"), unknown(b"2"), unknown(b"3", b"\0\x63b"), unknown(None, b"\0\x63b"), commit(1)])
+    kept = replay([unknown(b"1"), unknown(b"2"), unknown(b"3", b"\0\x63b"), unknown(None, b"\0\x63b"), commit(1)])
     assert kept.unknown == {b"\0\x63a": unknown(b"2")}
     assert [*kept.entries] == [KEY]
 
@@ -176,12 +176,12 @@ def test_unknown_records_are_kept_by_their_bytes() -> None:
 )
 def test_records_without_keys_add_up_to_nothing(record: InternalRecord) -> None:
     with pytest.raises(UnexpectedNullError, match="__cluster_metadata: key at byte 0: null, and records without keys"):
-        state_of([record])
+        replay([record])
 
 
 def test_random_records_of_every_keyed_topic_add_up_and_tombstones_empty_them() -> None:
     records = [record for record, _ in random_bytes(7, each=3) if record.key is not None]
-    full = state_of(records)
+    full = replay(records)
     latest = {record.key: record for record in records}
     folded = {ShareUpdateKey, LegacyOffsetCommitKey, ShareSnapshotKey, OffsetCommitKey}
     assert len(latest) > 80
@@ -190,7 +190,7 @@ def test_random_records_of_every_keyed_topic_add_up_and_tombstones_empty_them() 
             assert key is not None
             assert full.entries[key] == record
     deleted = [evolve(record, value=None, version=None) for record in records]
-    assert state_of([*records, *deleted]).entries == {}
+    assert replay([*records, *deleted]).entries == {}
 
 
 SHARE = ShareSnapshotKey(group_id="packing", topic_id=UUID(int=7), partition=1)
@@ -221,7 +221,7 @@ def batch(first: int, last: int, state: int, count: int) -> StateBatch:
 
 
 def share_state(*records: TopicRecord) -> ShareSnapshotValue | None:
-    return state_of(records).select(ShareSnapshotKey, ShareSnapshotValue).get(SHARE)
+    return replay(records).select(ShareSnapshotKey, ShareSnapshotValue).get(SHARE)
 
 
 def test_share_update_folds_into_the_snapshot() -> None:

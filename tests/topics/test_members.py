@@ -15,10 +15,10 @@ from kafka_msgs import (
     Versioned,
     encode_versioned,
 )
-from kafka_msgs.log.group_members import classic_subscriptions, consumer_members
 from kafka_msgs.messages.consumer_group_member_metadata_value import ClassicMemberMetadata, ClassicProtocol
 from kafka_msgs.messages.consumer_protocol_assignment import TopicPartition
 from kafka_msgs.messages.group_metadata_value import MemberMetadata
+from kafka_msgs.topics.members import classic_subscriptions, consumer_members
 
 SUBSCRIPTION = ConsumerProtocolSubscription(topics=("orders",))
 ASSIGNMENT = ConsumerProtocolAssignment(assigned_partitions=(TopicPartition(topic="orders", partitions=(0, 2)),))

@@ -1,7 +1,7 @@
 """What the members of consumer groups told each other, which the group's records carry as bytes.
 
 Owns opening those bytes: the broker keeps them as they came, and in groups that are not of consumers (Kafka Connect's,
-say) they mean something else. Reading the records themselves is left to ``internal_topics``.
+say) they mean something else. Reading the records themselves is left to ``records``.
 """
 
 from __future__ import annotations

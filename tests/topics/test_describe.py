@@ -13,9 +13,6 @@ from kafka_msgs import (
     GroupMetadataValue,
     Message,
 )
-from kafka_msgs.log.group_description import GroupDescription, describe_group
-from kafka_msgs.log.internal_topics import TopicRecord, decode_record
-from kafka_msgs.log.topic_state import state_of
 from kafka_msgs.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.consumer_group_current_member_assignment_value import ConsumerGroupCurrentMemberAssignmentValue
 from kafka_msgs.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
@@ -25,6 +22,9 @@ from kafka_msgs.messages.consumer_group_target_assignment_metadata_value import 
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 from kafka_msgs.messages.group_metadata_value import MemberMetadata
+from kafka_msgs.topics.describe import GroupDescription, describe_group
+from kafka_msgs.topics.records import TopicRecord, decode_record
+from kafka_msgs.topics.replay import replay
 from tests.captures.records import read_records
 
 RECORDING = Path(__file__).parents[1] / "captures" / "consumer_offsets.jsonl"
@@ -34,13 +34,13 @@ OFFSETS = "__consumer_offsets"
 @pytest.fixture(scope="module")
 def groups() -> dict[str, GroupDescription]:
     records = (decode_record(OFFSETS, record.key, record.value) for record in read_records(RECORDING))
-    return {name: describe_group(group) for name, group in state_of(records).groups().items()}
+    return {name: describe_group(group) for name, group in replay(records).groups().items()}
 
 
 def described(*records: tuple[Message, Message]) -> GroupDescription:
     """The only group that keys and values at their lowest versions are about."""
     typed = (TopicRecord(topic=OFFSETS, key=key, value=value, version=0) for key, value in records)
-    (group,) = state_of(typed).groups().values()
+    (group,) = replay(typed).groups().values()
     return describe_group(group)
 
 

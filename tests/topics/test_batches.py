@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kafka_msgs import EndTxnMarker, ListTransactionsResponse, OffsetCommitKey, OffsetCommitValue
-from kafka_msgs.log.internal_topics import TOPICS, TopicRecord, decode_record, encode_record
 from kafka_msgs.log.partition import LogDirectory, Partition
-from kafka_msgs.log.topic_records import topic_records
-from kafka_msgs.log.topic_state import TransactionEnd, state_of
 from kafka_msgs.records import BatchBuilder, ControlType, MessageSetBuilder, RecordBatch, read_batches
+from kafka_msgs.topics.batches import decode_batches
+from kafka_msgs.topics.records import TOPICS, TopicRecord, decode_record, encode_record
+from kafka_msgs.topics.replay import TransactionEnd, replay
 from tests.captures.group_logs import GROUP_LOGS, answers
 from tests.captures.log_directory import LOGS
 from tests.captures.tiered_log import TIERED_LOGS
@@ -30,7 +30,7 @@ def test_offsets_of_a_transaction_have_their_producer_and_its_end() -> None:
     marker = BatchBuilder(producer_id=7, producer_epoch=0, transactional=True, control=True)
     marker.append_control(ControlType.ABORT, EndTxnMarker(), timestamp=0)
     batches = list(read_batches(data.build() + marker.build()))
-    assert list(topic_records(OFFSETS, batches)) == [
+    assert list(decode_batches(OFFSETS, batches)) == [
         decode_record(OFFSETS, KEY, VALUE, producer_id=7),
         TransactionEnd(producer_id=7, committed=False),
     ]
@@ -40,12 +40,12 @@ def test_offsets_of_an_idempotent_producer_and_of_old_formats_are_in_no_transact
     new, old = BatchBuilder(producer_id=7, producer_epoch=0, base_sequence=0), MessageSetBuilder(magic=1)
     for builder in (new, old):
         builder.append(KEY, VALUE, timestamp=0)
-    assert list(topic_records(OFFSETS, read_batches(new.build() + old.build()))) == [COMMIT, COMMIT]
+    assert list(decode_batches(OFFSETS, read_batches(new.build() + old.build()))) == [COMMIT, COMMIT]
 
 
 def test_a_recorded_group_topic_adds_up_to_what_the_broker_listed() -> None:
     partitions = (each for each in LogDirectory(GROUP_LOGS).partitions if each.topic == OFFSETS)
-    state = state_of(record for each in partitions for record in topic_records(OFFSETS, each.batches()))
+    state = replay(record for each in partitions for record in decode_batches(OFFSETS, each.batches()))
     kinds = {name: group.kind for name, group in state.groups().items()}
     assert {"classic", "consumer", "share", "streams"} <= set(kinds.values())
     (listed,) = answers(ListTransactionsResponse)
@@ -56,14 +56,14 @@ def test_a_recorded_group_topic_adds_up_to_what_the_broker_listed() -> None:
 def test_records_of_frames_come_without_those_of_the_quorum() -> None:
     for name in ("__cluster_metadata-0", "__remote_log_metadata-0"):
         partition = Partition(TIERED_LOGS / name)
-        records = list(topic_records(partition.topic, partition.batches()))
+        records = list(decode_batches(partition.topic, partition.batches()))
         assert len(records) > 20
         assert all(isinstance(record, TopicRecord) for record in records)
 
 
 def test_transactions_of_a_recorded_log() -> None:
     partition = Partition(LOGS / "__transaction_state-0")
-    state = state_of(topic_records(partition.topic, partition.batches()))
+    state = replay(decode_batches(partition.topic, partition.batches()))
     assert {*state.transactions()} == {"writer"}
 
 

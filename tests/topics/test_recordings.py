@@ -17,10 +17,10 @@ from kafka_msgs import (
     ShareSnapshotValue,
     TransactionLogKey,
 )
-from kafka_msgs.log.group_members import consumer_members
-from kafka_msgs.log.internal_topics import InternalRecord, TopicRecord, decode_record, encode_record
-from kafka_msgs.log.topic_state import TopicState, TransactionEnd, state_of
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
+from kafka_msgs.topics.members import consumer_members
+from kafka_msgs.topics.records import InternalRecord, TopicRecord, decode_record, encode_record
+from kafka_msgs.topics.replay import TopicState, TransactionEnd, replay
 from tests.captures.frames import read_header
 from tests.captures.internal_topics import RECORDING, Line, read_lines, record_of
 from tests.captures.records import read_records
@@ -38,7 +38,7 @@ def lines_of(topic: str) -> list[Line]:
 
 
 def recorded_state(topic: str) -> TopicState:
-    return state_of(record_of(line) for line in lines_of(topic))
+    return replay(record_of(line) for line in lines_of(topic))
 
 
 def group_records() -> Iterator[InternalRecord]:
@@ -84,7 +84,7 @@ def test_transactions_end_as_their_last_records_say() -> None:
         "billing-writer": COMPLETE_ABORT,
         "billing-late": COMPLETE_ABORT,
     }
-    first = state_of(record_of(line) for line in lines_of("__transaction_state") if line["offset"] <= 4).transactions()
+    first = replay(record_of(line) for line in lines_of("__transaction_state") if line["offset"] <= 4).transactions()
     assert {name: value.transaction_status for name, value in first.items()} == {"billing-writer": COMPLETE_COMMIT}
 
 
@@ -92,7 +92,7 @@ def test_offsets_of_a_transaction_count_from_its_commit_on() -> None:
     seen: list[tuple[dict[tuple[str, int], int], dict[tuple[int, int], int]]] = []
     lines = lines_of(OFFSETS)
     for count in range(1, len(lines) + 1):
-        state = state_of(record_of(line) for line in lines[:count])
+        state = replay(record_of(line) for line in lines[:count])
         groups = state.groups()
         offsets = {key: value.offset for key, value in groups["billing"].offsets.items()} if "billing" in groups else {}
         waiting = {
@@ -132,7 +132,7 @@ def test_share_partitions_are_snapshots_with_their_updates_and_a_deleted_group_h
 
 
 def test_groups_are_loaded_with_their_kind_and_offsets() -> None:
-    groups = state_of(group_records()).groups()
+    groups = replay(group_records()).groups()
     assert {name: group.kind for name, group in groups.items()} == {
         "billing": "classic",
         "audit": "classic",
@@ -164,7 +164,7 @@ def test_members_of_recorded_classic_groups_say_what_they_read_and_were_given() 
 
 def test_state_needs_markers_to_be_given_for_transactions_to_end() -> None:
     records = [record for record in map(record_of, lines_of(OFFSETS)) if not isinstance(record, TransactionEnd)]
-    assert {*state_of(records).pending} == {1, 2}
+    assert {*replay(records).pending} == {1, 2}
 
 
 def test_transactional_ids_are_keys() -> None:

@@ -1,0 +1,28 @@
+"""``kafka-msgs completion``: the script with which a shell completes commands, options and names of messages."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+from click.shell_completion import get_completion_class
+
+__all__ = ["completion_command"]
+
+_PROGRAM: Final = "kafka-msgs"
+_VARIABLE: Final = "_KAFKA_MSGS_COMPLETE"
+"""The variable by which the script asks the program; click derives it from the program's name."""
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion_command(ctx: click.Context, shell: str) -> None:
+    """Print the completion script for SHELL.
+
+    For bash, add this line to ~/.bashrc: eval "$(kafka-msgs completion bash)". For zsh it is the same in ~/.zshrc. For
+    fish, write the script to ~/.config/fish/completions/kafka-msgs.fish.
+    """
+    made = get_completion_class(shell)
+    assert made is not None, "click knows these shells"
+    click.echo(made(ctx.find_root().command, {}, _PROGRAM, _VARIABLE).source())

@@ -1,0 +1,74 @@
+"""``--definitions``: commands work on the user's own messages, compiled when the command runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+ORDER = """{
+  "apiKey": 9, "type": "request", "name": "OrderRequest", "listeners": ["broker"],
+  "validVersions": "0-1", "flexibleVersions": "none", "about": "Orders tea.",
+  "fields": [
+    { "name": "Cups", "type": "int16", "versions": "0+", "about": "How many cups." },
+    { "name": "Milk", "type": "bool", "versions": "1+", "about": "Whether with milk." }
+  ]
+}
+"""
+RETIRED = '{ "type": "data", "name": "Gone", "validVersions": "none", "flexibleVersions": "none", "fields": [] }'
+
+
+@pytest.fixture
+def definitions(tmp_path: Path) -> Path:
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "OrderRequest.json").write_text(ORDER)
+    (tmp_path / "Gone.json").write_text(RETIRED)
+    return tmp_path
+
+
+def test_show_explains_the_own_message_and_its_versions(run: Run, definitions: Path) -> None:
+    for name in ("OrderRequest", "order", "9"):
+        shown = run("show", name, "--definitions", str(definitions)).stdout
+        assert "OrderRequest: request, api key 9, versions 0-1" in shown
+        assert "milk: bool, version 1, default False" in shown
+        assert "OffsetFetch" not in shown
+
+
+def test_a_single_file_and_any_order_of_arguments(run: Run, definitions: Path) -> None:
+    file = str(definitions / "deeper" / "OrderRequest.json")
+    assert run("encode", "--definitions", file, "Order", "0", '{"cups": 3}').stdout == "0003\n"
+    assert run("encode", "Order", "1", '{"cups": 3, "milk": true}', "--definitions", file).stdout == "000301\n"
+
+
+def test_decode_explain_and_plan(run: Run, definitions: Path) -> None:
+    option = ("--definitions", str(definitions))
+    assert json.loads(run("decode", "Order", "1", "000301", "--json", *option).stdout) == {"cups": 3, "milk": True}
+    assert "OrderRequest v1" in run("plan", "Order", "1", *option).stdout
+    explained = run("decode", "Order", "1", "--explain", "0003", *option)
+    assert explained.exit_code == 1
+    assert "milk at byte 2: bool needs 1 bytes, 0 left" in explained.stderr
+
+
+def test_messages_of_the_release_stay_known(run: Run, definitions: Path) -> None:
+    result = run("plan", "HeartbeatRequest", "4", "--definitions", str(definitions))
+    assert result.stdout.startswith("HeartbeatRequest v4")
+
+
+def test_a_definition_that_does_not_compile_is_named_with_its_place(
+    fails: Callable[..., str], definitions: Path
+) -> None:
+    (definitions / "Bad.json").write_text(ORDER.replace("int16", "int17"))
+    assert "Bad.json:5:" in fails("show", "Order", "--definitions", str(definitions))
+
+
+def test_a_retired_message_alone_is_refused(fails: Callable[..., str], definitions: Path) -> None:
+    assert "retired" in fails("show", "Gone", "--definitions", str(definitions / "Gone.json"))
+
+
+def test_a_directory_without_definitions_is_a_wrong_call(run: Run, tmp_path: Path) -> None:
+    assert run("show", "Order", "--definitions", str(tmp_path)).exit_code == 2
+    assert run("show", "Order", "--definitions", str(tmp_path / "absent")).exit_code == 2

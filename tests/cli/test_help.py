@@ -1,0 +1,64 @@
+"""What commands say about themselves, and what shells ask them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+
+from kafka_msgs.cli.group import command
+from tests.cli.conftest import Run
+
+
+def commands(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        yield (*above, name)
+        if isinstance(found, click.Group):
+            yield from commands(found, *above, name)
+
+
+ALL = list(commands(command))
+
+
+@pytest.mark.parametrize("words", [(), *ALL], ids=" ".join)
+def test_every_command_has_short_and_long_help_in_which_nothing_is_cut(
+    run: Run, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    short, long = run(*words, "-h"), run(*words, "--help")
+    assert short.exit_code == long.exit_code == 0
+    assert short.stdout == long.stdout
+    assert max(map(len, long.stdout.splitlines())) <= 80
+    assert not re.search(r"[a-z,]\.\.\.", long.stdout), long.stdout
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_every_command_is_one_sentence_in_the_list_of_its_group(run: Run, words: tuple[str, ...]) -> None:
+    listed = " ".join(run(*words[:-1], "-h").stdout.partition("Commands:")[2].split())
+    own = " ".join(run(*words, "-h").stdout.partition("\n\n")[2].split())
+    first = re.split(r"(?<=\.) ", own)[0]
+    assert f"{words[-1]} {first.removesuffix('.')}" in listed
+
+
+def completions(arguments: list[str], incomplete: str) -> list[str]:
+    shell = ShellComplete(command, {}, "kafka-msgs", "_KAFKA_MSGS_COMPLETE")
+    return [item.value for item in shell.get_completions(arguments, incomplete)]
+
+
+def test_shells_complete_commands_and_names_of_messages() -> None:
+    assert completions([], "de") == ["decode"]
+    assert completions(["show"], "offsetfetch") == ["OffsetFetchRequest", "OffsetFetchResponse"]
+    assert completions(["plan"], "kip_88.offset") == ["kip_88.OffsetFetchRequest", "kip_88.OffsetFetchResponse"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_for_the_shell(run: Run, shell: str) -> None:
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert f"_KAFKA_MSGS_COMPLETE={shell}_complete" in result.stdout
+    assert "kafka-msgs" in result.stdout

@@ -1,0 +1,1 @@
+"""Helpers that several parts of the tests share."""

@@ -1,0 +1,1 @@
+"""What the records of internal topics mean, read, written, replayed and described."""
