@@ -1,38 +1,110 @@
-"""Which header version goes with which message version.
+"""Headers of requests and responses: which version of the header goes with which message, and how to read one.
 
-A flexible request has header version 2, any other 1; a flexible response has 1, any other 0. The exceptions are the
-tables below: they are facts of the protocol and exist nowhere else in the project.
+A flexible request has header version 2, any other 1; a flexible response has 1, any other 0 (KIP-482). The exceptions
+are the tables below: they are facts of the protocol and exist nowhere else in the project.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from struct import Struct
+from typing import Final, NamedTuple
 
-from kafka_msgs.lookup import message_class
+from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions
+from kafka_msgs.codec.options import as_bytes
+from kafka_msgs.errors import DecodeError, TruncatedError
+from kafka_msgs.lookup import MessageCatalog, release_catalog
+from kafka_msgs.message import Message
+from kafka_msgs.messages.request_header import RequestHeader
 
-__all__ = ["request_header_version", "response_header_version"]
+__all__ = [
+    "API_VERSIONS",
+    "RequestPrefix",
+    "header_version",
+    "read_correlation_id",
+    "read_request_header",
+    "read_request_prefix",
+    "request_header_version",
+    "response_header_version",
+]
+
+API_VERSIONS: Final = 18
 
 _REQUEST_EXCEPTIONS: Final = {(7, 0): 0}
 """ControlledShutdown version 0 has a header without client id."""
 
-_RESPONSE_EXCEPTIONS: Final = {18: 0}
-"""ApiVersions responses: the client does not yet know what the broker speaks, so their header never changes."""
+_RESPONSE_EXCEPTIONS: Final = {API_VERSIONS: 0}
+"""ApiVersions responses: the client does not yet know what the broker speaks, so their header never changes (KIP-511)."""
+
+_PREFIX: Final = Struct(">hhi")
+_CORRELATION_ID: Final = Struct(">i")
+_OLDEST_WITH_CLIENT_ID: Final = 1
 
 
-def request_header_version(api_key: int, version: int) -> int:
+class RequestPrefix(NamedTuple):
+    """The eight bytes that every request starts with, whatever its api and version."""
+
+    api_key: int
+    version: int
+    correlation_id: int
+
+
+def read_request_prefix(payload: Buffer) -> RequestPrefix:
+    """Return the first eight bytes of the payload of a request; raises ``TruncatedError``."""
+    if len(payload) < _PREFIX.size:
+        reason = f"api key, version and correlation id need {_PREFIX.size} bytes, {len(payload)} left"
+        raise TruncatedError(message="RequestHeader", version=None, path="", offset=0, reason=reason)
+    return RequestPrefix._make(_PREFIX.unpack_from(payload))
+
+
+def read_correlation_id(payload: Buffer) -> int:
+    """Return the correlation id that the payload of a response starts with; raises ``TruncatedError``."""
+    if len(payload) < _CORRELATION_ID.size:
+        reason = f"the correlation id needs {_CORRELATION_ID.size} bytes, {len(payload)} left"
+        raise TruncatedError(message="ResponseHeader", version=None, path="", offset=0, reason=reason)
+    number: int = _CORRELATION_ID.unpack_from(payload)[0]
+    return number
+
+
+def read_request_header(
+    payload: Buffer, *, catalog: MessageCatalog | None = None, options: CodecOptions = DEFAULT_OPTIONS
+) -> RequestHeader:
+    """Return the header of a request, also of an api or a version that the catalog lacks.
+
+    Such a header is read as the flexible versions of its api suggest, and where that fails, or the api is unknown, as
+    header version 1: every later version starts with the same bytes (KIP-482). So a server can answer
+    UNSUPPORTED_VERSION, and a proxy can pass on what it does not know. Raises ``DecodeError``.
+    """
+    data = as_bytes(payload)
+    api_key, version, _ = read_request_prefix(data)
+    cls = (catalog or release_catalog()).find(api_key, "request", version)
+    expected = _REQUEST_EXCEPTIONS.get((api_key, version), _OLDEST_WITH_CLIENT_ID)
+    if cls is not None:
+        expected = header_version(cls, version)
+    try:
+        return RequestHeader.read(data, expected, options=options)[0]
+    except DecodeError:
+        if expected <= _OLDEST_WITH_CLIENT_ID or (cls is not None and version in cls.INFO.versions):
+            raise
+        return RequestHeader.read(data, _OLDEST_WITH_CLIENT_ID, options=options)[0]
+
+
+def header_version(cls: type[Message], version: int) -> int:
+    """Return the version of the header in front of a request or response of this class at ``version``."""
+    info = cls.INFO
+    flexible = version in info.flexible
+    if info.kind == "response":
+        return _RESPONSE_EXCEPTIONS.get(info.api_key or 0, 1 if flexible else 0)
+    return _REQUEST_EXCEPTIONS.get((info.api_key or 0, version), 2 if flexible else 1)
+
+
+def request_header_version(api_key: int, version: int, catalog: MessageCatalog | None = None) -> int:
     """Return the version of the header of a request, also of versions newer than those known here.
 
-    Raises ``UnknownMessageError`` for an api key that the release does not have.
+    Raises ``UnknownMessageError`` for an api key that the catalog does not have.
     """
-    exception = _REQUEST_EXCEPTIONS.get((api_key, version))
-    if exception is not None:
-        return exception
-    return 2 if version in message_class(api_key, "request").INFO.flexible else 1
+    return header_version((catalog or release_catalog()).message_class(api_key, "request", version), version)
 
 
-def response_header_version(api_key: int, version: int) -> int:
+def response_header_version(api_key: int, version: int, catalog: MessageCatalog | None = None) -> int:
     """Return the version of the header of a response; raises ``UnknownMessageError``."""
-    exception = _RESPONSE_EXCEPTIONS.get(api_key)
-    if exception is not None:
-        return exception
-    return 1 if version in message_class(api_key, "response").INFO.flexible else 0
+    return header_version((catalog or release_catalog()).message_class(api_key, "response", version), version)

@@ -1,92 +1,208 @@
-"""Payloads of frames: header and message together, both ways."""
+"""Payloads of frames: header and message together, both ways, without loss.
+
+A decoded frame remembers everything: its header with unknown tags, the message, its version, and the bytes after the
+message. It also keeps the payload itself, and ``encode`` returns that: Kafka's encoding is not canonical (a varint may
+be longer than it needs to be, a default may be written as a tag, a null array may have any negative length), so that
+equal values may come from different bytes. A frame that was made or changed here is encoded from its values.
+"""
 
 from __future__ import annotations
 
-import struct
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final, TypeVar
+
+from attrs import field, frozen
 
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
 from kafka_msgs.codec.options import as_bytes
-from kafka_msgs.errors import DecodeError, TruncatedError
-from kafka_msgs.lookup import message_class
+from kafka_msgs.errors import DecodeError, EncodeError, TrailingDataError, UnsupportedVersionError
+from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.message import Message
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.messages.response_header import ResponseHeader
-from kafka_msgs.wire.headers import request_header_version, response_header_version
+from kafka_msgs.wire.headers import API_VERSIONS, header_version, read_request_prefix
 
-__all__ = ["Request", "Response", "decode_request", "decode_response", "encode_request", "encode_response"]
+__all__ = ["RequestFrame", "ResponseFrame", "decode_request", "decode_response", "encode_request", "encode_response"]
 
-_API_VERSIONS: Final = 18
+_F = TypeVar("_F", bound="_Frame")
+
+_FALLBACK: Final = 0
+"""The version of an ApiVersions response to a request whose version the broker lacks (KIP-511)."""
 
 
-class Request(NamedTuple):
-    """A request's header and message; the version is ``header.request_api_version``."""
+@frozen(kw_only=True)
+class _Frame:
+    """What requests and responses have in common.
+
+    ``trailing`` are the bytes after the message. ``options`` are those that text was decoded with; a frame that is
+    encoded from its values uses them again.
+    """
+
+    message: Message
+    trailing: bytes = b""
+    options: CodecOptions = field(default=DEFAULT_OPTIONS, eq=False, repr=False)
+    _received: bytes | None = field(default=None, init=False, eq=False, repr=False)
+
+    def _encoded(self, header: Message, version: int) -> bytes:
+        if self._received is not None:
+            return self._received
+        cls = type(self.message)
+        head = header.encode(header_version(cls, version), options=self.options)
+        return head + self.message.encode(version, options=self.options) + self.trailing
+
+
+@frozen(kw_only=True)
+class RequestFrame(_Frame):
+    """A request as it travels; ``header`` says its api, version, correlation id and client id.
+
+    ``attrs.evolve`` returns a changed frame, which no longer holds the bytes that the original was decoded from.
+    """
 
     header: RequestHeader
-    message: Message
+
+    @property
+    def version(self) -> int:
+        """The version at which the message is written, and its response will be."""
+        return self.header.request_api_version
+
+    def encode(self) -> bytes:
+        """Return the payload: of a decoded frame the very bytes that it came from.
+
+        Raises ``UnsupportedVersionError`` and ``EncodeError`` where the frame was made or changed.
+        """
+        _check_kind(self.message, "request", self.version)
+        return self._encoded(self.header, self.version)
 
 
-class Response(NamedTuple):
-    """A response's header and message, and the version at which the message was written."""
+@frozen(kw_only=True)
+class ResponseFrame(_Frame):
+    """A response as it travels, and the version at which its message is written.
+
+    That is the version of its request, but for an ApiVersions request whose version the broker lacks. ``attrs.evolve``
+    returns a changed frame, which no longer holds the bytes that the original was decoded from.
+    """
 
     header: ResponseHeader
-    message: Message
     version: int
 
+    def encode(self) -> bytes:
+        """Return the payload: of a decoded frame the very bytes that it came from.
 
-def decode_request(payload: Buffer, *, options: CodecOptions = DEFAULT_OPTIONS) -> Request:
-    """Return the request in the payload of a frame.
+        Raises ``UnsupportedVersionError`` and ``EncodeError`` where the frame was made or changed.
+        """
+        _check_kind(self.message, "response", self.version)
+        return self._encoded(self.header, self.version)
 
-    Raises ``UnknownMessageError``, ``UnsupportedVersionError`` and ``DecodeError``.
+
+def decode_request(
+    payload: Buffer,
+    *,
+    catalog: MessageCatalog | None = None,
+    options: CodecOptions = DEFAULT_OPTIONS,
+    refuse_trailing: bool = False,
+) -> RequestFrame:
+    """Return the request in the payload of a frame, by the classes of ``catalog`` (default: the release's).
+
+    Bytes after the message are kept, as brokers accept them, or refused with ``refuse_trailing``. Raises
+    ``UnknownMessageError``, ``UnsupportedVersionError`` (``read_request_header`` still reads the header) and
+    ``DecodeError``.
     """
     data = as_bytes(payload)
-    if len(data) < 4:
-        reason = f"api key and version need 4 bytes, {len(data)} left"
-        raise TruncatedError(message="RequestHeader", version=None, path="", offset=0, reason=reason)
-    api_key, version = struct.unpack_from(">hh", data)
-    cls = message_class(api_key, "request")
-    header, offset = RequestHeader.read(data, request_header_version(api_key, version))
-    return Request(header, codec_for(cls, version, options).decode(data, offset))
+    api_key, version, _ = read_request_prefix(data)
+    cls = (catalog or release_catalog()).message_class(api_key, "request", version)
+    codec = codec_for(cls, version, options)
+    header, offset = RequestHeader.read(data, header_version(cls, version), options=options)
+    message, end = codec.read(data, offset)
+    trailing = _trailing(data, end, cls, version, refuse=refuse_trailing)
+    return _received(RequestFrame(header=header, message=message, trailing=trailing, options=options), data)
 
 
-def encode_request(message: Message, version: int, *, correlation_id: int, client_id: str | None = None) -> bytes:
+def encode_request(
+    message: Message,
+    version: int,
+    *,
+    correlation_id: int,
+    client_id: str | None = None,
+    options: CodecOptions = DEFAULT_OPTIONS,
+) -> bytes:
     """Return the payload of a frame: the header that the request needs, and the request.
 
-    Raises ``UnsupportedVersionError`` and ``EncodeError``.
+    Raises ``UnsupportedVersionError`` and ``EncodeError``, also for a message that is not a request.
     """
-    api_key = message.INFO.api_key or 0
+    _check_kind(message, "request", version)
     header = RequestHeader(
-        request_api_key=api_key, request_api_version=version, correlation_id=correlation_id, client_id=client_id
+        request_api_key=message.INFO.api_key or 0,
+        request_api_version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
     )
-    return header.encode(request_header_version(api_key, version)) + message.encode(version)
+    return RequestFrame(header=header, message=message, options=options).encode()
 
 
 def decode_response(
-    payload: Buffer, api_key: int, version: int, *, options: CodecOptions = DEFAULT_OPTIONS
-) -> Response:
+    payload: Buffer,
+    api_key: int,
+    version: int,
+    *,
+    catalog: MessageCatalog | None = None,
+    options: CodecOptions = DEFAULT_OPTIONS,
+    refuse_trailing: bool = False,
+) -> ResponseFrame:
     """Return the response in the payload of a frame; ``api_key`` and ``version`` are those of its request.
 
-    A broker that lacks the version of an ApiVersions request answers in version 0, so that is tried too. Raises
-    ``UnknownMessageError``, ``UnsupportedVersionError`` and ``DecodeError``, which is about the version asked for.
+    ``catalog`` and ``refuse_trailing`` are as for ``decode_request``. A broker that lacks the version of an ApiVersions
+    request answers in version 0 (KIP-511), so what cannot be read at the version asked for is tried at that, too.
+    Raises ``UnknownMessageError``, ``UnsupportedVersionError`` and ``DecodeError``, which are about the version asked
+    for.
     """
     data = as_bytes(payload)
-    cls = message_class(api_key, "response")
-    header, offset = ResponseHeader.read(data, response_header_version(api_key, version))
+    classes = catalog or release_catalog()
     try:
-        return Response(header, codec_for(cls, version, options).decode(data, offset), version)
-    except DecodeError:
-        if api_key == _API_VERSIONS and version != 0:
-            with suppress(DecodeError):
-                return Response(header, codec_for(cls, 0, options).decode(data, offset), 0)
+        return _response(data, classes, api_key, version, options, refuse_trailing)
+    except (DecodeError, UnsupportedVersionError):
+        if api_key == API_VERSIONS and version != _FALLBACK:
+            with suppress(DecodeError, UnsupportedVersionError):
+                return _response(data, classes, api_key, _FALLBACK, options, refuse_trailing=True)
         raise
 
 
-def encode_response(message: Message, version: int, *, correlation_id: int) -> bytes:
+def encode_response(
+    message: Message, version: int, *, correlation_id: int, options: CodecOptions = DEFAULT_OPTIONS
+) -> bytes:
     """Return the payload of a frame: the header that the response needs, and the response.
 
-    Raises ``UnsupportedVersionError`` and ``EncodeError``.
+    Raises ``UnsupportedVersionError`` and ``EncodeError``, also for a message that is not a response.
     """
     header = ResponseHeader(correlation_id=correlation_id)
-    header_version = response_header_version(message.INFO.api_key or 0, version)
-    return header.encode(header_version) + message.encode(version)
+    return ResponseFrame(header=header, message=message, version=version, options=options).encode()
+
+
+def _response(
+    data: bytes, classes: MessageCatalog, api_key: int, version: int, options: CodecOptions, refuse_trailing: bool
+) -> ResponseFrame:
+    cls = classes.message_class(api_key, "response", version)
+    codec = codec_for(cls, version, options)
+    header, offset = ResponseHeader.read(data, header_version(cls, version), options=options)
+    message, end = codec.read(data, offset)
+    trailing = _trailing(data, end, cls, version, refuse=refuse_trailing)
+    frame = ResponseFrame(header=header, message=message, version=version, trailing=trailing, options=options)
+    return _received(frame, data)
+
+
+def _trailing(data: bytes, end: int, cls: type[Message], version: int, *, refuse: bool) -> bytes:
+    left = len(data) - end
+    if left and refuse:
+        reason = f"{left} bytes left over"
+        raise TrailingDataError(message=cls.INFO.name, version=version, path="", offset=end, reason=reason)
+    return data[end:] if left else b""
+
+
+def _received(frame: _F, data: bytes) -> _F:
+    object.__setattr__(frame, "_received", data)
+    return frame
+
+
+def _check_kind(message: Message, kind: str, version: int) -> None:
+    if message.INFO.kind != kind:
+        reason = f"a {message.INFO.kind}, expected a {kind}"
+        raise EncodeError(message=message.INFO.name, version=version, path="", value=message, reason=reason)
