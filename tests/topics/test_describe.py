@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from kafka_msgs import (
@@ -25,15 +23,15 @@ from kafka_msgs.messages.group_metadata_value import MemberMetadata
 from kafka_msgs.topics.describe import GroupDescription, describe_group
 from kafka_msgs.topics.records import TopicRecord, decode_record
 from kafka_msgs.topics.replay import replay
-from tests.captures.records import read_records
+from tests.support.recorded_records import read_records
+from tests.support.recordings import OFFSETS as OFFSETS_RECORDING
 
-RECORDING = Path(__file__).parents[1] / "captures" / "consumer_offsets.jsonl"
 OFFSETS = "__consumer_offsets"
 
 
 @pytest.fixture(scope="module")
 def groups() -> dict[str, GroupDescription]:
-    records = (decode_record(OFFSETS, record.key, record.value) for record in read_records(RECORDING))
+    records = (decode_record(OFFSETS, record.key, record.value) for record in read_records(OFFSETS_RECORDING))
     return {name: describe_group(group) for name, group in replay(records).groups().items()}
 
 

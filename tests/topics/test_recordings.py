@@ -21,11 +21,12 @@ from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.topics.members import consumer_members
 from kafka_msgs.topics.records import InternalRecord, TopicRecord, decode_record, encode_record
 from kafka_msgs.topics.replay import TopicState, TransactionEnd, replay
-from tests.captures.frames import read_header
-from tests.captures.internal_topics import RECORDING, Line, read_lines, record_of
-from tests.captures.records import read_records
+from tests.support import recordings
+from tests.support.recorded_frames import read_header
+from tests.support.recorded_records import Line, read_lines, read_records, record_of
+from tests.support.recordings import INTERNAL_TOPICS as RECORDING
 
-OFFSETS_RECORDING = RECORDING.parent / "consumer_offsets.jsonl"
+OFFSETS_RECORDING = recordings.OFFSETS
 OFFSETS = "__consumer_offsets"
 LINES = read_lines()
 TOPICS = sorted({line["topic"] for line in LINES})
