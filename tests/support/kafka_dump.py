@@ -162,7 +162,8 @@ def _versioned(value: Message, version: int | None) -> dict[str, Any]:
     data = value.to_json(version)
     if isinstance(value, GroupMetadataValue) and value.protocol_type == "consumer":
         for member, opened in zip(data["members"], consumer_members(value), strict=True):
-            assert opened.assignment is not None
-            member["subscription"] = opened.subscription.message.to_json(opened.subscription.version)
-            member["assignment"] = opened.assignment.message.to_json(opened.assignment.version)
+            for name, embedded in (("subscription", opened.subscription), ("assignment", opened.assignment)):
+                assert embedded.message is not None
+                assert embedded.version is not None
+                member[name] = embedded.message.to_json(embedded.version)
     return {"version": version, "data": data}

@@ -155,9 +155,11 @@ def test_members_of_recorded_classic_groups_say_what_they_read_and_were_given() 
         if isinstance(record, TopicRecord) and isinstance(record.value, GroupMetadataValue):
             for member in consumer_members(record.value):
                 assigned = {}
-                if member.assignment is not None:
+                if member.assignment.message is not None:
                     parts = member.assignment.message.assigned_partitions
                     assigned = {part.topic: part.partitions for part in parts}
+                assert member.subscription.message is not None
+                assert member.faults == ()
                 seen[member.metadata.client_id] = member.subscription.message.topics, assigned
     assert seen["billing-console"] == (("orders",), {"orders": (0, 1)})
     assert len(seen) > 2
