@@ -15,7 +15,7 @@ BUILD := pyproject.toml setup.py $(CORE)
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
 CHECKED := build/checked
 , := ,
-# One library for each core, in a folder that tests/instrumented.py reads: $(call instrumented,COMPILER AND FLAGS,FOLDER)
+# One library for each core, in a folder that tests/support/instrumented.py reads: $(call instrumented,COMPILER AND FLAGS,FOLDER)
 define instrumented
 	@mkdir -p $(2)
 	set -e; for part in $(PARTS); do $(1) -shared -fPIC -g -O1 -fno-omit-frame-pointer \
@@ -25,7 +25,7 @@ endef
 # Arrow's memory from malloc, too: instruments see where that ends.
 RUN_CHECKED := KAFKA_MSGS_BACKEND=c PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system ASAN_OPTIONS=detect_leaks=0
 # The C core under instruments: the other executors gain nothing from them, and references are counted by `make test`.
-SELECTION := -p tests.instrumented -p no:cacheprovider -k "not python and not reference and not counts_as_they_were"
+SELECTION := -p tests.support.instrumented -p no:cacheprovider -k "not python and not reference and not counts_as_they_were"
 
 .DEFAULT_GOAL := help
 
@@ -69,7 +69,7 @@ sanitize: .venv/dev $(CORE) ## run the tests of the C core under ASan and UBSan;
 	$(call instrumented,$(GCC) -fsanitize=address$(,)undefined -fno-sanitize-recover=all,$(CHECKED)/sanitized)
 	$(RUN_CHECKED) KAFKA_MSGS_TEST_SPEEDUPS=$(CHECKED)/sanitized LD_PRELOAD=$$($(GCC) -print-file-name=libasan.so) \
 	$(BIN)/python -m pytest $(SELECTION) tests/codec tests/records tests/columns tests/log/test_headers.py \
-	tests/vectors tests/captures
+	tests/vectors tests/recorders
 
 valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memcheck; needs gcc and valgrind
 	$(call instrumented,$(GCC),$(CHECKED)/plain)
@@ -88,11 +88,11 @@ fuzz: .venv/fuzz $(CORE) ## fuzz the C cores, guided by their coverage: make fuz
 	set -e; for target in messages records columns; do \
 	$(RUN_CHECKED):quarantine_size_mb=16 KAFKA_MSGS_TEST_SPEEDUPS=build/fuzz \
 	LD_PRELOAD=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/asan_with_fuzzer.so \
-	$(BIN)/python -m tests.fuzz $$target build/fuzz/$$target -max_total_time=$$(($(MINUTES) * 20)) -timeout=20 \
+	$(BIN)/python -m tests.campaigns.fuzz $$target build/fuzz/$$target -max_total_time=$$(($(MINUTES) * 20)) -timeout=20 \
 	-rss_limit_mb=0 -detect_leaks=0 -print_final_stats=1; done
 
 damage: .venv/dev ## damage the files of logs at random and read them: make damage MINUTES=5
-	$(BIN)/python -m tests.log.campaign --minutes $(MINUTES)
+	$(BIN)/python -m tests.campaigns.damaged_logs --minutes $(MINUTES)
 
 check: lint test ## everything that a reviewer would run
 
@@ -101,16 +101,16 @@ generate: .venv/dev ## generate the message classes and the tables of docs/ from
 	$(BIN)/python docs/tools/tables.py
 
 oracle: .venv/dev ## the full campaign against Kafka's own classes: make oracle N=1000
-	$(BIN)/python -m tests.oracle.campaign --examples $(N)
+	$(BIN)/python -m tests.campaigns.oracle --examples $(N)
 
 capture: .venv/dev ## record the captures anew from a real broker and real clients
-	$(BIN)/python -m tests.captures.capture
-	$(BIN)/python -m tests.captures.internal_topics
-	$(BIN)/python -m tests.captures.log_directory
-	$(BIN)/python -m tests.captures.tiered_log
-	$(BIN)/python -m tests.captures.active_log
-	$(BIN)/python -m tests.captures.group_logs
-	$(BIN)/python -m tests.captures.packets
+	$(BIN)/python -m tests.recorders.client_traffic
+	$(BIN)/python -m tests.recorders.internal_topics
+	$(BIN)/python -m tests.recorders.log_directory
+	$(BIN)/python -m tests.recorders.tiered_log
+	$(BIN)/python -m tests.recorders.active_log
+	$(BIN)/python -m tests.recorders.group_logs
+	$(BIN)/python -m tests.recorders.packets
 
 bench: .venv/dev ## the figures, as ratios against named peers
 	$(BIN)/python -m benchmarks

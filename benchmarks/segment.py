@@ -132,7 +132,7 @@ def _against_kafka(console: Console, directory: Path, rounds: int) -> list[Figur
 
 
 def _cases(path: Path) -> dict[str, Action]:
-    from tests.captures.broker import classpath
+    from tests.recorders.broker import classpath
 
     ours = [sys.executable, "-m", "kafka_msgs", "dump-log", str(path), "--format", "jsonl"]
     java = ["java", *JAVA_OPTIONS, "-cp", classpath(), "org.apache.kafka.tools.DumpLogSegments", "--files", str(path)]

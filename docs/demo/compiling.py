@@ -48,7 +48,7 @@ def _recorded(stage: Stage) -> None:
     stage.run(
         """
         from kafka_msgs import RequestHeader
-        from tests.captures.frames import exchanges, read_frames
+        from tests.support.recorded_frames import exchanges, read_frames
         pairs = list(exchanges(read_frames(captures / "client_traffic.jsonl")))
         sent = next(pair.request.payload for pair in pairs if (pair.api_key, pair.api_version) == (12, 4))
         header, start = RequestHeader.read(sent, version=2)

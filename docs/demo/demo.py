@@ -1,7 +1,8 @@
 """The demonstration: real Kafka traffic, compiled for, decoded and explained. Run it with ``make demo``.
 
 Needs the extras ``generator`` and ``pipeline``, and Java for the last section; no broker, no network. The traffic was
-recorded from Apache Kafka by ``tests/captures/capture.py``, the log directory by ``tests/captures/group_logs.py``.
+recorded from Apache Kafka by ``tests/recorders/client_traffic.py``, and the log directory by
+``tests/recorders/group_logs.py``.
 Every Python line on the screen is the line that was run.
 """
 
@@ -22,7 +23,9 @@ def run(console: Console) -> dict[str, Any]:
     from docs.demo import anatomy, compiling, groups_on_spark, kip88, offsets_topic, traffic
     from docs.demo.stage import Stage
 
-    stage = Stage(console, {"definitions": ROOT / "message_defs" / "kafka", "captures": ROOT / "tests" / "captures"})
+    stage = Stage(
+        console, {"definitions": ROOT / "message_defs" / "kafka", "recordings": ROOT / "tests" / "recordings"}
+    )
     for section in (compiling, traffic, anatomy, offsets_topic, kip88, groups_on_spark):
         section.show(stage)
     stage.say(

@@ -8,7 +8,7 @@ from textwrap import wrap
 
 from docs.demo.stage import Stage, columns, shorten
 from kafka_msgs import Message, Versioned, fields
-from tests.captures.records import Record
+from tests.support.recorded_records import Record
 
 __all__ = ["show"]
 
@@ -27,7 +27,7 @@ def show(stage: Stage) -> None:
     stage.run(
         """
         from kafka_msgs import decode_versioned, message_class
-        from tests.captures.records import read_records
+        from tests.support.recorded_records import read_records
 
         def typed(kind, part, data):
             cls = message_class(kind, f"coordinator-{part}", origin="group-coordinator")

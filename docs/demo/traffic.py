@@ -11,7 +11,7 @@ from attrs import frozen
 from docs.demo.stage import Stage, columns, shorten
 from kafka_msgs import ErrorCode, Struct, fields
 from kafka_msgs.wire import Request, Response, request_header_version, response_header_version
-from tests.captures.frames import Exchange, read_header
+from tests.support.recorded_frames import Exchange, read_header
 
 __all__ = ["show"]
 
@@ -31,7 +31,7 @@ class _Row:
 
 def show(stage: Stage) -> None:
     """Decode every recorded exchange, show some and count all."""
-    about = read_header(stage.names["captures"] / "client_traffic.jsonl")
+    about = read_header(stage.names["recordings"] / "client_traffic.jsonl")
     clients = ", ".join(f"{name} {version}" for name, version in about["clients"].items())
     stage.section(
         "Decode what clients and broker said",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal, overload
+from typing import Final, Literal, get_args, overload
 
 from attrs import frozen
 
@@ -26,6 +26,7 @@ from kafka_msgs.log.files import (
 )
 from kafka_msgs.log.scan import AnyBatch, read_log
 from kafka_msgs.log.segment import Segment
+from kafka_msgs.log.transactions import Isolation, Transactions, find_transactions
 from kafka_msgs.messages.quorum_state_data import QuorumStateData
 from kafka_msgs.records import Record
 from kafka_msgs.versioned import Versioned
@@ -87,22 +88,51 @@ class Partition:
         """The files for ``read_producer_snapshot``, in the order of their offsets."""
         return tuple(sorted(path for path in self.path.glob("*.snapshot") if _OFFSET.fullmatch(path.stem)))
 
+    def transactions(self) -> Transactions:
+        """Return the transactions in the segments: which were aborted, and the last stable offset."""
+        return find_transactions(segment.path for segment in self.segments)
+
     @overload
     def batches(
-        self, from_offset: int = ..., *, on_error: Literal["raise", "skip"] = ..., views: bool = ...
+        self,
+        from_offset: int = ...,
+        *,
+        isolation: Isolation = ...,
+        on_error: Literal["raise", "skip"] = ...,
+        views: bool = ...,
     ) -> Iterator[AnyBatch]: ...
     @overload
     def batches(
-        self, from_offset: int = ..., *, on_error: OnError, views: bool = ...
+        self, from_offset: int = ..., *, isolation: Isolation = ..., on_error: OnError, views: bool = ...
     ) -> Iterator[AnyBatch | LogFileError]: ...
     def batches(
-        self, from_offset: int = 0, *, on_error: OnError = "raise", views: bool = False
+        self,
+        from_offset: int = 0,
+        *,
+        isolation: Isolation = "read_uncommitted",
+        on_error: OnError = "raise",
+        views: bool = False,
     ) -> Iterator[AnyBatch | LogFileError]:
-        """Yield the batches of all segments from the one that holds ``from_offset`` on; like ``Segment.batches``."""
+        """Yield the batches of all segments from the one that holds ``from_offset`` on; like ``Segment.batches``.
+
+        With ``isolation="read_committed"`` batches of aborted transactions are left out, and so is everything from the
+        last stable offset on, as for a consumer with that ``isolation.level`` (KIP-98). Control batches are yielded
+        with either isolation. Raises ``ValueError`` for another isolation.
+        """
+        if isolation not in get_args(Isolation):
+            raise ValueError(f"isolation is one of {', '.join(get_args(Isolation))}, not {isolation!r}")
+        transactions = self.transactions() if isolation == "read_committed" else Transactions()
+        return self._batches(transactions, from_offset, on_error=on_error, views=views)
+
+    def _batches(
+        self, transactions: Transactions, from_offset: int, *, on_error: OnError, views: bool
+    ) -> Iterator[AnyBatch | LogFileError]:
         segments = self.segments
         for segment, after in zip(segments, (*segments[1:], None), strict=True):
             if after is None or after.base_offset > from_offset:
-                yield from segment.batches(from_offset, on_error=on_error, views=views)
+                for item in segment.batches(from_offset, on_error=on_error, views=views):
+                    if isinstance(item, LogFileError) or not transactions.hides(item):
+                        yield item
 
     def first_at(self, timestamp: int) -> Record | None:
         """Return the first record whose timestamp is ``timestamp`` or later; like ``Segment.first_at``."""

@@ -10,19 +10,21 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, overload
+from struct import Struct
+from typing import Final, Literal, NamedTuple, TypeAlias, overload
 
 from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.log.faults import OnError, handle_faults
 from kafka_msgs.log.resync import Mapped, claims_a_batch, is_zero, next_batch, stated_size
 from kafka_msgs.records import DEFAULT_MAX_DECOMPRESSED, BatchReader, LegacyBatch, RecordBatch, read_batches
-from kafka_msgs.records.common import MAGIC_AT
+from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET
 
-__all__ = ["AnyBatch", "FileScan", "read_log"]
+__all__ = ["AnyBatch", "BatchStart", "FileScan", "mapped", "read_log", "walk_headers"]
 
 AnyBatch: TypeAlias = RecordBatch | LegacyBatch
 
 _RELEASED_EVERY: Final = 2**25
+_START: Final = Struct(">qiib")
 
 
 @overload
@@ -93,7 +95,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
         views: bool = False,
         closed: bool = False,
     ) -> None:
-        self.data: Final = _mapped(path)
+        self.data: Final = mapped(path)
         self.position = start
         self.preallocated = 0
         self.check_crc: Final = check_crc
@@ -169,7 +171,32 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
         return next_batch(self.data, position + 1, self._next_offset, legacy=self._newest < 2)
 
 
-def _mapped(path: Path) -> Mapped:
+class BatchStart(NamedTuple):
+    """Where a batch is, by the first bytes of its header: ``position`` and ``size`` in bytes."""
+
+    position: int
+    size: int
+    base_offset: int
+    magic: int
+
+
+def walk_headers(data: Mapped, start: int = 0) -> Iterator[BatchStart]:
+    """Yield the batches that follow each other from ``start`` on, as far as each header says where the next one is.
+
+    Nothing but the headers is looked at: no checksum is computed.
+    """
+    position, size = start, len(data)
+    while size - position > MAGIC_AT:
+        offset, stated, _, magic = _START.unpack_from(data, position)
+        stated += SIZE_AND_OFFSET
+        if not (0 <= magic <= 2 and MAGIC_AT < stated <= size - position):
+            return
+        yield BatchStart(position, stated, offset, magic)
+        position += stated
+
+
+def mapped(path: Path) -> Mapped:
+    """Return the bytes of a file, mapped into memory; raises ``OSError``."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""

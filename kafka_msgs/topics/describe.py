@@ -13,7 +13,6 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.errors import DecodeError, UnsupportedVersionError
 from kafka_msgs.message import Message
 from kafka_msgs.messages.consumer_group_current_member_assignment_value import ConsumerGroupCurrentMemberAssignmentValue
 from kafka_msgs.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
@@ -22,6 +21,7 @@ from kafka_msgs.messages.consumer_group_target_assignment_member_value import Co
 from kafka_msgs.messages.consumer_group_target_assignment_metadata_value import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
+from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
 from kafka_msgs.messages.share_group_current_member_assignment_value import ShareGroupCurrentMemberAssignmentValue
 from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemberMetadataValue
@@ -34,7 +34,7 @@ from kafka_msgs.messages.streams_group_metadata_value import StreamsGroupMetadat
 from kafka_msgs.messages.streams_group_target_assignment_member_value import StreamsGroupTargetAssignmentMemberValue
 from kafka_msgs.messages.streams_group_target_assignment_metadata_value import StreamsGroupTargetAssignmentMetadataValue
 from kafka_msgs.messages.streams_group_topology_value import StreamsGroupTopologyValue
-from kafka_msgs.topics.members import open_member
+from kafka_msgs.topics.members import ConsumerMember, open_member
 from kafka_msgs.topics.replay import GroupKind, GroupState
 
 __all__ = ["Assigned", "GroupDescription", "MemberDescription", "describe_group"]
@@ -63,8 +63,9 @@ class Assigned:
 class MemberDescription:
     """A member of a group; what its kind of group does not know is None.
 
-    ``state`` is how far it is on the way to its target assignment. ``problem`` says why the bytes of a classic member,
-    which the broker never opens, could not be read; then it has no topics and nothing assigned.
+    ``state`` is how far it is on the way to its target assignment. ``problem`` says what is wrong with the bytes that a
+    classic member sent, its subscription and its assignment. What could be read of them is there all the same: a
+    malformed subscription hides no assignment, as in Kafka's own tool.
     """
 
     member_id: str
@@ -149,35 +150,24 @@ def _classic(group_id: str, value: GroupMetadataValue) -> GroupDescription:
 
 
 def _classic_member(group: GroupMetadataValue, member: MemberMetadata) -> MemberDescription:
-    topics: tuple[str, ...] | None = None
-    assigned: tuple[Assigned, ...] = ()
-    problem = None
-    if group.protocol_type == "consumer":
-        try:
-            topics, assigned = _opened(member)
-        except (DecodeError, UnsupportedVersionError) as error:
-            problem = str(error)
+    opened = open_member(member) if group.protocol_type == "consumer" else ConsumerMember(metadata=member)
+    subscription = opened.subscription.message
     return MemberDescription(
         member_id=member.member_id,
         instance_id=member.group_instance_id,
         client_id=member.client_id,
         client_host=member.client_host,
         epoch=group.generation,
-        subscribed_topics=topics,
-        assigned=assigned,
-        problem=problem,
+        subscribed_topics=subscription.topics if subscription else None,
+        assigned=tuple(_classic_assigned(opened.assignment.message)),
+        problem="; ".join(map(str, opened.faults)) or None,
     )
 
 
-def _opened(member: MemberMetadata) -> tuple[tuple[str, ...], tuple[Assigned, ...]]:
-    opened = open_member(member)
-    topics = opened.assignment.message.assigned_partitions if opened.assignment else ()
-    assigned = (
-        Assigned(status="current", role="partition", topic=place.topic, partition=number)
-        for place in topics
-        for number in place.partitions
-    )
-    return opened.subscription.message.topics, tuple(assigned)
+def _classic_assigned(assignment: ConsumerProtocolAssignment | None) -> Iterator[Assigned]:
+    for topic in assignment.assigned_partitions if assignment else ():
+        for number in topic.partitions:
+            yield Assigned(status="current", role="partition", topic=topic.topic, partition=number)
 
 
 _AssignmentField: TypeAlias = tuple[Status, Role, str]

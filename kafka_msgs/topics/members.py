@@ -1,40 +1,70 @@
-"""What the members of consumer groups told each other, which the group's records carry as bytes.
+"""The subscriptions and assignments that members of consumer groups sent, which the group's records carry as bytes.
 
-Owns opening those bytes: the broker keeps them as they came, and in groups that are not of consumers (Kafka Connect's,
-say) they mean something else. Reading the records themselves is left to ``records``.
+Owns opening those bytes. The broker keeps them as they came, and in groups of another protocol type (Kafka Connect's,
+for example) they mean something else. Each embedded message is read on its own: a malformed one does not hide the
+others. Reading the records themselves is left to ``records``.
 """
 
 from __future__ import annotations
 
+from typing import Final, Generic, TypeAlias, TypeVar
+
 from attrs import frozen
 
-from kafka_msgs.errors import DecodeError
+from kafka_msgs.codec import codec_for
+from kafka_msgs.errors import DecodeError, UnsupportedVersionError
+from kafka_msgs.message import Message
 from kafka_msgs.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
-from kafka_msgs.versioned import Versioned, decode_versioned
+from kafka_msgs.versioned import decode_versioned
 
-__all__ = ["ConsumerMember", "classic_subscriptions", "consumer_members", "open_member"]
+__all__ = ["ConsumerMember", "Embedded", "classic_subscriptions", "consumer_members", "open_member"]
+
+M = TypeVar("M", bound=Message)
+
+EmbeddedFault: TypeAlias = DecodeError | UnsupportedVersionError
+
+_VERSION_SIZE: Final = 2
+
+
+@frozen(kw_only=True)
+class Embedded(Generic[M]):
+    """A message embedded in a record: an int16 version, then the message.
+
+    ``version`` and ``message`` are None where nothing could be read, and where there are no bytes. ``fault`` is the
+    error of bytes that are not the message that their version says; then ``message`` has the fields in front of the
+    fault that Kafka's group coordinator reads, too, which are those of version 0.
+    """
+
+    version: int | None = None
+    message: M | None = None
+    fault: EmbeddedFault | None = None
 
 
 @frozen(kw_only=True)
 class ConsumerMember:
-    """A member of a classic consumer group: its record, and what the bytes in it say.
+    """A member of a classic consumer group: its record, and the messages embedded in it.
 
-    ``assignment`` is None while the member has none.
+    ``assignment`` has no message and no fault while the member has no assignment.
     """
 
     metadata: MemberMetadata
-    subscription: Versioned[ConsumerProtocolSubscription]
-    assignment: Versioned[ConsumerProtocolAssignment] | None
+    subscription: Embedded[ConsumerProtocolSubscription] = Embedded()
+    assignment: Embedded[ConsumerProtocolAssignment] = Embedded()
+
+    @property
+    def faults(self) -> tuple[EmbeddedFault, ...]:
+        """The faults of subscription and assignment."""
+        return tuple(each.fault for each in (self.subscription, self.assignment) if each.fault is not None)
 
 
 def consumer_members(group: GroupMetadataValue) -> tuple[ConsumerMember, ...]:
-    """Return the members of a classic group of consumers, opened; a group without members has none.
+    """Return the members of a classic group of consumers, opened as ``open_member`` does.
 
-    Versions above the highest known one are read as that one, as consumers do. Raises ``DecodeError``, also for the
-    members of a group of another protocol type.
+    A group without members has none, whatever its protocol type. Raises ``DecodeError`` for the members of a group of
+    another protocol type.
     """
     if group.members and group.protocol_type != "consumer":
         reason = f"members of a group of type {group.protocol_type!r} do not speak the consumer protocol"
@@ -43,22 +73,51 @@ def consumer_members(group: GroupMetadataValue) -> tuple[ConsumerMember, ...]:
 
 
 def open_member(member: MemberMetadata) -> ConsumerMember:
-    """Return one member of a classic group of consumers, opened; raises ``DecodeError``."""
-    subscription = decode_versioned(ConsumerProtocolSubscription, member.subscription, newer="clamp")
+    """Return one member of a classic group of consumers, with what its bytes hold and the faults in them.
+
+    A version above the highest known one is read as that one, as consumers do (Kafka's ``ConsumerProtocol``). Some
+    clients write a subscription of version 1 that ends before the owned partitions: then the topics are there, with the
+    fault beside them, as the group coordinator reads only the fields of version 0 (``ClassicGroup``).
+    """
     assigned = member.assignment
-    assignment = decode_versioned(ConsumerProtocolAssignment, assigned, newer="clamp") if assigned else None
-    return ConsumerMember(metadata=member, subscription=subscription, assignment=assignment)
+    return ConsumerMember(
+        metadata=member,
+        subscription=_open(ConsumerProtocolSubscription, bytes(member.subscription)),
+        assignment=_open(ConsumerProtocolAssignment, bytes(assigned)) if assigned else Embedded(),
+    )
 
 
 def classic_subscriptions(
     member: ConsumerGroupMemberMetadataValue,
-) -> dict[str, Versioned[ConsumerProtocolSubscription]]:
+) -> dict[str, Embedded[ConsumerProtocolSubscription]]:
     """Return the subscriptions, by assignor, of a member that takes part in a new consumer group by the old protocol.
 
-    Empty for a member that speaks the new one. Raises ``DecodeError``.
+    Empty for a member that speaks the new one (KIP-848). The subscriptions are opened as those of ``open_member``.
     """
     classic = member.classic_member_metadata
     return {
-        protocol.name: decode_versioned(ConsumerProtocolSubscription, protocol.metadata, newer="clamp")
+        protocol.name: _open(ConsumerProtocolSubscription, bytes(protocol.metadata))
         for protocol in (classic.supported_protocols if classic else ())
     }
+
+
+def _open(cls: type[M], data: bytes) -> Embedded[M]:
+    try:
+        version, message = decode_versioned(cls, data, newer="clamp")
+    except (DecodeError, UnsupportedVersionError) as fault:
+        return _without_the_rest(cls, data, fault)
+    return Embedded(version=version, message=message)
+
+
+def _without_the_rest(cls: type[M], data: bytes, fault: EmbeddedFault) -> Embedded[M]:
+    """Return what is readable of malformed bytes: the fields of the stated version, or only those of version 0."""
+    if len(data) < _VERSION_SIZE:
+        return Embedded(fault=fault)
+    stated = int.from_bytes(data[:_VERSION_SIZE], "big", signed=True)
+    for version in (stated, 0) if stated in cls.INFO.versions else (0,):
+        try:
+            message, _ = codec_for(cls, version).read(data, _VERSION_SIZE)
+        except DecodeError:
+            continue
+        return Embedded(version=stated, message=message, fault=fault)
+    return Embedded(fault=fault)

@@ -23,7 +23,7 @@ from kafka_msgs import (
 from kafka_msgs.capture import CaptureFault, Endpoint, Exchange, FaultKind, Limits, read_exchanges
 from kafka_msgs.errors import DecodeError
 from kafka_msgs.wire import encode_request, encode_response
-from tests.capture.made import (
+from tests.support.packets import (
     BROKER,
     CLIENT,
     Said,

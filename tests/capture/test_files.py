@@ -13,7 +13,7 @@ from kafka_msgs.capture import library as library_module
 from kafka_msgs.capture.files import Packet, read_packets
 from kafka_msgs.errors import MissingExtraError
 from kafka_msgs.wire import encode_request
-from tests.capture.made import (
+from tests.support.packets import (
     LINKS,
     START,
     STEP,

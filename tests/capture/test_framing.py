@@ -12,7 +12,7 @@ from kafka_msgs.capture.framing import Found, Frame, Framer, Skipped
 from kafka_msgs.capture.protocol import RequestFinder
 from kafka_msgs.capture.streams import Piece
 from kafka_msgs.wire import encode_request
-from tests.capture.made import framed
+from tests.support.packets import framed
 
 MOST = 2**20
 PAYLOADS = [

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs.capture import CaptureFault, Exchange, FaultKind
-from tests.capture.made import (
+from tests.support.packets import (
     BROKER,
     Sent,
     client,
@@ -24,9 +24,9 @@ from tests.capture.made import (
     segments,
     sizes,
 )
-from tests.captures.frames import Frame, read_frames
-from tests.captures.frames import exchanges as recorded_exchanges
-from tests.captures.test_captures import TRAFFIC
+from tests.support.recorded_frames import Frame, read_frames
+from tests.support.recorded_frames import exchanges as recorded_exchanges
+from tests.support.recordings import TRAFFIC
 
 SLOW = settings(deadline=None, max_examples=60)
 FRAMES = list(read_frames(TRAFFIC))

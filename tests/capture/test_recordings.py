@@ -12,8 +12,9 @@ from kafka_msgs import FetchResponse, ProduceRequest
 from kafka_msgs.capture import CaptureFault, Exchange, FaultKind, read_exchanges
 from kafka_msgs.capture.exchanges import Sent
 from kafka_msgs.records import read_batches
-from tests.capture.tshark import dissected, rows, tshark_version
-from tests.captures.packets import PACKETS, about, port_of
+from tests.support.recordings import PACKETS, port_of
+from tests.support.recordings import packets_made_by as about
+from tests.support.tshark import dissected, rows, tshark_version
 
 NAMES = ["shop.pcapng", "sasl.pcap"]
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from kafka_msgs.capture import Exchange, FaultKind, read_exchanges
 from kafka_msgs.capture.report import quantile, summarise
-from tests.capture.made import everything, pcap, segments
 from tests.capture.test_exchanges import reply, talk
-from tests.captures.packets import PACKETS, port_of
+from tests.support.packets import everything, pcap, segments
+from tests.support.recordings import PACKETS, port_of
 
 
 def test_the_figures_of_a_recording() -> None:

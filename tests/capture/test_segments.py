@@ -10,7 +10,7 @@ from dpkt import ip, tcp
 from kafka_msgs.capture import CaptureFault, Endpoint
 from kafka_msgs.capture.files import Packet
 from kafka_msgs.capture.segments import Segment, segment_of
-from tests.capture.made import BROKER, CLIENT, LINKS, Sent, datagram
+from tests.support.packets import BROKER, CLIENT, LINKS, Sent, datagram
 
 SIX = Endpoint("2001:db8::7", 50_000), Endpoint("2001:db8::1", 9092)
 

@@ -10,9 +10,9 @@ import pytest
 
 from kafka_msgs.capture import Exchange, read_exchanges
 from kafka_msgs.capture.report import quantile
-from tests.capture.made import BROKER, CLIENT, pcap, segments
-from tests.captures.packets import PACKETS, port_of
 from tests.cli.conftest import Run
+from tests.support.packets import BROKER, CLIENT, pcap, segments
+from tests.support.recordings import PACKETS, port_of
 
 SHOP = PACKETS / "shop.pcapng"
 PORT = str(port_of("shop.pcapng"))

@@ -17,10 +17,8 @@ from crc32c import crc32c
 
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
 from kafka_msgs.topics.records import TOPICS
-from tests.captures.active_log import ACTIVE_LOGS
-from tests.captures.log_directory import LOGS
-from tests.captures.tiered_log import TIERED_LOGS
 from tests.cli.conftest import Run
+from tests.support.recordings import ACTIVE_LOGS, LOGS, TIERED_LOGS
 
 TIERED = TIERED_LOGS
 CODECS = LOGS / "codecs-0" / f"{0:020}.log"

@@ -14,8 +14,7 @@ from kafka_msgs.log.scan import read_log
 from kafka_msgs.log.summary import LogSummary
 from kafka_msgs.records.batch import CRC_FROM
 from kafka_msgs.topics.records import TOPICS
-from tests.captures.log_directory import LOGS
-from tests.captures.tiered_log import TIERED_LOGS
+from tests.support.recordings import LOGS, TIERED_LOGS
 
 FOLDERS = (LOGS, TIERED_LOGS)
 FILES = sorted(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_msgs.codec.executors import EXECUTORS
-from tests.codec.support import Codecs
+from tests.support.codecs import Codecs
 
 
 @pytest.fixture(params=EXECUTORS)

@@ -16,7 +16,7 @@ from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.messages.metadata_response import MetadataResponsePartition, MetadataResponseTopic
 from kafka_msgs.primitives import ZERO_UUID
 from kafka_msgs.schema import field
-from tests.codec.support import Codecs, message_class, struct_class
+from tests.support.codecs import Codecs, message_class, struct_class
 
 SCALARS = struct_class(
     "Scalars",

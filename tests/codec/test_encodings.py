@@ -16,8 +16,8 @@ from kafka_msgs.drafts import kip_88, kip_1071
 from kafka_msgs.drafts.kip_88.describe_groups_response import Group, Offset
 from kafka_msgs.errors import DecodeError, EncodeError, TrailingDataError, UnexpectedNullError
 from kafka_msgs.schema import fields
-from tests.codec.support import Codecs
 from tests.codec.vectors import DRAFTS, OFFSETS, ONE_OFFSET, RELEASED, TWO_PARTITIONS, Vector
+from tests.support.codecs import Codecs
 
 VECTORS = OFFSETS + DRAFTS + RELEASED
 

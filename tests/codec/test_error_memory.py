@@ -8,7 +8,7 @@ import pytest
 
 from kafka_msgs import DescribeGroupsRequest, InvalidUtf8Error
 from kafka_msgs.errors import EncodeError
-from tests.codec.support import Codecs
+from tests.support.codecs import Codecs
 
 GROUPS = 20_000
 SMALL = 64 * 1024

@@ -15,7 +15,7 @@ from kafka_msgs.codec.backend import BACKENDS
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.schema import field
-from tests.codec.support import Codecs, message_class, struct_class
+from tests.support.codecs import Codecs, message_class, struct_class
 
 
 def test_every_backend_has_its_executor() -> None:

@@ -10,7 +10,7 @@ import pytest
 from kafka_msgs.codec import CodecOptions, DecodeBudget
 from kafka_msgs.errors import EncodeError
 from kafka_msgs.schema import Struct, field
-from tests.codec.support import Codecs, message_class, struct_class
+from tests.support.codecs import Codecs, message_class, struct_class
 
 Part = struct_class("Part", number=field("Number", "int64", default=0))
 Message: Any = message_class(

@@ -17,7 +17,7 @@ from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.errors import DecodeError, EncodeError
 from kafka_msgs.schema import Described, Struct, attribute_names
 from kafka_msgs.testing.random_values import random_message
-from tests.codec.support import codec
+from tests.support.codecs import codec
 
 PAIRS = [
     pytest.param(cls, version, id=f"{cls.INFO.name}-v{version}")

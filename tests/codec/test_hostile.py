@@ -22,7 +22,7 @@ from kafka_msgs.errors import BudgetExceededError, DecodeError, InvalidLengthErr
 from kafka_msgs.primitives import write_uvarint
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
-from tests.codec.support import Codecs, message_class, struct_class
+from tests.support.codecs import Codecs, message_class, struct_class
 
 CLASSES = sorted(message_classes(), key=lambda cls: cls.INFO.name)
 NAMES = [cls.INFO.name for cls in CLASSES]

@@ -28,7 +28,7 @@ from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequestTopic
 from kafka_msgs.messages.produce_request import PartitionProduceData, TopicProduceData
 from kafka_msgs.schema import ZERO_UUID, field
 from kafka_msgs.testing.random_values import random_message
-from tests.codec.support import message_class, struct_class
+from tests.support.codecs import message_class, struct_class
 
 ID = UUID("fbff0000-0000-0000-0000-0000000000fe")
 Leaf = struct_class("Leaf", number=field("Number", "int32", default=0))

@@ -20,8 +20,8 @@ from kafka_msgs.codec.plan import StructPlan, Value, compile_plan
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
-from tests.codec.support import codec, message_class, struct_class
 from tests.codec.test_fuzz import corrupted, mutated
+from tests.support.codecs import codec, message_class, struct_class
 
 pytestmark = pytest.mark.skipif("c" not in BACKENDS, reason="the C core is not built")
 

@@ -19,7 +19,7 @@ from kafka_msgs import DescribeGroupsResponse, FetchResponse, MetadataResponse
 from kafka_msgs.codec.backend import BACKENDS
 from kafka_msgs.errors import DecodeError
 from kafka_msgs.testing.random_values import random_message
-from tests.codec.support import Codecs, codec
+from tests.support.codecs import Codecs, codec
 
 NATIVE = pytest.mark.skipif("c" not in BACKENDS, reason="the C core is not built")
 THREADS = 8
@@ -120,7 +120,7 @@ import os
 import sys
 sys.path[:] = {path!r}
 if "KAFKA_MSGS_TEST_SPEEDUPS" in os.environ:
-    import tests.instrumented
+    import tests.support.instrumented
 from random import Random
 import kafka_msgs
 from kafka_msgs.testing.random_values import random_message

@@ -19,7 +19,7 @@ from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.drafts import kip_88, kip_1071
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.schema import field
-from tests.codec.support import message_class, struct_class
+from tests.support.codecs import message_class, struct_class
 
 PLANS = Path(__file__).parent / "plans"
 SNAPSHOTS: list[tuple[str, int]] = [

@@ -24,7 +24,7 @@ from kafka_msgs.errors import (
 )
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from kafka_msgs.schema import ZERO_UUID, field
-from tests.codec.support import Codecs, message_class, struct_class
+from tests.support.codecs import Codecs, message_class, struct_class
 
 Leaf = struct_class("Leaf", number=field("Number", "int32", default=0))
 Other = struct_class("Other", number=field("Number", "int32", default=0))
@@ -148,7 +148,7 @@ def test_an_element_of_the_wrong_class(codecs: Codecs, element: Any) -> None:
 
 @pytest.mark.parametrize("message", [None, 7, Leaf(), OffsetFetchRequest()])
 def test_a_message_of_the_wrong_class(executor: str, message: Any) -> None:
-    from tests.codec.support import codec
+    from tests.support.codecs import codec
 
     with pytest.raises(EncodeError) as refused:
         codec(executor, MetadataRequest, 1).encode(message)

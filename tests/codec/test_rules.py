@@ -10,7 +10,7 @@ import pytest
 
 from kafka_msgs.errors import InvalidLengthError, InvalidTagError, UnsupportedFieldError
 from kafka_msgs.schema import ZERO_UUID, field
-from tests.codec.support import Codecs, message_class, struct_class
+from tests.support.codecs import Codecs, message_class, struct_class
 
 Leaf = struct_class("Leaf", number=field("Number", "int32", default=0), flag=field("Flag", "bool", default=False))
 ID = UUID(int=1)

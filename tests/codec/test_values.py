@@ -11,7 +11,7 @@ import pytest
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.errors import EncodeError, InvalidLengthError, InvalidUtf8Error, TrailingDataError
 from kafka_msgs.schema import field
-from tests.codec.support import Codecs, message_class, struct_class
+from tests.support.codecs import Codecs, message_class, struct_class
 
 
 def one(type_: str, **facts: Any) -> type[Any]:

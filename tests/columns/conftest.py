@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_msgs.columns import switch
-from tests.columns.support import FORMS
+from tests.support.columns import FORMS
 
 
 @pytest.fixture(params=FORMS)

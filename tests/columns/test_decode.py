@@ -14,7 +14,7 @@ from kafka_msgs.codec import CodecOptions
 from kafka_msgs.columns import arrow_type, decode, decode_column, encode_column
 from kafka_msgs.columns.types import KAFKA_TYPE
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InvalidUtf8Error, UnknownColumnError
-from tests.columns.support import CLASSES, NAMES, plain, prefixed_rows, random_rows, sliced
+from tests.support.columns import CLASSES, NAMES, plain, prefixed_rows, random_rows, sliced
 
 ROWS = 12
 

@@ -19,7 +19,7 @@ from kafka_msgs import (
 from kafka_msgs.columns import arrow_type, decode_column, encode, encode_column
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, UnknownColumnError
 from kafka_msgs.versioned import encode_versioned
-from tests.columns.support import random_rows, sliced
+from tests.support.columns import random_rows, sliced
 
 COMMITS = [
     {"offset": 7, "metadata": "é", "topic_id": "00000000-0000-0000-0000-000000000009"},

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_msgs.columns import python, switch
 from kafka_msgs.errors import MissingExtraError
-from tests.columns.support import FORMS
+from tests.support.columns import FORMS
 
 
 def test_without_pyarrow_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

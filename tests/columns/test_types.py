@@ -12,8 +12,8 @@ from kafka_msgs.columns import RECORD_SCHEMA, arrow_type, record_schema
 from kafka_msgs.columns.types import KAFKA_TYPE
 from kafka_msgs.errors import SchemaError, UnknownColumnError, UnsupportedVersionError
 from kafka_msgs.schema import field, fields
-from tests.codec.support import message_class, struct_class
-from tests.columns.support import CLASSES, NAMES
+from tests.support.codecs import message_class, struct_class
+from tests.support.columns import CLASSES, NAMES
 
 EVERY_TYPE = {
     "bool": pa.bool_(),

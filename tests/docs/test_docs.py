@@ -17,7 +17,7 @@ import pytest
 from kafka_msgs.cli.group import command as messages_command
 from kafka_msgs.lookup import message_classes
 from kafka_msgs_generator.cli import command as generator_command
-from tests.docs.pages import ROOT, Block, anchors, blocks, code_spans, links, pages
+from tests.support.pages import ROOT, Block, anchors, blocks, code_spans, links, pages
 
 PAGES = {str(page.relative_to(ROOT)): page for page in pages()}
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))

@@ -8,9 +8,9 @@ from types import ModuleType
 import pytest
 
 from kafka_msgs.drafts import _index as drafts_index
-from tests.docs.pages import ROOT
 from tests.oracle import Oracle
 from tests.oracle.subjects import ALL_NAMES
+from tests.support.pages import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from kafka_msgs.versions import NONE, VersionRange
 from kafka_msgs_generator.ir import Field, NewStruct
 from kafka_msgs_generator.pipeline import Reading, compile_file, compile_set
-from tests.generator.definitions import compiled, data, head
+from tests.support.definitions import compiled, data, head
 
 DEFINITIONS = Path("message_defs")
 PAGE = sorted(Path("message_defs/drafts/kip_1071").glob("*.json"))

@@ -27,7 +27,7 @@ from kafka_msgs_generator.emit import message_module
 from kafka_msgs_generator.ir import Field, NewStruct
 from kafka_msgs_generator.naming import attribute_name
 from kafka_msgs_generator.pipeline import Compiled, Reading, compile_file, compile_set
-from tests.generator.definitions import compiled, data
+from tests.support.definitions import compiled, data
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.json"))
 

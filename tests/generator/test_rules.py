@@ -10,7 +10,7 @@ from kafka_msgs.errors import SchemaError
 from kafka_msgs_generator.pipeline import InvalidDefinitionsError, Reading, compile_set
 from kafka_msgs_generator.rules import DEVIATIONS, RULES
 from tests.generator.broken_definitions import BROKEN, F, f
-from tests.generator.definitions import data, head, refusal, unmarked
+from tests.support.definitions import data, head, refusal, unmarked
 
 
 @pytest.mark.parametrize(("rule", "definition", "words"), BROKEN)

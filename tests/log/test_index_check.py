@@ -16,10 +16,8 @@ from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.index import TimeEntry, read_offset_index, read_time_index
 from kafka_msgs.log.index_check import check_offset_index, check_time_index
 from kafka_msgs.records import BatchBuilder
-from tests.captures.broker import java_command
-from tests.captures.group_logs import GROUP_LOGS
-from tests.captures.log_directory import LOGS
-from tests.captures.tiered_log import TIERED_LOGS
+from tests.recorders.broker import java_command
+from tests.support.recordings import GROUP_LOGS, LOGS, TIERED_LOGS
 
 RECORDED = sorted(
     path

@@ -23,12 +23,10 @@ from kafka_msgs.records import (
     Record,
     RecordBatch,
 )
-from tests.captures.broker import java_command
-from tests.captures.group_logs import GROUP_LOGS
-from tests.captures.log_directory import LOGS
-from tests.captures.tiered_log import TIERED_LOGS
 from tests.oracle import Oracle
+from tests.recorders.broker import java_command
 from tests.records.test_kafka import as_kafka_prints, kafka_reads
+from tests.support.recordings import GROUP_LOGS, LOGS, TIERED_LOGS
 
 pytestmark = pytest.mark.oracle
 

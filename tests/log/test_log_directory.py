@@ -16,11 +16,9 @@ from kafka_msgs.log.scan import FileScan, read_log
 from kafka_msgs.messages.producer_snapshot import ProducerEntry
 from kafka_msgs.messages.quorum_state_data import Voter
 from kafka_msgs.records import Compression, ControlType, RecordBatch
-from tests.captures.active_log import ACTIVE_LOGS
-from tests.captures.log_directory import LOGS, PARTITIONS
-from tests.captures.tiered_log import PARTITIONS as TIERED_PARTITIONS
-from tests.captures.tiered_log import TIERED_LOGS
-from tests.log.kafka_dump import dumped, sections
+from tests.support.kafka_dump import dumped, sections
+from tests.support.recordings import ACTIVE_LOGS, LOGS, TIERED_LOGS, TIERED_PARTITIONS
+from tests.support.recordings import LOG_PARTITIONS as PARTITIONS
 
 RECORDED = [LOGS / name for name in PARTITIONS] + [TIERED_LOGS / name for name in TIERED_PARTITIONS]
 SAID = {path / file: lines for path in RECORDED for file, lines in sections(path).items()}

@@ -14,7 +14,7 @@ from kafka_msgs.errors import CrcMismatchError, LogFileError
 from kafka_msgs.log.scan import FileScan
 from kafka_msgs.log.summary import LogSummary, count_log, scan_log
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
-from tests.captures.log_directory import LOGS
+from tests.support.recordings import LOGS
 
 Log = Callable[[bytes], Path]
 

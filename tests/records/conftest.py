@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_msgs.records import batch, builder
-from tests.records.support import FORMS
+from tests.support.batches import FORMS
 
 
 @pytest.fixture(scope="module", params=FORMS, ids=lambda loops: loops.name, autouse=True)

@@ -18,7 +18,7 @@ from kafka_msgs.records import (
     TimestampType,
     read_batches,
 )
-from tests.records.support import HEADER, by_hand, read_one, sealed
+from tests.support.batches import HEADER, by_hand, read_one, sealed
 
 ONE_RECORD = "10 00 00 00 02 6b 02 76 00"
 """Length 8, attributes, timestamp delta 0, offset delta 0, key "k", value "v", no headers."""

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 from kafka_msgs import FetchResponse, ProduceRequest
 from kafka_msgs.records import RecordBatch, read_batches
 from kafka_msgs.wire import decode_request, decode_response
-from tests.captures.frames import exchanges, read_frames
-
-CAPTURES = Path(__file__).parents[1] / "captures"
+from tests.support.recorded_frames import exchanges, read_frames
+from tests.support.recordings import TRAFFIC
 
 
 def payloads() -> Iterator[tuple[str, bytes]]:
     """What stands in the records fields, and which side sent it."""
-    for pair in exchanges(read_frames(CAPTURES / "client_traffic.jsonl")):
+    for pair in exchanges(read_frames(TRAFFIC)):
         if pair.api_key == 0:
             request = decode_request(pair.request.payload).message
             assert isinstance(request, ProduceRequest)

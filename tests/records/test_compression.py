@@ -15,7 +15,7 @@ import pytest
 from kafka_msgs import CompressionError, DecompressedSizeError, MissingExtraError, RecordWriteError
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
 from kafka_msgs.records.compression import compress, decompress
-from tests.records.support import read_one
+from tests.support.batches import read_one
 
 CODECS = [codec for codec in Compression if codec is not Compression.NONE]
 TEXT = bytes(random.Random(5).choices(b"abcdef", k=300_000))

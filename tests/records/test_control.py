@@ -19,7 +19,7 @@ from kafka_msgs.messages.leader_change_message import Voter
 from kafka_msgs.records import BatchBuilder, ControlRecord, ControlType
 from kafka_msgs.records.builder import BatchHeader
 from kafka_msgs.records.record import Record
-from tests.records.support import by_hand, read_one
+from tests.support.batches import by_hand, read_one
 
 MESSAGES: dict[ControlType, Message] = {
     ControlType.ABORT: EndTxnMarker(coordinator_epoch=3),

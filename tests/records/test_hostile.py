@@ -16,8 +16,8 @@ from kafka_msgs import KafkaMsgsError, RecordError
 from kafka_msgs.records import Compression, ControlType, Record, RecordBatch, read_batches
 from kafka_msgs.records.loops import PYTHON, Loops
 from kafka_msgs.records.record import Part, RecordFaultError, explain
-from tests.records.support import Described, by_hand, read_one
 from tests.records.test_control import MESSAGES, control_batch
+from tests.support.batches import Described, by_hand, read_one
 
 RARE = b"\x00\x01\x7e\x7f\x80\xfe\xff"
 

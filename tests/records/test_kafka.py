@@ -25,9 +25,9 @@ from kafka_msgs.records import (
 )
 from kafka_msgs.records.compression import compress
 from tests.oracle import Oracle, OracleReject
-from tests.records.support import Described, base64, by_hand, described, record_for_kafka, sealed
 from tests.records.test_control import MESSAGES, control_batch
 from tests.records.test_hostile import mutated, samples
+from tests.support.batches import Described, base64, by_hand, described, record_for_kafka, sealed
 
 pytestmark = pytest.mark.oracle
 

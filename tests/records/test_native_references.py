@@ -14,8 +14,8 @@ from kafka_msgs.records import BatchBuilder, Record, read_batches
 from kafka_msgs.records.loops import Loops
 from kafka_msgs.records.record import Part
 from tests.codec.test_native_references import check_balance
-from tests.records.support import sealed
 from tests.records.test_hostile import mutated
+from tests.support.batches import sealed
 
 SHARED: list[Any] = [None, True, False, (), b"", "", 0, 1, -1, Record]
 

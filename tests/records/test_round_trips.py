@@ -17,7 +17,7 @@ from kafka_msgs.records import (
     TimestampType,
     read_batches,
 )
-from tests.records.support import BORDERS, Described, described, read_one
+from tests.support.batches import BORDERS, Described, described, read_one
 
 
 @settings(max_examples=100, deadline=None)

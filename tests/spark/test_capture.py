@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from kafka_msgs.capture import CaptureFault, Exchange, read_exchanges
-from tests.captures.packets import PACKETS, port_of
+from tests.support.recordings import PACKETS, port_of
 
 SHOP = PACKETS / "shop.pcapng"
 SASL = PACKETS / "sasl.pcap"

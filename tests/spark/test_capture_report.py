@@ -14,7 +14,7 @@ from kafka_msgs.capture.report import CaptureSummary, summarise
 from kafka_msgs.spark.jobs.capture_report import COLUMNS, JOB, capture_report
 from kafka_msgs.spark.jobs.job import run
 from kafka_msgs.spark.report import Bars, Lines
-from tests.captures.packets import PACKETS, port_of
+from tests.support.recordings import PACKETS, port_of
 
 FILES = ("sasl.pcap", "shop.pcapng")
 PORTS = [port_of(name) for name in FILES]

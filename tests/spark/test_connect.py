@@ -15,7 +15,7 @@ from kafka_msgs import OffsetCommitValue
 from kafka_msgs.log.partition import LogDirectory
 from kafka_msgs.records import Record
 from kafka_msgs.topics.records import TopicRecord, decode_record
-from tests.captures.group_logs import GROUP_LOGS
+from tests.support.recordings import GROUP_LOGS
 
 APPLICATION = Path(__file__).parent / "connect_app.py"
 SETTINGS = {

@@ -11,9 +11,8 @@ from pyarrow import fs
 from kafka_msgs.spark.sources import files
 from kafka_msgs.spark.sources.log import KafkaLogSource, Plan
 from kafka_msgs.spark.sources.options import Options
-from tests.captures.group_logs import GROUP_LOGS
-from tests.captures.log_directory import LOGS
-from tests.spark.support import read
+from tests.support.recordings import GROUP_LOGS, LOGS
+from tests.support.spark_tables import read
 
 
 @pytest.fixture

@@ -19,10 +19,9 @@ from kafka_msgs.records import BatchBuilder, RecordBatch
 from kafka_msgs.spark.sources.cluster_metadata import KafkaClusterMetadataSource
 from kafka_msgs.spark.sources.offsets import KafkaOffsetsSource
 from kafka_msgs.topics.records import TopicRecord, decode_record, encode_record
-from tests.captures.group_logs import GROUP_LOGS
-from tests.captures.log_directory import LOGS
-from tests.log.kafka_dump import sections
-from tests.spark.support import read
+from tests.support.kafka_dump import sections
+from tests.support.recordings import GROUP_LOGS, LOGS
+from tests.support.spark_tables import read
 
 OFFSETS = GROUP_LOGS / "__consumer_offsets-*"
 METADATA = LOGS / "__cluster_metadata-0"

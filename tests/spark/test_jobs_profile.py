@@ -14,7 +14,7 @@ from kafka_msgs.log.partition import Partition
 from kafka_msgs.records import ControlRecord, ControlType, RecordBatch
 from kafka_msgs.spark.jobs.log_directories import log_frame, partitions_in
 from kafka_msgs.spark.jobs.topic_profile import JOB, topic_profile
-from tests.captures.log_directory import LOGS
+from tests.support.recordings import LOGS
 
 HOUR = 3_600_000
 

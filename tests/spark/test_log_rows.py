@@ -18,9 +18,9 @@ from kafka_msgs.messages.end_txn_marker import EndTxnMarker
 from kafka_msgs.messages.list_offsets_response import ListOffsetsResponse
 from kafka_msgs.records import BatchBuilder, Compression, ControlType, MessageSetBuilder, RecordBatch
 from kafka_msgs.spark.sources.log import KafkaLogSource
-from tests.captures.group_logs import GROUP_LOGS, answers
-from tests.captures.log_directory import LOGS
-from tests.spark.support import read, table
+from tests.support.recorded_answers import answers
+from tests.support.recordings import GROUP_LOGS, LOGS
+from tests.support.spark_tables import read, table
 
 CODECS = LOGS / "codecs-0"
 SEGMENT = CODECS / f"{0:020}.log"

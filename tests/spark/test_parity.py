@@ -8,9 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.big_directory import CONTENTS, write_directory
-from tests.captures.group_logs import GROUP_LOGS
-from tests.captures.log_directory import LOGS
-from tests.spark.digests import by_kafka, by_library, by_spark, records_in
+from tests.support.digests import by_kafka, by_library, by_spark, records_in
+from tests.support.recordings import GROUP_LOGS, LOGS
 
 RECORDED = {"codecs": LOGS, "groups": GROUP_LOGS}
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from kafka_msgs.cli.group import command
-from tests.captures.group_logs import END_OFFSETS, GROUP_LOGS
+from tests.support.recordings import END_OFFSETS, GROUP_LOGS
 
 
 def run(*arguments: str) -> tuple[int, str]:

@@ -21,9 +21,8 @@ from kafka_msgs.spark.sources.cluster_metadata import KafkaClusterMetadataSource
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.offsets import KafkaOffsetsSource
 from kafka_msgs.spark.types import without_notes
-from tests.captures.group_logs import GROUP_LOGS
-from tests.captures.log_directory import LOGS
-from tests.spark.support import read
+from tests.support.recordings import GROUP_LOGS, LOGS
+from tests.support.spark_tables import read
 
 OFFSETS = GROUP_LOGS / "__consumer_offsets-*"
 

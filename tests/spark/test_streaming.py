@@ -25,7 +25,7 @@ from kafka_msgs.errors import OptionError
 from kafka_msgs.log.partition import LogDirectory
 from kafka_msgs.records import Record
 from kafka_msgs.spark.live import connector_packages, read_live
-from tests.captures.broker import Broker
+from tests.recorders.broker import Broker
 from tests.spark.connector import connector_jars
 
 TOPIC = "commits"

@@ -10,9 +10,8 @@ from kafka_msgs.records import BatchBuilder, ControlType, MessageSetBuilder, Rec
 from kafka_msgs.topics.batches import decode_batches
 from kafka_msgs.topics.records import TOPICS, TopicRecord, decode_record, encode_record
 from kafka_msgs.topics.replay import TransactionEnd, replay
-from tests.captures.group_logs import GROUP_LOGS, answers
-from tests.captures.log_directory import LOGS
-from tests.captures.tiered_log import TIERED_LOGS
+from tests.support.recorded_answers import answers
+from tests.support.recordings import GROUP_LOGS, LOGS, TIERED_LOGS
 
 OFFSETS = "__consumer_offsets"
 COMMIT = TopicRecord(

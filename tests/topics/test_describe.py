@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from kafka_msgs import (
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
+    ConsumerProtocolAssignment,
     GroupMetadataKey,
     GroupMetadataValue,
     Message,
+    encode_versioned,
 )
 from kafka_msgs.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.consumer_group_current_member_assignment_value import ConsumerGroupCurrentMemberAssignmentValue
@@ -21,19 +21,20 @@ from kafka_msgs.messages.consumer_group_target_assignment_metadata_key import Co
 from kafka_msgs.messages.consumer_group_target_assignment_metadata_value import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
+from kafka_msgs.messages.consumer_protocol_assignment import TopicPartition
 from kafka_msgs.messages.group_metadata_value import MemberMetadata
 from kafka_msgs.topics.describe import GroupDescription, describe_group
 from kafka_msgs.topics.records import TopicRecord, decode_record
 from kafka_msgs.topics.replay import replay
-from tests.captures.records import read_records
+from tests.support.recorded_records import read_records
+from tests.support.recordings import OFFSETS as OFFSETS_RECORDING
 
-RECORDING = Path(__file__).parents[1] / "captures" / "consumer_offsets.jsonl"
 OFFSETS = "__consumer_offsets"
 
 
 @pytest.fixture(scope="module")
 def groups() -> dict[str, GroupDescription]:
-    records = (decode_record(OFFSETS, record.key, record.value) for record in read_records(RECORDING))
+    records = (decode_record(OFFSETS, record.key, record.value) for record in read_records(OFFSETS_RECORDING))
     return {name: describe_group(group) for name, group in replay(records).groups().items()}
 
 
@@ -89,6 +90,20 @@ def test_classic_member_whose_bytes_are_damaged_is_there_with_the_reason() -> No
     assert (found.subscribed_topics, found.assigned) == (None, ())
     assert found.problem is not None
     assert found.problem.startswith("ConsumerProtocolSubscription v1: topics at byte 2:")
+
+
+def test_classic_member_with_a_malformed_subscription_keeps_its_assignment() -> None:
+    without_owned_partitions = bytes.fromhex("0001 00000001 0003 746561 00000000")
+    assignment = encode_versioned(
+        ConsumerProtocolAssignment(assigned_partitions=(TopicPartition(topic="tea", partitions=(0, 3)),)), 1
+    )
+    member = MemberMetadata(member_id="m", subscription=without_owned_partitions, assignment=assignment)
+    value = GroupMetadataValue(protocol_type="consumer", members=(member,))
+    (found,) = described((GroupMetadataKey(group="tea"), value)).members
+    assert found.subscribed_topics == ("tea",)
+    assert [(each.topic, each.partition) for each in found.assigned] == [("tea", 0), ("tea", 3)]
+    assert found.problem is not None
+    assert found.problem.startswith("ConsumerProtocolSubscription v1: owned_partitions at byte 15:")
 
 
 def test_members_of_another_protocol_are_left_closed() -> None:

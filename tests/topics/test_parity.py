@@ -12,11 +12,11 @@ from kafka_msgs import DecodeError, KafkaMsgsError, UnsupportedVersionError
 from kafka_msgs.messages.share_snapshot_value import StateBatch
 from kafka_msgs.topics.records import TOPICS, TopicRecord, UnknownRecord, decode_record, encode_record
 from kafka_msgs.topics.share_state import combine_batches
-from tests.captures.internal_topics import RECORDING, read_lines, record_of
-from tests.captures.records import read_records
 from tests.oracle import Oracle, OracleReject, Rewritten
 from tests.oracle.parity import LAST_TAG
 from tests.support.internal_records import mutated, random_bytes
+from tests.support.recorded_records import read_lines, read_records, record_of
+from tests.support.recordings import INTERNAL_TOPICS as RECORDING
 
 pytestmark = pytest.mark.oracle
 

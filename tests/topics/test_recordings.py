@@ -21,11 +21,12 @@ from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.topics.members import consumer_members
 from kafka_msgs.topics.records import InternalRecord, TopicRecord, decode_record, encode_record
 from kafka_msgs.topics.replay import TopicState, TransactionEnd, replay
-from tests.captures.frames import read_header
-from tests.captures.internal_topics import RECORDING, Line, read_lines, record_of
-from tests.captures.records import read_records
+from tests.support import recordings
+from tests.support.recorded_frames import read_header
+from tests.support.recorded_records import Line, read_lines, read_records, record_of
+from tests.support.recordings import INTERNAL_TOPICS as RECORDING
 
-OFFSETS_RECORDING = RECORDING.parent / "consumer_offsets.jsonl"
+OFFSETS_RECORDING = recordings.OFFSETS
 OFFSETS = "__consumer_offsets"
 LINES = read_lines()
 TOPICS = sorted({line["topic"] for line in LINES})
@@ -154,9 +155,11 @@ def test_members_of_recorded_classic_groups_say_what_they_read_and_were_given() 
         if isinstance(record, TopicRecord) and isinstance(record.value, GroupMetadataValue):
             for member in consumer_members(record.value):
                 assigned = {}
-                if member.assignment is not None:
+                if member.assignment.message is not None:
                     parts = member.assignment.message.assigned_partitions
                     assigned = {part.topic: part.partitions for part in parts}
+                assert member.subscription.message is not None
+                assert member.faults == ()
                 seen[member.metadata.client_id] = member.subscription.message.topics, assigned
     assert seen["billing-console"] == (("orders",), {"orders": (0, 1)})
     assert len(seen) > 2

@@ -40,7 +40,7 @@ class Plan:
     paths: tuple[str, ...]
     split_bytes: int
     committed: bool
-    tails_told: bool
+    reports_cut_tails: bool
     """Whether a last batch that is not whole becomes a row; if not, the driver warns of it."""
     topic: str | None = None
     """The one topic that is read, and files of which the directory tells none; None for all topics."""
@@ -53,7 +53,7 @@ class Plan:
             paths=options.paths(),
             split_bytes=options.size("splitBytes", _SPLIT_BYTES),
             committed=options.choice("isolation", (_UNCOMMITTED, _COMMITTED), _UNCOMMITTED) == _COMMITTED,
-            tails_told=options.choice("mode", MODES, PERMISSIVE) == PERMISSIVE,
+            reports_cut_tails=options.choice("mode", MODES, PERMISSIVE) == PERMISSIVE,
             topic=topic,
         )
 
@@ -61,7 +61,7 @@ class Plan:
         """Return the parts of the files that can have rows which pass; raises ``OptionError`` and ``OSError``."""
         files = [file for file in self._files() if file.size and all(each.selects(file) for each in predicates)]
         parts = [part for file in files for part in parts_of(file, self.split_bytes)]
-        if not self.tails_told:
+        if not self.reports_cut_tails:
             last = last_files(files)
             for error in cut_tails(last):
                 _LOG.warning("%s", error)

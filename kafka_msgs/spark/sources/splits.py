@@ -1,37 +1,31 @@
 """How files are cut into parts that are read apart, and what must be known of whole partitions to read the parts.
 
-Owns the cuts and the transactions of a partition. A cut is where a sound batch starts, so that parts of any size give
-what the whole file gives, damage included. Reading a part is left to ``rows``; nothing here needs Spark.
+Owns the cuts, and which transactions a part needs to know. A cut is where a sound batch starts, so that parts of any
+size give what the whole file gives, damage included. Reading a part is left to ``rows``, what the transactions are to
+``kafka_msgs.log.transactions``; nothing here needs Spark.
 """
 
 from __future__ import annotations
 
-import mmap
-from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
-from operator import itemgetter
 from pathlib import Path
-from struct import Struct
-from typing import Final, NamedTuple, TypeVar
+from typing import Final
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 from pyarrow import NativeFile
 
 from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.log.index import read_offset_index
-from kafka_msgs.log.scan import AnyBatch, read_log
-from kafka_msgs.records import ControlType, RecordBatch, read_batches
-from kafka_msgs.records.batch import CRC_FROM, HEADER_SIZE
-from kafka_msgs.records.common import CONTROL, MAGIC_AT, SIZE_AND_OFFSET, TRANSACTIONAL
+from kafka_msgs.log.scan import mapped, read_log, walk_headers
+from kafka_msgs.log.transactions import Transactions, find_transactions
+from kafka_msgs.records import read_batches
+from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET
 from kafka_msgs.spark.sources.files import LogFile, local_copy, opened, siblings
 
 __all__ = [
     "Part",
-    "Transactions",
     "cut_tails",
-    "headers",
     "is_cut_tail",
     "last_files",
     "parts_of",
@@ -39,52 +33,8 @@ __all__ = [
     "with_transactions",
 ]
 
-T = TypeVar("T")
-
-_START: Final = Struct(">qiib")
-_TRANSACTION: Final = Struct(">h20xq")
-"""The flags of a batch, and the id of its producer."""
 _PER_FILE: Final = 2**18
 """What opening a file costs, in bytes that could be read meanwhile: it keeps a split from having thousands of files."""
-
-
-class Header(NamedTuple):
-    """Where a batch is, by what its first bytes say."""
-
-    position: int
-    size: int
-    base_offset: int
-    magic: int
-
-
-@frozen
-class Transactions:
-    """What a partition's markers say, for who reads only what is committed.
-
-    ``aborted`` has for each producer the first and the last offset of its transactions that were aborted. Records from
-    offset ``stable`` on are not stable: a transaction was open there when the log ended; None where none was.
-    """
-
-    aborted: dict[int, list[tuple[int, int]]] = field(factory=dict)
-    stable: int | None = None
-
-    def hides(self, batch: AnyBatch) -> bool:
-        """Whether a reader of what is committed does not see a batch."""
-        if self.stable is not None and batch.last_offset >= self.stable:
-            return True
-        if not isinstance(batch, RecordBatch) or not batch.is_transactional or batch.is_control:
-            return False
-        spans = self.aborted.get(batch.producer_id, [])
-        at = bisect_right(spans, batch.base_offset, key=itemgetter(0)) - 1
-        return at >= 0 and batch.base_offset <= spans[at][1]
-
-    def between(self, first: int, end: int | None) -> Transactions:
-        """Return what matters for records from offset ``first`` on and before ``end``."""
-        near = {
-            producer: [(start, last) for start, last in spans if last >= first and (end is None or start < end)]
-            for producer, spans in self.aborted.items()
-        }
-        return evolve(self, aborted={producer: spans for producer, spans in near.items() if spans})
 
 
 @frozen
@@ -103,18 +53,6 @@ class Part:
     def size(self) -> int:
         """Bytes of the part."""
         return self.end - self.start
-
-
-def headers(data: mmap.mmap | bytes, start: int = 0) -> Iterator[Header]:
-    """Yield the batches that follow each other from ``start`` on, as far as each says where the next one is."""
-    position, size = start, len(data)
-    while size - position > MAGIC_AT:
-        offset, stated, _, magic = _START.unpack_from(data, position)
-        stated += SIZE_AND_OFFSET
-        if not (0 <= magic <= 2 and MAGIC_AT < stated <= size - position):
-            return
-        yield Header(position, stated, offset, magic)
-        position += stated
 
 
 def parts_of(file: LogFile, split_bytes: int) -> list[Part]:
@@ -153,7 +91,7 @@ def last_files(files: Iterable[LogFile]) -> list[LogFile]:
 def cut_tails(files: Iterable[LogFile]) -> Iterator[LogFileError]:
     """Yield what is wrong with the end of each file: a batch that is not whole."""
     for file in files:
-        last = _read(Path(file.path), _end_of_batches)
+        last = _end_of_batches(Path(file.path))
         for error in read_log(Path(file.path), start=last, on_error="yield"):
             if isinstance(error, LogFileError) and is_cut_tail(error, file.size):
                 yield error
@@ -172,7 +110,7 @@ def with_transactions(parts: Sequence[Part]) -> list[Part]:
         first = own[0].file
         files = siblings(first)
         files = files[files.index(first) :] if first in files else list(dict.fromkeys(part.file for part in own))
-        whole = _transactions(files)
+        whole = _transactions_in(files)
         ends = {file.path: after.base_offset for file, after in pairwise(files)}
         found += [
             evolve(part, transactions=whole.between(part.file.base_offset or 0, ends.get(part.file.path)))
@@ -184,7 +122,7 @@ def with_transactions(parts: Sequence[Part]) -> list[Part]:
 def _batches(file: LogFile) -> Iterator[int]:
     """Yield places where batches should start: all on this machine, on another filesystem those of the index."""
     if not file.root:
-        yield from _read(Path(file.path), lambda data: [header.position for header in headers(data)])
+        yield from (start.position for start in walk_headers(mapped(Path(file.path))))
         return
     index = evolve(file, path=file.path.removesuffix(".log") + ".index")
     try:
@@ -207,65 +145,19 @@ def _is_sound(data: NativeFile, position: int) -> bool:
         return False
 
 
-def _end_of_batches(data: mmap.mmap) -> int:
+def _end_of_batches(path: Path) -> int:
     end = 0
-    for header in headers(data):
-        end = header.position + header.size
+    for start in walk_headers(mapped(path)):
+        end = start.position + start.size
     return end
 
 
-def _read(path: Path, work: Callable[[mmap.mmap], T]) -> T:
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return work(data)
+def _transactions_in(files: Iterable[LogFile]) -> Transactions:
+    """Return the transactions of a partition; files of another filesystem are fetched, one at a time."""
 
+    def paths() -> Iterator[Path]:
+        for file in files:
+            with local_copy(file) as (path, _):
+                yield path
 
-class _Mark(NamedTuple):
-    """A batch of a transaction, or (where ``end`` says how) the marker that ends it."""
-
-    producer_id: int
-    base_offset: int
-    end: ControlType | int | None
-
-
-def _transactions(files: Iterable[LogFile]) -> Transactions:
-    begun: dict[int, int] = {}
-    aborted: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for file in files:
-        for mark in _marks(file) if file.size else ():
-            if mark.end is None:
-                begun.setdefault(mark.producer_id, mark.base_offset)
-                continue
-            first = begun.pop(mark.producer_id, None)
-            if mark.end is ControlType.ABORT and first is not None:
-                aborted[mark.producer_id].append((first, mark.base_offset))
-    return Transactions(dict(aborted), min(begun.values(), default=None))
-
-
-def _marks(file: LogFile) -> list[_Mark]:
-    """Return what a file has of transactions; hardly more than headers is read, unless the file is damaged."""
-    with local_copy(file) as (path, _):
-        marks = _read(path, lambda data: [mark for at in headers(data) if (mark := _mark_at(data, at))])
-        behind = read_log(path, start=_read(path, _end_of_batches), on_error="skip")
-        return [*marks, *(mark for batch in behind if (mark := _mark_of(batch)))]
-
-
-def _mark_at(data: mmap.mmap, at: Header) -> _Mark | None:
-    if at.magic != 2 or at.size < HEADER_SIZE:
-        return None
-    flags, producer_id = _TRANSACTION.unpack_from(data, at.position + CRC_FROM)
-    if not flags & TRANSACTIONAL:
-        return None
-    if not flags & CONTROL:
-        return _Mark(producer_id, at.base_offset, None)
-    try:
-        return _mark_of(next(read_batches(data[at.position : at.position + at.size])))
-    except RecordError:
-        # Whoever reads the records is told; without the marker its transaction stays open.
-        return None
-
-
-def _mark_of(batch: AnyBatch) -> _Mark | None:
-    if not isinstance(batch, RecordBatch) or not batch.is_transactional:
-        return None
-    end = next((record.type for record in batch.control_records()), None)
-    return _Mark(batch.producer_id, batch.base_offset, end)
+    return find_transactions(paths())

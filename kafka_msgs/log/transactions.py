@@ -1,0 +1,127 @@
+"""Which batches of a partition a consumer with ``isolation.level=read_committed`` gets.
+
+Owns the transactions of a partition: which were aborted, and the last stable offset. They follow from the batches and
+control batches of all its segments, of which hardly more than the headers is read. Kafka computes the same from its
+indexes of aborted transactions and its producer state (``ProducerStateManager``, ``TransactionIndex``; KIP-98).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from pathlib import Path
+from struct import Struct
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from attrs import evolve, field, frozen
+
+from kafka_msgs.errors import RecordError
+from kafka_msgs.log.resync import Mapped
+from kafka_msgs.log.scan import AnyBatch, BatchStart, mapped, read_log, walk_headers
+from kafka_msgs.records import ControlType, RecordBatch, read_batches
+from kafka_msgs.records.batch import CRC_FROM, HEADER_SIZE
+from kafka_msgs.records.common import CONTROL, TRANSACTIONAL
+
+__all__ = ["Isolation", "Transactions", "find_transactions"]
+
+Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
+"""The values of ``isolation.level`` of Kafka's consumer."""
+
+_FLAGS_AND_PRODUCER: Final = Struct(">h20xq")
+"""The attributes of a batch and its producer id, from ``CRC_FROM`` on."""
+
+
+@frozen
+class Transactions:
+    """The transactions of a partition.
+
+    ``aborted`` has, by producer id, the first and the last offset of each aborted transaction, in order.
+    ``last_stable_offset`` is the first offset of the earliest transaction that was still open at the end of the log,
+    None where none was open.
+    """
+
+    aborted: dict[int, list[tuple[int, int]]] = field(factory=dict)
+    last_stable_offset: int | None = None
+
+    def hides(self, batch: AnyBatch) -> bool:
+        """Whether a consumer that reads committed records only does not get ``batch``."""
+        if self.last_stable_offset is not None and batch.last_offset >= self.last_stable_offset:
+            return True
+        if not isinstance(batch, RecordBatch) or not batch.is_transactional or batch.is_control:
+            return False
+        spans = self.aborted.get(batch.producer_id, [])
+        at = bisect_right(spans, batch.base_offset, key=itemgetter(0)) - 1
+        return at >= 0 and batch.base_offset <= spans[at][1]
+
+    def between(self, first: int, end: int | None) -> Transactions:
+        """Return what is needed for records from offset ``first`` on and before ``end``; None is the end of the log."""
+        near = {
+            producer: [(start, last) for start, last in spans if last >= first and (end is None or start < end)]
+            for producer, spans in self.aborted.items()
+        }
+        return evolve(self, aborted={producer: spans for producer, spans in near.items() if spans})
+
+
+def find_transactions(paths: Iterable[Path]) -> Transactions:
+    """Return the transactions in the segments of one partition, given as files in the order of their offsets.
+
+    A transaction whose control record is damaged counts as open. Raises ``OSError``.
+    """
+    begun: dict[int, int] = {}
+    aborted: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for path in paths:
+        for mark in _marks(path):
+            if mark.end is None:
+                begun.setdefault(mark.producer_id, mark.base_offset)
+                continue
+            first = begun.pop(mark.producer_id, None)
+            if mark.end is ControlType.ABORT and first is not None:
+                aborted[mark.producer_id].append((first, mark.base_offset))
+    return Transactions(dict(aborted), min(begun.values(), default=None))
+
+
+class _Mark(NamedTuple):
+    """A batch of a transaction or, where ``end`` is not None, the control batch that ends it."""
+
+    producer_id: int
+    base_offset: int
+    end: ControlType | int | None
+
+
+def _marks(path: Path) -> Iterator[_Mark]:
+    """Yield what a file has of transactions; only what stands behind damage is read as whole batches."""
+    data, end = mapped(path), 0
+    for start in walk_headers(data):
+        end = start.position + start.size
+        if mark := _mark_at(data, start):
+            yield mark
+    for batch in read_log(path, start=end, on_error="skip"):
+        if mark := _mark_of(batch):
+            yield mark
+
+
+def _mark_at(data: Mapped, at: BatchStart) -> _Mark | None:
+    if at.magic != 2 or at.size < HEADER_SIZE:
+        return None
+    flags, producer_id = _FLAGS_AND_PRODUCER.unpack_from(data, at.position + CRC_FROM)
+    if not flags & TRANSACTIONAL:
+        return None
+    if not flags & CONTROL:
+        return _Mark(producer_id, at.base_offset, None)
+    try:
+        return _mark_of(next(read_batches(data[at.position : at.position + at.size])))
+    except RecordError:
+        return None
+
+
+def _mark_of(batch: AnyBatch) -> _Mark | None:
+    """Return the mark of a batch; None for a damaged control batch, which whoever reads the records gets to know of."""
+    if not isinstance(batch, RecordBatch) or not batch.is_transactional:
+        return None
+    try:
+        end = next((record.type for record in batch.control_records()), None)
+    except RecordError:
+        return None
+    return _Mark(batch.producer_id, batch.base_offset, end)

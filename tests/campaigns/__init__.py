@@ -1,0 +1,1 @@
+"""Long runs that stand beside the tests; the tests run a bounded share of each."""

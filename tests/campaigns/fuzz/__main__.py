@@ -1,0 +1,41 @@
+"""``python -m tests.campaigns.fuzz TARGET FOLDER [libFuzzer options]``: runs the fuzzer, as ``make fuzz`` does.
+
+The folder keeps the inputs that reached something new (``corpus``), the seeds, and the inputs that broke something.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import tests.support.instrumented  # noqa: F401 - first, so that the instrumented C core is the one that is loaded
+
+import atheris  # type: ignore[import-not-found]  # isort: skip
+
+from kafka_msgs.codec.executors import EXECUTORS  # isort: skip
+from kafka_msgs.records.loops import native  # isort: skip
+from tests.campaigns.fuzz import columns, messages, records, seeds  # isort: skip
+
+TARGETS = {"messages": messages, "records": records, "columns": columns}
+"""What can be fuzzed; each module says what must hold for every input, and where inputs start from."""
+
+
+def main() -> None:
+    """Run until the time is up or an input breaks the property, which is then saved in the folder."""
+    assert "c" in EXECUTORS, "the instrumented C core cannot be loaded"
+    assert native() is not None, "the instrumented C core of the records cannot be loaded"
+    target, folder = TARGETS[sys.argv[1]], Path(sys.argv[2])
+    print(f"{seeds.write(folder / 'seeds', target.seeds(), target.MAX_SIZE)} seeds", file=sys.stderr)
+    (folder / "corpus").mkdir(exist_ok=True)
+    options = [
+        f"-artifact_prefix={folder}/",
+        f"-max_len={target.MAX_SIZE}",
+        *sys.argv[3:],
+        str(folder / "corpus"),
+        str(folder / "seeds"),
+    ]
+    atheris.Setup([sys.argv[0], *options], target.check, enable_python_coverage=False)
+    atheris.Fuzz()
+
+
+main()

@@ -1,0 +1,99 @@
+"""Messages, and what must hold for any input: the executors agree, and what decodes is written back the same by all.
+
+The first two bytes of an input choose a message at a version, the third the options and the way of calling; the rest is
+what is decoded. Seeds are the bytes of the vectors, those that must be refused too, and some larger messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any, Final
+
+from kafka_msgs import DescribeGroupsRequest, message_classes
+from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions, DecodeBudget
+from kafka_msgs.codec.executors import EXECUTORS
+from kafka_msgs.testing.random_values import random_message
+from tests.codec.test_fuzz import outcome, same
+from tests.support.codecs import codec
+from tests.vectors.files import read_all
+
+__all__ = ["MAX_SIZE", "check", "seeds"]
+
+PAIRS: Final[list[tuple[Any, int]]] = [
+    (cls, version) for cls in sorted(message_classes(), key=lambda cls: cls.INFO.name) for version in cls.INFO.versions
+]
+"""Every message at every version, in the order of their numbers."""
+
+HEAD: Final = 3
+"""How many bytes choose what is done with the rest."""
+
+MAX_SIZE: Final = 4096
+"""The longest input, in bytes: enough for output that outgrows the first buffer, and for arrays that grow twice."""
+
+_OPTIONS: Final = (
+    DEFAULT_OPTIONS,
+    CodecOptions(memoryview_records=True),
+    CodecOptions(utf8_errors="surrogateescape"),
+    CodecOptions(utf8_errors="replace"),
+    CodecOptions(budget=DecodeBudget(elements=3, bytes=40)),
+    CodecOptions(budget=DecodeBudget(depth=2)),
+)
+_PREFIX: Final = b"\xa5\x5a\x80"
+_LARGE: Final = DescribeGroupsRequest(groups=("",) * 1500)
+"""An array that is longer than what is made for a count before its elements are seen."""
+
+_FAST: Final = [name for name in EXECUTORS if name != "reference"]
+
+
+def seeds() -> Iterator[bytes]:
+    """Yield the inputs to start from."""
+    for vectors in read_all():
+        for vector in (*vectors.valid, *vectors.invalid):
+            yield head(vectors.message, vector.version) + bytes.fromhex(vector.hex)
+    for cls, version in PAIRS:
+        if version == cls.INFO.versions.highest:
+            message = random_message(cls, version, Random(cls.__name__), max_elements=6)
+            yield head(cls.INFO.name, version) + message.encode(version)
+    yield head("DescribeGroupsRequest", 0) + _LARGE.encode(0)
+
+
+def head(name: str, version: int) -> bytes:
+    """Return the bytes that choose a message at a version, and the default options."""
+    number = next(i for i, (cls, known) in enumerate(PAIRS) if (cls.INFO.name, known) == (name, version))
+    return number.to_bytes(2, "big") + b"\0"
+
+
+def check(data: bytes) -> None:
+    """Check the property for one input of the fuzzer; ``AssertionError`` if it is broken."""
+    if len(data) < HEAD:
+        return
+    cls, version = PAIRS[int.from_bytes(data[:2], "big") % len(PAIRS)]
+    at_offset, choice = divmod(data[2], 128)
+    options = _OPTIONS[choice % len(_OPTIONS)]
+    expected = _decode("reference", cls, version, options, data[HEAD:], at_offset)
+    for name in _FAST:
+        found = _decode(name, cls, version, options, data[HEAD:], at_offset)
+        assert same(found, expected), f"{name}: {found}; reference: {expected}"
+    if expected[0] == "value":
+        _check_writing(cls, version, options, expected[1][0] if at_offset else expected[1])
+
+
+def _decode(name: str, cls: Any, version: int, options: CodecOptions, data: bytes, at_offset: int) -> tuple[str, Any]:
+    """Decode all of ``data``, or read it behind other bytes from a buffer that is copied."""
+    functions = codec(name, cls, version, options)
+    if not at_offset:
+        return outcome(functions.decode, data)
+    return outcome(lambda buffer: functions.read(buffer, len(_PREFIX)), bytearray(_PREFIX + data))
+
+
+def _check_writing(cls: Any, version: int, options: CodecOptions, message: Any) -> None:
+    """What was decoded is written alike by all, or refused alike: text that was replaced may have become too long."""
+    expected = outcome(codec("reference", cls, version, options).encode, message)
+    for name in _FAST:
+        assert outcome(codec(name, cls, version, options).encode, message) == expected, name
+    if expected[0] == "value":
+        lenient = CodecOptions(utf8_errors=options.utf8_errors)
+        for name in EXECUTORS:
+            again = codec(name, cls, version, lenient).decode(expected[1])
+            assert codec(name, cls, version, lenient).encode(again) == expected[1], name

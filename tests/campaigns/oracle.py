@@ -1,0 +1,149 @@
+"""The campaign: every message at every version against Kafka's own classes, as many examples as asked for.
+
+    python -m tests.campaigns.oracle --examples 1000
+
+Prints tables of counts and the first differences of each kind, and fails when there is one. The examples depend on
+``--seed`` alone, however many processes share the work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
+from time import monotonic
+from typing import Final
+
+from attrs import Factory, define
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from kafka_msgs.messages._index import RELEASE
+from tests.oracle.build import OracleUnavailableError
+from tests.oracle.driver import Oracle
+from tests.oracle.examples import EXAMPLES
+from tests.oracle.parity import Difference, Tally
+from tests.oracle.subjects import ALL_NAMES, subjects_of
+
+_SHOWN: Final = 3
+"""Differences of a kind that are printed."""
+
+_VALUES: Final = {
+    "values": "values",
+    "our bytes read and written back by Kafka": "read alike",
+    "bytes equal": "written alike",
+    "JSON equal": "JSON equal",
+    "written at another version": "written at another version",
+    "refused at another version": "refused at another version",
+}
+"""What is counted of values, and its heading."""
+
+_VERDICTS: Final = ("inputs", "both refuse", "both accept", "values equal")
+"""What is counted of bytes that may be wrong, besides why this library is stricter."""
+
+
+@define
+class Row:
+    """A line of the tables: how many messages and (message, version) pairs, and what was found for them."""
+
+    messages: int = 0
+    pairs: int = 0
+    tally: Tally = Factory(Tally)
+
+    def add(self, other: Row) -> None:
+        """Take over the counts of another row."""
+        self.messages += other.messages
+        self.pairs += other.pairs
+        self.tally.add(other.tally)
+
+
+def main() -> int:
+    """Run the campaign; return 0 when there is no difference, 1 when there is one, 2 without the oracle."""
+    options = _options()
+    try:
+        Oracle.shared()
+    except OracleUnavailableError as reason:
+        print(f"NOT RUN: {reason}")
+        return 2
+    started = monotonic()
+    rows = _compare(options.examples, options.seed, options.jobs)
+    console = Console()
+    title = f"Kafka {RELEASE}, {options.examples} examples of each kind a pair, seed {options.seed}"
+    console.print(_value_table(title, rows), _verdict_table(rows["all"].tally.counts))
+    _print_differences(rows["all"].tally.differences)
+    print(
+        f"{len(rows['all'].tally.differences)} differences, {monotonic() - started:.0f} s in {options.jobs} processes"
+    )
+    return 1 if rows["all"].tally.differences else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.oracle")
+    parser.add_argument("--examples", type=int, default=1000, help="examples of each kind for each (message, version)")
+    parser.add_argument("--seed", default="1", help="any text; the same seed gives the same examples")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, each with a Java of its own")
+    return parser.parse_args()
+
+
+def _compare(examples: int, seed: str, jobs: int) -> dict[str, Row]:
+    """Compare every message; return a row for each artifact, and one for all of them."""
+    rows: dict[str, Row] = {}
+    total = Row()
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        results = pool.imap_unordered(partial(_compare_message, examples=examples, seed=seed), ALL_NAMES)
+        for artifact, row in _progress(results):
+            rows.setdefault(artifact, Row()).add(row)
+            total.add(row)
+    return dict(sorted(rows.items())) | {"all": total}
+
+
+def _progress(results: Iterable[tuple[str, Row]]) -> Iterable[tuple[str, Row]]:
+    return track(results, "messages", len(ALL_NAMES), console=Console(stderr=True))
+
+
+def _compare_message(name: str, examples: int, seed: str) -> tuple[str, Row]:
+    oracle = Oracle.shared()
+    found = subjects_of(name, oracle)
+    row = Row(1, len(found))
+    for compare in EXAMPLES.values():
+        row.tally.add(compare(oracle, name, examples, seed))
+    return found[0].artifact, row
+
+
+def _value_table(title: str, rows: dict[str, Row]) -> Table:
+    table = Table(title=title)
+    table.add_column("artifact")
+    for heading in ("messages", "pairs", *_VALUES.values(), "differences"):
+        table.add_column(heading, justify="right")
+    for artifact, row in rows.items():
+        counts = [row.messages, row.pairs, *(row.tally.counts[name] for name in _VALUES), len(row.tally.differences)]
+        table.add_row(artifact, *(f"{count:,}" for count in counts), end_section=artifact == list(rows)[-2])
+    return table
+
+
+def _verdict_table(counts: Counter[str]) -> Table:
+    table = Table("damaged bytes", title="Bytes that may be wrong")
+    table.add_column("count", justify="right")
+    reasons = sorted(name for name in counts if name.startswith(("stricter: ", "written back by us alone")))
+    for name in (*_VERDICTS, *reasons):
+        table.add_row(name, f"{counts[name]:,}", end_section=name == _VERDICTS[-1])
+    return table
+
+
+def _print_differences(differences: Iterable[Difference]) -> None:
+    shown = Counter[str]()
+    for difference in differences:
+        shown[difference.what] += 1
+        if shown[difference.what] <= _SHOWN:
+            print(difference)
+    for what, count in shown.items():
+        print(f"{count} differences: {what}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

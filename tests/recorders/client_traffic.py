@@ -1,0 +1,125 @@
+"""Record what real clients and a real broker say to each other: ``python -m tests.recorders.client_traffic``.
+
+Writes three recordings beside this file, in the format of :mod:`tests.support.recorded_frames`:
+
+* ``client_traffic.jsonl``: frames between the clients and the broker, thinned of idle repetition;
+* ``kip88.jsonl``: OffsetFetch version 2 with null topics, over a plain socket, and the broker's answer;
+* ``consumer_offsets.jsonl``: the records that the session left in ``__consumer_offsets``.
+
+Needs Java, Maven and a package index; takes about two minutes. The Python clients go into a temporary environment, at
+the versions below.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from kafka_msgs import OffsetFetchRequest
+from tests.recorders.asking import Conversation
+from tests.recorders.broker import Broker, kafka_release
+from tests.recorders.proxy import RecordingProxy
+from tests.recorders.scenario import BILLING_GROUP, ShopTools
+from tests.support.recorded_frames import Frame, exchanges, write_lines
+from tests.support.recordings import RECORDINGS
+
+__all__ = ["main", "python_with_clients", "write_recording"]
+
+_HERE: Final = Path(__file__).parent
+_CLIENTS: Final = {"kafka-python": "3.0.12", "confluent-kafka": "2.16.1"}
+_ALIKE_PER_CONNECTION: Final = 2
+_ALIKE_IN_ALL: Final = 4
+
+
+def main() -> None:
+    """Run the whole session and write the recordings."""
+    with tempfile.TemporaryDirectory(prefix="kafka-msgs-clients-") as directory:
+        python = python_with_clients(Path(directory), _CLIENTS)
+        proxy = RecordingProxy()
+        with Broker(advertised_port=proxy.port) as broker:
+            proxy.upstream_port = broker.proxied_port
+            with proxy:
+                offsets = _session(broker, proxy, python)
+            kip88 = _fetch_all_offsets(broker, BILLING_GROUP)
+    _write("client_traffic", "frames", (frame.to_json() for frame in _thin(proxy.frames)))
+    _write("kip88", "frames", (frame.to_json() for frame in kip88))
+    _write("consumer_offsets", "records", offsets)
+
+
+def _session(broker: Broker, proxy: RecordingProxy, python: Path) -> list[dict[str, Any]]:
+    """All clients in turn; returns what ``__consumer_offsets`` holds at the end."""
+    tools = ShopTools(broker, proxy)
+    tools.run()
+    _run_client(python, "kafka_python.py", "orders", proxy.bootstrap)
+    _run_client(python, "librdkafka.py", proxy.bootstrap)
+    tools.clean_up()
+    records = _run_client(python, "kafka_python.py", "offsets", proxy.bootstrap)
+    return [json.loads(line) for line in records.splitlines()]
+
+
+def python_with_clients(directory: Path, clients: Mapping[str, str]) -> Path:
+    """An interpreter, in a new environment at ``directory``, that can import Python clients at the given versions."""
+    subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True, timeout=120)
+    python = directory / "bin" / "python"
+    packages = [f"{name}=={version}" for name, version in clients.items()]
+    pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages]
+    subprocess.run(pip, check=True, timeout=300)
+    return python
+
+
+def _run_client(python: Path, script: str, *arguments: str) -> str:
+    command = [str(python), str(_HERE / "clients" / script), *arguments]
+    return subprocess.run(command, check=True, timeout=120, stdout=subprocess.PIPE, text=True).stdout
+
+
+def _fetch_all_offsets(broker: Broker, group: str) -> list[Frame]:
+    """Ask the broker for every offset of ``group``, as KIP-88 has it: version 2, null topics."""
+    with Conversation(broker.port, client_id="kip88") as conversation:
+        conversation.ask(OffsetFetchRequest(group_id=group, topics=None), 2)
+        return conversation.frames
+
+
+def _thin(frames: list[Frame]) -> Iterator[Frame]:
+    """Whole exchanges only; of those alike in API, version and sizes, the first few of a connection and of them all."""
+    seen: Counter[tuple[int, ...]] = Counter()
+    kept: set[int] = set()
+    for pair in exchanges(frames):
+        alike = pair.api_key, pair.api_version, len(pair.request.data), len(pair.response.data)
+        alike_here = pair.request.connection, *alike
+        seen.update((alike, alike_here))
+        if seen[alike] <= _ALIKE_IN_ALL and seen[alike_here] <= _ALIKE_PER_CONNECTION:
+            kept |= {id(pair.request), id(pair.response)}
+    return (frame for frame in frames if id(frame) in kept)
+
+
+def write_recording(
+    path: Path, content: str, lines: Iterable[dict[str, Any]], *, clients: Mapping[str, str], script: str
+) -> None:
+    """Write a recording below a header that says what it holds and how it was made."""
+    header = {
+        "format": f"kafka-msgs {content} 1",
+        "kafka": kafka_release(),
+        "clients": clients,
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "script": script,
+    }
+    write_lines(path, header, lines)
+    print(f"{path.name}: {path.stat().st_size} bytes")
+
+
+def _write(name: str, content: str, lines: Iterable[dict[str, Any]]) -> None:
+    clients = {"kafka-tools": kafka_release(), "kafka-streams": kafka_release(), **_CLIENTS}
+    write_recording(
+        RECORDINGS / f"{name}.jsonl", content, lines, clients=clients, script="tests/recorders/client_traffic.py"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""A TCP proxy on loopback that writes down every Kafka frame passing through it.
+
+Clients connect to the proxy because the broker advertises the proxy's address. Each connection is relayed by two
+threads, one a direction; a request is noted before it is forwarded, so it always stands before its response.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import socketserver
+import threading
+import time
+from types import TracebackType
+from typing import Final
+
+from tests.recorders.broker import LOOPBACK
+from tests.support.recorded_frames import REQUEST, RESPONSE, SIZE_BYTES, Direction, Frame
+
+__all__ = ["RecordingProxy"]
+
+_MAX_FRAME: Final = 8 << 20
+_IDLE_SECONDS: Final = 120
+
+
+class RecordingProxy:
+    """Relays loopback connections to ``upstream_port`` inside a ``with`` block; ``frames`` grows as traffic passes.
+
+    The proxy listens from construction on, so that its ``port`` can be advertised by a broker that is yet to start;
+    ``upstream_port`` must be set before the first client connects. A connection idle for two minutes is closed.
+    """
+
+    def __init__(self) -> None:
+        self.frames: list[Frame] = []
+        self.upstream_port = 0
+        self._lock = threading.Lock()
+        self._connections = 0
+        self._started = time.monotonic()
+        self._server = _server(self)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def port(self) -> int:
+        """The port that clients connect to."""
+        port: int = self._server.server_address[1]
+        return port
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port`` for clients."""
+        return f"{LOOPBACK}:{self.port}"
+
+    def __enter__(self) -> RecordingProxy:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def relay(self, client: socket.socket) -> None:
+        """Serve one client until either side hangs up."""
+        with self._lock:
+            self._connections += 1
+            number = self._connections
+        with socket.create_connection((LOOPBACK, self.upstream_port), timeout=_IDLE_SECONDS) as upstream:
+            client.settimeout(_IDLE_SECONDS)
+            answers = threading.Thread(target=self._pump, args=(number, RESPONSE, upstream, client), daemon=True)
+            answers.start()
+            self._pump(number, REQUEST, client, upstream)
+            answers.join()
+
+    def _pump(self, number: int, direction: Direction, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # Either side may hang up at any time; the connection is over then.
+            while data := _read_frame(source):
+                self._note(number, direction, data)
+                sink.sendall(data)
+        _hang_up(source)
+        _hang_up(sink)
+
+    def _note(self, number: int, direction: Direction, data: bytes) -> None:
+        with self._lock:
+            elapsed_ms = (time.monotonic() - self._started) * 1000
+            self.frames.append(Frame(number, direction, elapsed_ms, data))
+
+
+def _server(proxy: RecordingProxy) -> socketserver.ThreadingTCPServer:
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            proxy.relay(self.request)
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        block_on_close = False
+
+    return Server((LOOPBACK, 0), Handler)
+
+
+def _read_frame(source: socket.socket) -> bytes:
+    """One frame with its size in front, or nothing when the peer has hung up."""
+    prefix = _read_exactly(source, SIZE_BYTES)
+    size = int.from_bytes(prefix, "big", signed=True)
+    if not prefix or not 0 <= size <= _MAX_FRAME:
+        return b""
+    body = _read_exactly(source, size)
+    return prefix + body if len(body) == size else b""
+
+
+def _read_exactly(source: socket.socket, size: int) -> bytes:
+    chunks = bytearray()
+    while len(chunks) < size:
+        chunk = source.recv(size - len(chunks))
+        if not chunk:
+            return b""
+        chunks += chunk
+    return bytes(chunks)
+
+
+def _hang_up(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # Already closed by the peer, perhaps.
+        connection.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,139 @@
+"""What Kafka's own command-line tools do in the recording, step by step.
+
+The story: a shop writes orders; ``billing`` reads them as a classic group, ``shipping`` under the consumer group
+protocol, ``packing`` as a share group, and a Kafka Streams application counts items as the streams group ``totals``.
+Some are looked at while they live and after; ``shipping`` is deleted in the end, so that the offsets topic holds
+tombstones.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.recorders.broker import Broker, BrokerError
+from tests.recorders.proxy import RecordingProxy
+from tests.support.recorded_frames import REQUEST
+
+__all__ = ["BILLING_GROUP", "SHIPPING_GROUP", "ShopTools"]
+
+TOPIC = "orders"
+BILLING_GROUP = "billing"
+SHIPPING_GROUP = "shipping"
+PACKING_GROUP = "packing"
+TOTALS_GROUP = "totals"
+
+_TOOLS = "org.apache.kafka.tools."
+_GROUP_COMMAND = _TOOLS + "consumer.group.ConsumerGroupCommand"
+_WAIT_SECONDS = 30
+
+_APPLICATION = Path(__file__).parent / "clients" / "ItemTotals.java"
+
+_PRODUCE = 0
+_OFFSET_FETCH = 9
+
+_ORDERS = "".join(
+    f'trace:{number:04x},source:shop\torder-{number}\t{{"order":{number},"item":"{item}","quantity":{quantity}}}\n'
+    for number, item, quantity in (
+        (1001, "green tea", 2),
+        (1002, "café crème", 1),
+        (1003, "お茶", 5),
+        (1004, "oolong", 1),
+        (1005, "mint", 3),
+        (1006, "cocoa", 2),
+    )
+)
+
+
+class ShopTools:
+    """Runs the tools against ``broker``, through ``proxy``."""
+
+    def __init__(self, broker: Broker, proxy: RecordingProxy) -> None:
+        self._broker = broker
+        self._proxy = proxy
+
+    def run(self) -> None:
+        """Every step, in order."""
+        self._topics()
+        self._produce()
+        with self._member("consumer.ConsoleConsumer", BILLING_GROUP, "classic", until=_OFFSET_FETCH):
+            self._describe(BILLING_GROUP)
+        with self._member("consumer.ConsoleConsumer", SHIPPING_GROUP, "consumer", until=_OFFSET_FETCH):
+            self._describe(SHIPPING_GROUP)
+        self._describe(BILLING_GROUP)
+        self._share()
+        self._streams()
+        self._tool("GroupsCommand", "--list")
+
+    def clean_up(self) -> None:
+        """Rewind one group, take offsets away from another and delete it."""
+        group = ["--group", BILLING_GROUP, "--topic", TOPIC + ":1"]
+        self._groups("--reset-offsets", "--to-earliest", "--execute", *group)
+        self._groups("--delete-offsets", "--group", SHIPPING_GROUP, "--topic", TOPIC + ":0")
+        self._groups("--delete", "--group", SHIPPING_GROUP)
+
+    def _topics(self) -> None:
+        self._tool("TopicCommand", "--create", "--topic", TOPIC, "--partitions", "2")
+        self._tool("TopicCommand", "--describe", "--topic", TOPIC)
+
+    def _produce(self) -> None:
+        reader = ["--reader-property", "parse.key=true", "--reader-property", "parse.headers=true"]
+        self._tool("ConsoleProducer", "--topic", TOPIC, *reader, stdin=_ORDERS)
+
+    @contextmanager
+    def _member(self, tool: str, group: str, protocol: str, *, until: int) -> Iterator[None]:
+        """A consumer that reads all orders and lingers; the block runs once it has sent a request of API ``until``."""
+        properties = [f"group.protocol={protocol}", "auto.offset.reset=earliest", f"client.id={group}-console"]
+        if protocol == "classic":
+            properties.append("heartbeat.interval.ms=500")
+        arguments = ["--topic", TOPIC, "--group", group, "--timeout-ms", "6000"]
+        for each in properties:
+            arguments += ["--command-property", each]
+        since = len(self._proxy.frames)
+        with ThreadPoolExecutor(1) as pool:
+            member = pool.submit(self._tool, tool, *arguments)
+            self._await_request(until, since, member.done)
+            yield
+            member.result()
+
+    def _await_request(self, api_key: int, since: int, given_up: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _WAIT_SECONDS
+        while not any(
+            frame.direction == REQUEST and frame.payload[:2] == api_key.to_bytes(2, "big")
+            for frame in self._proxy.frames[since:]
+        ):
+            if given_up() or time.monotonic() > deadline:
+                raise BrokerError(f"no request with API key {api_key} was seen")
+            time.sleep(0.05)
+
+    def _describe(self, group: str) -> None:
+        self._groups("--describe", "--group", group, "--members", "--verbose")
+        self._groups("--describe", "--group", group, "--offsets")
+
+    def _share(self) -> None:
+        earliest = ["--entity-type", "groups", "--entity-name", PACKING_GROUP]
+        config = ["--alter", *earliest, "--add-config", "share.auto.offset.reset=earliest"]
+        self._broker.run_class("kafka.admin.ConfigCommand", ["--bootstrap-server", self._proxy.bootstrap, *config])
+        arguments = ["--topic", TOPIC, "--group", PACKING_GROUP, "--timeout-ms", "6000"]
+        self._tool("consumer.ConsoleShareConsumer", *arguments)
+
+    def _streams(self) -> None:
+        """The Streams application, looked at while it runs; it ends by itself."""
+        arguments = [self._proxy.bootstrap, TOTALS_GROUP, str(self._broker.home / "streams")]
+        since = len(self._proxy.frames)
+        with ThreadPoolExecutor(1) as pool:
+            application = pool.submit(self._broker.run_class, str(_APPLICATION), arguments)
+            self._await_request(_PRODUCE, since, application.done)
+            group = ["--describe", "--group", TOTALS_GROUP]
+            self._tool("streams.StreamsGroupCommand", *group, "--members", "--verbose")
+            application.result()
+
+    def _groups(self, *arguments: str) -> str:
+        return self._broker.run_class(_GROUP_COMMAND, ["--bootstrap-server", self._proxy.bootstrap, *arguments])
+
+    def _tool(self, name: str, *arguments: str, stdin: str = "") -> str:
+        everything = ["--bootstrap-server", self._proxy.bootstrap, *arguments]
+        return self._broker.run_class(_TOOLS + name, everything, stdin=stdin)

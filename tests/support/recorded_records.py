@@ -1,0 +1,61 @@
+"""Recorded records of an internal topic: one JSON object a line, below a line that describes the recording.
+
+Each holds ``partition``, ``offset``, ``timestamp`` (milliseconds since the epoch), and ``key`` and ``value`` in
+hexadecimal; a value of null is a tombstone. What the bytes mean is left to kafka_msgs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from kafka_msgs.topics.records import InternalRecord, decode_record
+from kafka_msgs.topics.replay import TransactionEnd
+from tests.support.recordings import INTERNAL_TOPICS
+
+__all__ = ["Line", "Record", "read_lines", "read_records", "record_of"]
+
+Line = dict[str, Any]
+"""One line of a recording of internal topics, below its header."""
+
+
+@frozen
+class Record:
+    """One record of a log; ``value`` is None for a tombstone, which deletes its key."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes
+    value: bytes | None
+
+    @classmethod
+    def from_json(cls, line: dict[str, Any]) -> Record:
+        """The record that a line of a recording holds."""
+        value = None if line["value"] is None else bytes.fromhex(line["value"])
+        return cls(line["partition"], line["offset"], line["timestamp"], bytes.fromhex(line["key"]), value)
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """The records of a recording, in the order of the log."""
+    with path.open(encoding="ascii") as lines:
+        next(lines)
+        for line in lines:
+            yield Record.from_json(json.loads(line))
+
+
+def read_lines(path: Path = INTERNAL_TOPICS) -> list[Line]:
+    """The lines of a recording below its header."""
+    return [json.loads(line) for line in path.read_text(encoding="ascii").splitlines()[1:]]
+
+
+def record_of(line: Line) -> InternalRecord | TransactionEnd:
+    """The record or marker that a line stands for, decoded."""
+    if "marker" in line:
+        return TransactionEnd(producer_id=line["producer_id"], committed=line["marker"] == "commit")
+    key, value = (None if line[part] is None else bytes.fromhex(line[part]) for part in ("key", "value"))
+    return decode_record(line["topic"], key, value, producer_id=line.get("producer_id", -1))

@@ -1,0 +1,81 @@
+"""Where the recordings are, and what says how they were made. The scripts that made them are in ``tests/recorders``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = [
+    "ACTIVE_LOGS",
+    "ANSWERS",
+    "END_OFFSETS",
+    "GROUP_LOGS",
+    "INTERNAL_TOPICS",
+    "KIP88",
+    "LOGS",
+    "LOG_PARTITIONS",
+    "OFFSETS",
+    "PACKETS",
+    "RECORDINGS",
+    "ROOT",
+    "TIERED_LOGS",
+    "TIERED_PARTITIONS",
+    "TRAFFIC",
+    "packets_made_by",
+    "port_of",
+]
+
+ROOT: Final = Path(__file__).parents[2]
+"""The top of the repository."""
+
+RECORDINGS: Final = ROOT / "tests" / "recordings"
+
+TRAFFIC: Final = RECORDINGS / "client_traffic.jsonl"
+"""Frames between a broker and its clients."""
+
+KIP88: Final = RECORDINGS / "kip88.jsonl"
+"""Frames that ask for all offsets of a group."""
+
+OFFSETS: Final = RECORDINGS / "consumer_offsets.jsonl"
+"""Records of ``__consumer_offsets``."""
+
+INTERNAL_TOPICS: Final = RECORDINGS / "internal_topics.jsonl"
+"""Records of the other internal topics."""
+
+LOGS: Final = RECORDINGS / "logs"
+"""A log directory: every compression, transactions, compaction."""
+
+LOG_PARTITIONS: Final = ("codecs-0", "prices-0", "__transaction_state-0", "__cluster_metadata-0")
+
+ACTIVE_LOGS: Final = RECORDINGS / "active"
+"""A partition that its broker was still writing."""
+
+TIERED_LOGS: Final = RECORDINGS / "tiered"
+"""A log directory of tiered storage, and of a quorum."""
+
+TIERED_PARTITIONS: Final = ("__remote_log_metadata-0", "__cluster_metadata-0", "invoices-0")
+
+GROUP_LOGS: Final = RECORDINGS / "groups" / "log"
+"""A log directory with groups of every kind."""
+
+ANSWERS: Final = RECORDINGS / "groups" / "answers.jsonl"
+"""Frames: what the broker answered about those groups, just before it was stopped."""
+
+END_OFFSETS: Final = RECORDINGS / "groups" / "end-offsets.txt"
+"""The end offsets of the partitions, as Kafka's tool prints them."""
+
+PACKETS: Final = RECORDINGS / "packets"
+"""Captured packets, and beside each file what tshark shows of it."""
+
+
+def packets_made_by() -> dict[str, Any]:
+    """Return what was run to record the packets: releases, date, script, and the broker's port in each file."""
+    facts: dict[str, Any] = json.loads((PACKETS / "about.json").read_text())
+    return facts
+
+
+def port_of(name: str) -> int:
+    """Return the broker's port in a file of packets."""
+    port: int = packets_made_by()["ports"][name]
+    return port
