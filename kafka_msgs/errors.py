@@ -19,6 +19,7 @@ __all__ = [
     "DecodeError",
     "DecompressedSizeError",
     "EncodeError",
+    "FrameSizeError",
     "InternalError",
     "InvalidKeyTypeError",
     "InvalidLengthError",
@@ -312,6 +313,16 @@ class TrailingDataError(DecodeError):
 
 class BudgetExceededError(DecodeError):
     """More elements, bytes or depth than the decode budget allows."""
+
+
+class FrameSizeError(KafkaMsgsError, ValueError):
+    """A frame whose size is negative or beyond the limit. Attributes: ``size`` and ``limit`` in bytes."""
+
+    size: int
+    limit: int
+
+    def _text(self) -> str:
+        return f"a frame of {self.size} bytes, at most {self.limit} are allowed"
 
 
 class JsonFormError(KafkaMsgsError, ValueError):

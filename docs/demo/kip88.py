@@ -22,7 +22,7 @@ def show(stage: Stage) -> None:
         question = OffsetFetchRequest(group_id="billing", topics=None)
         ours = encode_request(question, version=2, correlation_id=88, client_id="kip88")
         (recorded,) = exchanges(read_frames(captures / "kip88.jsonl"))
-        header, answer, version = decode_response(recorded.response.payload, api_key=9, version=2)
+        answer = decode_response(recorded.response.payload, api_key=9, version=2).message
         """
     )
     _frames(stage)

@@ -16,7 +16,7 @@ from kafka_msgs.errors import DecodeError, KafkaMsgsError, UnknownMessageError
 from kafka_msgs.message import Message
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.schema import FieldInfo, fields
-from kafka_msgs.wire import Request, Response, decode_request, decode_response, request_header_version
+from kafka_msgs.wire import RequestFrame, ResponseFrame, decode_request, decode_response, request_header_version
 
 __all__ = ["Exchange", "FieldError", "Problem", "Sent"]
 
@@ -139,12 +139,12 @@ class Exchange:
         return tuple(_errors(self._response.message, ""))
 
     @cached_property
-    def _request(self) -> Request:
+    def _request(self) -> RequestFrame:
         _check(self.request, self.api, "request")
         return decode_request(self.request.payload)
 
     @cached_property
-    def _response(self) -> Response:
+    def _response(self) -> ResponseFrame:
         assert self.response is not None
         _check(self.response, self.api, "response")
         return decode_response(self.response.payload, self.api_key, self.version)

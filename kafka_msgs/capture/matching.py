@@ -113,7 +113,7 @@ class Matcher:
         number = _number(payload)
         head = next((each.head for each in self._requests if each.head and each.number == number), None)
         try:
-            return head is not None and bool(decode_response(payload, head.api_key, head.version))
+            return head is not None and bool(decode_response(payload, head.api_key, head.version, refuse_trailing=True))
         except KafkaMsgsError:
             return False
 

@@ -116,7 +116,7 @@ class RequestFinder:
     def confirms(self, payload: bytes) -> bool:
         """Whether the request can be decoded whole."""
         try:
-            decode_request(payload)
+            decode_request(payload, refuse_trailing=True)
         except KafkaMsgsError:
             return False
         return True

@@ -1,11 +1,14 @@
 """Requests and responses as they travel: a header, then the message.
 
-No input and output happens here; bytes in, values out. ``payloads`` has the frames: header and message together;
-``headers`` the rules of headers, and how to read one whose message is unknown.
+No input and output happens here; bytes in, values out. ``framing`` cuts connections into payloads, ``payloads`` turns
+these into frames (header and message together) and back, and ``headers`` has the rules of headers, and reads one whose
+message is unknown.
 """
 
+from kafka_msgs.wire.framing import MAX_FRAME_SIZE, SIZE_BYTES, FrameSplitter, join_frames, read_frame_size
 from kafka_msgs.wire.headers import (
     RequestPrefix,
+    header_version,
     read_correlation_id,
     read_request_header,
     read_request_prefix,
@@ -22,6 +25,9 @@ from kafka_msgs.wire.payloads import (
 )
 
 __all__ = [
+    "MAX_FRAME_SIZE",
+    "SIZE_BYTES",
+    "FrameSplitter",
     "RequestFrame",
     "RequestPrefix",
     "ResponseFrame",
@@ -29,7 +35,10 @@ __all__ = [
     "decode_response",
     "encode_request",
     "encode_response",
+    "header_version",
+    "join_frames",
     "read_correlation_id",
+    "read_frame_size",
     "read_request_header",
     "read_request_prefix",
     "request_header_version",

@@ -19,6 +19,8 @@ from kafka_msgs.messages.request_header import RequestHeader
 __all__ = [
     "API_VERSIONS",
     "RequestPrefix",
+    "decode_request_header",
+    "encode_request_header",
     "header_version",
     "read_correlation_id",
     "read_request_header",
@@ -33,7 +35,7 @@ _REQUEST_EXCEPTIONS: Final = {(7, 0): 0}
 """ControlledShutdown version 0 has a header without client id."""
 
 _RESPONSE_EXCEPTIONS: Final = {API_VERSIONS: 0}
-"""ApiVersions responses: the client does not yet know what the broker speaks, so their header never changes (KIP-511)."""
+"""The header of ApiVersions responses never changes: the client does not yet know what the broker speaks (KIP-511)."""
 
 _PREFIX: Final = Struct(">hhi")
 _CORRELATION_ID: Final = Struct(">i")
@@ -81,11 +83,33 @@ def read_request_header(
     if cls is not None:
         expected = header_version(cls, version)
     try:
-        return RequestHeader.read(data, expected, options=options)[0]
+        return decode_request_header(data, expected, options)[0]
     except DecodeError:
         if expected <= _OLDEST_WITH_CLIENT_ID or (cls is not None and version in cls.INFO.versions):
             raise
-        return RequestHeader.read(data, _OLDEST_WITH_CLIENT_ID, options=options)[0]
+        return decode_request_header(data, _OLDEST_WITH_CLIENT_ID, options)[0]
+
+
+def decode_request_header(data: bytes, version: int, options: CodecOptions) -> tuple[RequestHeader, int]:
+    """Return the header at the start of a request, and the offset after it; raises ``DecodeError``.
+
+    Version 0 is the prefix alone, and current definitions no longer have it.
+    """
+    if version:
+        return RequestHeader.read(data, version, options=options)
+    api_key, api_version, number = read_request_prefix(data)
+    header = RequestHeader(
+        request_api_key=api_key, request_api_version=api_version, correlation_id=number, client_id=None
+    )
+    return header, _PREFIX.size
+
+
+def encode_request_header(header: RequestHeader, version: int, options: CodecOptions) -> bytes:
+    """Return the bytes of a request's header; raises ``EncodeError``."""
+    if version:
+        return header.encode(version, options=options)
+    whole = header.encode(_OLDEST_WITH_CLIENT_ID, options=options)
+    return whole[: _PREFIX.size]
 
 
 def header_version(cls: type[Message], version: int) -> int:
@@ -102,6 +126,9 @@ def request_header_version(api_key: int, version: int, catalog: MessageCatalog |
 
     Raises ``UnknownMessageError`` for an api key that the catalog does not have.
     """
+    exception = _REQUEST_EXCEPTIONS.get((api_key, version))
+    if exception is not None:
+        return exception
     return header_version((catalog or release_catalog()).message_class(api_key, "request", version), version)
 
 

@@ -20,7 +20,13 @@ from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.message import Message
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.messages.response_header import ResponseHeader
-from kafka_msgs.wire.headers import API_VERSIONS, header_version, read_request_prefix
+from kafka_msgs.wire.headers import (
+    API_VERSIONS,
+    decode_request_header,
+    encode_request_header,
+    header_version,
+    read_request_prefix,
+)
 
 __all__ = ["RequestFrame", "ResponseFrame", "decode_request", "decode_response", "encode_request", "encode_response"]
 
@@ -43,12 +49,8 @@ class _Frame:
     options: CodecOptions = field(default=DEFAULT_OPTIONS, eq=False, repr=False)
     _received: bytes | None = field(default=None, init=False, eq=False, repr=False)
 
-    def _encoded(self, header: Message, version: int) -> bytes:
-        if self._received is not None:
-            return self._received
-        cls = type(self.message)
-        head = header.encode(header_version(cls, version), options=self.options)
-        return head + self.message.encode(version, options=self.options) + self.trailing
+    def _body(self, version: int) -> bytes:
+        return self.message.encode(version, options=self.options) + self.trailing
 
 
 @frozen(kw_only=True)
@@ -70,8 +72,11 @@ class RequestFrame(_Frame):
 
         Raises ``UnsupportedVersionError`` and ``EncodeError`` where the frame was made or changed.
         """
+        if self._received is not None:
+            return self._received
         _check_kind(self.message, "request", self.version)
-        return self._encoded(self.header, self.version)
+        version = header_version(type(self.message), self.version)
+        return encode_request_header(self.header, version, self.options) + self._body(self.version)
 
 
 @frozen(kw_only=True)
@@ -90,8 +95,11 @@ class ResponseFrame(_Frame):
 
         Raises ``UnsupportedVersionError`` and ``EncodeError`` where the frame was made or changed.
         """
+        if self._received is not None:
+            return self._received
         _check_kind(self.message, "response", self.version)
-        return self._encoded(self.header, self.version)
+        version = header_version(type(self.message), self.version)
+        return self.header.encode(version, options=self.options) + self._body(self.version)
 
 
 def decode_request(
@@ -111,7 +119,7 @@ def decode_request(
     api_key, version, _ = read_request_prefix(data)
     cls = (catalog or release_catalog()).message_class(api_key, "request", version)
     codec = codec_for(cls, version, options)
-    header, offset = RequestHeader.read(data, header_version(cls, version), options=options)
+    header, offset = decode_request_header(data, header_version(cls, version), options)
     message, end = codec.read(data, offset)
     trailing = _trailing(data, end, cls, version, refuse=refuse_trailing)
     return _received(RequestFrame(header=header, message=message, trailing=trailing, options=options), data)

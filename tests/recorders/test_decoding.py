@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from kafka_msgs import (
     ConsumerProtocolAssignment,
@@ -30,8 +31,8 @@ from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.wire import (
-    Request,
-    Response,
+    RequestFrame,
+    ResponseFrame,
     decode_request,
     decode_response,
     encode_request,
@@ -83,18 +84,26 @@ def test_every_response_encodes_to_the_bytes_it_was_decoded_from(executor: str) 
         assert reencode(pair.response.payload, header, body) == pair.response.payload, describe(pair)
 
 
-def decoded() -> Iterator[tuple[Exchange, Request, Response]]:
+def decoded() -> Iterator[tuple[Exchange, RequestFrame, ResponseFrame]]:
     for pair in EXCHANGES:
         response = decode_response(pair.response.payload, pair.api_key, pair.api_version)
         yield pair, decode_request(pair.request.payload), response
 
 
 def test_payloads_are_written_with_the_headers_that_real_clients_use() -> None:
-    for pair, (header, message), (_, answer, version) in decoded():
-        number = header.correlation_id
-        request = encode_request(message, pair.api_version, correlation_id=number, client_id=header.client_id)
+    for pair, asked, answer in decoded():
+        number, client = asked.header.correlation_id, asked.header.client_id
+        request = encode_request(asked.message, pair.api_version, correlation_id=number, client_id=client)
         assert request == pair.request.payload, describe(pair)
-        assert encode_response(answer, version, correlation_id=number) == pair.response.payload, describe(pair)
+        response = encode_response(answer.message, answer.version, correlation_id=number)
+        assert response == pair.response.payload, describe(pair)
+
+
+def test_every_frame_encodes_to_itself_from_its_bytes_and_from_its_values() -> None:
+    for pair, *frames in decoded():
+        for frame, seen in zip(frames, (pair.request, pair.response), strict=True):
+            assert frame.encode() == seen.payload, describe(pair)
+            assert evolve(frame).encode() == seen.payload, describe(pair)
 
 
 def test_headers_carry_the_clients_names_and_the_broker_repeats_their_numbers() -> None:
@@ -161,7 +170,7 @@ def test_kip88_answer_is_what_the_offsets_topic_holds_for_the_group() -> None:
             assert value is not None
             assert isinstance(value.message, OffsetCommitValue)
             committed[key.message.topic, key.message.partition] = (value.message.offset, value.message.metadata)
-    (answer,) = (answer for pair, _, (_, answer, _) in decoded() if (pair.api_key, pair.api_version) == (9, 2))
+    (answer,) = (each.message for pair, _, each in decoded() if (pair.api_key, pair.api_version) == (9, 2))
     assert isinstance(answer, OffsetFetchResponse)
     assert answer.error_code == 0
     assert committed == {("orders", 0): (4, ""), ("orders", 1): (0, "")}
@@ -185,7 +194,8 @@ def subscriptions_and_assignments() -> Iterator[tuple[type[Message], bytes]]:
             for member in value.message.members:
                 yield ConsumerProtocolSubscription, member.subscription
                 yield ConsumerProtocolAssignment, member.assignment
-    for _, (_, message), _ in decoded():
+    for _, request, _ in decoded():
+        message = request.message
         if isinstance(message, JoinGroupRequest):
             yield from ((ConsumerProtocolSubscription, protocol.metadata) for protocol in message.protocols)
         if isinstance(message, SyncGroupRequest):

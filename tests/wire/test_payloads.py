@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from kafka_msgs import (
     ApiVersionsRequest,
@@ -31,7 +32,14 @@ from kafka_msgs.errors import (
 from kafka_msgs.messages.api_versions_response import ApiVersion
 from kafka_msgs.messages.produce_request import PartitionProduceData, TopicProduceData
 from kafka_msgs.testing.random_values import random_message
-from kafka_msgs.wire import decode_request, decode_response, encode_request, encode_response
+from kafka_msgs.wire import (
+    RequestFrame,
+    ResponseFrame,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
 
 REQUESTS: list[tuple[Message, int, str | None, str]] = [
     (OffsetFetchRequest(group_id="g", topics=None), 2, "cli", "0009 0002 00000007 0003 636c69 000167 ffffffff"),
@@ -60,8 +68,10 @@ def test_a_request(message: Message, version: int, client_id: str | None, data: 
     payload = bytes.fromhex(data)
     assert encode_request(message, version, correlation_id=7, client_id=client_id) == payload
     for buffer in (payload, bytearray(payload), memoryview(payload)):
-        header, decoded = decode_request(buffer)
-        assert decoded == message
+        frame = decode_request(buffer)
+        header = frame.header
+        assert (frame.message, frame.version, frame.trailing) == (message, version, b"")
+        assert frame.encode() == payload
         assert (header.request_api_key, header.request_api_version) == (message.INFO.api_key, version)
         assert (header.correlation_id, header.client_id) == (7, client_id)
 
@@ -72,8 +82,9 @@ def test_a_response(message: Message, version: int, data: str) -> None:
     assert api_key is not None
     assert encode_response(message, version, correlation_id=7) == payload
     for buffer in (payload, bytearray(payload), memoryview(payload)):
-        header, decoded, written = decode_response(buffer, api_key, version)
-        assert (header.correlation_id, decoded, written) == (7, message, version)
+        frame = decode_response(buffer, api_key, version)
+        assert (frame.header.correlation_id, frame.message, frame.version, frame.trailing) == (7, message, version, b"")
+        assert frame.encode() == payload
 
 
 def test_every_request_and_response_of_the_release() -> None:
@@ -85,13 +96,15 @@ def test_every_request_and_response_of_the_release() -> None:
         for version in info.versions:
             message = random_message(cls, version, rng)
             if info.kind == "request":
-                header, decoded = decode_request(encode_request(message, version, correlation_id=-1, client_id="é"))
-                assert (header.correlation_id, header.client_id) == (-1, "é")
+                payload = encode_request(message, version, correlation_id=-1, client_id="é")
+                request = decode_request(payload)
+                assert (request.header.correlation_id, request.header.client_id) == (-1, "é")
+                frame: RequestFrame | ResponseFrame = request
             else:
-                decoded = decode_response(
-                    encode_response(message, version, correlation_id=9), info.api_key, version
-                ).message
-            assert decoded == message
+                payload = encode_response(message, version, correlation_id=9)
+                frame = decode_response(payload, info.api_key, version)
+            assert (frame.message, frame.version) == (message, version)
+            assert frame.encode() == evolve(frame).encode() == payload
 
 
 # ApiVersions: a broker that lacks the version asked for answers in version 0
@@ -137,14 +150,22 @@ def test_an_api_versions_request_of_an_unknown_version_is_named() -> None:
 @pytest.mark.parametrize(("message", "version", "client_id", "data"), REQUESTS)
 def test_a_request_with_bytes_left_over(message: Message, version: int, client_id: str | None, data: str) -> None:
     payload = bytes.fromhex(data)
+    frame = decode_request(payload + b"\0\1")
+    assert (frame.message, frame.trailing) == (message, b"\0\1")
+    assert frame.encode() == evolve(frame).encode() == payload + b"\0\1"
     with pytest.raises(TrailingDataError) as caught:
-        decode_request(payload + b"\0\0")
+        decode_request(payload + b"\0\1", refuse_trailing=True)
     assert (caught.value.offset, caught.value.reason) == (len(payload), "2 bytes left over")
 
 
 def test_a_response_with_bytes_left_over() -> None:
+    payload = bytes.fromhex("00000007 00000000 0010 05")
+    frame = decode_response(payload, 9, 2)
+    assert frame.trailing == b"\5"
+    assert frame.encode() == evolve(frame).encode() == payload
+    assert evolve(frame, trailing=b"").encode() == payload[:-1]
     with pytest.raises(TrailingDataError, match="OffsetFetchResponse v2: at byte 10: 1 bytes left over"):
-        decode_response(bytes.fromhex("00000007 00000000 0010 00"), 9, 2)
+        decode_response(payload, 9, 2, refuse_trailing=True)
 
 
 @pytest.mark.parametrize(("message", "version", "client_id", "data"), REQUESTS)
@@ -156,11 +177,14 @@ def test_a_request_cut_off_at_any_byte(message: Message, version: int, client_id
         assert caught.value.offset <= size
 
 
-@pytest.mark.parametrize("data", ["", "00", "001200"])
-def test_less_than_an_api_key_and_a_version(data: str) -> None:
+@pytest.mark.parametrize("data", ["", "00", "001200", "00120000000000"])
+def test_less_than_what_every_request_starts_with(data: str) -> None:
     with pytest.raises(TruncatedError) as caught:
         decode_request(bytes.fromhex(data))
-    assert str(caught.value) == f"RequestHeader: at byte 0: api key and version need 4 bytes, {len(data) // 2} left"
+    assert (
+        str(caught.value)
+        == f"RequestHeader: at byte 0: api key, version and correlation id need 8 bytes, {len(data) // 2} left"
+    )
 
 
 def test_offsets_count_from_the_start_of_the_payload() -> None:

@@ -17,11 +17,19 @@ from kafka_msgs.lookup import message_class
 from kafka_msgs.message import Message
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.messages.response_header import ResponseHeader
-from kafka_msgs.wire import decode_request, decode_response, request_header_version, response_header_version
+from kafka_msgs.wire import (
+    SIZE_BYTES,
+    decode_request,
+    decode_response,
+    header_version,
+    read_frame_size,
+    read_request_prefix,
+    request_header_version,
+    response_header_version,
+)
 
 __all__ = ["frame_command"]
 
-_SIZE_BYTES = 4
 _REQUEST = re.compile(r"(?P<api>[\w.-]+)/(?P<version>\d+)", re.ASCII)
 
 
@@ -71,33 +79,28 @@ def frame_command(data: str, request: tuple[int, int] | None, size_prefix: bool,
     if explain:
         _explain(payload, request)
         return
-    header, header_version, message, version = _decoded(payload, request)
+    frame = decode_request(payload) if request is None else decode_response(payload, *request)
+    head = header_version(type(frame.message), frame.version)
     if as_json:
-        print_json({"header": header.to_json(header_version), "message": message.to_json(version)})
-    else:
-        out = console()
-        out.print(message_tree(header, header_version))
-        out.print(message_tree(message, version))
+        trailing = {"trailingBytes": frame.trailing.hex()} if frame.trailing else {}
+        message = frame.message.to_json(frame.version)
+        print_json({"header": frame.header.to_json(head), "message": message, **trailing})
+        return
+    out = console()
+    out.print(message_tree(frame.header, head))
+    out.print(message_tree(frame.message, frame.version))
+    if frame.trailing:
+        out.print(f"{len(frame.trailing)} bytes after the message: {frame.trailing.hex()}")
 
 
 def _payload(frame: bytes, size_prefix: bool) -> bytes:
     if not size_prefix:
         return frame
-    size = int.from_bytes(frame[:_SIZE_BYTES], "big", signed=True)
-    payload = frame[_SIZE_BYTES:]
+    size = read_frame_size(frame.ljust(SIZE_BYTES, b"\0"))
+    payload = frame[SIZE_BYTES:]
     if size != len(payload):
         raise click.ClickException(f"the frame says that {size} bytes follow, and {len(payload)} do")
     return payload
-
-
-def _decoded(payload: bytes, request: tuple[int, int] | None) -> tuple[Message, int, Message, int]:
-    """Return header, header version, message and version."""
-    if request is None:
-        header, message = decode_request(payload)
-        version = header.request_api_version
-        return header, request_header_version(header.request_api_key, version), message, version
-    response = decode_response(payload, *request)
-    return response.header, response_header_version(*request), response.message, response.version
 
 
 def _explain(payload: bytes, request: tuple[int, int] | None) -> None:
@@ -109,19 +112,17 @@ def _explain(payload: bytes, request: tuple[int, int] | None) -> None:
 
 
 def _request_annotations(payload: bytes) -> list[Annotation]:
-    api_key, version = (int.from_bytes(payload[start : start + 2], "big", signed=True) for start in (0, 2))
-    if len(payload) < _SIZE_BYTES:
-        decode_request(payload)
+    api_key, version, _ = read_request_prefix(payload)
     message = message_class(api_key, "request")
     return _annotations(payload, RequestHeader, request_header_version(api_key, version), message, version)
 
 
 def _response_annotations(payload: bytes, api_key: int, version: int) -> list[Annotation]:
     message = message_class(api_key, "response")
-    header_version = response_header_version(api_key, version)
+    head = response_header_version(api_key, version)
     with suppress(DecodeError):  # The dump shows where, at the version that was asked for.
         version = decode_response(payload, api_key, version).version
-    return _annotations(payload, ResponseHeader, header_version, message, version)
+    return _annotations(payload, ResponseHeader, head, message, version)
 
 
 def _annotations(
