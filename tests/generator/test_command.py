@@ -189,7 +189,7 @@ def test_the_rules_are_listed_with_what_differs() -> None:
     lines = run("rules").output.splitlines()
     assert lines[0] == f"V1   {RULES['V1']}"
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == list(RULES)
-    assert "     (a repeated key is rejected; Kafka lets the last one win)" in lines
+    assert "     (a key that is repeated with another value is rejected; Kafka lets the last one win)" in lines
 
 
 def test_the_projects_own_code_is_up_to_date() -> None:
@@ -205,11 +205,26 @@ def test_generate_writes_messages_drafts_error_codes_and_the_c_header(tmp_path: 
 
 
 def test_an_import_reports_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    report = ImportReport("9.9.9", {"clients": 2}, ("clients/New",), (), ("clients/Old",))
+    report = ImportReport(
+        release="9.9.9",
+        counts={"clients": 2},
+        kept={"raft": "9.9.8", "streams": None},
+        added=("clients/New",),
+        changed=(),
+        removed=("clients/Old",),
+        errors=137,
+    )
     monkeypatch.setattr(cli.importer, "import_release", lambda release, into: report)
     result = run("import", "--release", "9.9.9", "--into", tmp_path)
     assert result.exit_code == 0
-    assert result.stdout == "clients: 2 definitions\nadded clients/New\nremoved clients/Old\n"
+    assert result.stdout.splitlines() == [
+        "clients: 2 definitions",
+        "raft: not in this release; the definitions of 9.9.8 stay",
+        "streams: not in this release",
+        "error codes: 137",
+        "added clients/New",
+        "removed clients/Old",
+    ]
     assert result.stderr == "fetching Kafka 9.9.9 through Maven\n"
 
 
