@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from kafka_msgs import MetadataResponse, message_classes
+from kafka_msgs._backend import BACKENDS
 from kafka_msgs.codec import CodecOptions
-from kafka_msgs.codec.backend import BACKENDS
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.plan import StructPlan, Value, compile_plan
@@ -121,10 +121,10 @@ def test_codecs_are_freed() -> None:
 
 def cores() -> int:
     """How many codecs of the C core there are."""
-    from kafka_msgs.codec import _speedups
+    from kafka_msgs._core import extension
 
     gc.collect()
-    return sum(type(each) is _speedups.Codec for each in gc.get_objects())
+    return sum(type(each) is extension.Codec for each in gc.get_objects())
 
 
 def test_a_codec_in_a_cycle_is_freed() -> None:
@@ -139,7 +139,7 @@ def test_a_codec_in_a_cycle_is_freed() -> None:
 
 
 def test_what_is_no_plan_leaves_nothing_behind() -> None:
-    from kafka_msgs.codec import _speedups
+    from kafka_msgs._core import extension
 
     cls = make_class(2)
     member = cls.later
@@ -155,20 +155,20 @@ def test_what_is_no_plan_leaves_nothing_behind() -> None:
         for op in bad_ops:
             for steps, tagged in (((good, op), ()), ((), (good, op))):
                 with pytest.raises((TypeError, ValueError, SystemError)):
-                    _speedups.Codec(
+                    extension.Codec(
                         ((cls, unknown, True, steps, tagged, (), ()),), 1, 1, False, False, None, len, len, len
                     )
         for specs in ((), (1,), ((int, unknown, True, (), (), (), ()),), ((cls, 5, True, (), (), (), ()),)):
             with pytest.raises((TypeError, ValueError, SystemError)):
-                _speedups.Codec(specs, 1, 1, False, False, None, len, len, len)
+                extension.Codec(specs, 1, 1, False, False, None, len, len, len)
 
     check_balance(refuse_all, [cls, member, unknown, len, None, ()])
 
 
 def test_a_codec_that_was_not_initialised_refuses_to_work() -> None:
-    from kafka_msgs.codec import _speedups
+    from kafka_msgs._core import extension
 
-    empty = _speedups.Codec.__new__(_speedups.Codec)
+    empty = extension.Codec.__new__(extension.Codec)
     for call in (empty.decode, empty.read, empty.encode):
         with pytest.raises(TypeError):
             call(b"")
