@@ -151,7 +151,29 @@ def test_documentation_comes_from_a_glossary(definitions: Path, package: Path, t
     assert run("compile", definitions, "--out", package, "--glossary", tmp_path / "words").exit_code == 0
     text = (package / "ping_request.py").read_text()
     assert '    """Asks.\n\n    API key 1000, versions 0-1, flexible from version 1.\n    """' in text
-    assert '    """A port."""' in text
+    assert '    """A port. In version 1 only."""' in text
+
+
+def test_documentation_gives_the_versions_of_a_field_once(definitions: Path, package: Path, tmp_path: Path) -> None:
+    numbers = ("1+", "0", "1-2", "0-3", "2", "3+")
+    fields = [f'{{"name": "F{i}", "type": "int8", "versions": "{text}"}}' for i, text in enumerate(numbers)]
+    (definitions / "Frame.json").write_text(
+        '{"name": "Frame", "type": "data", "validVersions": "0-3", "flexibleVersions": "none", '
+        f'"fields": [{", ".join(fields)}]}}'
+    )
+    (tmp_path / "words").mkdir()
+    entries = [f'f{i} = "A number."\n' for i in range(5)]
+    (tmp_path / "words" / "frame.toml").write_text(f'[Frame]\n{"".join(entries)}f5 = "A number, from version 3."\n')
+    assert run("compile", definitions, "--out", package, "--glossary", tmp_path / "words").exit_code == 0
+    docs = [line.strip(' "') for line in (package / "frame.py").read_text().splitlines() if '"""A number' in line]
+    assert docs == [
+        "A number. From version 1.",
+        "A number. In version 0 only.",
+        "A number. In versions 1 to 2.",
+        "A number.",
+        "A number. In version 2 only.",
+        "A number, from version 3.",
+    ]
 
 
 def test_what_the_glossary_lacks_is_listed(definitions: Path, tmp_path: Path) -> None:
