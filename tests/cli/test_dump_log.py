@@ -17,7 +17,7 @@ from crc32c import crc32c
 
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
 from kafka_msgs.topics.records import TOPICS
-from tests.cli.conftest import Run
+from tests.support.command_line import Run
 from tests.support.recordings import ACTIVE_LOGS, LOGS, TIERED_LOGS
 
 TIERED = TIERED_LOGS

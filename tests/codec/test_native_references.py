@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import sys
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
@@ -20,13 +19,13 @@ from kafka_msgs.codec.plan import StructPlan, Value, compile_plan
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
-from tests.codec.test_fuzz import corrupted, mutated
 from tests.support.codecs import codec, message_class, struct_class
+from tests.support.damage import corrupted, mutated
+from tests.support.references import check_balance
 
 pytestmark = pytest.mark.skipif("c" not in BACKENDS, reason="the C core is not built")
 
 CLASSES = sorted(message_classes(), key=lambda cls: cls.INFO.name)
-ROUNDS = 20
 VIEWS = CodecOptions(memoryview_records=True)
 
 
@@ -45,29 +44,6 @@ def shared_objects(plan: StructPlan) -> list[Any]:
     for each in structs(plan):
         found += [each.cls, *(step.default for step in each.tagged), *(absent.default for absent in each.absent)]
     return found
-
-
-def counts(objects: list[Any], generation: int) -> list[int]:
-    """The references to each object, and how many blocks of memory Python holds."""
-    gc.collect(generation)
-    return [*map(sys.getrefcount, objects), sys.getallocatedblocks()]
-
-
-def check_balance(action: Callable[[], Any], objects: list[Any], generation: int = 2) -> None:
-    """Check that repeating ``action`` leaves every count as it was.
-
-    What is kept for once, such as memos, and what others do, may show in one measurement or two; what leaks shows in
-    every one. Collecting the young ``generation`` only is faster, where no cycle is expected.
-    """
-    grown: list[int] = []
-    for _ in range(4):
-        before = counts(objects, generation)
-        for _ in range(ROUNDS):
-            action()
-        grown = [now - then for now, then in zip(counts(objects, generation), before, strict=True)]
-        if max(map(abs, grown)) < ROUNDS // 2:
-            return
-    pytest.fail(f"{grown} after {ROUNDS} rounds, for {objects} and blocks of memory")
 
 
 def attempt(action: Callable[[Any], Any], subject: Any) -> None:

@@ -16,9 +16,9 @@ from kafka_msgs._backend import backend
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.columns.types import arrow_type
 from kafka_msgs.records import BatchBuilder, RecordBatch, read_batches
-from tests.codec.test_fuzz import mutated
-from tests.codec.test_native_references import check_balance
 from tests.support.columns import prefixed_rows, random_rows
+from tests.support.damage import mutated
+from tests.support.references import check_balance
 
 native = pytest.importorskip("kafka_msgs.columns.native", reason="the C core of columns is not built")
 pytestmark = pytest.mark.skipif(backend() != "c", reason="another form was chosen")

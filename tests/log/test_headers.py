@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from kafka_msgs._backend import BACKENDS, CORE
 from kafka_msgs.log.headers import Counted, CountForm, count_in_python, native
-from tests.codec.test_native_references import check_balance
-from tests.log.test_summary import PIECES, PLAIN, PRODUCER, batch
-from tests.records.test_native_references import fail_each
+from tests.support.pieces_of_logs import PIECES, PLAIN, PRODUCER, batch
+from tests.support.references import check_balance, fail_each
 
 FORMS: dict[str, CountForm] = {"python": count_in_python}
 if (in_c := native()) is not None:

@@ -18,8 +18,8 @@ from kafka_msgs._backend import BACKENDS, backend
 from kafka_msgs.records import BatchBuilder, Compression, Record, builder
 from kafka_msgs.records.loops import PYTHON, Loops, native
 from kafka_msgs.records.record import Part
-from tests.records.test_hostile import mutated, outcome
 from tests.support.batches import Described, described, read_one, sealed
+from tests.support.damaged_batches import mutated, outcome
 
 
 def test_the_records_have_a_core_where_the_codec_runs_in_one() -> None:

@@ -16,7 +16,7 @@ import pytest
 from kafka_msgs._backend import backend
 from kafka_msgs.records import Record
 from kafka_msgs.records.loops import native
-from tests.codec.test_native_references import check_balance
+from tests.support.references import check_balance
 
 ONE = Record(7, 1_700_000_000_000, b"k", None, (("h", b"v"),))
 
