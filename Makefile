@@ -8,19 +8,17 @@ MINUTES ?= 5
 GCC ?= gcc
 CLANG ?= clang
 
-# The packages that have a C core, one file each; setup.py has the same.
-PARTS := codec records columns log
-CORE := $(wildcard $(PARTS:%=kafka_msgs/%/*.c) $(PARTS:%=kafka_msgs/%/*.h))
+# The sources of the C core; setup.py has the same.
+CORE := $(wildcard kafka_msgs/_core/*.c kafka_msgs/_core/*.h)
 BUILD := pyproject.toml setup.py $(CORE)
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
 CHECKED := build/checked
 , := ,
-# One library for each core, in a folder that tests/support/instrumented.py reads: $(call instrumented,COMPILER AND FLAGS,FOLDER)
+# The core with instruments in it, which tests/support/instrumented.py loads: $(call instrumented,COMPILER AND FLAGS,LIBRARY)
 define instrumented
-	@mkdir -p $(2)
-	set -e; for part in $(PARTS); do $(1) -shared -fPIC -g -O1 -fno-omit-frame-pointer \
-	-I$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))') \
-	kafka_msgs/$$part/_speedups.c -o $(2)/$$part.so; done
+	@mkdir -p $(dir $(2))
+	$(1) -shared -fPIC -g -O1 -fno-omit-frame-pointer -fvisibility=hidden \
+	-I$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))') $(filter %.c,$(CORE)) -o $(2)
 endef
 # Arrow's memory from malloc, too: instruments see where that ends.
 RUN_CHECKED := KAFKA_MSGS_BACKEND=c PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system ASAN_OPTIONS=detect_leaks=0
@@ -66,14 +64,14 @@ warnings: .venv/dev ## compile the C core, every warning an error; where there i
 	else echo "NOT RUN: no C compiler ($(CC)), so no warnings of the C core"; fi
 
 sanitize: .venv/dev $(CORE) ## run the tests of the C core under ASan and UBSan; needs gcc and its sanitizers
-	$(call instrumented,$(GCC) -fsanitize=address$(,)undefined -fno-sanitize-recover=all,$(CHECKED)/sanitized)
-	$(RUN_CHECKED) KAFKA_MSGS_TEST_SPEEDUPS=$(CHECKED)/sanitized LD_PRELOAD=$$($(GCC) -print-file-name=libasan.so) \
+	$(call instrumented,$(GCC) -fsanitize=address$(,)undefined -fno-sanitize-recover=all,$(CHECKED)/sanitized.so)
+	$(RUN_CHECKED) KAFKA_MSGS_TEST_CORE=$(CHECKED)/sanitized.so LD_PRELOAD=$$($(GCC) -print-file-name=libasan.so) \
 	$(BIN)/python -m pytest $(SELECTION) tests/codec tests/records tests/columns tests/log/test_headers.py \
 	tests/vectors tests/recorders
 
 valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memcheck; needs gcc and valgrind
-	$(call instrumented,$(GCC),$(CHECKED)/plain)
-	$(RUN_CHECKED) KAFKA_MSGS_TEST_SPEEDUPS=$(CHECKED)/plain \
+	$(call instrumented,$(GCC),$(CHECKED)/plain.so)
+	$(RUN_CHECKED) KAFKA_MSGS_TEST_CORE=$(CHECKED)/plain.so \
 	valgrind --quiet --error-exitcode=99 --num-callers=20 --suppressions=tests/valgrind.supp \
 	$(BIN)/python -m pytest $(SELECTION) tests/records/test_batch.py tests/log/test_headers.py \
 	$(addprefix tests/codec/test_,encodings.py rules.py refusals.py foreign_values.py)
@@ -83,10 +81,10 @@ valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memche
 	@touch $@
 
 # The targets of the fuzzer, one after the other: messages of the codec, batches of records, columns of messages.
-fuzz: .venv/fuzz $(CORE) ## fuzz the C cores, guided by their coverage: make fuzz MINUTES=5; needs clang (or CLANG=clang-14)
-	$(call instrumented,$(CLANG) -fsanitize=address$(,)undefined$(,)fuzzer-no-link -fno-sanitize-recover=all,build/fuzz)
+fuzz: .venv/fuzz $(CORE) ## fuzz the C core, guided by their coverage: make fuzz MINUTES=5; needs clang (or CLANG=clang-14)
+	$(call instrumented,$(CLANG) -fsanitize=address$(,)undefined$(,)fuzzer-no-link -fno-sanitize-recover=all,build/fuzz/core.so)
 	set -e; for target in messages records columns; do \
-	$(RUN_CHECKED):quarantine_size_mb=16 KAFKA_MSGS_TEST_SPEEDUPS=build/fuzz \
+	$(RUN_CHECKED):quarantine_size_mb=16 KAFKA_MSGS_TEST_CORE=build/fuzz/core.so \
 	LD_PRELOAD=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/asan_with_fuzzer.so \
 	$(BIN)/python -m tests.campaigns.fuzz $$target build/fuzz/$$target -max_total_time=$$(($(MINUTES) * 20)) -timeout=20 \
 	-rss_limit_mb=0 -detect_leaks=0 -print_final_stats=1; done

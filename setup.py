@@ -1,26 +1,19 @@
-"""The C cores, which the build leaves out where it cannot compile them. Everything else stands in pyproject.toml."""
+"""The C core, which the build leaves out where it cannot compile it. Everything else stands in pyproject.toml."""
 
 import sys
 from glob import glob
 
 from setuptools import Extension, setup
 
-FLAGS = {"linux": ["-O3", "-fno-plt"]}
-"""Linux: the same level whatever CPython was built with, and calls into CPython without a stub in between."""
+FLAGS = {"linux": ["-O3", "-fno-plt", "-fvisibility=hidden"]}
+"""Linux: the same level whatever CPython was built with; calls into CPython, and from file to file, without a stub."""
 
-PARTS = ("codec", "records", "columns", "log")
-"""The packages that have a core; their headers are shared."""
+CORE = Extension(
+    "kafka_msgs._core.extension",
+    sorted(glob("kafka_msgs/_core/*.c")),
+    depends=sorted(glob("kafka_msgs/_core/*.h")),
+    extra_compile_args=FLAGS.get(sys.platform, []),
+    optional=True,
+)
 
-
-def core(part: str) -> Extension:
-    """Return the extension of one package."""
-    return Extension(
-        f"kafka_msgs.{part}._speedups",
-        [f"kafka_msgs/{part}/_speedups.c"],
-        depends=sorted(glob("kafka_msgs/*/_*.h")),
-        extra_compile_args=FLAGS.get(sys.platform, []),
-        optional=True,
-    )
-
-
-setup(ext_modules=[core(part) for part in PARTS])
+setup(ext_modules=[CORE] if CORE.sources else [])

@@ -22,7 +22,7 @@ from kio.static.constants import EntityType
 
 from benchmarks.measure import Action
 from kafka_msgs import Message
-from kafka_msgs.codec.backend import BACKENDS
+from kafka_msgs._backend import BACKENDS
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.ops import Op

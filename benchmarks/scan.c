@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "_ops.h"
+#include "ops.h"
 
 enum { COMPACT = 1, NULLABLE = 2, FIELDS = 5 };
 

@@ -26,7 +26,7 @@ from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.plan import Plan, StructPlan, Value
 
 SOURCE: Final = Path(__file__).with_name("scan.c")
-HEADERS: Final = SOURCE.parents[1] / "kafka_msgs" / "codec"
+HEADERS: Final = SOURCE.parents[1] / "kafka_msgs" / "_core"
 _VERSION: Final = 12
 
 

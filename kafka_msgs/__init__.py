@@ -11,7 +11,8 @@ structs live in their message's module, such as ``kafka_msgs.messages.offset_fet
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kafka_msgs.codec import Buffer, CodecOptions, DecodeBudget, backend, codec_for
+from kafka_msgs._backend import backend
+from kafka_msgs.codec import Buffer, CodecOptions, DecodeBudget, codec_for
 from kafka_msgs.errors import (
     BudgetExceededError,
     CaptureError,

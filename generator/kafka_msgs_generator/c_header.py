@@ -19,7 +19,7 @@ _NOT_FIXED: Final = ("", 0)
 
 
 def ops_header() -> str:
-    """Return the text of ``_ops.h``: the ops, the sizes of those whose size never varies, and the limits."""
+    """Return the text of ``ops.h``: the ops, the sizes of those whose size never varies, and the limits."""
     return render(
         "ops.h.j2",
         mark=C_MARK,

@@ -91,7 +91,7 @@ def generate(check: bool, definitions: Path, package: Path) -> None:
 
 
 @command.command("import")
-@click.option("--release", help="The Kafka release to fetch through Maven, such as 4.3.1.")
+@click.option("--release", help="The Kafka release to fetch through Maven, such as 4.4.0.")
 @click.option("--from", "path", type=_EXISTING, help="A jar, a directory of definitions, or a checkout of Kafka.")
 @click.option("--origin", help="What to call the definitions of a directory.")
 @click.option("--into", default="message_defs", show_default=True, type=_DIRECTORY)
@@ -105,11 +105,19 @@ def import_command(release: str | None, path: Path | None, origin: str | None, i
         else:
             click.echo(f"fetching Kafka {release} through Maven", err=True)
             report = importer.import_release(str(release), into)
-    for name, number in report.counts.items():
-        click.echo(f"{name}: {number} definitions")
+    for line in _import_lines(report):
+        click.echo(line)
+
+
+def _import_lines(report: importer.ImportReport) -> Iterator[str]:
+    for origin, number in report.counts.items():
+        yield f"{origin}: {number} definitions"
+    for origin, kept in report.kept.items():
+        yield f"{origin}: not in this release" + (f"; the definitions of {kept} stay" if kept else "")
+    yield "error codes: " + ("not in this source" if report.errors is None else str(report.errors))
     for what in ("added", "changed", "removed"):
         for definition in getattr(report, what):
-            click.echo(f"{what} {definition}")
+            yield f"{what} {definition}"
 
 
 @command.command()

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import json
 import subprocess
+import zipfile
 from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypedDict
+from typing import Final, TypedDict
 
-from kafka_msgs_generator.release import SourceUnavailableError, fetch_jars
+from kafka_msgs_generator.maven import SourceUnavailableError, fetch_jars
 
-__all__ = ["KafkaError", "error_table_text", "extract_errors", "parse_errors"]
+__all__ = ["KafkaError", "error_table_text", "extract_errors", "has_errors", "parse_errors"]
+
+_ERRORS_CLASS: Final = "org/apache/kafka/common/protocol/Errors.class"
+_LOGGING: Final = "org.slf4j:slf4j-api:1.7.36"
+"""The one library that the enumeration needs."""
 
 
 class KafkaError(TypedDict):
@@ -26,25 +31,31 @@ class KafkaError(TypedDict):
     retriable: bool
 
 
-def extract_errors(release: str) -> list[KafkaError]:
-    """Return every error code of a Kafka release, by rising code. Needs Maven and Java 11 or newer.
+def has_errors(jar: Path) -> bool:
+    """Whether a jar holds Kafka's error codes, as that of the clients does."""
+    with zipfile.ZipFile(jar) as archive:
+        return _ERRORS_CLASS in archive.namelist()
 
-    Raises ``SourceUnavailableError`` when one of them is missing or the release cannot be fetched.
+
+def extract_errors(jar: Path) -> list[KafkaError]:
+    """Return every error code in a jar of Kafka's clients, by rising code. Needs Maven and Java 11 or newer.
+
+    Raises ``SourceUnavailableError`` when one of them is missing or the jar cannot be used.
     """
     with TemporaryDirectory() as folder, as_file(files(__package__) / "ErrorTable.java") as program:
-        fetch_jars(release, ("kafka-clients",), Path(folder), dependencies=True)
-        return parse_errors(_run_java(["java", "-cp", f"{folder}/*", str(program)]))
+        fetch_jars([_LOGGING], Path(folder))
+        return parse_errors(_run_java(["java", "-cp", f"{jar.resolve()}:{folder}/*", str(program)]))
 
 
 def parse_errors(printed: str) -> list[KafkaError]:
-    """Return the table that the Java program printed: a line an error, ``code name retriable``."""
+    """Return the table that the Java program printed, one error per line: ``code name retriable``."""
     rows = (line.split() for line in printed.splitlines())
     errors = (KafkaError(name=name, code=int(code), retriable=flag == "true") for code, name, flag in rows)
     return sorted(errors, key=lambda error: error["code"])
 
 
 def error_table_text(errors: list[KafkaError]) -> str:
-    """Return the text of ``errors.json``: a list, one error a line."""
+    """Return the text of ``errors.json``: a list, one error per line."""
     lines = ",\n".join(f"  {json.dumps(error)}" for error in errors)
     return f"[\n{lines}\n]\n"
 

@@ -10,63 +10,69 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
 from attrs import frozen
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs_generator.canonical import canonical_text, read_definition
-from kafka_msgs_generator.error_table import error_table_text, extract_errors
+from kafka_msgs_generator.error_table import KafkaError, error_table_text, extract_errors, has_errors
 from kafka_msgs_generator.files import write_atomically
-from kafka_msgs_generator.release import OriginSource, read_path, read_release
+from kafka_msgs_generator.release import MAIN_ORIGIN, ORIGINS, OriginSource, read_path, read_release
 
 __all__ = ["ImportReport", "import_path", "import_release"]
 
-_MIXED_RELEASES = "mixed"
+_MIXED_RELEASES: Final = "mixed"
 
 
 @frozen
 class ImportReport:
     """What an import did.
 
-    Attributes: ``release`` (of everything now in ``SOURCE.toml``; ``"mixed"`` when origins differ); ``counts``
-    (definitions found, by origin); ``added``, ``changed`` and ``removed`` (as ``origin/Name``, in order).
+    Attributes: ``release`` (of everything now in ``SOURCE.toml``); ``counts`` (definitions found, by origin); ``kept``
+    (the origins that the release lacks, each with the release whose definitions stay, or None where there are none);
+    ``added``, ``changed`` and ``removed`` (as ``origin/Name``, in order); ``errors`` (how many error codes there are,
+    or None where the source has no error table and ``errors.json`` stays as it is).
     """
 
     release: str
     counts: Mapping[str, int]
+    kept: Mapping[str, str | None]
     added: tuple[str, ...]
     changed: tuple[str, ...]
     removed: tuple[str, ...]
+    errors: int | None
 
 
 @frozen
 class _Plan:
-    """Files to be: path below the target to text. ``hashes`` is each origin's part of ``SOURCE.toml``."""
+    """What is to be written: ``files`` (path below the target to text), the parts of ``SOURCE.toml``, error codes."""
 
     files: Mapping[str, str]
     origins: Mapping[str, Mapping[str, Any]]
+    errors: list[KafkaError] | None
 
 
 def import_release(release: str, into: Path) -> ImportReport:
-    """Import every definition and the error table of a Kafka release, fetched through Maven.
+    """Import what a Kafka release has, definitions and the error table, fetched through Maven.
 
-    Raises ``SourceUnavailableError`` when something cannot be fetched, and ``SchemaError`` for a definition that
+    What ``into`` holds of an origin that the release lacks stays, and ``SOURCE.toml`` goes on to record where it is
+    from. Raises ``SourceUnavailableError`` when something cannot be fetched, and ``SchemaError`` for a definition that
     cannot be read; nothing is written then.
     """
-    plan = _plan(read_release(release))
-    errors = error_table_text(extract_errors(release))
-    report = _apply(plan, into)
-    _write(into / "errors.json", errors)
-    return report
+    with TemporaryDirectory() as folder:
+        plan = _plan(read_release(release, Path(folder)))
+    return _apply(plan, into, lacking=[origin for origin in ORIGINS if origin not in plan.origins])
 
 
 def import_path(path: Path, into: Path, origin: str | None = None) -> ImportReport:
     """Import the definitions at ``path``: a jar, a checkout, or a directory (then with its ``origin``).
 
-    Only the origins found there are touched; the error table stays as it is. Raises as `import_release` does.
+    Only the origins found there are touched, and the error table where the source is a jar of Kafka's clients. Raises
+    as `import_release` does.
     """
     return _apply(_plan(read_path(path, origin)), into)
 
@@ -86,7 +92,12 @@ def _plan(sources: list[OriginSource]) -> _Plan:
             hashes[name] = hashlib.sha256(text.encode()).hexdigest()
         described = {"release": source.release, "artifact": source.artifact, "sha256": source.sha256}
         origins[source.origin] = {**described, "files": hashes}
-    return _Plan(files, origins)
+    return _Plan(files, origins, _errors(sources))
+
+
+def _errors(sources: list[OriginSource]) -> list[KafkaError] | None:
+    jars = [source.jar for source in sources if source.origin == MAIN_ORIGIN and source.jar and has_errors(source.jar)]
+    return extract_errors(jars[0]) if jars else None
 
 
 def _convert(source: str, text: str) -> tuple[str, str]:
@@ -98,7 +109,7 @@ def _convert(source: str, text: str) -> tuple[str, str]:
     return name, canonical_text(definition)
 
 
-def _apply(plan: _Plan, into: Path) -> ImportReport:
+def _apply(plan: _Plan, into: Path, lacking: Sequence[str] = ()) -> ImportReport:
     before = _read_source(into)
     after = {**before, **plan.origins}
     owned = {path for origin in plan.origins for path in _paths(before, origin)}
@@ -109,12 +120,16 @@ def _apply(plan: _Plan, into: Path) -> ImportReport:
         (into / path).unlink(missing_ok=True)
     release = _common_release(after)
     _write(into / "SOURCE.toml", _source_text(release, after))
+    if plan.errors is not None:
+        _write(into / "errors.json", error_table_text(plan.errors))
     return ImportReport(
         release=release,
         counts={origin: len(facts["files"]) for origin, facts in plan.origins.items()},
+        kept={origin: before[origin]["release"] if origin in before else None for origin in lacking},
         added=_short_names(added),
         changed=_short_names(sorted(set(written) - set(added))),
         removed=_short_names(removed),
+        errors=None if plan.errors is None else len(plan.errors),
     )
 
 
@@ -127,6 +142,9 @@ def _short_names(paths: list[str]) -> tuple[str, ...]:
 
 
 def _common_release(origins: Mapping[str, Mapping[str, Any]]) -> str:
+    """Name the release of the whole: that of the clients, otherwise the one that all origins share."""
+    if MAIN_ORIGIN in origins:
+        return str(origins[MAIN_ORIGIN]["release"])
     releases = {facts["release"] for facts in origins.values()}
     return releases.pop() if len(releases) == 1 else _MIXED_RELEASES
 

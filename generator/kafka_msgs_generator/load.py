@@ -117,10 +117,10 @@ class _Parser:
             if not self._text.startswith('"', self._at):
                 self._fail(f"expected a key in double quotes, found {self._shown()}")
             key = self._string()
-            if key in members:
-                self._fail(f"the key {key!r} is repeated", (line, column))
             self._expect(":")
-            members[key] = Member(Node(key, line, column), self._value(depth + 1))
+            member = Member(Node(key, line, column), self._value(depth + 1))
+            if members.setdefault(key, member).value.value != member.value.value:
+                self._fail(f"the key {key!r} is repeated with another value", (line, column))
         return members
 
     def _list(self, depth: int) -> tuple[Node, ...]:

@@ -6,11 +6,13 @@ each stands behind those it uses.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from attrs import define, field
 
-from kafka_msgs.versions import VersionRange
+from kafka_msgs.versions import NONE, VersionRange
 from kafka_msgs_generator.checks import check_field, check_siblings
 from kafka_msgs_generator.defaults import read_default
 from kafka_msgs_generator.ir import UNDOCUMENTED, Documentation, Field, Message, Struct
@@ -19,6 +21,8 @@ from kafka_msgs_generator.spec import FieldSpec, MessageSpec, StructSpec
 from kafka_msgs_generator.types import SCALARS
 
 __all__ = ["lower_message"]
+
+_SPEAKS_OF_VERSIONS: Final = re.compile(r"\bversions? \d")
 
 
 def lower_message(spec: MessageSpec, documentation: Documentation = UNDOCUMENTED) -> Message:
@@ -42,6 +46,17 @@ def lower_message(spec: MessageSpec, documentation: Documentation = UNDOCUMENTED
         fields=fields,
         doc=documentation.message(spec.name) or "",
     )
+
+
+def _presence(versions: VersionRange, whole: VersionRange) -> str:
+    """A sentence on which versions of a struct have a field."""
+    if versions.lowest == versions.highest:
+        return f"In version {versions.lowest} only."
+    if versions.highest == whole.highest:
+        return f"From version {versions.lowest}."
+    if versions.lowest == whole.lowest:
+        return f"Up to version {versions.highest}."
+    return f"In versions {versions.lowest} to {versions.highest}."
 
 
 def _walk(fields: Sequence[FieldSpec]) -> Iterator[FieldSpec]:
@@ -133,8 +148,16 @@ class _Lowering:
             map_key=spec.map_key,
             entity=spec.entity,
             zero_copy=spec.zero_copy,
-            doc=self.documentation.field(self.spec.name, names, scope.struct) or "",
+            doc=self._doc(spec, names, scope),
         )
+
+    def _doc(self, spec: FieldSpec, names: tuple[str, ...], scope: _Scope) -> str:
+        """What the field means, and its versions where it has fewer than its struct and the text does not give any."""
+        text = self.documentation.field(self.spec.name, names, scope.struct) or ""
+        versions = scope.versions.intersect(spec.versions)
+        if not text or versions in (NONE, scope.versions) or _SPEAKS_OF_VERSIONS.search(text):
+            return text
+        return f"{text} {_presence(versions, scope.versions)}"
 
     def _versions(self, spec: FieldSpec, scope: _Scope) -> VersionRange:
         versions = scope.versions.intersect(spec.versions)

@@ -34,7 +34,7 @@ def project_changes(definitions: Path, package: Path, progress: Progress | None 
         plan(package / "messages", message_package(compiled, doc, release=release)),
         plan(package / "drafts", drafts_package(dict(_drafts(definitions / "drafts", reading)))),
         plan(package, {"error_codes.py": error_codes_module(errors)}),
-        plan(package / "codec", {"_ops.h": ops_header()}),
+        plan(package / "_core", {"ops.h": ops_header()}),
     ]
 
 

@@ -15,7 +15,7 @@ __all__ = ["DEVIATIONS", "RULES"]
 RULES: Final[Mapping[str, str]] = {
     "V1": "a message, struct or field has only the keys that the format knows",
     "V2": "nothing follows the object of a definition",
-    "V3": "a definition is one JSON object, comments allowed, no key twice",
+    "V3": "a definition is one JSON object, comments allowed, no key with two values",
     "V4": "a message, struct or field has its required keys",
     "V5": "an enumerated value is one of the listed ones, spelled exactly so",
     "V6": "a value has the kind that its key asks for, and a number fits 16 bits",
@@ -90,7 +90,7 @@ RULES: Final[Mapping[str, str]] = {
 }
 
 DEVIATIONS: Final[Mapping[str, str]] = {
-    "V3": "a repeated key is rejected; Kafka lets the last one win",
+    "V3": "a key that is repeated with another value is rejected; Kafka lets the last one win",
     "V6": "a fraction is rejected where a whole number belongs; Kafka cuts it off",
     "V8": "validVersions 'none' marks a retired message, for which no class is generated",
     "V10": "a sign before a version is rejected; Kafka accepts '+1'",

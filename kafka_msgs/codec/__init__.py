@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka_msgs.codec.backend import backend
 from kafka_msgs.codec.options import DEFAULT_BUDGET, DEFAULT_OPTIONS, Buffer, CodecOptions, DecodeBudget
 from kafka_msgs.schema import Described
 
@@ -21,7 +20,6 @@ __all__ = [
     "Buffer",
     "CodecOptions",
     "DecodeBudget",
-    "backend",
     "codec_for",
 ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from kafka_msgs.codec.backend import backend
+from kafka_msgs._backend import backend
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.functions import Executor
 from kafka_msgs.codec.options import DEFAULT_OPTIONS, Buffer, CodecOptions

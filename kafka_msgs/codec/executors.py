@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final
 
+from kafka_msgs._backend import BACKENDS
 from kafka_msgs.codec import python, reference
-from kafka_msgs.codec.backend import BACKENDS
 from kafka_msgs.codec.functions import Executor, Functions, guarded
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan

@@ -1,4 +1,4 @@
-"""The C executor: lowers plans to the tuples that the extension ``_speedups`` executes.
+"""The C executor: lowers plans to the tuples that the C core executes.
 
 The tuples say the same as the plan, with classes as they are, attributes as the descriptors of their slots, and nested
 structs as indexes. The extension checks them; it trusts nothing but their order.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from kafka_msgs.codec import _speedups
+from kafka_msgs._core import extension
 from kafka_msgs.codec.explain import decode_failure, encode_failure, trailing_data
 from kafka_msgs.codec.functions import Functions
 from kafka_msgs.codec.ops import Op
@@ -25,7 +25,7 @@ _UNLIMITED = 2**63 - 1
 def functions(plan: Plan, options: CodecOptions) -> Functions:
     """Return the functions of a plan."""
     budget = options.budget
-    core = _speedups.Codec(
+    core = extension.Codec(
         _Lowering().program(plan),
         min(budget.elements, _UNLIMITED),
         min(budget.bytes, _UNLIMITED),

@@ -1,4 +1,4 @@
-"""The C form: lowers plans and Arrow types to the programs that the extension ``_speedups`` runs, and makes arrays of
+"""The C form: lowers plans and Arrow types to the programs that the C core runs, and makes arrays of
 the buffers that it fills in.
 
 A program says where in a table of columns each field goes. The table is the Arrow type in preorder; every place in it
@@ -16,10 +16,10 @@ from typing import Any, Final
 import pyarrow as pa
 from attrs import frozen
 
+from kafka_msgs._core import extension
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.codec.ops import FIXED, PRIMITIVES, Op
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value, compile_plan
-from kafka_msgs.columns import _speedups
 from kafka_msgs.columns.form import BATCH_NUMBER, Part
 from kafka_msgs.columns.types import KAFKA_TYPE, RECORD_SCHEMA, UNKNOWN_TAGS
 from kafka_msgs.errors import ColumnSizeError
@@ -57,11 +57,11 @@ def decoder(cls: Any, version: int | None, type_: pa.StructType, options: CodecO
 @lru_cache(maxsize=128)
 def _program(
     cls: Any, version: int | None, type_: pa.StructType, options: CodecOptions
-) -> tuple[_speedups.Program, _Layout]:
+) -> tuple[extension.ColumnProgram, _Layout]:
     return _Lowering(type_).program(cls, version, options), _layout(type_)
 
 
-def _parts(program: _speedups.Program, array: pa.Array, layout: _Layout) -> Iterator[Part]:
+def _parts(program: extension.ColumnProgram, array: pa.Array, layout: _Layout) -> Iterator[Part]:
     """Yield the rows of an array, in as many parts as there must be for none to be too large."""
     wide = pa.types.is_large_binary(array.type)
     valid, offsets, data = array.buffers()
@@ -146,7 +146,7 @@ class RecordColumns:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._layouts = [_RECORD_LAYOUTS[name] for name in names]
-        self._columns = _speedups.RecordColumns(tuple(names), _allocate)
+        self._columns = extension.RecordColumns(tuple(names), _allocate)
         self.append = self._columns.append
 
     def finish(self) -> list[pa.Array]:
@@ -181,13 +181,13 @@ class _Lowering:
         self.structs: list[_Spec] = []
         self.root = self.place(type_, uuid=False)
 
-    def program(self, cls: type[Described], version: int | None, options: CodecOptions) -> _speedups.Program:
+    def program(self, cls: type[Described], version: int | None, options: CodecOptions) -> extension.ColumnProgram:
         """Return the program for a message, at a version or with the prefix that ``decode_versioned`` reads."""
         budget = options.budget
         forms = []
         for prefix, plan in _plans(cls, version):
             forms.append((prefix, plan.root.depth > budget.depth, self.struct(plan.root, self.root)))
-        return _speedups.Program(
+        return extension.ColumnProgram(
             tuple(self.columns),
             tuple(self.structs),
             tuple(forms),

@@ -1,7 +1,6 @@
 """Which form of the column code runs: the one that belongs to the backend of the codec.
 
-``KAFKA_MSGS_BACKEND`` chooses as it does for the codec. The C form needs an extension of its own; where only that one
-is missing, the pure-Python form runs with the codec's C core under it.
+``KAFKA_MSGS_BACKEND`` chooses for the codec, the records, the columns and the log alike.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-from kafka_msgs.codec import backend
+from kafka_msgs._backend import backend
 from kafka_msgs.columns import python
 from kafka_msgs.columns.form import Form
 
@@ -20,10 +19,7 @@ __all__ = ["FORMS", "current_form"]
 
 @cache
 def _native() -> Form:
-    try:
-        form: Form = import_module("kafka_msgs.columns.native_records").FORM
-    except ImportError:
-        return python.FORM
+    form: Form = import_module("kafka_msgs.columns.native_records").FORM
     return form
 
 

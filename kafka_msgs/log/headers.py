@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from crc32c import crc32c
 
-from kafka_msgs.codec import backend
+from kafka_msgs._backend import BACKENDS, CORE, backend
 from kafka_msgs.log.resync import Mapped
 from kafka_msgs.records import NO_TIMESTAMP
 from kafka_msgs.records.batch import CRC_FROM, HEADER_SIZE
@@ -95,10 +95,9 @@ def _range_of_times(flags: int, base: int, latest: int) -> tuple[int, int]:
 @cache
 def native() -> CountForm | None:
     """Return the form in C, or None where there is no extension."""
-    try:
-        count = import_module("kafka_msgs.log._speedups").count
-    except ImportError:
+    if "c" not in BACKENDS:
         return None
+    count = import_module(CORE).count_batches
 
     def count_in_c(data: Mapped, position: int, stop: int, check_crc: bool) -> Counted:
         return Counted._make(count(data, position, stop, crc32c if check_crc else None))

@@ -11,9 +11,13 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AbortTransactionRecord(Message):
-    """Metadata record type 25, version 0, always flexible."""
+    """Aborts a transaction of the metadata log: its records are dropped (KIP-868).
+
+    Metadata record type 25, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AbortTransactionRecord", kind="metadata", api_key=25, versions="0", flexible="0+"
     )
     reason: str | None = field("Reason", "string", "0+", nullable="0+", tag=0, tagged="0+", default=None)
+    """Why the transaction was aborted; None for no reason."""

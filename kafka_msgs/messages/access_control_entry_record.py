@@ -12,16 +12,34 @@ from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AccessControlEntryRecord(Message):
-    """Metadata record type 18, version 0, always flexible."""
+    """An entry was added to the access control lists (KIP-801).
+
+    Metadata record type 18, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AccessControlEntryRecord", kind="metadata", api_key=18, versions="0", flexible="0+"
     )
     id: UUID = field("Id", "uuid", "0+", default=ZERO_UUID)
+    """Identity of the entry, by which it is removed."""
+
     resource_type: int = field("ResourceType", "int8", "0+", default=0)
+    """Type of the resource: 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
+
     resource_name: str = field("ResourceName", "string", "0+", default="")
+    """Name of the resource, or its beginning with a prefixed pattern; ``*`` for all."""
+
     pattern_type: int = field("PatternType", "int8", "0+", default=0)
+    """How ``resource_name`` is compared: 3 literal, 4 prefixed."""
+
     principal: str = field("Principal", "string", "0+", default="")
+    """Principal that the entry is for, such as ``User:alice``."""
+
     host: str = field("Host", "string", "0+", default="")
+    """Address that the entry is for; ``*`` for all."""
+
     operation: int = field("Operation", "int8", "0+", default=0)
+    """Operation, with the codes of ``CreateAclsRequest``."""
+
     permission_type: int = field("PermissionType", "int8", "0+", default=0)
+    """2 denies, 3 allows."""

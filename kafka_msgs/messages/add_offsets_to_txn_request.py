@@ -11,21 +11,25 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AddOffsetsToTxnRequest(Message):
-    """API key 25, versions 0-4, flexible from version 3."""
+    """Adds the offsets of a group to a transaction: the transaction then includes the group's partition of
+    ``__consumer_offsets``.
+
+    API key 25, versions 0-4, flexible from version 3.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AddOffsetsToTxnRequest", kind="request", api_key=25, versions="0-4", flexible="3+", listeners=("broker",)
     )
     transactional_id: str = field("TransactionalId", "string", "0+", default="", entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from others' and recovers them after a restart; None for
-    a producer without transactions.
+    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart;
+    None for a producer without transactions.
     """
 
     producer_id: int = field("ProducerId", "int64", "0+", default=0, entity="producerId")
     """Number that the cluster gave a producer for idempotent or transactional writes; -1 where there is none."""
 
     producer_epoch: int = field("ProducerEpoch", "int16", "0+", default=0)
-    """Incarnation of the producer id; a producer with a lower one is fenced off. -1 where there is no producer id."""
+    """Incarnation of the producer id; a producer with a lower one is fenced. -1 where there is no producer id."""
 
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group whose offsets the transaction will commit."""

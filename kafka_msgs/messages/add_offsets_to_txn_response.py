@@ -11,15 +11,16 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AddOffsetsToTxnResponse(Message):
-    """API key 25, versions 0-4, flexible from version 3."""
+    """Outcome of adding the offsets of a group to a transaction.
+
+    API key 25, versions 0-4, flexible from version 3.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AddOffsetsToTxnResponse", kind="response", api_key=25, versions="0-4", flexible="3+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""

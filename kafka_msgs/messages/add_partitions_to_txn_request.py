@@ -14,7 +14,10 @@ class AddPartitionsToTxnTopic(Struct):
     """Common struct of AddPartitionsToTxnRequest, versions 0-5."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -22,25 +25,32 @@ class AddPartitionsToTxnTransaction(Struct):
     """Element of AddPartitionsToTxnRequest.transactions, versions 4-5."""
 
     transactional_id: str = field("TransactionalId", "string", "4+", default="", map_key=True, entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from others' and recovers them after a restart; None for
-    a producer without transactions.
+    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart;
+    None for a producer without transactions.
     """
 
     producer_id: int = field("ProducerId", "int64", "4+", default=0, entity="producerId")
     """Number that the cluster gave a producer for idempotent or transactional writes; -1 where there is none."""
 
     producer_epoch: int = field("ProducerEpoch", "int16", "4+", default=0)
-    """Incarnation of the producer id; a producer with a lower one is fenced off. -1 where there is no producer id."""
+    """Incarnation of the producer id; a producer with a lower one is fenced. -1 where there is no producer id."""
 
     verify_only: bool = field("VerifyOnly", "bool", "4+", default=False)
+    """True to check only whether the partitions belong to the transaction."""
+
     topics: tuple[AddPartitionsToTxnTopic, ...] = field(
         "Topics", "[]AddPartitionsToTxnTopic", "4+", struct=AddPartitionsToTxnTopic, default=()
     )
+    """Topics with partitions to add, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AddPartitionsToTxnRequest(Message):
-    """API key 24, versions 0-5, flexible from version 3."""
+    """Adds partitions to a transaction, or verifies that they belong to it. Up to version 3 clients send it for one
+    transaction, from version 4 brokers send it for several (KIP-890).
+
+    API key 24, versions 0-5, flexible from version 3.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AddPartitionsToTxnRequest",
@@ -53,11 +63,20 @@ class AddPartitionsToTxnRequest(Message):
     transactions: tuple[AddPartitionsToTxnTransaction, ...] = field(
         "Transactions", "[]AddPartitionsToTxnTransaction", "4+", struct=AddPartitionsToTxnTransaction, default=()
     )
+    """Transactions to add partitions to, from version 4, one entry each."""
+
     v3_and_below_transactional_id: str = field(
         "V3AndBelowTransactionalId", "string", "0-3", default="", entity="transactionalId"
     )
+    """Transactional id of the producer, up to version 3."""
+
     v3_and_below_producer_id: int = field("V3AndBelowProducerId", "int64", "0-3", default=0, entity="producerId")
+    """Producer id, up to version 3."""
+
     v3_and_below_producer_epoch: int = field("V3AndBelowProducerEpoch", "int16", "0-3", default=0)
+    """Epoch of the producer id, up to version 3."""
+
     v3_and_below_topics: tuple[AddPartitionsToTxnTopic, ...] = field(
         "V3AndBelowTopics", "[]AddPartitionsToTxnTopic", "0-3", struct=AddPartitionsToTxnTopic, default=()
     )
+    """Topics with partitions to add, up to version 3, one entry each."""

@@ -17,6 +17,7 @@ class AddPartitionsToTxnPartitionResult(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     partition_error_code: int = field("PartitionErrorCode", "int16", "0+", default=0)
+    """Outcome for this partition. If one partition fails, the others get OPERATION_NOT_ATTEMPTED (55). 0 is success."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -24,6 +25,8 @@ class AddPartitionsToTxnTopicResult(Struct):
     """Common struct of AddPartitionsToTxnResponse, versions 0-5."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     results_by_partition: tuple[AddPartitionsToTxnPartitionResult, ...] = field(
         "ResultsByPartition",
         "[]AddPartitionsToTxnPartitionResult",
@@ -31,6 +34,7 @@ class AddPartitionsToTxnTopicResult(Struct):
         struct=AddPartitionsToTxnPartitionResult,
         default=(),
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -38,33 +42,38 @@ class AddPartitionsToTxnResult(Struct):
     """Element of AddPartitionsToTxnResponse.results_by_transaction, versions 4-5."""
 
     transactional_id: str = field("TransactionalId", "string", "4+", default="", map_key=True, entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from others' and recovers them after a restart; None for
-    a producer without transactions.
+    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart;
+    None for a producer without transactions.
     """
 
     topic_results: tuple[AddPartitionsToTxnTopicResult, ...] = field(
         "TopicResults", "[]AddPartitionsToTxnTopicResult", "4+", struct=AddPartitionsToTxnTopicResult, default=()
     )
+    """Topics of the transaction, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AddPartitionsToTxnResponse(Message):
-    """API key 24, versions 0-5, flexible from version 3."""
+    """Outcome for each partition that was to be added to a transaction.
+
+    API key 24, versions 0-5, flexible from version 3.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AddPartitionsToTxnResponse", kind="response", api_key=24, versions="0-5", flexible="3+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "4+", default=0, ignorable=True)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Error of the request as a whole, from version 4; 0 is success, and partitions may still have errors of their own.
     """
 
     results_by_transaction: tuple[AddPartitionsToTxnResult, ...] = field(
         "ResultsByTransaction", "[]AddPartitionsToTxnResult", "4+", struct=AddPartitionsToTxnResult, default=()
     )
+    """Transactions of the request, from version 4, one entry each."""
+
     results_by_topic_v3_and_below: tuple[AddPartitionsToTxnTopicResult, ...] = field(
         "ResultsByTopicV3AndBelow",
         "[]AddPartitionsToTxnTopicResult",
@@ -72,3 +81,4 @@ class AddPartitionsToTxnResponse(Message):
         struct=AddPartitionsToTxnTopicResult,
         default=(),
     )
+    """Topics of the one transaction, up to version 3, one entry each."""

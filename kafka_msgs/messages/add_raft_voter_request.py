@@ -15,14 +15,21 @@ class Listener(Struct):
     """Element of AddRaftVoterRequest.listeners, versions 0-1."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the listener, such as ``PLAINTEXT`` or ``CONTROLLER``."""
+
     host: str = field("Host", "string", "0+", default="")
+    """Host name or address of the listener."""
+
     port: int = field("Port", "uint16", "0+", default=0)
     """TCP port, to be used with the host beside it."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AddRaftVoterRequest(Message):
-    """API key 80, versions 0-1, always flexible."""
+    """Adds a controller to the voters of the KRaft quorum (KIP-853).
+
+    API key 80, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AddRaftVoterRequest",
@@ -33,12 +40,21 @@ class AddRaftVoterRequest(Message):
         listeners=("controller", "broker"),
     )
     cluster_id: str | None = field("ClusterId", "string", "0+", nullable="0+", default="")
-    """Identity of the cluster; None where the sender does not know it or asks for no check."""
+    """Identity of the cluster; None where the sender does not know it or skips the check."""
 
     timeout_ms: int = field("TimeoutMs", "int32", "0+", default=0)
     """Milliseconds that the broker may spend on the request before it answers with a timeout."""
 
     voter_id: int = field("VoterId", "int32", "0+", default=0)
+    """Id of the controller to add."""
+
     voter_directory_id: UUID = field("VoterDirectoryId", "uuid", "0+", default=ZERO_UUID)
+    """Log directory of the controller that holds the metadata log."""
+
     listeners: tuple[Listener, ...] = field("Listeners", "[]Listener", "0+", struct=Listener, default=())
+    """Listeners of the controller."""
+
     ack_when_committed: bool = field("AckWhenCommitted", "bool", "1+", default=True)
+    """True to answer when the change is committed, False to answer when it is in the leader's log; from version 1
+    (KIP-1186). Before that it is always True.
+    """

@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AllocateProducerIdsRequest(Message):
-    """API key 67, version 0, always flexible."""
+    """Asks the controller for a block of producer ids that a broker may give to producers (KIP-730).
+
+    API key 67, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AllocateProducerIdsRequest",

@@ -11,18 +11,22 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AllocateProducerIdsResponse(Message):
-    """API key 67, version 0, always flexible."""
+    """A block of producer ids for a broker.
+
+    API key 67, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AllocateProducerIdsResponse", kind="response", api_key=67, versions="0", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     producer_id_start: int = field("ProducerIdStart", "int64", "0+", default=0, entity="producerId")
+    """First producer id of the block."""
+
     producer_id_len: int = field("ProducerIdLen", "int32", "0+", default=0)
+    """Number of producer ids in the block."""

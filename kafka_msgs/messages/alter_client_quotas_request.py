@@ -14,7 +14,10 @@ class EntityData(Struct):
     """Element of AlterClientQuotasRequest.entries.entity, versions 0-1."""
 
     entity_type: str = field("EntityType", "string", "0+", default="")
+    """Type of the part: ``user``, ``client-id`` or ``ip``."""
+
     entity_name: str | None = field("EntityName", "string", "0+", nullable="0+", default="")
+    """Name of the part; None for the default of its type."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -22,8 +25,13 @@ class OpData(Struct):
     """Element of AlterClientQuotasRequest.entries.ops, versions 0-1."""
 
     key: str = field("Key", "string", "0+", default="")
+    """Name of the quota, such as ``producer_byte_rate``."""
+
     value: float = field("Value", "float64", "0+", default=0.0)
+    """New value; ignored if ``remove`` is True."""
+
     remove: bool = field("Remove", "bool", "0+", default=False)
+    """True to remove the quota instead of setting it."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -31,12 +39,18 @@ class EntryData(Struct):
     """Element of AlterClientQuotasRequest.entries, versions 0-1."""
 
     entity: tuple[EntityData, ...] = field("Entity", "[]EntityData", "0+", struct=EntityData, default=())
+    """Parts of the entity, such as a user together with a client id."""
+
     ops: tuple[OpData, ...] = field("Ops", "[]OpData", "0+", struct=OpData, default=())
+    """Changes to the quotas of the entity, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterClientQuotasRequest(Message):
-    """API key 49, versions 0-1, flexible from version 1."""
+    """Sets and removes quotas of users, client ids and addresses (KIP-546).
+
+    API key 49, versions 0-1, flexible from version 1.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AlterClientQuotasRequest",
@@ -47,5 +61,7 @@ class AlterClientQuotasRequest(Message):
         listeners=("broker", "controller"),
     )
     entries: tuple[EntryData, ...] = field("Entries", "[]EntryData", "0+", struct=EntryData, default=())
+    """Entities to change, one entry each."""
+
     validate_only: bool = field("ValidateOnly", "bool", "0+", default=False)
-    """True to have the request checked and answered without changing anything."""
+    """True to check the request and report its outcome without changing anything."""

@@ -14,7 +14,10 @@ class EntityData(Struct):
     """Element of AlterClientQuotasResponse.entries.entity, versions 0-1."""
 
     entity_type: str = field("EntityType", "string", "0+", default="")
+    """Type of the part: ``user``, ``client-id`` or ``ip``."""
+
     entity_name: str | None = field("EntityName", "string", "0+", nullable="0+", default="")
+    """Name of the part; None for the default of its type."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -22,24 +25,27 @@ class EntryData(Struct):
     """Element of AlterClientQuotasResponse.entries, versions 0-1."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
     entity: tuple[EntityData, ...] = field("Entity", "[]EntityData", "0+", struct=EntityData, default=())
+    """Parts of the entity, as in the request."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterClientQuotasResponse(Message):
-    """API key 49, versions 0-1, flexible from version 1."""
+    """Outcome for each entity whose quotas were to change.
+
+    API key 49, versions 0-1, flexible from version 1.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AlterClientQuotasResponse", kind="response", api_key=49, versions="0-1", flexible="1+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     entries: tuple[EntryData, ...] = field("Entries", "[]EntryData", "0+", struct=EntryData, default=())
+    """Entities of the request, one entry each."""

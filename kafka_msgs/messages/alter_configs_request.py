@@ -14,7 +14,10 @@ class AlterableConfig(Struct):
     """Element of AlterConfigsRequest.resources.configs, versions 0-2."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the key, such as ``cleanup.policy``."""
+
     value: str | None = field("Value", "string", "0+", nullable="0+", default="")
+    """Value as text. The broker refuses None."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -22,15 +25,24 @@ class AlterConfigsResource(Struct):
     """Element of AlterConfigsRequest.resources, versions 0-2."""
 
     resource_type: int = field("ResourceType", "int8", "0+", default=0, map_key=True)
+    """Type of the resource: 2 topic, 4 broker, 16 client metrics, 32 group."""
+
     resource_name: str = field("ResourceName", "string", "0+", default="", map_key=True)
+    """Name of the topic or group, or the broker id as text; empty for the defaults of all brokers."""
+
     configs: tuple[AlterableConfig, ...] = field(
         "Configs", "[]AlterableConfig", "0+", struct=AlterableConfig, default=()
     )
+    """The new configuration, all of it."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterConfigsRequest(Message):
-    """API key 33, versions 0-2, flexible from version 2."""
+    """Replaces the whole configuration of resources: keys that are not given fall back to their defaults (KIP-133).
+    ``IncrementalAlterConfigsRequest`` changes single keys.
+
+    API key 33, versions 0-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AlterConfigsRequest",
@@ -43,5 +55,7 @@ class AlterConfigsRequest(Message):
     resources: tuple[AlterConfigsResource, ...] = field(
         "Resources", "[]AlterConfigsResource", "0+", struct=AlterConfigsResource, default=()
     )
+    """Resources to configure, one entry each."""
+
     validate_only: bool = field("ValidateOnly", "bool", "0+", default=False)
-    """True to have the request checked and answered without changing anything."""
+    """True to check the request and report its outcome without changing anything."""

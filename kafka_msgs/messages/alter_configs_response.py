@@ -14,27 +14,32 @@ class AlterConfigsResourceResponse(Struct):
     """Element of AlterConfigsResponse.responses, versions 0-2."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
     resource_type: int = field("ResourceType", "int8", "0+", default=0)
+    """Type of the resource: 2 topic, 4 broker, 16 client metrics, 32 group."""
+
     resource_name: str = field("ResourceName", "string", "0+", default="")
+    """Name of the resource, as in the request."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterConfigsResponse(Message):
-    """API key 33, versions 0-2, flexible from version 2."""
+    """Outcome for each resource that was to be configured.
+
+    API key 33, versions 0-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AlterConfigsResponse", kind="response", api_key=33, versions="0-2", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     responses: tuple[AlterConfigsResourceResponse, ...] = field(
         "Responses", "[]AlterConfigsResourceResponse", "0+", struct=AlterConfigsResourceResponse, default=()
     )
+    """Resources of the request, one entry each."""

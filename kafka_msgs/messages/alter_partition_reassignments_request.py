@@ -19,6 +19,9 @@ class ReassignablePartition(Struct):
     replicas: tuple[int, ...] | None = field(
         "Replicas", "[]int32", "0+", nullable="0+", default=None, entity="brokerId"
     )
+    """Ids of the brokers that are to hold the replicas, the preferred leader first; None cancels the move that is under
+    way.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -26,14 +29,20 @@ class ReassignableTopic(Struct):
     """Element of AlterPartitionReassignmentsRequest.topics, versions 0-1."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[ReassignablePartition, ...] = field(
         "Partitions", "[]ReassignablePartition", "0+", struct=ReassignablePartition, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterPartitionReassignmentsRequest(Message):
-    """API key 45, versions 0-1, always flexible."""
+    """Asks the controller to move replicas of partitions to other brokers, or to cancel such moves (KIP-455).
+
+    API key 45, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AlterPartitionReassignmentsRequest",
@@ -47,6 +56,11 @@ class AlterPartitionReassignmentsRequest(Message):
     """Milliseconds that the broker may spend on the request before it answers with a timeout."""
 
     allow_replication_factor_change: bool = field("AllowReplicationFactorChange", "bool", "1+", default=True)
+    """True to allow a number of replicas that differs from the present one, from version 1 (KIP-860); before that it is
+    always allowed.
+    """
+
     topics: tuple[ReassignableTopic, ...] = field(
         "Topics", "[]ReassignableTopic", "0+", struct=ReassignableTopic, default=()
     )
+    """Topics to move partitions of, one entry each."""

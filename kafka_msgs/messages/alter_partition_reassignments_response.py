@@ -17,9 +17,7 @@ class ReassignablePartitionResponse(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -30,28 +28,34 @@ class ReassignableTopicResponse(Struct):
     """Element of AlterPartitionReassignmentsResponse.responses, versions 0-1."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[ReassignablePartitionResponse, ...] = field(
         "Partitions", "[]ReassignablePartitionResponse", "0+", struct=ReassignablePartitionResponse, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterPartitionReassignmentsResponse(Message):
-    """API key 45, versions 0-1, always flexible."""
+    """Whether the moves that were asked for have started. It does not wait until they have ended.
+
+    API key 45, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AlterPartitionReassignmentsResponse", kind="response", api_key=45, versions="0-1", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     allow_replication_factor_change: bool = field(
         "AllowReplicationFactorChange", "bool", "1+", default=True, ignorable=True
     )
+    """The option of the request, repeated from version 1."""
+
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Error of the request as a whole; 0 is success, and partitions may still have errors of their own."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -59,3 +63,4 @@ class AlterPartitionReassignmentsResponse(Message):
     responses: tuple[ReassignableTopicResponse, ...] = field(
         "Responses", "[]ReassignableTopicResponse", "0+", struct=ReassignableTopicResponse, default=()
     )
+    """Topics of the request, one entry each."""

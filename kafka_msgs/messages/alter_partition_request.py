@@ -29,14 +29,25 @@ class PartitionData(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Leader epoch of the sender."""
 
     new_isr: tuple[int, ...] = field("NewIsr", "[]int32", "0-2", default=(), entity="brokerId")
+    """Ids of the brokers that are to be in sync, up to version 2."""
+
     new_isr_with_epochs: tuple[BrokerState, ...] = field(
         "NewIsrWithEpochs", "[]BrokerState", "3+", struct=BrokerState, default=()
     )
+    """Brokers that are to be in sync, from version 3, with their epochs so that one that has restarted is noticed
+    (KIP-903).
+    """
+
     leader_recovery_state: int = field("LeaderRecoveryState", "int8", "1+", default=0)
+    """0 if the leader was elected from in-sync replicas, 1 while it recovers from an unclean election (KIP-704)."""
+
     partition_epoch: int = field("PartitionEpoch", "int32", "0+", default=0)
+    """Count of changes to the partition's state, such as its in-sync replicas. The controller increases it with each
+    change; an update that names an older one is refused.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -44,18 +55,22 @@ class TopicData(Struct):
     """Element of AlterPartitionRequest.topics, versions 2-3."""
 
     topic_id: UUID = field("TopicId", "uuid", "2+", default=ZERO_UUID, ignorable=True)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterPartitionRequest(Message):
-    """API key 56, versions 2-3, always flexible."""
+    """Asks the controller to change the in-sync replicas of partitions. Leaders send it (KIP-497).
+
+    API key 56, versions 2-3, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AlterPartitionRequest",
@@ -72,3 +87,4 @@ class AlterPartitionRequest(Message):
     """Number that the controller gave this broker when it last registered; -1 where it is not known."""
 
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
+    """Topics with partitions to change, one entry each."""

@@ -18,19 +18,24 @@ class PartitionData(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     leader_id: int = field("LeaderId", "int32", "0+", default=0, entity="brokerId")
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
 
     isr: tuple[int, ...] = field("Isr", "[]int32", "0+", default=(), entity="brokerId")
+    """Ids of the brokers that are now in sync."""
+
     leader_recovery_state: int = field("LeaderRecoveryState", "int8", "1+", default=0, ignorable=True)
+    """0 if the leader was elected from in-sync replicas, 1 while it recovers from an unclean election (KIP-704)."""
+
     partition_epoch: int = field("PartitionEpoch", "int32", "0+", default=0)
+    """Count of changes to the partition's state, such as its in-sync replicas. The controller increases it with each
+    change; an update that names an older one is refused.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -38,28 +43,31 @@ class TopicData(Struct):
     """Element of AlterPartitionResponse.topics, versions 2-3."""
 
     topic_id: UUID = field("TopicId", "uuid", "2+", default=ZERO_UUID, ignorable=True)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterPartitionResponse(Message):
-    """API key 56, versions 2-3, always flexible."""
+    """Outcome for each partition whose in-sync replicas were to change.
+
+    API key 56, versions 2-3, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AlterPartitionResponse", kind="response", api_key=56, versions="2-3", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Error of the request as a whole; 0 is success, and partitions may still have errors of their own."""
 
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
+    """Topics of the request, one entry each."""

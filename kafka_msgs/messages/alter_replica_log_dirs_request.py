@@ -14,7 +14,10 @@ class AlterReplicaLogDirTopic(Struct):
     """Element of AlterReplicaLogDirsRequest.dirs.topics, versions 1-2."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -22,14 +25,20 @@ class AlterReplicaLogDir(Struct):
     """Element of AlterReplicaLogDirsRequest.dirs, versions 1-2."""
 
     path: str = field("Path", "string", "0+", default="", map_key=True)
+    """Absolute path of the directory on the broker."""
+
     topics: tuple[AlterReplicaLogDirTopic, ...] = field(
         "Topics", "[]AlterReplicaLogDirTopic", "0+", struct=AlterReplicaLogDirTopic, default=()
     )
+    """Topics with replicas to move there, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterReplicaLogDirsRequest(Message):
-    """API key 34, versions 1-2, flexible from version 2."""
+    """Moves replicas between the log directories of the broker that gets the request (KIP-113).
+
+    API key 34, versions 1-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AlterReplicaLogDirsRequest",
@@ -42,3 +51,4 @@ class AlterReplicaLogDirsRequest(Message):
     dirs: tuple[AlterReplicaLogDir, ...] = field(
         "Dirs", "[]AlterReplicaLogDir", "0+", struct=AlterReplicaLogDir, default=()
     )
+    """Directories to move replicas to, one entry each."""

@@ -17,9 +17,7 @@ class AlterReplicaLogDirPartitionResult(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -27,21 +25,28 @@ class AlterReplicaLogDirTopicResult(Struct):
     """Element of AlterReplicaLogDirsResponse.results, versions 1-2."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[AlterReplicaLogDirPartitionResult, ...] = field(
         "Partitions", "[]AlterReplicaLogDirPartitionResult", "0+", struct=AlterReplicaLogDirPartitionResult, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterReplicaLogDirsResponse(Message):
-    """API key 34, versions 1-2, flexible from version 2."""
+    """Whether the moves that were asked for have started. It does not wait until they have ended.
+
+    API key 34, versions 1-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AlterReplicaLogDirsResponse", kind="response", api_key=34, versions="1-2", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     results: tuple[AlterReplicaLogDirTopicResult, ...] = field(
         "Results", "[]AlterReplicaLogDirTopicResult", "0+", struct=AlterReplicaLogDirTopicResult, default=()
     )
+    """Topics of the request, one entry each."""

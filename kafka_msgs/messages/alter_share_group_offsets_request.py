@@ -17,6 +17,7 @@ class AlterShareGroupOffsetsRequestPartition(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     start_offset: int = field("StartOffset", "int64", "0+", default=0)
+    """New share-partition start offset."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -24,6 +25,8 @@ class AlterShareGroupOffsetsRequestTopic(Struct):
     """Element of AlterShareGroupOffsetsRequest.topics, version 0."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[AlterShareGroupOffsetsRequestPartition, ...] = field(
         "Partitions",
         "[]AlterShareGroupOffsetsRequestPartition",
@@ -31,11 +34,15 @@ class AlterShareGroupOffsetsRequestTopic(Struct):
         struct=AlterShareGroupOffsetsRequestPartition,
         default=(),
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterShareGroupOffsetsRequest(Message):
-    """API key 91, version 0, always flexible."""
+    """Sets the start offsets of a share group that has no members (KIP-932).
+
+    API key 91, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AlterShareGroupOffsetsRequest",
@@ -46,8 +53,9 @@ class AlterShareGroupOffsetsRequest(Message):
         listeners=("broker",),
     )
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     topics: tuple[AlterShareGroupOffsetsRequestTopic, ...] = field(
         "Topics", "[]AlterShareGroupOffsetsRequestTopic", "0+", struct=AlterShareGroupOffsetsRequestTopic, default=()
     )
+    """Topics to set offsets for, one entry each."""

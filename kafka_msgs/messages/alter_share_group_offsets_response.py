@@ -18,9 +18,7 @@ class AlterShareGroupOffsetsResponsePartition(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -31,9 +29,11 @@ class AlterShareGroupOffsetsResponseTopic(Struct):
     """Element of AlterShareGroupOffsetsResponse.responses, version 0."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[AlterShareGroupOffsetsResponsePartition, ...] = field(
@@ -43,11 +43,15 @@ class AlterShareGroupOffsetsResponseTopic(Struct):
         struct=AlterShareGroupOffsetsResponsePartition,
         default=(),
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterShareGroupOffsetsResponse(Message):
-    """API key 91, version 0, always flexible."""
+    """Outcome for each partition that was to get a start offset.
+
+    API key 91, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AlterShareGroupOffsetsResponse",
@@ -69,11 +73,11 @@ class AlterShareGroupOffsetsResponse(Message):
         },
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Error of the request as a whole, such as NON_EMPTY_GROUP (68); 0 is success, and partitions may still have errors
+    of their own.
     """
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
@@ -86,3 +90,4 @@ class AlterShareGroupOffsetsResponse(Message):
         struct=AlterShareGroupOffsetsResponseTopic,
         default=(),
     )
+    """Topics of the request, one entry each."""

@@ -14,7 +14,10 @@ class ScramCredentialDeletion(Struct):
     """Element of AlterUserScramCredentialsRequest.deletions, version 0."""
 
     name: str = field("Name", "string", "0+", default="")
+    """Name of the user."""
+
     mechanism: int = field("Mechanism", "int8", "0+", default=0)
+    """SCRAM mechanism: 1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -22,15 +25,27 @@ class ScramCredentialUpsertion(Struct):
     """Element of AlterUserScramCredentialsRequest.upsertions, version 0."""
 
     name: str = field("Name", "string", "0+", default="")
+    """Name of the user."""
+
     mechanism: int = field("Mechanism", "int8", "0+", default=0)
+    """SCRAM mechanism: 1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
+
     iterations: int = field("Iterations", "int32", "0+", default=0)
+    """Number of iterations of the hash, at least 4096 and at most 16384."""
+
     salt: bytes = field("Salt", "bytes", "0+", default=b"")
+    """Random bytes that the client chose for the hash."""
+
     salted_password: bytes = field("SaltedPassword", "bytes", "0+", default=b"")
+    """Password after salting and hashing (``SaltedPassword`` of RFC 5802)."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterUserScramCredentialsRequest(Message):
-    """API key 51, version 0, always flexible."""
+    """Sets and deletes SCRAM credentials of users (KIP-554). The password itself is not sent.
+
+    API key 51, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AlterUserScramCredentialsRequest",
@@ -43,6 +58,9 @@ class AlterUserScramCredentialsRequest(Message):
     deletions: tuple[ScramCredentialDeletion, ...] = field(
         "Deletions", "[]ScramCredentialDeletion", "0+", struct=ScramCredentialDeletion, default=()
     )
+    """Credentials to delete."""
+
     upsertions: tuple[ScramCredentialUpsertion, ...] = field(
         "Upsertions", "[]ScramCredentialUpsertion", "0+", struct=ScramCredentialUpsertion, default=()
     )
+    """Credentials to create or replace."""

@@ -14,10 +14,10 @@ class AlterUserScramCredentialsResult(Struct):
     """Element of AlterUserScramCredentialsResponse.results, version 0."""
 
     user: str = field("User", "string", "0+", default="")
+    """Name of the user."""
+
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -25,14 +25,18 @@ class AlterUserScramCredentialsResult(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AlterUserScramCredentialsResponse(Message):
-    """API key 51, version 0, always flexible."""
+    """Outcome for each user whose SCRAM credentials were to change.
+
+    API key 51, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AlterUserScramCredentialsResponse", kind="response", api_key=51, versions="0", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     results: tuple[AlterUserScramCredentialsResult, ...] = field(
         "Results", "[]AlterUserScramCredentialsResult", "0+", struct=AlterUserScramCredentialsResult, default=()
     )
+    """Users of the request, one entry each."""

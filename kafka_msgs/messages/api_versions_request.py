@@ -11,8 +11,8 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ApiVersionsRequest(Message):
-    """Asks a broker which requests it understands, at which versions. It comes first on a connection, at a version that
-    the client cannot yet know to be right.
+    """Asks a broker which requests it supports, at which versions. It is the first request on a connection, before the
+    client knows which versions are right.
 
     API key 18, versions 0-4, flexible from version 3.
     """

@@ -14,13 +14,13 @@ class ApiVersion(Struct):
     """Element of ApiVersionsResponse.api_keys, versions 0-4."""
 
     api_key: int = field("ApiKey", "int16", "0+", default=0, map_key=True)
-    """Number that names the kind of request."""
+    """Number that identifies the request."""
 
     min_version: int = field("MinVersion", "int16", "0+", default=0)
-    """Lowest version that the broker understands."""
+    """Lowest version that the broker supports."""
 
     max_version: int = field("MaxVersion", "int16", "0+", default=0)
-    """Highest version that the broker understands."""
+    """Highest version that the broker supports."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -63,17 +63,15 @@ class ApiVersionsResponse(Message):
         name="ApiVersionsResponse", kind="response", api_key=18, versions="0-4", flexible="3+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     api_keys: tuple[ApiVersion, ...] = field("ApiKeys", "[]ApiVersion", "0+", struct=ApiVersion, default=())
-    """Requests that the broker understands. With error 35 it may hold no more than the versions of ApiVersionsRequest
-    itself.
-    """
+    """Requests that the broker supports. With error 35 it may hold only the versions of ApiVersionsRequest."""
 
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not. From
+    version 1.
+    """
 
     supported_features: tuple[SupportedFeatureKey, ...] = field(
         "SupportedFeatures",
@@ -85,15 +83,15 @@ class ApiVersionsResponse(Message):
         default=(),
         ignorable=True,
     )
-    """Features that this broker could run at, with their levels; up to version 3 those that may be off (lowest level 0)
-    are left out.
+    """Features that this broker could run at, with their levels. Up to version 3, features whose lowest level is 0 are
+    left out.
     """
 
     finalized_features_epoch: int = field(
         "FinalizedFeaturesEpoch", "int64", "3+", tag=1, tagged="3+", default=-1, ignorable=True
     )
-    """Number of the last change to ``finalized_features``, for telling new from old; -1 where it is not known, and they
-    are then not to be used.
+    """Number of the last change to ``finalized_features``, to tell new from old; -1 where it is not known, and then
+    they must not be used. From version 3.
     """
 
     finalized_features: tuple[FinalizedFeatureKey, ...] = field(
@@ -106,9 +104,9 @@ class ApiVersionsResponse(Message):
         default=(),
         ignorable=True,
     )
-    """Features that are switched on for the whole cluster, with their levels."""
+    """Features that are switched on for the whole cluster, with their levels. From version 3."""
 
     zk_migration_ready: bool = field(
         "ZkMigrationReady", "bool", "3+", tag=3, tagged="3+", default=False, ignorable=True
     )
-    """True if the answering controller is configured to take over a cluster from ZooKeeper."""
+    """True if the answering controller is configured to take over a cluster from ZooKeeper. From version 3."""

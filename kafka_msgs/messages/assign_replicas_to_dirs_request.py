@@ -23,13 +23,14 @@ class TopicData(Struct):
     """Element of AssignReplicasToDirsRequest.directories.topics, version 0."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -37,12 +38,18 @@ class DirectoryData(Struct):
     """Element of AssignReplicasToDirsRequest.directories, version 0."""
 
     id: UUID = field("Id", "uuid", "0+", default=ZERO_UUID)
+    """Id of the log directory."""
+
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
+    """Topics with replicas in the directory, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AssignReplicasToDirsRequest(Message):
-    """API key 73, version 0, always flexible."""
+    """Tells the controller in which log directories a broker keeps replicas (KIP-858).
+
+    API key 73, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AssignReplicasToDirsRequest",
@@ -61,3 +68,4 @@ class AssignReplicasToDirsRequest(Message):
     directories: tuple[DirectoryData, ...] = field(
         "Directories", "[]DirectoryData", "0+", struct=DirectoryData, default=()
     )
+    """Log directories, one entry each."""

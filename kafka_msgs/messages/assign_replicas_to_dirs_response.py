@@ -18,9 +18,7 @@ class PartitionData(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -28,13 +26,14 @@ class TopicData(Struct):
     """Element of AssignReplicasToDirsResponse.directories.topics, version 0."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -42,24 +41,29 @@ class DirectoryData(Struct):
     """Element of AssignReplicasToDirsResponse.directories, version 0."""
 
     id: UUID = field("Id", "uuid", "0+", default=ZERO_UUID)
+    """Id of the log directory."""
+
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
+    """Topics with replicas in the directory, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AssignReplicasToDirsResponse(Message):
-    """API key 73, version 0, always flexible."""
+    """Outcome for each replica whose log directory was reported.
+
+    API key 73, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="AssignReplicasToDirsResponse", kind="response", api_key=73, versions="0", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Error of the request as a whole; 0 is success, and replicas may still have errors of their own."""
 
     directories: tuple[DirectoryData, ...] = field(
         "Directories", "[]DirectoryData", "0+", struct=DirectoryData, default=()
     )
+    """Log directories of the request, one entry each."""

@@ -18,11 +18,13 @@ class PartitionData(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     voter_directory_id: UUID = field("VoterDirectoryId", "uuid", "1+", default=ZERO_UUID, ignorable=True)
+    """Log directory of the voter that the request is for, from version 1; all zeros where it is not known."""
+
     leader_id: int = field("LeaderId", "int32", "0+", default=0, entity="brokerId")
-    """Broker id of the leader; -1 where there is none, or none is known."""
+    """Id of the new leader, which is the sender."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Epoch of the new leader."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -30,9 +32,12 @@ class TopicData(Struct):
     """Element of BeginQuorumEpochRequest.topics, versions 0-1."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Its partition 0, as the only entry."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -40,14 +45,21 @@ class LeaderEndpoint(Struct):
     """Element of BeginQuorumEpochRequest.leader_endpoints, version 1."""
 
     name: str = field("Name", "string", "1+", default="", map_key=True)
+    """Name of the listener, such as ``CONTROLLER``."""
+
     host: str = field("Host", "string", "1+", default="")
+    """Host name or address of the listener."""
+
     port: int = field("Port", "uint16", "1+", default=0)
     """TCP port, to be used with the host beside it."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class BeginQuorumEpochRequest(Message):
-    """API key 53, versions 0-1, flexible from version 1."""
+    """Tells a voter of the KRaft quorum that the sender is the leader of an epoch (KIP-595).
+
+    API key 53, versions 0-1, flexible from version 1.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="BeginQuorumEpochRequest",
@@ -58,10 +70,15 @@ class BeginQuorumEpochRequest(Message):
         listeners=("controller",),
     )
     cluster_id: str | None = field("ClusterId", "string", "0+", nullable="0+", default=None)
-    """Identity of the cluster; None where the sender does not know it or asks for no check."""
+    """Identity of the cluster; None where the sender does not know it or skips the check."""
 
     voter_id: int = field("VoterId", "int32", "1+", default=-1, ignorable=True, entity="brokerId")
+    """Id of the voter that the request is for, from version 1; -1 where it is not known."""
+
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
+    """The metadata topic, as the only entry."""
+
     leader_endpoints: tuple[LeaderEndpoint, ...] = field(
         "LeaderEndpoints", "[]LeaderEndpoint", "1+", struct=LeaderEndpoint, default=(), ignorable=True
     )
+    """Listeners of the leader, from version 1 (KIP-853)."""

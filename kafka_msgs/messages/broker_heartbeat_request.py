@@ -12,7 +12,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class BrokerHeartbeatRequest(Message):
-    """API key 63, versions 0-2, always flexible."""
+    """Tells the controller that a broker is alive and what it wants (KIP-631).
+
+    API key 63, versions 0-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="BrokerHeartbeatRequest",
@@ -29,9 +32,20 @@ class BrokerHeartbeatRequest(Message):
     """Number that the controller gave this broker when it last registered; -1 where it is not known."""
 
     current_metadata_offset: int = field("CurrentMetadataOffset", "int64", "0+", default=0)
+    """Highest offset of the metadata log that the broker has applied."""
+
     want_fence: bool = field("WantFence", "bool", "0+", default=False)
+    """True if the broker wants to be fenced, so that it leads nothing."""
+
     want_shut_down: bool = field("WantShutDown", "bool", "0+", default=False)
+    """True if the broker wants to shut down."""
+
     offline_log_dirs: tuple[UUID, ...] = field("OfflineLogDirs", "[]uuid", "1+", tag=0, tagged="1+", default=())
+    """Ids of log directories that have failed, from version 1 (KIP-858); empty for none."""
+
     cordoned_log_dirs: tuple[UUID, ...] | None = field(
         "CordonedLogDirs", "[]uuid", "2+", nullable="2+", tag=1, tagged="2+", default=None
     )
+    """Ids of log directories that get no new replicas, from version 2 (KIP-1066); None where the broker does not report
+    them.
+    """

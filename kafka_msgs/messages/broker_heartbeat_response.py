@@ -11,19 +11,25 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class BrokerHeartbeatResponse(Message):
-    """API key 63, versions 0-2, always flexible."""
+    """The controller's view of a broker.
+
+    API key 63, versions 0-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="BrokerHeartbeatResponse", kind="response", api_key=63, versions="0-2", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     is_caught_up: bool = field("IsCaughtUp", "bool", "0+", default=False)
+    """True if the broker has applied enough of the metadata log."""
+
     is_fenced: bool = field("IsFenced", "bool", "0+", default=True)
+    """True if the broker is fenced."""
+
     should_shut_down: bool = field("ShouldShutDown", "bool", "0+", default=False)
+    """True if the broker may shut down now."""

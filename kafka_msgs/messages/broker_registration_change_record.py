@@ -12,7 +12,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class BrokerRegistrationChangeRecord(Message):
-    """Metadata record type 17, versions 0-3, always flexible."""
+    """A registered broker has changed its state. What has not changed has its default.
+
+    Metadata record type 17, versions 0-3, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="BrokerRegistrationChangeRecord", kind="metadata", api_key=17, versions="0-3", flexible="0+"
@@ -24,8 +27,15 @@ class BrokerRegistrationChangeRecord(Message):
     """Number that the controller gave this broker when it last registered; -1 where it is not known."""
 
     fenced: int = field("Fenced", "int8", "0+", tag=0, tagged="0+", default=0)
+    """1 fences the broker, -1 ends its fencing, 0 if unchanged."""
+
     in_controlled_shutdown: int = field("InControlledShutdown", "int8", "1+", tag=1, tagged="1+", default=0)
+    """1 if the broker has begun to shut down in order, 0 if unchanged; from version 1 (KIP-841)."""
+
     log_dirs: tuple[UUID, ...] = field("LogDirs", "[]uuid", "2+", tag=2, tagged="2+", default=())
+    """Ids of the broker's log directories that work, from version 2 (KIP-858); empty if unchanged."""
+
     cordoned_log_dirs: tuple[UUID, ...] | None = field(
         "CordonedLogDirs", "[]uuid", "3+", nullable="3+", tag=3, tagged="3+", default=None
     )
+    """Ids of log directories that get no new replicas, from version 3 (KIP-1066); None if unchanged."""

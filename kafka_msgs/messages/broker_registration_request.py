@@ -15,11 +15,16 @@ class Listener(Struct):
     """Element of BrokerRegistrationRequest.listeners, versions 0-4."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the listener, such as ``PLAINTEXT`` or ``CONTROLLER``."""
+
     host: str = field("Host", "string", "0+", default="")
+    """Host name or address of the listener."""
+
     port: int = field("Port", "uint16", "0+", default=0)
     """TCP port, to be used with the host beside it."""
 
     security_protocol: int = field("SecurityProtocol", "int16", "0+", default=0)
+    """Security protocol of the listener: 0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -27,13 +32,21 @@ class Feature(Struct):
     """Element of BrokerRegistrationRequest.features, versions 0-4."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the feature, such as ``metadata.version``."""
+
     min_supported_version: int = field("MinSupportedVersion", "int16", "0+", default=0)
+    """Lowest level of the feature that the node can run at."""
+
     max_supported_version: int = field("MaxSupportedVersion", "int16", "0+", default=0)
+    """Highest level of the feature that the node can run at."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class BrokerRegistrationRequest(Message):
-    """API key 62, versions 0-4, always flexible."""
+    """Registers a broker with the controller when it starts (KIP-631).
+
+    API key 62, versions 0-4, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="BrokerRegistrationRequest",
@@ -47,14 +60,27 @@ class BrokerRegistrationRequest(Message):
     """Id of the broker within the cluster."""
 
     cluster_id: str = field("ClusterId", "string", "0+", default="")
-    """Identity of the cluster; None where the sender does not know it or asks for no check."""
+    """Identity of the cluster; None where the sender does not know it or skips the check."""
 
     incarnation_id: UUID = field("IncarnationId", "uuid", "0+", default=ZERO_UUID)
+    """Identity of the broker's process; each start has a new one."""
+
     listeners: tuple[Listener, ...] = field("Listeners", "[]Listener", "0+", struct=Listener, default=())
+    """Listeners of the broker."""
+
     features: tuple[Feature, ...] = field("Features", "[]Feature", "0+", struct=Feature, default=())
+    """Features of the broker, one entry each."""
+
     rack: str | None = field("Rack", "string", "0+", nullable="0+", default="")
-    """Label of the rack or zone that the broker stands in; None if it has none."""
+    """Label of the rack or zone that the broker is in; None if it has none."""
 
     is_migrating_zk_broker: bool = field("IsMigratingZkBroker", "bool", "1+", default=False)
+    """True for a broker that still runs with ZooKeeper during a migration, from version 1 (KIP-866)."""
+
     log_dirs: tuple[UUID, ...] = field("LogDirs", "[]uuid", "2+", default=(), ignorable=True)
+    """Ids of the broker's log directories, from version 2 (KIP-858)."""
+
     previous_broker_epoch: int = field("PreviousBrokerEpoch", "int64", "3+", default=-1, ignorable=True)
+    """Epoch before the last clean shutdown, from version 3, so that the controller notices an unclean one (KIP-966); -1
+    where it is not known.
+    """

@@ -11,18 +11,19 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class BrokerRegistrationResponse(Message):
-    """API key 62, versions 0-4, always flexible."""
+    """The epoch of a broker that has registered.
+
+    API key 62, versions 0-4, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="BrokerRegistrationResponse", kind="response", api_key=62, versions="0-4", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     broker_epoch: int = field("BrokerEpoch", "int64", "0+", default=-1)
-    """Number that the controller gave this broker when it last registered; -1 where it is not known."""
+    """Epoch of the broker, to be sent in later requests; -1 on error."""

@@ -11,9 +11,13 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ClearElrRecord(Message):
-    """Metadata record type 28, version 0, always flexible."""
+    """The eligible leader replicas of topics were cleared (KIP-966).
+
+    Metadata record type 28, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ClearElrRecord", kind="metadata", api_key=28, versions="0", flexible="0+"
     )
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Name of the topic; empty for all topics."""

@@ -14,17 +14,30 @@ class EntityData(Struct):
     """Element of ClientQuotaRecord.entity, version 0."""
 
     entity_type: str = field("EntityType", "string", "0+", default="")
+    """Type of the part: ``user``, ``client-id`` or ``ip``."""
+
     entity_name: str | None = field("EntityName", "string", "0+", nullable="0+", default="")
+    """Name of the part; None for the default of its type."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ClientQuotaRecord(Message):
-    """Metadata record type 14, version 0, always flexible."""
+    """One quota was set or removed (KIP-546).
+
+    Metadata record type 14, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ClientQuotaRecord", kind="metadata", api_key=14, versions="0", flexible="0+"
     )
     entity: tuple[EntityData, ...] = field("Entity", "[]EntityData", "0+", struct=EntityData, default=())
+    """Parts of the entity that the quota is for, such as a user together with a client id."""
+
     key: str = field("Key", "string", "0+", default="")
+    """Name of the quota, such as ``producer_byte_rate``."""
+
     value: float = field("Value", "float64", "0+", default=0.0)
+    """Value of the quota; ignored if ``remove`` is True."""
+
     remove: bool = field("Remove", "bool", "0+", default=False)
+    """True if the quota was removed."""

@@ -11,12 +11,22 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConfigRecord(Message):
-    """Metadata record type 4, version 0, always flexible."""
+    """One key of a configuration was set or removed.
+
+    Metadata record type 4, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConfigRecord", kind="metadata", api_key=4, versions="0", flexible="0+"
     )
     resource_type: int = field("ResourceType", "int8", "0+", default=0)
+    """Type of the resource: 2 topic, 4 broker, 16 client metrics, 32 group."""
+
     resource_name: str = field("ResourceName", "string", "0+", default="")
+    """Name of the topic or group, or the broker id as text; empty for the defaults of all brokers."""
+
     name: str = field("Name", "string", "0+", default="")
+    """Name of the key, such as ``cleanup.policy``."""
+
     value: str | None = field("Value", "string", "0+", nullable="0+", default="")
+    """Value as text; None removes the key."""

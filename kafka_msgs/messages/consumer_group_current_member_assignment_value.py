@@ -15,19 +15,27 @@ class TopicPartitions(Struct):
     """Common struct of ConsumerGroupCurrentMemberAssignmentValue, version 0."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
+
     assignment_epochs: tuple[int, ...] | None = field(
         "AssignmentEpochs", "[]int32", "0+", nullable="0+", tag=0, tagged="0+", default=()
     )
+    """Member epoch at which each of ``partitions`` was assigned, in the same order, so that an older commit is refused.
+    None from brokers that do not keep it.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupCurrentMemberAssignmentValue(Message):
-    """Value of coordinator record type 8, version 0, always flexible."""
+    """What one member of a consumer group reads now, and how far it is on the way to its target (KIP-848).
+
+    Value of coordinator record type 8, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerGroupCurrentMemberAssignmentValue",
@@ -37,13 +45,22 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message):
         flexible="0+",
     )
     member_epoch: int = field("MemberEpoch", "int32", "0+", default=0)
+    """Epoch that the coordinator expects in the member's next heartbeat."""
+
     previous_member_epoch: int = field("PreviousMemberEpoch", "int32", "0+", default=0)
-    """Epoch the member had before its current one, still accepted from a member that missed the last answer."""
+    """Epoch that the member had before its current one; still accepted from a member that missed the last answer."""
 
     state: int = field("State", "int8", "0+", default=0)
+    """0: at its target; 1: has partitions to give up first; 2: waits for partitions that others have yet to give up;
+    127: unknown.
+    """
+
     assigned_partitions: tuple[TopicPartitions, ...] = field(
         "AssignedPartitions", "[]TopicPartitions", "0+", struct=TopicPartitions, default=()
     )
+    """Partitions that the member holds, grouped by topic; empty for none."""
+
     partitions_pending_revocation: tuple[TopicPartitions, ...] = field(
         "PartitionsPendingRevocation", "[]TopicPartitions", "0+", struct=TopicPartitions, default=()
     )
+    """Partitions that the member must give up and has not yet; empty for none."""

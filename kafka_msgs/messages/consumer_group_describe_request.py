@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupDescribeRequest(Message):
-    """API key 69, versions 0-1, always flexible."""
+    """Asks for the state and the members of consumer groups, at the broker that coordinates them (KIP-848).
+
+    API key 69, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerGroupDescribeRequest",
@@ -22,5 +25,7 @@ class ConsumerGroupDescribeRequest(Message):
         listeners=("broker",),
     )
     group_ids: tuple[str, ...] = field("GroupIds", "[]string", "0+", default=(), entity="groupId")
+    """Names of the groups to describe."""
+
     include_authorized_operations: bool = field("IncludeAuthorizedOperations", "bool", "0+", default=False)
-    """True to be told, for each group, which operations the caller is allowed."""
+    """True to report, for each group, which operations the caller is allowed."""

@@ -15,16 +15,21 @@ class TopicPartitions(Struct):
     """Element of ConsumerGroupHeartbeatRequest.topic_partitions, versions 0-1."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupHeartbeatRequest(Message):
-    """API key 68, versions 0-1, always flexible."""
+    """Joins a consumer group, stays in it, confirms the assignment, and leaves it (KIP-848). After the first one, a
+    field that has not changed may be None or -1.
+
+    API key 68, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerGroupHeartbeatRequest",
@@ -35,20 +40,42 @@ class ConsumerGroupHeartbeatRequest(Message):
         listeners=("broker",),
     )
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     member_id: str = field("MemberId", "string", "0+", default="")
-    """Identity of one member within its group."""
+    """Identity of the member, a UUID in text form. From version 1 the client chooses it before it joins (KIP-1082); in
+    version 0 it is empty on the first heartbeat.
+    """
 
     member_epoch: int = field("MemberEpoch", "int32", "0+", default=0)
+    """Epoch of the member, from the last answer; 0 joins, -1 leaves, -2 leaves and keeps the place of a static member.
+    """
+
     instance_id: str | None = field("InstanceId", "string", "0+", nullable="0+", default=None)
+    """Name that a static member keeps over restarts; None for a dynamic member, or if unchanged."""
+
     rack_id: str | None = field("RackId", "string", "0+", nullable="0+", default=None)
+    """Rack or zone of the consumer; None if it has none, or if unchanged."""
+
     rebalance_timeout_ms: int = field("RebalanceTimeoutMs", "int32", "0+", default=-1)
+    """Milliseconds that the coordinator waits for the member to give up partitions; -1 if unchanged."""
+
     subscribed_topic_names: tuple[str, ...] | None = field(
         "SubscribedTopicNames", "[]string", "0+", nullable="0+", default=None, entity="topicName"
     )
+    """Names of the topics that the consumer subscribes to; None if unchanged."""
+
     subscribed_topic_regex: str | None = field("SubscribedTopicRegex", "string", "1+", nullable="1+", default=None)
+    """Pattern, in RE2 syntax, of topics that the consumer subscribes to, from version 1; None if unchanged, empty for
+    no pattern.
+    """
+
     server_assignor: str | None = field("ServerAssignor", "string", "0+", nullable="0+", default=None)
+    """Assignor that the coordinator should use, such as ``uniform`` or ``range``; None for the group's default, or if
+    unchanged.
+    """
+
     topic_partitions: tuple[TopicPartitions, ...] | None = field(
         "TopicPartitions", "[]TopicPartitions", "0+", struct=TopicPartitions, nullable="0+", default=None
     )
+    """Partitions that the consumer holds now, grouped by topic; None if unchanged."""

@@ -15,11 +15,12 @@ class TopicPartitions(Struct):
     """Common struct of ConsumerGroupHeartbeatResponse, versions 0-1."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -29,11 +30,15 @@ class Assignment(Struct):
     topic_partitions: tuple[TopicPartitions, ...] = field(
         "TopicPartitions", "[]TopicPartitions", "0+", struct=TopicPartitions, default=()
     )
+    """The partitions, grouped by topic; empty for none."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupHeartbeatResponse(Message):
-    """API key 68, versions 0-1, always flexible."""
+    """The member's epoch and assignment in a consumer group (KIP-848).
+
+    API key 68, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerGroupHeartbeatResponse",
@@ -57,23 +62,24 @@ class ConsumerGroupHeartbeatResponse(Message):
         },
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
     member_id: str | None = field("MemberId", "string", "0+", nullable="0+", default=None)
-    """Identity of one member within its group."""
+    """Identity of the member; in version 0 the coordinator chooses it on joining. None on error."""
 
     member_epoch: int = field("MemberEpoch", "int32", "0+", default=0)
+    """Epoch for the next heartbeat; -1 or -2 confirms that the member has left."""
+
     heartbeat_interval_ms: int = field("HeartbeatIntervalMs", "int32", "0+", default=0)
-    """Milliseconds that the member is to leave between heartbeats."""
+    """Milliseconds that the member waits between heartbeats."""
 
     assignment: Assignment | None = field(
         "Assignment", "Assignment", "0+", struct=Assignment, nullable="0+", default=None
     )
+    """Partitions that the member is to hold, all of them; None if unchanged."""

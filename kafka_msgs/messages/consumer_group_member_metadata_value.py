@@ -14,7 +14,10 @@ class ClassicProtocol(Struct):
     """Element of ConsumerGroupMemberMetadataValue.classic_member_metadata.supported_protocols, version 0."""
 
     name: str = field("Name", "string", "0+", default="")
+    """Name of the assignor, such as ``range``."""
+
     metadata: bytes = field("Metadata", "bytes", "0+", default=b"")
+    """Metadata that the member sent for it: ``ConsumerProtocolSubscription`` after its int16 version."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -22,30 +25,48 @@ class ClassicMemberMetadata(Struct):
     """Value of ConsumerGroupMemberMetadataValue.classic_member_metadata, version 0."""
 
     session_timeout_ms: int = field("SessionTimeoutMs", "int32", "0+", default=0)
+    """Milliseconds without a heartbeat after which the coordinator removes the member."""
+
     supported_protocols: tuple[ClassicProtocol, ...] = field(
         "SupportedProtocols", "[]ClassicProtocol", "0+", struct=ClassicProtocol, default=()
     )
+    """Assignors that the member supports."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupMemberMetadataValue(Message):
-    """Value of coordinator record type 5, version 0, always flexible."""
+    """What a member of a consumer group has reported about itself (KIP-848).
+
+    Value of coordinator record type 5, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerGroupMemberMetadataValue", kind="coordinator-value", api_key=5, versions="0", flexible="0+"
     )
     instance_id: str | None = field("InstanceId", "string", "0+", nullable="0+", default="")
+    """Name that a static member keeps over restarts; None for a dynamic member."""
+
     rack_id: str | None = field("RackId", "string", "0+", nullable="0+", default="")
+    """Rack or zone of the member; None if it gave none."""
+
     client_id: str = field("ClientId", "string", "0+", default="")
     """Client id that the member gives in the headers of its requests."""
 
     client_host: str = field("ClientHost", "string", "0+", default="")
-    """Address from which the member is connected, as the broker sees it."""
+    """Address that the member is connected from, as the broker sees it."""
 
     subscribed_topic_names: tuple[str, ...] = field("SubscribedTopicNames", "[]string", "0+", default=())
+    """Names of the topics that the member subscribes to."""
+
     subscribed_topic_regex: str | None = field("SubscribedTopicRegex", "string", "0+", nullable="0+", default="")
+    """Pattern, in RE2 syntax, of topics that the member subscribes to; None or empty for no pattern."""
+
     rebalance_timeout_ms: int = field("RebalanceTimeoutMs", "int32", "0+", default=-1)
+    """Milliseconds that the coordinator waits for the member to give up partitions; -1 where it is not known."""
+
     server_assignor: str | None = field("ServerAssignor", "string", "0+", nullable="0+", default="")
+    """Assignor that the member asks for, such as ``uniform``; None for the group's default."""
+
     classic_member_metadata: ClassicMemberMetadata | None = field(
         "ClassicMemberMetadata",
         "ClassicMemberMetadata",
@@ -56,3 +77,4 @@ class ConsumerGroupMemberMetadataValue(Message):
         tagged="0+",
         default=ClassicMemberMetadata(),
     )
+    """Set for a member that still speaks the classic protocol, during a migration; None otherwise."""

@@ -11,10 +11,13 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupMetadataKey(Message):
-    """Key of coordinator record type 3, version 0, never flexible."""
+    """Key of the record of a consumer group's epoch (KIP-848).
+
+    Key of coordinator record type 3, version 0, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerGroupMetadataKey", kind="coordinator-key", api_key=3, versions="0", flexible="none"
     )
     group_id: str = field("GroupId", "string", "0", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""

@@ -11,10 +11,18 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupMetadataValue(Message):
-    """Value of coordinator record type 3, version 0, always flexible."""
+    """Epoch of a consumer group (KIP-848).
+
+    Value of coordinator record type 3, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerGroupMetadataValue", kind="coordinator-value", api_key=3, versions="0", flexible="0+"
     )
     epoch: int = field("Epoch", "int32", "0+", default=0)
+    """Epoch of the group; every change that calls for a new assignment increases it."""
+
     metadata_hash: int = field("MetadataHash", "int64", "0+", tag=0, tagged="0+", default=0)
+    """Hash over the topics that the group reads, as the coordinator last saw them; a different hash calls for a new
+    assignment. 0 where there was nothing to hash.
+    """

@@ -11,10 +11,14 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupPartitionMetadataKey(Message):
-    """Key of coordinator record type 4, version 0, never flexible."""
+    """Key of the record of the topics that a consumer group reads (KIP-848). A hash in ``ConsumerGroupMetadataValue``
+    has taken its place (KIP-1101).
+
+    Key of coordinator record type 4, version 0, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerGroupPartitionMetadataKey", kind="coordinator-key", api_key=4, versions="0", flexible="none"
     )
     group_id: str = field("GroupId", "string", "0", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""

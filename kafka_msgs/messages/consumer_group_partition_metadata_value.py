@@ -15,7 +15,10 @@ class PartitionMetadata(Struct):
     """Element of ConsumerGroupPartitionMetadataValue.topics.partition_metadata, version 0."""
 
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     racks: tuple[str, ...] = field("Racks", "[]string", "0+", default=())
+    """Racks that hold a replica of the partition."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -23,22 +26,31 @@ class TopicMetadata(Struct):
     """Element of ConsumerGroupPartitionMetadataValue.topics, version 0."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     topic_name: str = field("TopicName", "string", "0+", default="")
+    """Name of the topic."""
+
     num_partitions: int = field("NumPartitions", "int32", "0+", default=0)
+    """Number of partitions of the topic."""
+
     partition_metadata: tuple[PartitionMetadata, ...] = field(
         "PartitionMetadata", "[]PartitionMetadata", "0+", struct=PartitionMetadata, default=()
     )
+    """Racks of the partitions; empty where they are not known."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupPartitionMetadataValue(Message):
-    """Value of coordinator record type 4, version 0, always flexible."""
+    """The topics that a consumer group reads, as its coordinator last saw them (KIP-848).
+
+    Value of coordinator record type 4, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerGroupPartitionMetadataValue", kind="coordinator-value", api_key=4, versions="0", flexible="0+"
     )
     topics: tuple[TopicMetadata, ...] = field("Topics", "[]TopicMetadata", "0+", struct=TopicMetadata, default=())
+    """Topics that the group reads, one entry each."""

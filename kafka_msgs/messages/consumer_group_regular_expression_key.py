@@ -11,12 +11,16 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupRegularExpressionKey(Message):
-    """Key of coordinator record type 16, version 0, never flexible."""
+    """Key of the record of the topics that a pattern matches (KIP-848).
+
+    Key of coordinator record type 16, version 0, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerGroupRegularExpressionKey", kind="coordinator-key", api_key=16, versions="0", flexible="none"
     )
     group_id: str = field("GroupId", "string", "0", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     regular_expression: str = field("RegularExpression", "string", "0", default="")
+    """Pattern, in RE2 syntax, that members subscribe to."""

@@ -11,11 +11,19 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupRegularExpressionValue(Message):
-    """Value of coordinator record type 16, version 0, always flexible."""
+    """The topics that a pattern matches, as the coordinator last looked (KIP-848).
+
+    Value of coordinator record type 16, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerGroupRegularExpressionValue", kind="coordinator-value", api_key=16, versions="0", flexible="0+"
     )
     topics: tuple[str, ...] = field("Topics", "[]string", "0+", default=())
+    """Names of the topics that match."""
+
     version: int = field("Version", "int64", "0+", default=0)
+    """Version of the metadata that the pattern was resolved with."""
+
     timestamp: int = field("Timestamp", "int64", "0+", default=0)
+    """When the pattern was resolved, in milliseconds since 1970-01-01 UTC."""

@@ -11,13 +11,16 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupTargetAssignmentMemberKey(Message):
-    """Key of coordinator record type 7, version 0, never flexible."""
+    """Key of the record of what one member of a consumer group is to read (KIP-848).
+
+    Key of coordinator record type 7, version 0, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerGroupTargetAssignmentMemberKey", kind="coordinator-key", api_key=7, versions="0", flexible="none"
     )
     group_id: str = field("GroupId", "string", "0", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     member_id: str = field("MemberId", "string", "0", default="")
     """Identity of one member within its group."""

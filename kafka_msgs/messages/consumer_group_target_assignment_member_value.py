@@ -15,16 +15,20 @@ class TopicPartition(Struct):
     """Element of ConsumerGroupTargetAssignmentMemberValue.topic_partitions, version 0."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupTargetAssignmentMemberValue(Message):
-    """Value of coordinator record type 7, version 0, always flexible."""
+    """What one member of a consumer group is to read once the group has settled (KIP-848).
+
+    Value of coordinator record type 7, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerGroupTargetAssignmentMemberValue",
@@ -36,3 +40,4 @@ class ConsumerGroupTargetAssignmentMemberValue(Message):
     topic_partitions: tuple[TopicPartition, ...] = field(
         "TopicPartitions", "[]TopicPartition", "0+", struct=TopicPartition, default=()
     )
+    """Partitions meant for the member, grouped by topic; empty for none."""

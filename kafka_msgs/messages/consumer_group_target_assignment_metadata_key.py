@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupTargetAssignmentMetadataKey(Message):
-    """Key of coordinator record type 6, version 0, never flexible."""
+    """Key of the record that a target assignment of a consumer group is complete (KIP-848).
+
+    Key of coordinator record type 6, version 0, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerGroupTargetAssignmentMetadataKey",
@@ -21,4 +24,4 @@ class ConsumerGroupTargetAssignmentMetadataKey(Message):
         flexible="none",
     )
     group_id: str = field("GroupId", "string", "0", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""

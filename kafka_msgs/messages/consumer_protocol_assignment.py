@@ -14,12 +14,18 @@ class TopicPartition(Struct):
     """Element of ConsumerProtocolAssignment.assigned_partitions, versions 0-3."""
 
     topic: str = field("Topic", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerProtocolAssignment(Message):
-    """Data, versions 0-3, never flexible."""
+    """What a consumer is to read, embedded in ``SyncGroupResponse`` after an int16 version.
+
+    Data, versions 0-3, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerProtocolAssignment", kind="data", versions="0-3", flexible="none"
@@ -27,4 +33,7 @@ class ConsumerProtocolAssignment(Message):
     assigned_partitions: tuple[TopicPartition, ...] = field(
         "AssignedPartitions", "[]TopicPartition", "0+", struct=TopicPartition, default=()
     )
+    """Partitions that the consumer is to read, grouped by topic."""
+
     user_data: bytes | memoryview | None = field("UserData", "bytes", "0+", nullable="0+", default=None, zero_copy=True)
+    """Bytes that the assignor adds for itself; None for none."""

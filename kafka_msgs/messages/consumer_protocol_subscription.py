@@ -14,20 +14,38 @@ class TopicPartition(Struct):
     """Element of ConsumerProtocolSubscription.owned_partitions, versions 1-3."""
 
     topic: str = field("Topic", "string", "1+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "1+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerProtocolSubscription(Message):
-    """Data, versions 0-3, never flexible."""
+    """What a consumer wants to read, embedded in ``JoinGroupRequest`` after an int16 version, for the assignor of a
+    classic group.
+
+    Data, versions 0-3, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ConsumerProtocolSubscription", kind="data", versions="0-3", flexible="none"
     )
     topics: tuple[str, ...] = field("Topics", "[]string", "0+", default=())
+    """Names of the topics that the consumer subscribes to."""
+
     user_data: bytes | memoryview | None = field("UserData", "bytes", "0+", nullable="0+", default=None, zero_copy=True)
+    """Bytes that the assignor adds for itself; None for none."""
+
     owned_partitions: tuple[TopicPartition, ...] = field(
         "OwnedPartitions", "[]TopicPartition", "1+", struct=TopicPartition, default=(), ignorable=True
     )
+    """Partitions that the consumer holds, from version 1, so that a cooperative assignor can leave them with it
+    (KIP-429).
+    """
+
     generation_id: int = field("GenerationId", "int32", "2+", default=-1, ignorable=True)
+    """Generation in which the consumer got ``owned_partitions``, from version 2 (KIP-792); -1 where it is not known."""
+
     rack_id: str | None = field("RackId", "string", "3+", nullable="3+", default=None, ignorable=True)
+    """Rack or zone of the consumer, from version 3 (KIP-881); None if it has none."""

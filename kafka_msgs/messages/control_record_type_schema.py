@@ -11,9 +11,15 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ControlRecordTypeSchema(Message):
-    """Data, version 0, never flexible."""
+    """Key of a control record after its int16 version. It tells which control record follows.
+
+    Data, version 0, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ControlRecordTypeSchema", kind="data", versions="0", flexible="none"
     )
     type: int = field("Type", "int16", "0+", default=0)
+    """0 abort marker, 1 commit marker, 2 leader change, 3 snapshot header, 4 snapshot footer, 5 KRaft version, 6 KRaft
+    voters.
+    """

@@ -15,11 +15,16 @@ class Listener(Struct):
     """Element of ControllerRegistrationRequest.listeners, version 0."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the listener, such as ``PLAINTEXT`` or ``CONTROLLER``."""
+
     host: str = field("Host", "string", "0+", default="")
+    """Host name or address of the listener."""
+
     port: int = field("Port", "uint16", "0+", default=0)
     """TCP port, to be used with the host beside it."""
 
     security_protocol: int = field("SecurityProtocol", "int16", "0+", default=0)
+    """Security protocol of the listener: 0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -27,13 +32,21 @@ class Feature(Struct):
     """Element of ControllerRegistrationRequest.features, version 0."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the feature, such as ``metadata.version``."""
+
     min_supported_version: int = field("MinSupportedVersion", "int16", "0+", default=0)
+    """Lowest level of the feature that the node can run at."""
+
     max_supported_version: int = field("MaxSupportedVersion", "int16", "0+", default=0)
+    """Highest level of the feature that the node can run at."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ControllerRegistrationRequest(Message):
-    """API key 70, version 0, always flexible."""
+    """Registers a controller with the active one (KIP-919).
+
+    API key 70, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ControllerRegistrationRequest",
@@ -44,7 +57,16 @@ class ControllerRegistrationRequest(Message):
         listeners=("controller",),
     )
     controller_id: int = field("ControllerId", "int32", "0+", default=0)
+    """Id of the controller within the cluster."""
+
     incarnation_id: UUID = field("IncarnationId", "uuid", "0+", default=ZERO_UUID)
+    """Identity of the controller's process; each start has a new one."""
+
     zk_migration_ready: bool = field("ZkMigrationReady", "bool", "0+", default=False)
+    """True if the controller is configured to take over a cluster from ZooKeeper (KIP-866)."""
+
     listeners: tuple[Listener, ...] = field("Listeners", "[]Listener", "0+", struct=Listener, default=())
+    """Listeners of the controller."""
+
     features: tuple[Feature, ...] = field("Features", "[]Feature", "0+", struct=Feature, default=())
+    """Features of the controller, one entry each."""

@@ -11,18 +11,19 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ControllerRegistrationResponse(Message):
-    """API key 70, version 0, always flexible."""
+    """Whether the controller was registered.
+
+    API key 70, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ControllerRegistrationResponse", kind="response", api_key=70, versions="0", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""

@@ -14,17 +14,36 @@ class AclCreation(Struct):
     """Element of CreateAclsRequest.creations, versions 1-3."""
 
     resource_type: int = field("ResourceType", "int8", "0+", default=0)
+    """Type of the resource: 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
+
     resource_name: str = field("ResourceName", "string", "0+", default="")
+    """Name of the resource, or its beginning with a prefixed pattern; ``*`` for all, ``kafka-cluster`` for the cluster.
+    """
+
     resource_pattern_type: int = field("ResourcePatternType", "int8", "1+", default=3)
+    """How ``resource_name`` is compared: 3 literal, 4 prefixed (KIP-290)."""
+
     principal: str = field("Principal", "string", "0+", default="")
+    """Principal that the entry is for, such as ``User:alice``; ``User:*`` for everybody."""
+
     host: str = field("Host", "string", "0+", default="")
+    """Address that the entry is for; ``*`` for all."""
+
     operation: int = field("Operation", "int8", "0+", default=0)
+    """Operation: 2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 cluster action, 10 describe
+    configs, 11 alter configs, 12 idempotent write, 13 create tokens, 14 describe tokens, 15 two-phase commit.
+    """
+
     permission_type: int = field("PermissionType", "int8", "0+", default=0)
+    """2 denies, 3 allows."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreateAclsRequest(Message):
-    """API key 30, versions 1-3, flexible from version 2."""
+    """Adds entries to the access control lists (KIP-140).
+
+    API key 30, versions 1-3, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="CreateAclsRequest",
@@ -35,3 +54,4 @@ class CreateAclsRequest(Message):
         listeners=("broker", "controller"),
     )
     creations: tuple[AclCreation, ...] = field("Creations", "[]AclCreation", "0+", struct=AclCreation, default=())
+    """Entries to add."""

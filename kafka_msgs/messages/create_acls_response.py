@@ -14,9 +14,7 @@ class AclCreationResult(Struct):
     """Element of CreateAclsResponse.results, versions 1-3."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -24,14 +22,18 @@ class AclCreationResult(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreateAclsResponse(Message):
-    """API key 30, versions 1-3, flexible from version 2."""
+    """Outcome for each entry that was to be added.
+
+    API key 30, versions 1-3, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="CreateAclsResponse", kind="response", api_key=30, versions="1-3", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     results: tuple[AclCreationResult, ...] = field(
         "Results", "[]AclCreationResult", "0+", struct=AclCreationResult, default=()
     )
+    """Entries of the request, in its order."""

@@ -14,12 +14,18 @@ class CreatableRenewers(Struct):
     """Element of CreateDelegationTokenRequest.renewers, versions 1-3."""
 
     principal_type: str = field("PrincipalType", "string", "0+", default="")
+    """Type of the principal, usually ``User``."""
+
     principal_name: str = field("PrincipalName", "string", "0+", default="")
+    """Name of the principal."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreateDelegationTokenRequest(Message):
-    """API key 38, versions 1-3, flexible from version 2."""
+    """Creates a delegation token (KIP-48).
+
+    API key 38, versions 1-3, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="CreateDelegationTokenRequest",
@@ -30,8 +36,15 @@ class CreateDelegationTokenRequest(Message):
         listeners=("broker", "controller"),
     )
     owner_principal_type: str | None = field("OwnerPrincipalType", "string", "3+", nullable="3+", default="")
+    """Type of the principal that will own the token, from version 3 (KIP-373); None or empty for the caller."""
+
     owner_principal_name: str | None = field("OwnerPrincipalName", "string", "3+", nullable="3+", default="")
+    """Name of the principal that will own the token, from version 3 (KIP-373); None or empty for the caller."""
+
     renewers: tuple[CreatableRenewers, ...] = field(
         "Renewers", "[]CreatableRenewers", "0+", struct=CreatableRenewers, default=()
     )
+    """Principals besides the owner that may renew the token."""
+
     max_lifetime_ms: int = field("MaxLifetimeMs", "int64", "0+", default=0)
+    """Milliseconds after which the token can no longer be renewed; -1 takes the broker's setting."""

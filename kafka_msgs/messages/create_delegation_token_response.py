@@ -11,24 +11,43 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreateDelegationTokenResponse(Message):
-    """API key 38, versions 1-3, flexible from version 2."""
+    """The new delegation token.
+
+    API key 38, versions 1-3, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="CreateDelegationTokenResponse", kind="response", api_key=38, versions="1-3", flexible="2+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     principal_type: str = field("PrincipalType", "string", "0+", default="")
+    """Type of the principal that owns the token."""
+
     principal_name: str = field("PrincipalName", "string", "0+", default="")
+    """Name of the principal that owns the token."""
+
     token_requester_principal_type: str = field("TokenRequesterPrincipalType", "string", "3+", default="")
+    """Type of the principal that asked for the token, from version 3 (KIP-373)."""
+
     token_requester_principal_name: str = field("TokenRequesterPrincipalName", "string", "3+", default="")
+    """Name of the principal that asked for the token, from version 3 (KIP-373)."""
+
     issue_timestamp_ms: int = field("IssueTimestampMs", "int64", "0+", default=0)
+    """When the token was created, in milliseconds since 1970-01-01 UTC."""
+
     expiry_timestamp_ms: int = field("ExpiryTimestampMs", "int64", "0+", default=0)
+    """When the token expires unless it is renewed, in milliseconds since 1970-01-01 UTC."""
+
     max_timestamp_ms: int = field("MaxTimestampMs", "int64", "0+", default=0)
+    """When the token can no longer be renewed, in milliseconds since 1970-01-01 UTC."""
+
     token_id: str = field("TokenId", "string", "0+", default="")
+    """Identity of the token; it serves as the user name for SCRAM."""
+
     hmac: bytes = field("Hmac", "bytes", "0+", default=b"")
+    """Secret of the token. In base64 it serves as the password for SCRAM."""
+
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""

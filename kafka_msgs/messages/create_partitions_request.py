@@ -14,6 +14,7 @@ class CreatePartitionsAssignment(Struct):
     """Element of CreatePartitionsRequest.topics.assignments, versions 0-3."""
 
     broker_ids: tuple[int, ...] = field("BrokerIds", "[]int32", "0+", default=(), entity="brokerId")
+    """Ids of the brokers that get a replica; the first becomes the preferred leader."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -21,7 +22,11 @@ class CreatePartitionsTopic(Struct):
     """Element of CreatePartitionsRequest.topics, versions 0-3."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     count: int = field("Count", "int32", "0+", default=0)
+    """Number of partitions that the topic is to have afterwards, the existing ones included."""
+
     assignments: tuple[CreatePartitionsAssignment, ...] | None = field(
         "Assignments",
         "[]CreatePartitionsAssignment",
@@ -30,11 +35,15 @@ class CreatePartitionsTopic(Struct):
         nullable="0+",
         default=(),
     )
+    """Brokers for each new partition, in the order of their numbers; None lets the controller choose."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreatePartitionsRequest(Message):
-    """API key 37, versions 0-3, flexible from version 2."""
+    """Asks the controller to add partitions to topics (KIP-195). The number of partitions can only grow.
+
+    API key 37, versions 0-3, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="CreatePartitionsRequest",
@@ -47,8 +56,10 @@ class CreatePartitionsRequest(Message):
     topics: tuple[CreatePartitionsTopic, ...] = field(
         "Topics", "[]CreatePartitionsTopic", "0+", struct=CreatePartitionsTopic, default=()
     )
+    """Topics to add partitions to, one entry each."""
+
     timeout_ms: int = field("TimeoutMs", "int32", "0+", default=0)
     """Milliseconds that the broker may spend on the request before it answers with a timeout."""
 
     validate_only: bool = field("ValidateOnly", "bool", "0+", default=False)
-    """True to have the request checked and answered without changing anything."""
+    """True to check the request and report its outcome without changing anything."""

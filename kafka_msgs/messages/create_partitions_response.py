@@ -14,10 +14,10 @@ class CreatePartitionsTopicResult(Struct):
     """Element of CreatePartitionsResponse.results, versions 0-3."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -25,14 +25,18 @@ class CreatePartitionsTopicResult(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreatePartitionsResponse(Message):
-    """API key 37, versions 0-3, flexible from version 2."""
+    """Outcome for each topic that was to get more partitions.
+
+    API key 37, versions 0-3, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="CreatePartitionsResponse", kind="response", api_key=37, versions="0-3", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     results: tuple[CreatePartitionsTopicResult, ...] = field(
         "Results", "[]CreatePartitionsTopicResult", "0+", struct=CreatePartitionsTopicResult, default=()
     )
+    """Topics of the request, one entry each."""

@@ -17,6 +17,7 @@ class CreatableReplicaAssignment(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     broker_ids: tuple[int, ...] = field("BrokerIds", "[]int32", "0+", default=(), entity="brokerId")
+    """Ids of the brokers that get a replica; the first becomes the preferred leader."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -24,7 +25,10 @@ class CreatableTopicConfig(Struct):
     """Element of CreateTopicsRequest.topics.configs, versions 2-7."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the configuration key, such as ``cleanup.policy``."""
+
     value: str | None = field("Value", "string", "0+", nullable="0+", default="")
+    """Value as text. The controller refuses None."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -32,19 +36,35 @@ class CreatableTopic(Struct):
     """Element of CreateTopicsRequest.topics, versions 2-7."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     num_partitions: int = field("NumPartitions", "int32", "0+", default=0)
+    """Number of partitions; -1 where ``assignments`` gives the replicas, or, from version 4, to take the broker's
+    default (KIP-464).
+    """
+
     replication_factor: int = field("ReplicationFactor", "int16", "0+", default=0)
+    """Number of replicas of each partition; -1 where ``assignments`` gives the replicas, or, from version 4, to take
+    the broker's default (KIP-464).
+    """
+
     assignments: tuple[CreatableReplicaAssignment, ...] = field(
         "Assignments", "[]CreatableReplicaAssignment", "0+", struct=CreatableReplicaAssignment, default=()
     )
+    """Brokers for each partition, where the caller chooses them; empty to let the controller choose."""
+
     configs: tuple[CreatableTopicConfig, ...] = field(
         "Configs", "[]CreatableTopicConfig", "0+", struct=CreatableTopicConfig, default=()
     )
+    """Configuration that differs from the defaults; empty for none."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreateTopicsRequest(Message):
-    """API key 19, versions 2-7, flexible from version 5."""
+    """Asks the controller to create topics.
+
+    API key 19, versions 2-7, flexible from version 5.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="CreateTopicsRequest",
@@ -55,8 +75,10 @@ class CreateTopicsRequest(Message):
         listeners=("broker", "controller"),
     )
     topics: tuple[CreatableTopic, ...] = field("Topics", "[]CreatableTopic", "0+", struct=CreatableTopic, default=())
+    """Topics to create, one entry each."""
+
     timeout_ms: int = field("timeoutMs", "int32", "0+", default=60000)
     """Milliseconds that the broker may spend on the request before it answers with a timeout."""
 
     validate_only: bool = field("validateOnly", "bool", "1+", default=False)
-    """True to have the request checked and answered without changing anything."""
+    """True to check the request and report its outcome without changing anything."""

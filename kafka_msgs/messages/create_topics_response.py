@@ -15,10 +15,21 @@ class CreatableTopicConfigs(Struct):
     """Element of CreateTopicsResponse.topics.configs, versions 5-7."""
 
     name: str = field("Name", "string", "5+", default="")
+    """Name of the configuration key."""
+
     value: str | None = field("Value", "string", "5+", nullable="5+", default="")
+    """Value as text; None where it is sensitive."""
+
     read_only: bool = field("ReadOnly", "bool", "5+", default=False)
+    """True if the value cannot be changed while the broker runs."""
+
     config_source: int = field("ConfigSource", "int8", "5+", default=-1, ignorable=True)
+    """Where the value comes from, with the codes of ``DescribeConfigsResponse``: 1 the topic, 2 to 4 the broker's
+    configuration, 5 Kafka's default. -1 where it is not known.
+    """
+
     is_sensitive: bool = field("IsSensitive", "bool", "5+", default=False)
+    """True if the value is secret and therefore not sent."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -26,15 +37,13 @@ class CreatableTopicResult(Struct):
     """Element of CreateTopicsResponse.topics, versions 2-7."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     topic_id: UUID = field("TopicId", "uuid", "7+", default=ZERO_UUID, ignorable=True)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
-    """
+    """Identity of the new topic, from version 7."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "1+", nullable="0+", default="", ignorable=True)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -42,8 +51,16 @@ class CreatableTopicResult(Struct):
     topic_config_error_code: int = field(
         "TopicConfigErrorCode", "int16", "5+", tag=0, tagged="5+", default=0, ignorable=True
     )
+    """Why ``configs`` is missing although the topic was created, such as TOPIC_AUTHORIZATION_FAILED (29); 0 if nothing
+    is wrong. From version 5.
+    """
+
     num_partitions: int = field("NumPartitions", "int32", "5+", default=-1, ignorable=True)
+    """Number of partitions of the topic, from version 5; -1 on error or where the caller may not see it."""
+
     replication_factor: int = field("ReplicationFactor", "int16", "5+", default=-1, ignorable=True)
+    """Number of replicas of each partition, from version 5; -1 on error or where the caller may not see it."""
+
     configs: tuple[CreatableTopicConfigs, ...] | None = field(
         "Configs",
         "[]CreatableTopicConfigs",
@@ -53,18 +70,23 @@ class CreatableTopicResult(Struct):
         default=(),
         ignorable=True,
     )
+    """Configuration of the topic, from version 5; None where the caller may not see it."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class CreateTopicsResponse(Message):
-    """API key 19, versions 2-7, flexible from version 5."""
+    """Outcome for each topic that was to be created; from version 5 also what it was created with (KIP-525).
+
+    API key 19, versions 2-7, flexible from version 5.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="CreateTopicsResponse", kind="response", api_key=19, versions="2-7", flexible="5+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "2+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     topics: tuple[CreatableTopicResult, ...] = field(
         "Topics", "[]CreatableTopicResult", "0+", struct=CreatableTopicResult, default=()
     )
+    """Topics of the request, one entry each."""

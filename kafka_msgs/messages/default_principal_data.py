@@ -11,9 +11,18 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DefaultPrincipalData(Message):
-    """Data, version 0, always flexible."""
+    """A principal as brokers write it into ``EnvelopeRequest`` after an int16 version
+    (``DefaultKafkaPrincipalBuilder``, KIP-590).
+
+    Data, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(name="DefaultPrincipalData", kind="data", versions="0", flexible="0+")
     type: str = field("Type", "string", "0+", default="")
+    """Type of the principal, usually ``User``."""
+
     name: str = field("Name", "string", "0+", default="")
+    """Name of the principal."""
+
     token_authenticated: bool = field("TokenAuthenticated", "bool", "0+", default=False)
+    """True if the client authenticated with a delegation token."""

@@ -11,15 +11,31 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DelegationTokenRecord(Message):
-    """Metadata record type 10, version 0, always flexible."""
+    """A delegation token was created or renewed (KIP-900). Its secret is computed from its id, not stored.
+
+    Metadata record type 10, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DelegationTokenRecord", kind="metadata", api_key=10, versions="0", flexible="0+"
     )
     owner: str = field("Owner", "string", "0+", default="")
+    """Principal that owns the token, such as ``User:alice``."""
+
     requester: str = field("Requester", "string", "0+", default="")
+    """Principal that asked for the token, such as ``User:alice``."""
+
     renewers: tuple[str, ...] = field("Renewers", "[]string", "0+", default=())
+    """Principals besides the owner that may renew the token."""
+
     issue_timestamp: int = field("IssueTimestamp", "int64", "0+", default=0)
+    """When the token was created, in milliseconds since 1970-01-01 UTC."""
+
     max_timestamp: int = field("MaxTimestamp", "int64", "0+", default=0)
+    """When the token can no longer be renewed, in milliseconds since 1970-01-01 UTC."""
+
     expiration_timestamp: int = field("ExpirationTimestamp", "int64", "0+", default=0)
+    """When the token expires unless it is renewed, in milliseconds since 1970-01-01 UTC."""
+
     token_id: str = field("TokenId", "string", "0+", default="")
+    """Identity of the token."""

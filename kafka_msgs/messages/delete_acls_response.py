@@ -14,20 +14,31 @@ class DeleteAclsMatchingAcl(Struct):
     """Element of DeleteAclsResponse.filter_results.matching_acls, versions 1-3."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome of deleting this entry; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
     resource_type: int = field("ResourceType", "int8", "0+", default=0)
+    """Type of the resource: 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
+
     resource_name: str = field("ResourceName", "string", "0+", default="")
+    """Name of the resource, or its beginning with a prefixed pattern."""
+
     pattern_type: int = field("PatternType", "int8", "1+", default=3)
+    """How ``resource_name`` was compared: 3 literal, 4 prefixed (KIP-290)."""
+
     principal: str = field("Principal", "string", "0+", default="")
+    """Principal that the entry was for, such as ``User:alice``."""
+
     host: str = field("Host", "string", "0+", default="")
+    """Address that the entry was for; ``*`` for all."""
+
     operation: int = field("Operation", "int8", "0+", default=0)
+    """Operation, with the codes of ``CreateAclsRequest``."""
+
     permission_type: int = field("PermissionType", "int8", "0+", default=0)
+    """2 for a denying entry, 3 for an allowing one."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -35,9 +46,7 @@ class DeleteAclsFilterResult(Struct):
     """Element of DeleteAclsResponse.filter_results, versions 1-3."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -45,18 +54,23 @@ class DeleteAclsFilterResult(Struct):
     matching_acls: tuple[DeleteAclsMatchingAcl, ...] = field(
         "MatchingAcls", "[]DeleteAclsMatchingAcl", "0+", struct=DeleteAclsMatchingAcl, default=()
     )
+    """Entries that matched the filter."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteAclsResponse(Message):
-    """API key 31, versions 1-3, flexible from version 2."""
+    """The entries of access control lists that were deleted.
+
+    API key 31, versions 1-3, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DeleteAclsResponse", kind="response", api_key=31, versions="1-3", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     filter_results: tuple[DeleteAclsFilterResult, ...] = field(
         "FilterResults", "[]DeleteAclsFilterResult", "0+", struct=DeleteAclsFilterResult, default=()
     )
+    """Filters of the request, in its order."""

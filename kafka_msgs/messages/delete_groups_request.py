@@ -11,9 +11,13 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteGroupsRequest(Message):
-    """API key 42, versions 0-2, flexible from version 2."""
+    """Deletes groups without members, with their committed offsets, at the broker that coordinates them (KIP-229).
+
+    API key 42, versions 0-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DeleteGroupsRequest", kind="request", api_key=42, versions="0-2", flexible="2+", listeners=("broker",)
     )
     groups_names: tuple[str, ...] = field("GroupsNames", "[]string", "0+", default=(), entity="groupId")
+    """Names of the groups to delete."""

@@ -14,24 +14,26 @@ class DeletableGroupResult(Struct):
     """Element of DeleteGroupsResponse.results, versions 0-2."""
 
     group_id: str = field("GroupId", "string", "0+", default="", map_key=True, entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Error of this group, such as NON_EMPTY_GROUP (68); 0 if it was deleted."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteGroupsResponse(Message):
-    """API key 42, versions 0-2, flexible from version 2."""
+    """Outcome for each group that was to be deleted.
+
+    API key 42, versions 0-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DeleteGroupsResponse", kind="response", api_key=42, versions="0-2", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     results: tuple[DeletableGroupResult, ...] = field(
         "Results", "[]DeletableGroupResult", "0+", struct=DeletableGroupResult, default=()
     )
+    """Groups of the request, one entry each."""

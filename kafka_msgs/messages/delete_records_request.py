@@ -17,6 +17,7 @@ class DeleteRecordsPartition(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     offset: int = field("Offset", "int64", "0+", default=0)
+    """The first offset to keep; -1 stands for the high watermark, which deletes every record that consumers can see."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -24,14 +25,20 @@ class DeleteRecordsTopic(Struct):
     """Element of DeleteRecordsRequest.topics, versions 0-2."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[DeleteRecordsPartition, ...] = field(
         "Partitions", "[]DeleteRecordsPartition", "0+", struct=DeleteRecordsPartition, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteRecordsRequest(Message):
-    """API key 21, versions 0-2, flexible from version 2."""
+    """Asks the leaders of partitions to delete all records below an offset (KIP-107).
+
+    API key 21, versions 0-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DeleteRecordsRequest", kind="request", api_key=21, versions="0-2", flexible="2+", listeners=("broker",)
@@ -39,5 +46,7 @@ class DeleteRecordsRequest(Message):
     topics: tuple[DeleteRecordsTopic, ...] = field(
         "Topics", "[]DeleteRecordsTopic", "0+", struct=DeleteRecordsTopic, default=()
     )
+    """Topics to delete records from, one entry each."""
+
     timeout_ms: int = field("TimeoutMs", "int32", "0+", default=0)
     """Milliseconds that the broker may spend on the request before it answers with a timeout."""

@@ -17,10 +17,10 @@ class DeleteRecordsPartitionResult(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     low_watermark: int = field("LowWatermark", "int64", "0+", default=0)
+    """Smallest log start offset over the partition's live replicas: every record below it is gone. -1 on error."""
+
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -28,21 +28,28 @@ class DeleteRecordsTopicResult(Struct):
     """Element of DeleteRecordsResponse.topics, versions 0-2."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[DeleteRecordsPartitionResult, ...] = field(
         "Partitions", "[]DeleteRecordsPartitionResult", "0+", struct=DeleteRecordsPartitionResult, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteRecordsResponse(Message):
-    """API key 21, versions 0-2, flexible from version 2."""
+    """Outcome for each partition that records were to be deleted from.
+
+    API key 21, versions 0-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DeleteRecordsResponse", kind="response", api_key=21, versions="0-2", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     topics: tuple[DeleteRecordsTopicResult, ...] = field(
         "Topics", "[]DeleteRecordsTopicResult", "0+", struct=DeleteRecordsTopicResult, default=()
     )
+    """Topics of the request, one entry each."""

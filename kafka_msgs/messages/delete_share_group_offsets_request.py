@@ -14,11 +14,15 @@ class DeleteShareGroupOffsetsRequestTopic(Struct):
     """Element of DeleteShareGroupOffsetsRequest.topics, version 0."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteShareGroupOffsetsRequest(Message):
-    """API key 92, version 0, always flexible."""
+    """Deletes the offsets of a share group for whole topics. The group must have no members (KIP-932).
+
+    API key 92, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DeleteShareGroupOffsetsRequest",
@@ -29,8 +33,9 @@ class DeleteShareGroupOffsetsRequest(Message):
         listeners=("broker",),
     )
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     topics: tuple[DeleteShareGroupOffsetsRequestTopic, ...] = field(
         "Topics", "[]DeleteShareGroupOffsetsRequestTopic", "0+", struct=DeleteShareGroupOffsetsRequestTopic, default=()
     )
+    """Topics to delete the offsets of, one entry each."""

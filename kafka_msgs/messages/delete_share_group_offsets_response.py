@@ -15,15 +15,15 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
     """Element of DeleteShareGroupOffsetsResponse.responses, version 0."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -31,7 +31,10 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteShareGroupOffsetsResponse(Message):
-    """API key 92, version 0, always flexible."""
+    """Outcome for each topic whose offsets were to be deleted.
+
+    API key 92, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DeleteShareGroupOffsetsResponse",
@@ -54,11 +57,11 @@ class DeleteShareGroupOffsetsResponse(Message):
         },
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Error of the request as a whole, such as NON_EMPTY_GROUP (68); 0 is success, and topics may still have errors of
+    their own.
     """
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
@@ -71,3 +74,4 @@ class DeleteShareGroupOffsetsResponse(Message):
         struct=DeleteShareGroupOffsetsResponseTopic,
         default=(),
     )
+    """Topics of the request, one entry each."""

@@ -15,6 +15,7 @@ class PartitionData(Struct):
     """Element of DeleteShareGroupStateRequest.topics.partitions, version 0."""
 
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -22,18 +23,22 @@ class DeleteStateData(Struct):
     """Element of DeleteShareGroupStateRequest.topics, version 0."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteShareGroupStateRequest(Message):
-    """API key 86, version 0, always flexible."""
+    """Deletes the state of partitions that a share group read. Brokers send it to the share coordinator (KIP-932).
+
+    API key 86, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DeleteShareGroupStateRequest",
@@ -44,6 +49,7 @@ class DeleteShareGroupStateRequest(Message):
         listeners=("broker",),
     )
     group_id: str = field("GroupId", "string", "0+", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     topics: tuple[DeleteStateData, ...] = field("Topics", "[]DeleteStateData", "0+", struct=DeleteStateData, default=())
+    """Topics with partitions to delete the state of, one entry each."""

@@ -15,15 +15,18 @@ class DeleteTopicState(Struct):
     """Element of DeleteTopicsRequest.topics, version 6."""
 
     name: str | None = field("Name", "string", "6+", nullable="6+", default=None, entity="topicName")
+    """Name of the topic; None to delete by ``topic_id``."""
+
     topic_id: UUID = field("TopicId", "uuid", "6+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
-    """
+    """Identity of the topic; all zeros to delete by ``name``."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteTopicsRequest(Message):
-    """API key 20, versions 1-6, flexible from version 4."""
+    """Asks the controller to delete topics, by name or, from version 6, by id (KIP-516).
+
+    API key 20, versions 1-6, flexible from version 4.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DeleteTopicsRequest",
@@ -36,8 +39,12 @@ class DeleteTopicsRequest(Message):
     topics: tuple[DeleteTopicState, ...] = field(
         "Topics", "[]DeleteTopicState", "6+", struct=DeleteTopicState, default=()
     )
+    """Topics to delete, from version 6, one entry each."""
+
     topic_names: tuple[str, ...] = field(
         "TopicNames", "[]string", "0-5", default=(), ignorable=True, entity="topicName"
     )
+    """Names of the topics to delete, up to version 5."""
+
     timeout_ms: int = field("TimeoutMs", "int32", "0+", default=0)
     """Milliseconds that the broker may spend on the request before it answers with a timeout."""

@@ -15,30 +15,35 @@ class DeletableTopicResult(Struct):
     """Element of DeleteTopicsResponse.responses, versions 1-6."""
 
     name: str | None = field("Name", "string", "0+", nullable="6+", default="", map_key=True, entity="topicName")
-    topic_id: UUID = field("TopicId", "uuid", "6+", default=ZERO_UUID, ignorable=True)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Name of the topic; None, from version 6, where an id was asked for and the caller may not see the name, or the id
+    is unknown.
     """
+
+    topic_id: UUID = field("TopicId", "uuid", "6+", default=ZERO_UUID, ignorable=True)
+    """Identity of the topic, from version 6; all zeros where an unknown name was asked for."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "5+", nullable="5+", default=None, ignorable=True)
-    """The broker's explanation for people to read; None where it gives none, which is usual on success."""
+    """The broker's explanation for people to read; None where it gives none, which is usual on success. From version 5.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DeleteTopicsResponse(Message):
-    """API key 20, versions 1-6, flexible from version 4."""
+    """Outcome for each topic that was to be deleted.
+
+    API key 20, versions 1-6, flexible from version 4.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DeleteTopicsResponse", kind="response", api_key=20, versions="1-6", flexible="4+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     responses: tuple[DeletableTopicResult, ...] = field(
         "Responses", "[]DeletableTopicResult", "0+", struct=DeletableTopicResult, default=()
     )
+    """Topics of the request, one entry each."""

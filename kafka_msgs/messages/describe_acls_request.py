@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeAclsRequest(Message):
-    """API key 29, versions 1-3, flexible from version 2."""
+    """Asks for the entries of access control lists that match a filter (KIP-140).
+
+    API key 29, versions 1-3, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeAclsRequest",
@@ -22,9 +25,22 @@ class DescribeAclsRequest(Message):
         listeners=("broker", "controller"),
     )
     resource_type_filter: int = field("ResourceTypeFilter", "int8", "0+", default=0)
+    """Type of the resource: 1 any, 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
+
     resource_name_filter: str | None = field("ResourceNameFilter", "string", "0+", nullable="0+", default="")
+    """Name of the resource; None for any."""
+
     pattern_type_filter: int = field("PatternTypeFilter", "int8", "1+", default=3)
+    """Pattern type: 1 any, 2 every pattern that covers ``resource_name_filter``, 3 literal, 4 prefixed (KIP-290)."""
+
     principal_filter: str | None = field("PrincipalFilter", "string", "0+", nullable="0+", default="")
+    """Principal, such as ``User:alice``; None for any."""
+
     host_filter: str | None = field("HostFilter", "string", "0+", nullable="0+", default="")
+    """Address; None for any."""
+
     operation: int = field("Operation", "int8", "0+", default=0)
+    """Operation, with the codes of ``CreateAclsRequest``; 1 for any."""
+
     permission_type: int = field("PermissionType", "int8", "0+", default=0)
+    """1 any, 2 denying entries, 3 allowing entries."""

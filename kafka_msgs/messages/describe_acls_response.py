@@ -14,9 +14,16 @@ class AclDescription(Struct):
     """Element of DescribeAclsResponse.resources.acls, versions 1-3."""
 
     principal: str = field("Principal", "string", "0+", default="")
+    """Principal that the entry is for, such as ``User:alice``."""
+
     host: str = field("Host", "string", "0+", default="")
+    """Address that the entry is for; ``*`` for all."""
+
     operation: int = field("Operation", "int8", "0+", default=0)
+    """Operation, with the codes of ``CreateAclsRequest``."""
+
     permission_type: int = field("PermissionType", "int8", "0+", default=0)
+    """2 denies, 3 allows."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -24,25 +31,33 @@ class DescribeAclsResource(Struct):
     """Element of DescribeAclsResponse.resources, versions 1-3."""
 
     resource_type: int = field("ResourceType", "int8", "0+", default=0)
+    """Type of the resource: 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
+
     resource_name: str = field("ResourceName", "string", "0+", default="")
+    """Name of the resource, or its beginning with a prefixed pattern."""
+
     pattern_type: int = field("PatternType", "int8", "1+", default=3)
+    """How ``resource_name`` is compared: 3 literal, 4 prefixed (KIP-290)."""
+
     acls: tuple[AclDescription, ...] = field("Acls", "[]AclDescription", "0+", struct=AclDescription, default=())
+    """Entries of the resource that match."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeAclsResponse(Message):
-    """API key 29, versions 1-3, flexible from version 2."""
+    """The entries of access control lists that match a filter.
+
+    API key 29, versions 1-3, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeAclsResponse", kind="response", api_key=29, versions="1-3", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -50,3 +65,4 @@ class DescribeAclsResponse(Message):
     resources: tuple[DescribeAclsResource, ...] = field(
         "Resources", "[]DescribeAclsResource", "0+", struct=DescribeAclsResource, default=()
     )
+    """Resources with entries that match, one entry each."""

@@ -14,13 +14,21 @@ class ComponentData(Struct):
     """Element of DescribeClientQuotasRequest.components, versions 0-1."""
 
     entity_type: str = field("EntityType", "string", "0+", default="")
+    """Type of the entity: ``user``, ``client-id`` or ``ip``."""
+
     match_type: int = field("MatchType", "int8", "0+", default=0)
+    """How to match: 0 the name in ``match``, 1 the default entity, 2 any name."""
+
     match: str | None = field("Match", "string", "0+", nullable="0+", default="")
+    """Name to match; None unless ``match_type`` is 0."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeClientQuotasRequest(Message):
-    """API key 48, versions 0-1, flexible from version 1."""
+    """Asks for the quotas of users, client ids and addresses (KIP-546).
+
+    API key 48, versions 0-1, flexible from version 1.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeClientQuotasRequest",
@@ -33,4 +41,7 @@ class DescribeClientQuotasRequest(Message):
     components: tuple[ComponentData, ...] = field(
         "Components", "[]ComponentData", "0+", struct=ComponentData, default=()
     )
+    """What an entity must match, one entry for each type; all must match."""
+
     strict: bool = field("Strict", "bool", "0+", default=False)
+    """True to leave out entities that also have types which are not among the components."""

@@ -14,7 +14,10 @@ class EntityData(Struct):
     """Element of DescribeClientQuotasResponse.entries.entity, versions 0-1."""
 
     entity_type: str = field("EntityType", "string", "0+", default="")
+    """Type of the part: ``user``, ``client-id`` or ``ip``."""
+
     entity_name: str | None = field("EntityName", "string", "0+", nullable="0+", default="")
+    """Name of the part; None for the default of its type."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -22,7 +25,11 @@ class ValueData(Struct):
     """Element of DescribeClientQuotasResponse.entries.values, versions 0-1."""
 
     key: str = field("Key", "string", "0+", default="")
+    """Name of the quota, such as ``producer_byte_rate``."""
+
     value: float = field("Value", "float64", "0+", default=0.0)
+    """Value of the quota: bytes per second, per cent of a thread's time, or a number per second, as the quota has it.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -30,23 +37,27 @@ class EntryData(Struct):
     """Element of DescribeClientQuotasResponse.entries, versions 0-1."""
 
     entity: tuple[EntityData, ...] = field("Entity", "[]EntityData", "0+", struct=EntityData, default=())
+    """Parts of the entity, such as a user together with a client id."""
+
     values: tuple[ValueData, ...] = field("Values", "[]ValueData", "0+", struct=ValueData, default=())
+    """Quotas of the entity, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeClientQuotasResponse(Message):
-    """API key 48, versions 0-1, flexible from version 1."""
+    """The quotas of users, client ids and addresses (KIP-546).
+
+    API key 48, versions 0-1, flexible from version 1.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeClientQuotasResponse", kind="response", api_key=48, versions="0-1", flexible="1+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -54,3 +65,4 @@ class DescribeClientQuotasResponse(Message):
     entries: tuple[EntryData, ...] | None = field(
         "Entries", "[]EntryData", "0+", struct=EntryData, nullable="0+", default=()
     )
+    """Entities that match, one entry each; None on error."""

@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeClusterRequest(Message):
-    """API key 60, versions 0-2, always flexible."""
+    """Asks for the nodes of the cluster (KIP-700): brokers, or controllers where a controller is asked.
+
+    API key 60, versions 0-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeClusterRequest",
@@ -24,5 +27,10 @@ class DescribeClusterRequest(Message):
     include_cluster_authorized_operations: bool = field(
         "IncludeClusterAuthorizedOperations", "bool", "0+", default=False
     )
+    """True to report which operations on the cluster the caller is allowed."""
+
     endpoint_type: int = field("EndpointType", "int8", "1+", default=1)
+    """Nodes to report, from version 1 (KIP-919): 1 brokers, 2 controllers. In version 0 they are brokers."""
+
     include_fenced_brokers: bool = field("IncludeFencedBrokers", "bool", "2+", default=False)
+    """True to report fenced brokers, too, from version 2 (KIP-1073)."""

@@ -14,42 +14,57 @@ class DescribeClusterBroker(Struct):
     """Element of DescribeClusterResponse.brokers, versions 0-2."""
 
     broker_id: int = field("BrokerId", "int32", "0+", default=0, map_key=True, entity="brokerId")
-    """Id of the broker within the cluster."""
+    """Id of the node within the cluster."""
 
     host: str = field("Host", "string", "0+", default="")
+    """Host name or address of the node."""
+
     port: int = field("Port", "int32", "0+", default=0)
     """TCP port, to be used with the host beside it."""
 
     rack: str | None = field("Rack", "string", "0+", nullable="0+", default=None)
-    """Label of the rack or zone that the broker stands in; None if it has none."""
+    """Label of the rack or zone that the broker is in; None if it has none."""
 
     is_fenced: bool = field("IsFenced", "bool", "2+", default=False)
+    """True if the broker is fenced, from version 2."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeClusterResponse(Message):
-    """API key 60, versions 0-2, always flexible."""
+    """The nodes of the cluster (KIP-700).
+
+    API key 60, versions 0-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeClusterResponse", kind="response", api_key=60, versions="0-2", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
     endpoint_type: int = field("EndpointType", "int8", "1+", default=1)
+    """Nodes that are reported, from version 1: 1 brokers, 2 controllers."""
+
     cluster_id: str = field("ClusterId", "string", "0+", default="")
-    """Identity of the cluster; None where the sender does not know it or asks for no check."""
+    """Identity of the cluster."""
 
     controller_id: int = field("ControllerId", "int32", "0+", default=-1, entity="brokerId")
+    """Id to send requests for the controller to: that of the active controller from a controller, that of any broker
+    from a broker. -1 where none is known.
+    """
+
     brokers: tuple[DescribeClusterBroker, ...] = field(
         "Brokers", "[]DescribeClusterBroker", "0+", struct=DescribeClusterBroker, default=()
     )
+    """The nodes, one entry each."""
+
     cluster_authorized_operations: int = field("ClusterAuthorizedOperations", "int32", "0+", default=-2147483648)
+    """Operations on the cluster that the caller is allowed. Bit ``n`` stands for the ACL operation of code ``n``.
+    -2147483648 where they were not asked for.
+    """

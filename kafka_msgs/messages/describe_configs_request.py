@@ -14,13 +14,22 @@ class DescribeConfigsResource(Struct):
     """Element of DescribeConfigsRequest.resources, versions 1-4."""
 
     resource_type: int = field("ResourceType", "int8", "0+", default=0)
+    """Type of the resource: 2 topic, 4 broker, 8 logger of a broker, 16 client metrics, 32 group."""
+
     resource_name: str = field("ResourceName", "string", "0+", default="")
+    """Name of the topic or group, or the broker id as text; empty for the defaults of all brokers."""
+
     configuration_keys: tuple[str, ...] | None = field("ConfigurationKeys", "[]string", "0+", nullable="0+", default=())
+    """Keys to answer for; None for all."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeConfigsRequest(Message):
-    """API key 32, versions 1-4, flexible from version 4."""
+    """Asks for the configuration of topics, brokers, groups and other resources (KIP-133). For a broker and its loggers
+    it goes to that broker.
+
+    API key 32, versions 1-4, flexible from version 4.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeConfigsRequest",
@@ -33,5 +42,10 @@ class DescribeConfigsRequest(Message):
     resources: tuple[DescribeConfigsResource, ...] = field(
         "Resources", "[]DescribeConfigsResource", "0+", struct=DescribeConfigsResource, default=()
     )
+    """Resources to answer for, one entry each."""
+
     include_synonyms: bool = field("IncludeSynonyms", "bool", "1+", default=False)
+    """True to report, for each key, all the places that could set it (KIP-226)."""
+
     include_documentation: bool = field("IncludeDocumentation", "bool", "3+", default=False)
+    """True to report the broker's documentation of each key, from version 3 (KIP-569)."""

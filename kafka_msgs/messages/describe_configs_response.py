@@ -14,8 +14,13 @@ class DescribeConfigsSynonym(Struct):
     """Element of DescribeConfigsResponse.results.configs.synonyms, versions 1-4."""
 
     name: str = field("Name", "string", "1+", default="")
+    """Name of the key at that place; a topic's key often has another name in the broker's configuration."""
+
     value: str | None = field("Value", "string", "1+", nullable="0+", default="")
+    """Value at that place, as text; None where it is sensitive or not set."""
+
     source: int = field("Source", "int8", "1+", default=0)
+    """The place, with the codes of ``config_source``."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -23,15 +28,35 @@ class DescribeConfigsResourceResult(Struct):
     """Element of DescribeConfigsResponse.results.configs, versions 1-4."""
 
     name: str = field("Name", "string", "0+", default="")
+    """Name of the key, such as ``cleanup.policy``."""
+
     value: str | None = field("Value", "string", "0+", nullable="0+", default="")
+    """Value in force, as text; None where it is sensitive or not set."""
+
     read_only: bool = field("ReadOnly", "bool", "0+", default=False)
+    """True if the value cannot be changed while the broker runs."""
+
     config_source: int = field("ConfigSource", "int8", "1+", default=-1, ignorable=True)
+    """Where the value comes from: 1 topic, 2 this broker (dynamic), 3 all brokers (dynamic), 4 the broker's
+    configuration file, 5 Kafka's default, 6 logger of a broker, 7 client metrics, 8 group. 0 and -1 where it is not
+    known.
+    """
+
     is_sensitive: bool = field("IsSensitive", "bool", "0+", default=False)
+    """True if the value is secret and therefore not sent."""
+
     synonyms: tuple[DescribeConfigsSynonym, ...] = field(
         "Synonyms", "[]DescribeConfigsSynonym", "1+", struct=DescribeConfigsSynonym, default=(), ignorable=True
     )
+    """All the places that set this key, the one in force first; empty unless asked for."""
+
     config_type: int = field("ConfigType", "int8", "3+", default=0, ignorable=True)
+    """Type of the value, from version 3: 1 boolean, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9
+    password. 0 where it is not known.
+    """
+
     documentation: str | None = field("Documentation", "string", "3+", nullable="0+", default="", ignorable=True)
+    """The broker's documentation of the key, from version 3; None unless asked for."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -39,30 +64,37 @@ class DescribeConfigsResult(Struct):
     """Element of DescribeConfigsResponse.results, versions 1-4."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
     resource_type: int = field("ResourceType", "int8", "0+", default=0)
+    """Type of the resource: 2 topic, 4 broker, 8 logger of a broker, 16 client metrics, 32 group."""
+
     resource_name: str = field("ResourceName", "string", "0+", default="")
+    """Name of the topic or group, or the broker id as text; empty for the defaults of all brokers."""
+
     configs: tuple[DescribeConfigsResourceResult, ...] = field(
         "Configs", "[]DescribeConfigsResourceResult", "0+", struct=DescribeConfigsResourceResult, default=()
     )
+    """Keys of the resource, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeConfigsResponse(Message):
-    """API key 32, versions 1-4, flexible from version 4."""
+    """The configuration of topics, brokers, groups and other resources.
+
+    API key 32, versions 1-4, flexible from version 4.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeConfigsResponse", kind="response", api_key=32, versions="1-4", flexible="4+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     results: tuple[DescribeConfigsResult, ...] = field(
         "Results", "[]DescribeConfigsResult", "0+", struct=DescribeConfigsResult, default=()
     )
+    """Resources of the request, one entry each."""

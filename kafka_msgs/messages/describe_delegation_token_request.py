@@ -14,12 +14,18 @@ class DescribeDelegationTokenOwner(Struct):
     """Element of DescribeDelegationTokenRequest.owners, versions 1-3."""
 
     principal_type: str = field("PrincipalType", "string", "0+", default="")
+    """Type of the principal, usually ``User``."""
+
     principal_name: str = field("PrincipalName", "string", "0+", default="")
+    """Name of the principal."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeDelegationTokenRequest(Message):
-    """API key 41, versions 1-3, flexible from version 2."""
+    """Asks for delegation tokens (KIP-48).
+
+    API key 41, versions 1-3, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeDelegationTokenRequest",
@@ -32,3 +38,4 @@ class DescribeDelegationTokenRequest(Message):
     owners: tuple[DescribeDelegationTokenOwner, ...] | None = field(
         "Owners", "[]DescribeDelegationTokenOwner", "0+", struct=DescribeDelegationTokenOwner, nullable="0+", default=()
     )
+    """Principals to report the tokens of; None for every token that the caller may see."""

@@ -14,7 +14,10 @@ class DescribedDelegationTokenRenewer(Struct):
     """Element of DescribeDelegationTokenResponse.tokens.renewers, versions 1-3."""
 
     principal_type: str = field("PrincipalType", "string", "0+", default="")
+    """Type of the principal, usually ``User``."""
+
     principal_name: str = field("PrincipalName", "string", "0+", default="")
+    """Name of the principal."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -22,33 +25,55 @@ class DescribedDelegationToken(Struct):
     """Element of DescribeDelegationTokenResponse.tokens, versions 1-3."""
 
     principal_type: str = field("PrincipalType", "string", "0+", default="")
+    """Type of the principal that owns the token."""
+
     principal_name: str = field("PrincipalName", "string", "0+", default="")
+    """Name of the principal that owns the token."""
+
     token_requester_principal_type: str = field("TokenRequesterPrincipalType", "string", "3+", default="")
+    """Type of the principal that asked for the token, from version 3 (KIP-373)."""
+
     token_requester_principal_name: str = field("TokenRequesterPrincipalName", "string", "3+", default="")
+    """Name of the principal that asked for the token, from version 3 (KIP-373)."""
+
     issue_timestamp: int = field("IssueTimestamp", "int64", "0+", default=0)
+    """When the token was created, in milliseconds since 1970-01-01 UTC."""
+
     expiry_timestamp: int = field("ExpiryTimestamp", "int64", "0+", default=0)
+    """When the token expires unless it is renewed, in milliseconds since 1970-01-01 UTC."""
+
     max_timestamp: int = field("MaxTimestamp", "int64", "0+", default=0)
+    """When the token can no longer be renewed, in milliseconds since 1970-01-01 UTC."""
+
     token_id: str = field("TokenId", "string", "0+", default="")
+    """Identity of the token; it serves as the user name for SCRAM."""
+
     hmac: bytes = field("Hmac", "bytes", "0+", default=b"")
+    """Secret of the token. In base64 it serves as the password for SCRAM."""
+
     renewers: tuple[DescribedDelegationTokenRenewer, ...] = field(
         "Renewers", "[]DescribedDelegationTokenRenewer", "0+", struct=DescribedDelegationTokenRenewer, default=()
     )
+    """Principals besides the owner that may renew the token."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeDelegationTokenResponse(Message):
-    """API key 41, versions 1-3, flexible from version 2."""
+    """Delegation tokens that the caller may see.
+
+    API key 41, versions 1-3, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeDelegationTokenResponse", kind="response", api_key=41, versions="1-3", flexible="2+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     tokens: tuple[DescribedDelegationToken, ...] = field(
         "Tokens", "[]DescribedDelegationToken", "0+", struct=DescribedDelegationToken, default=()
     )
+    """The tokens, one entry each."""
+
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""

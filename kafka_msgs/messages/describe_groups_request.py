@@ -23,4 +23,4 @@ class DescribeGroupsRequest(Message):
     """Names of the groups to describe; one that this broker does not coordinate gets an error of its own."""
 
     include_authorized_operations: bool = field("IncludeAuthorizedOperations", "bool", "3+", default=False)
-    """True to be told, for each group, which operations the caller is allowed."""
+    """True to report, for each group, which operations the caller is allowed. From version 3."""

@@ -19,21 +19,21 @@ class DescribedGroupMember(Struct):
     group_instance_id: str | None = field(
         "GroupInstanceId", "string", "4+", nullable="4+", default=None, ignorable=True
     )
-    """Name that a static member keeps over restarts; None for a dynamic member, which has none."""
+    """Name that a static member keeps over restarts (KIP-345); None for a dynamic member. From version 4."""
 
     client_id: str = field("ClientId", "string", "0+", default="")
     """Client id that the member gives in the headers of its requests."""
 
     client_host: str = field("ClientHost", "string", "0+", default="")
-    """Address from which the member is connected, as the broker sees it."""
+    """Address that the member is connected from, as the broker sees it."""
 
     member_metadata: bytes = field("MemberMetadata", "bytes", "0+", default=b"")
-    """What the member said on joining, in the format of the group's protocol (for consumers
+    """Metadata that the member sent on joining, in the format of the group's protocol (for consumers
     ``ConsumerProtocolSubscription``); empty unless the group is Stable.
     """
 
     member_assignment: bytes = field("MemberAssignment", "bytes", "0+", default=b"")
-    """What the group's leader assigned to the member, in the format of the group's protocol (for consumers
+    """Assignment that the group's leader made for the member, in the format of the group's protocol (for consumers
     ``ConsumerProtocolAssignment``); empty unless the group is Stable.
     """
 
@@ -48,10 +48,12 @@ class DescribedGroup(Struct):
     """
 
     error_message: str | None = field("ErrorMessage", "string", "6+", nullable="6+", default=None)
-    """The broker's explanation for people to read; None where it gives none, which is usual on success."""
+    """The broker's explanation for people to read; None where it gives none, which is usual on success. In version 6
+    only.
+    """
 
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     group_state: str = field("GroupState", "string", "0+", default="")
     """State of the group: Empty (no members), PreparingRebalance, CompletingRebalance, Stable, or Dead (gone). Empty
@@ -59,8 +61,8 @@ class DescribedGroup(Struct):
     """
 
     protocol_type: str = field("ProtocolType", "string", "0+", default="")
-    """What kind of group it is: ``consumer`` for consumers, another word for Connect workers and others. Empty string
-    on error or while nobody has joined.
+    """Type of protocol of the group: ``consumer`` for consumers, another word for Connect workers and others. Empty
+    string on error or while nobody has joined.
     """
 
     protocol_data: str = field("ProtocolData", "string", "0+", default="")
@@ -71,11 +73,11 @@ class DescribedGroup(Struct):
     members: tuple[DescribedGroupMember, ...] = field(
         "Members", "[]DescribedGroupMember", "0+", struct=DescribedGroupMember, default=()
     )
-    """Members of the group; empty for a group that nobody is in."""
+    """Members of the group; empty if it has none."""
 
     authorized_operations: int = field("AuthorizedOperations", "int32", "3+", default=-2147483648)
-    """Operations on the group that the caller is allowed: bit ``n`` stands for the ACL operation of code ``n``.
-    -2147483648 where they were not asked for.
+    """Operations on the group that the caller is allowed. Bit ``n`` stands for the ACL operation of code ``n``.
+    -2147483648 where they were not asked for. From version 3.
     """
 
 
@@ -90,7 +92,9 @@ class DescribeGroupsResponse(Message):
         name="DescribeGroupsResponse", kind="response", api_key=15, versions="0-6", flexible="5+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not. From
+    version 1.
+    """
 
     groups: tuple[DescribedGroup, ...] = field("Groups", "[]DescribedGroup", "0+", struct=DescribedGroup, default=())
     """Groups asked for, one entry each."""

@@ -14,12 +14,18 @@ class DescribableLogDirTopic(Struct):
     """Element of DescribeLogDirsRequest.topics, versions 1-5."""
 
     topic: str = field("Topic", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeLogDirsRequest(Message):
-    """API key 35, versions 1-5, flexible from version 2."""
+    """Asks a broker for its log directories and the replicas in them (KIP-113).
+
+    API key 35, versions 1-5, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeLogDirsRequest", kind="request", api_key=35, versions="1-5", flexible="2+", listeners=("broker",)
@@ -27,3 +33,4 @@ class DescribeLogDirsRequest(Message):
     topics: tuple[DescribableLogDirTopic, ...] | None = field(
         "Topics", "[]DescribableLogDirTopic", "0+", struct=DescribableLogDirTopic, nullable="0+", default=()
     )
+    """Topics to report replicas of; None for all."""

@@ -17,8 +17,15 @@ class DescribeLogDirsPartition(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     partition_size: int = field("PartitionSize", "int64", "0+", default=0)
+    """Bytes that the log segments of the replica take."""
+
     offset_lag: int = field("OffsetLag", "int64", "0+", default=0)
+    """Offsets by which the replica is behind: a future replica behind the current one, a current one behind the high
+    watermark, at least 0. -1 where it is not known.
+    """
+
     is_future_key: bool = field("IsFutureKey", "bool", "0+", default=False)
+    """True for a copy that will replace the replica in another directory."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -26,9 +33,12 @@ class DescribeLogDirsTopic(Struct):
     """Element of DescribeLogDirsResponse.results.topics, versions 1-5."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[DescribeLogDirsPartition, ...] = field(
         "Partitions", "[]DescribeLogDirsPartition", "0+", struct=DescribeLogDirsPartition, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -36,34 +46,45 @@ class DescribeLogDirsResult(Struct):
     """Element of DescribeLogDirsResponse.results, versions 1-5."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """State of the directory: 0 if it works, KAFKA_STORAGE_ERROR (56) if it is offline."""
 
     log_dir: str = field("LogDir", "string", "0+", default="")
+    """Absolute path of the directory on the broker."""
+
     topics: tuple[DescribeLogDirsTopic, ...] = field(
         "Topics", "[]DescribeLogDirsTopic", "0+", struct=DescribeLogDirsTopic, default=()
     )
+    """Topics with replicas in the directory, one entry each."""
+
     total_bytes: int = field("TotalBytes", "int64", "4+", default=-1, ignorable=True)
+    """Bytes of the volume that the directory is on, from version 4 (KIP-827); -1 where it is not known."""
+
     usable_bytes: int = field("UsableBytes", "int64", "4+", default=-1, ignorable=True)
+    """Bytes of the volume that are free for use, from version 4 (KIP-827); -1 where it is not known."""
+
     is_cordoned: bool = field("IsCordoned", "bool", "5+", default=False, ignorable=True)
+    """True if the directory gets no new replicas, from version 5 (KIP-1066)."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeLogDirsResponse(Message):
-    """API key 35, versions 1-5, flexible from version 2."""
+    """The log directories of a broker and the replicas in them.
+
+    API key 35, versions 1-5, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeLogDirsResponse", kind="response", api_key=35, versions="1-5", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "3+", default=0, ignorable=True)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Error of the request as a whole, from version 3; 0 is success, and directories may still have errors of their
+    own.
     """
 
     results: tuple[DescribeLogDirsResult, ...] = field(
         "Results", "[]DescribeLogDirsResult", "0+", struct=DescribeLogDirsResult, default=()
     )
+    """Log directories, one entry each."""

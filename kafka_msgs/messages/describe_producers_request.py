@@ -14,14 +14,21 @@ class TopicRequest(Struct):
     """Element of DescribeProducersRequest.topics, version 0."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partition_indexes: tuple[int, ...] = field("PartitionIndexes", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeProducersRequest(Message):
-    """API key 61, version 0, always flexible."""
+    """Asks the leaders of partitions which producers write to them (KIP-664).
+
+    API key 61, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeProducersRequest", kind="request", api_key=61, versions="0", flexible="0+", listeners=("broker",)
     )
     topics: tuple[TopicRequest, ...] = field("Topics", "[]TopicRequest", "0+", struct=TopicRequest, default=())
+    """Topics to answer for, one entry each."""

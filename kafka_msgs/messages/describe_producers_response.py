@@ -17,12 +17,19 @@ class ProducerState(Struct):
     """Number that the cluster gave a producer for idempotent or transactional writes; -1 where there is none."""
 
     producer_epoch: int = field("ProducerEpoch", "int32", "0+", default=0)
-    """Incarnation of the producer id; a producer with a lower one is fenced off. -1 where there is no producer id."""
+    """Incarnation of the producer id; a producer with a lower one is fenced. -1 where there is no producer id."""
 
     last_sequence: int = field("LastSequence", "int32", "0+", default=-1)
+    """Sequence number of the last record of the producer; -1 where there is none."""
+
     last_timestamp: int = field("LastTimestamp", "int64", "0+", default=-1)
+    """Time of the last batch of the producer, in milliseconds since 1970-01-01 UTC; -1 where there is none."""
+
     coordinator_epoch: int = field("CoordinatorEpoch", "int32", "0+", default=0)
+    """Epoch of the coordinator that wrote the last marker; -1 where there is none."""
+
     current_txn_start_offset: int = field("CurrentTxnStartOffset", "int64", "0+", default=-1)
+    """First offset of the transaction that is open; -1 if none is open."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -33,9 +40,7 @@ class PartitionResponse(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -43,6 +48,7 @@ class PartitionResponse(Struct):
     active_producers: tuple[ProducerState, ...] = field(
         "ActiveProducers", "[]ProducerState", "0+", struct=ProducerState, default=()
     )
+    """Producers that the partition keeps state of."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -50,19 +56,26 @@ class TopicResponse(Struct):
     """Element of DescribeProducersResponse.topics, version 0."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[PartitionResponse, ...] = field(
         "Partitions", "[]PartitionResponse", "0+", struct=PartitionResponse, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeProducersResponse(Message):
-    """API key 61, version 0, always flexible."""
+    """Producers that write to partitions, to find transactions that hang (KIP-664).
+
+    API key 61, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeProducersResponse", kind="response", api_key=61, versions="0", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     topics: tuple[TopicResponse, ...] = field("Topics", "[]TopicResponse", "0+", struct=TopicResponse, default=())
+    """Topics of the request, one entry each."""

@@ -22,14 +22,20 @@ class TopicData(Struct):
     """Element of DescribeQuorumRequest.topics, versions 0-2."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Its partition 0, as the only entry."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeQuorumRequest(Message):
-    """API key 55, versions 0-2, always flexible."""
+    """Asks the leader of the KRaft quorum for the state of its replicas (KIP-595, KIP-836).
+
+    API key 55, versions 0-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeQuorumRequest",
@@ -40,3 +46,4 @@ class DescribeQuorumRequest(Message):
         listeners=("broker", "controller"),
     )
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
+    """The metadata topic, as the only entry."""

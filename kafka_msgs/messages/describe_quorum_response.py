@@ -15,10 +15,23 @@ class ReplicaState(Struct):
     """Common struct of DescribeQuorumResponse, versions 0-2."""
 
     replica_id: int = field("ReplicaId", "int32", "0+", default=0, entity="brokerId")
+    """Id of the replica's node."""
+
     replica_directory_id: UUID = field("ReplicaDirectoryId", "uuid", "2+", default=ZERO_UUID)
+    """Log directory of the replica, from version 2; all zeros where it is not known (KIP-853)."""
+
     log_end_offset: int = field("LogEndOffset", "int64", "0+", default=0)
+    """Offset after the last record of the replica; -1 where it is not known."""
+
     last_fetch_timestamp: int = field("LastFetchTimestamp", "int64", "1+", default=-1, ignorable=True)
+    """When the leader last got a fetch from the replica, in milliseconds since 1970-01-01 UTC, from version 1; -1 where
+    it is not known (KIP-836).
+    """
+
     last_caught_up_timestamp: int = field("LastCaughtUpTimestamp", "int64", "1+", default=-1, ignorable=True)
+    """When the replica last had every record that the leader had then, in milliseconds since 1970-01-01 UTC, from
+    version 1; -1 where it is not known (KIP-836).
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -29,24 +42,29 @@ class PartitionData(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "2+", nullable="2+", default="", ignorable=True)
-    """The broker's explanation for people to read; None where it gives none, which is usual on success."""
+    """The broker's explanation for people to read; None where it gives none, which is usual on success. In version 2
+    only.
+    """
 
     leader_id: int = field("LeaderId", "int32", "0+", default=0, entity="brokerId")
-    """Broker id of the leader; -1 where there is none, or none is known."""
+    """Id of the leader; -1 where none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Epoch of the quorum."""
 
     high_watermark: int = field("HighWatermark", "int64", "0+", default=0)
+    """Offset below which a majority of voters holds every record; -1 where it is not known."""
+
     current_voters: tuple[ReplicaState, ...] = field(
         "CurrentVoters", "[]ReplicaState", "0+", struct=ReplicaState, default=()
     )
+    """Replicas that vote, the leader included."""
+
     observers: tuple[ReplicaState, ...] = field("Observers", "[]ReplicaState", "0+", struct=ReplicaState, default=())
+    """Replicas that only read, such as those of brokers."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -54,9 +72,12 @@ class TopicData(Struct):
     """Element of DescribeQuorumResponse.topics, versions 0-2."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Its partition 0, as the only entry."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -64,7 +85,11 @@ class Listener(Struct):
     """Element of DescribeQuorumResponse.nodes.listeners, version 2."""
 
     name: str = field("Name", "string", "2+", default="", map_key=True)
+    """Name of the listener, such as ``PLAINTEXT`` or ``CONTROLLER``."""
+
     host: str = field("Host", "string", "2+", default="")
+    """Host name or address of the listener."""
+
     port: int = field("Port", "uint16", "2+", default=0)
     """TCP port, to be used with the host beside it."""
 
@@ -77,22 +102,29 @@ class Node(Struct):
     """Id of the node within the cluster."""
 
     listeners: tuple[Listener, ...] = field("Listeners", "[]Listener", "2+", struct=Listener, default=())
+    """Listeners of the node."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeQuorumResponse(Message):
-    """API key 55, versions 0-2, always flexible."""
+    """The state of the replicas of the KRaft quorum (KIP-595, KIP-836).
+
+    API key 55, versions 0-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeQuorumResponse", kind="response", api_key=55, versions="0-2", flexible="0+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Error of the request as a whole; 0 is success, and the partition may still have an error of its own."""
 
     error_message: str | None = field("ErrorMessage", "string", "2+", nullable="2+", default="", ignorable=True)
-    """The broker's explanation for people to read; None where it gives none, which is usual on success."""
+    """The broker's explanation for people to read; None where it gives none, which is usual on success. In version 2
+    only.
+    """
 
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
+    """The metadata topic, as the only entry."""
+
     nodes: tuple[Node, ...] = field("Nodes", "[]Node", "2+", struct=Node, default=())
+    """Voters and their listeners, from version 2 (KIP-853)."""

@@ -14,7 +14,10 @@ class DescribeShareGroupOffsetsRequestTopic(Struct):
     """Element of DescribeShareGroupOffsetsRequest.groups.topics, versions 0-1."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -22,7 +25,7 @@ class DescribeShareGroupOffsetsRequestGroup(Struct):
     """Element of DescribeShareGroupOffsetsRequest.groups, versions 0-1."""
 
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     topics: tuple[DescribeShareGroupOffsetsRequestTopic, ...] | None = field(
         "Topics",
@@ -32,11 +35,15 @@ class DescribeShareGroupOffsetsRequestGroup(Struct):
         nullable="0+",
         default=(),
     )
+    """Topics to answer for; None for all topics that the group has offsets for."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeShareGroupOffsetsRequest(Message):
-    """API key 90, versions 0-1, always flexible."""
+    """Asks the coordinator of share groups for their start offsets (KIP-932).
+
+    API key 90, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeShareGroupOffsetsRequest",
@@ -53,3 +60,4 @@ class DescribeShareGroupOffsetsRequest(Message):
         struct=DescribeShareGroupOffsetsRequestGroup,
         default=(),
     )
+    """Groups to answer for, one entry each."""

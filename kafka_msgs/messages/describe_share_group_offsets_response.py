@@ -18,14 +18,20 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     start_offset: int = field("StartOffset", "int64", "0+", default=0)
+    """Share-partition start offset: records below it are done with. -1 if the group has not begun to read the
+    partition.
+    """
+
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
 
     lag: int = field("Lag", "int64", "1+", default=-1, ignorable=True)
-    error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Records from the start offset to the end of the partition that are not done with, from version 1 (KIP-1226); -1
+    where it is not known.
     """
+
+    error_code: int = field("ErrorCode", "int16", "0+", default=0)
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -36,9 +42,11 @@ class DescribeShareGroupOffsetsResponseTopic(Struct):
     """Element of DescribeShareGroupOffsetsResponse.groups.topics, versions 0-1."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[DescribeShareGroupOffsetsResponsePartition, ...] = field(
@@ -48,6 +56,7 @@ class DescribeShareGroupOffsetsResponseTopic(Struct):
         struct=DescribeShareGroupOffsetsResponsePartition,
         default=(),
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -55,7 +64,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
     """Element of DescribeShareGroupOffsetsResponse.groups, versions 0-1."""
 
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     topics: tuple[DescribeShareGroupOffsetsResponseTopic, ...] = field(
         "Topics",
@@ -64,10 +73,10 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
         struct=DescribeShareGroupOffsetsResponseTopic,
         default=(),
     )
+    """Topics of the group, one entry each."""
+
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Error of the group or its coordinator; 0 is success, and partitions may still have errors of their own."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -75,7 +84,10 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeShareGroupOffsetsResponse(Message):
-    """API key 90, versions 0-1, always flexible."""
+    """The start offsets of share groups (KIP-932).
+
+    API key 90, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeShareGroupOffsetsResponse",
@@ -95,7 +107,7 @@ class DescribeShareGroupOffsetsResponse(Message):
         },
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     groups: tuple[DescribeShareGroupOffsetsResponseGroup, ...] = field(
         "Groups",
@@ -104,3 +116,4 @@ class DescribeShareGroupOffsetsResponse(Message):
         struct=DescribeShareGroupOffsetsResponseGroup,
         default=(),
     )
+    """Groups of the request, one entry each."""

@@ -14,6 +14,7 @@ class TopicRequest(Struct):
     """Element of DescribeTopicPartitionsRequest.topics, version 0."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -21,13 +22,18 @@ class Cursor(Struct):
     """Value of DescribeTopicPartitionsRequest.cursor, version 0."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Topic to go on with."""
+
     partition_index: int = field("PartitionIndex", "int32", "0+", default=0)
-    """Number of the partition within its topic, counted from 0."""
+    """Partition of that topic to go on with, itself included."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeTopicPartitionsRequest(Message):
-    """API key 75, version 0, always flexible."""
+    """Asks a broker for topics and their partitions, page by page (KIP-966).
+
+    API key 75, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeTopicPartitionsRequest",
@@ -38,5 +44,12 @@ class DescribeTopicPartitionsRequest(Message):
         listeners=("broker",),
     )
     topics: tuple[TopicRequest, ...] = field("Topics", "[]TopicRequest", "0+", struct=TopicRequest, default=())
+    """Topics to describe, in the order of their names; empty for all topics that the caller may see."""
+
     response_partition_limit: int = field("ResponsePartitionLimit", "int32", "0+", default=2000)
+    """Largest number of partitions to answer with; the broker may lower it to its own limit
+    (``max.request.partition.size.limit``).
+    """
+
     cursor: Cursor | None = field("Cursor", "Cursor", "0+", struct=Cursor, nullable="0+", default=None)
+    """Where to go on; None to begin at the first topic."""

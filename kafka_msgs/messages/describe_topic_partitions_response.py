@@ -15,9 +15,7 @@ class DescribeTopicPartitionsResponsePartition(Struct):
     """Element of DescribeTopicPartitionsResponse.topics.partitions, version 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     partition_index: int = field("PartitionIndex", "int32", "0+", default=0)
     """Number of the partition within its topic, counted from 0."""
@@ -26,19 +24,32 @@ class DescribeTopicPartitionsResponsePartition(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=-1, ignorable=True)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
 
     replica_nodes: tuple[int, ...] = field("ReplicaNodes", "[]int32", "0+", default=(), entity="brokerId")
+    """Ids of the brokers that hold a replica, the preferred leader first."""
+
     isr_nodes: tuple[int, ...] = field("IsrNodes", "[]int32", "0+", default=(), entity="brokerId")
+    """Ids of the brokers whose replicas are in sync with the leader."""
+
     eligible_leader_replicas: tuple[int, ...] | None = field(
         "EligibleLeaderReplicas", "[]int32", "0+", nullable="0+", default=None, entity="brokerId"
     )
+    """Ids of the brokers outside the in-sync replicas that hold every committed record and may become leader without
+    loss (KIP-966). None where the cluster does not track them.
+    """
+
     last_known_elr: tuple[int, ...] | None = field(
         "LastKnownElr", "[]int32", "0+", nullable="0+", default=None, entity="brokerId"
     )
+    """Ids of the brokers that could last become leader without loss, before all of them failed (KIP-966). None where
+    the cluster does not track them.
+    """
+
     offline_replicas: tuple[int, ...] = field(
         "OfflineReplicas", "[]int32", "0+", default=(), ignorable=True, entity="brokerId"
     )
+    """Ids of the brokers whose replicas cannot be reached."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -46,17 +57,19 @@ class DescribeTopicPartitionsResponseTopic(Struct):
     """Element of DescribeTopicPartitionsResponse.topics, version 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     name: str | None = field("Name", "string", "0+", nullable="0+", default="", map_key=True, entity="topicName")
+    """Name of the topic; None where it is not known."""
+
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID, ignorable=True)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     is_internal: bool = field("IsInternal", "bool", "0+", default=False, ignorable=True)
+    """True for a topic that brokers keep for themselves, such as ``__consumer_offsets``."""
+
     partitions: tuple[DescribeTopicPartitionsResponsePartition, ...] = field(
         "Partitions",
         "[]DescribeTopicPartitionsResponsePartition",
@@ -64,7 +77,12 @@ class DescribeTopicPartitionsResponseTopic(Struct):
         struct=DescribeTopicPartitionsResponsePartition,
         default=(),
     )
+    """Partitions of the topic, one entry each."""
+
     topic_authorized_operations: int = field("TopicAuthorizedOperations", "int32", "0+", default=-2147483648)
+    """Operations on the topic that the caller is allowed. Bit ``n`` stands for the ACL operation of code ``n``.
+    -2147483648 where they were not computed.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -72,19 +90,24 @@ class Cursor(Struct):
     """Value of DescribeTopicPartitionsResponse.next_cursor, version 0."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Topic to ask for next."""
+
     partition_index: int = field("PartitionIndex", "int32", "0+", default=0)
-    """Number of the partition within its topic, counted from 0."""
+    """Partition of that topic to ask for next."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeTopicPartitionsResponse(Message):
-    """API key 75, version 0, always flexible."""
+    """One page of topics and their partitions (KIP-966).
+
+    API key 75, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeTopicPartitionsResponse", kind="response", api_key=75, versions="0", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     topics: tuple[DescribeTopicPartitionsResponseTopic, ...] = field(
         "Topics",
@@ -93,4 +116,7 @@ class DescribeTopicPartitionsResponse(Message):
         struct=DescribeTopicPartitionsResponseTopic,
         default=(),
     )
+    """Topics of this page, one entry each. The last one may continue on the next page."""
+
     next_cursor: Cursor | None = field("NextCursor", "Cursor", "0+", struct=Cursor, nullable="0+", default=None)
+    """Where the next page begins; None if this page is the last one."""

@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeTransactionsRequest(Message):
-    """API key 65, version 0, always flexible."""
+    """Asks the transaction coordinator for the state of transactions (KIP-664).
+
+    API key 65, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeTransactionsRequest",
@@ -24,3 +27,4 @@ class DescribeTransactionsRequest(Message):
     transactional_ids: tuple[str, ...] = field(
         "TransactionalIds", "[]string", "0+", default=(), entity="transactionalId"
     )
+    """Transactional ids to answer for."""

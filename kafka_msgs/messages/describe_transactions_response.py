@@ -14,7 +14,10 @@ class TopicData(Struct):
     """Element of DescribeTransactionsResponse.transaction_states.topics, version 0."""
 
     topic: str = field("Topic", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -22,37 +25,46 @@ class TransactionState(Struct):
     """Element of DescribeTransactionsResponse.transaction_states, version 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     transactional_id: str = field("TransactionalId", "string", "0+", default="", entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from others' and recovers them after a restart; None for
-    a producer without transactions.
+    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart;
+    None for a producer without transactions.
     """
 
     transaction_state: str = field("TransactionState", "string", "0+", default="")
+    """State: Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit, CompleteAbort, Dead or PrepareEpochFence."""
+
     transaction_timeout_ms: int = field("TransactionTimeoutMs", "int32", "0+", default=0)
+    """Milliseconds after which the coordinator aborts a transaction of this producer."""
+
     transaction_start_time_ms: int = field("TransactionStartTimeMs", "int64", "0+", default=0)
+    """When the transaction began, in milliseconds since 1970-01-01 UTC; -1 if none is open."""
+
     producer_id: int = field("ProducerId", "int64", "0+", default=0, entity="producerId")
     """Number that the cluster gave a producer for idempotent or transactional writes; -1 where there is none."""
 
     producer_epoch: int = field("ProducerEpoch", "int16", "0+", default=0)
-    """Incarnation of the producer id; a producer with a lower one is fenced off. -1 where there is no producer id."""
+    """Incarnation of the producer id; a producer with a lower one is fenced. -1 where there is no producer id."""
 
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
+    """Topics with partitions in the transaction, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeTransactionsResponse(Message):
-    """API key 65, version 0, always flexible."""
+    """State of transactions (KIP-664).
+
+    API key 65, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeTransactionsResponse", kind="response", api_key=65, versions="0", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     transaction_states: tuple[TransactionState, ...] = field(
         "TransactionStates", "[]TransactionState", "0+", struct=TransactionState, default=()
     )
+    """Transactional ids of the request, one entry each."""

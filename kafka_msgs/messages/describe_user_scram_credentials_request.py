@@ -14,11 +14,15 @@ class UserName(Struct):
     """Element of DescribeUserScramCredentialsRequest.users, version 0."""
 
     name: str = field("Name", "string", "0+", default="")
+    """Name of the user."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeUserScramCredentialsRequest(Message):
-    """API key 50, version 0, always flexible."""
+    """Asks which SCRAM credentials users have (KIP-554). Secrets are not reported.
+
+    API key 50, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeUserScramCredentialsRequest",
@@ -29,3 +33,4 @@ class DescribeUserScramCredentialsRequest(Message):
         listeners=("broker", "controller"),
     )
     users: tuple[UserName, ...] | None = field("Users", "[]UserName", "0+", struct=UserName, nullable="0+", default=())
+    """Users to report; None or empty for all."""

@@ -14,7 +14,10 @@ class CredentialInfo(Struct):
     """Element of DescribeUserScramCredentialsResponse.results.credential_infos, version 0."""
 
     mechanism: int = field("Mechanism", "int8", "0+", default=0)
+    """SCRAM mechanism: 1 SCRAM-SHA-256, 2 SCRAM-SHA-512. 0 where it is not known."""
+
     iterations: int = field("Iterations", "int32", "0+", default=0)
+    """Number of iterations of the hash, at least 4096 and at most 16384 (see RFC 5802)."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -22,10 +25,10 @@ class DescribeUserScramCredentialsResult(Struct):
     """Element of DescribeUserScramCredentialsResponse.results, version 0."""
 
     user: str = field("User", "string", "0+", default="")
+    """Name of the user."""
+
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome for this user, such as RESOURCE_NOT_FOUND (91) for one without credentials; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -33,22 +36,24 @@ class DescribeUserScramCredentialsResult(Struct):
     credential_infos: tuple[CredentialInfo, ...] = field(
         "CredentialInfos", "[]CredentialInfo", "0+", struct=CredentialInfo, default=()
     )
+    """Credentials of the user, one entry for each mechanism."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class DescribeUserScramCredentialsResponse(Message):
-    """API key 50, version 0, always flexible."""
+    """The SCRAM credentials that users have (KIP-554).
+
+    API key 50, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="DescribeUserScramCredentialsResponse", kind="response", api_key=50, versions="0", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Error of the request as a whole; 0 is success, and users may still have errors of their own."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -56,3 +61,4 @@ class DescribeUserScramCredentialsResponse(Message):
     results: tuple[DescribeUserScramCredentialsResult, ...] = field(
         "Results", "[]DescribeUserScramCredentialsResult", "0+", struct=DescribeUserScramCredentialsResult, default=()
     )
+    """Users, one entry each."""

@@ -14,12 +14,18 @@ class TopicPartitions(Struct):
     """Element of ElectLeadersRequest.topic_partitions, versions 0-2."""
 
     topic: str = field("Topic", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ElectLeadersRequest(Message):
-    """API key 43, versions 0-2, flexible from version 2."""
+    """Asks the controller to elect leaders of partitions anew (KIP-183, KIP-460).
+
+    API key 43, versions 0-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ElectLeadersRequest",
@@ -30,8 +36,14 @@ class ElectLeadersRequest(Message):
         listeners=("broker", "controller"),
     )
     election_type: int = field("ElectionType", "int8", "1+", default=0)
+    """0 elects the preferred leader. 1 elects any live replica where no in-sync one is left, and may lose records. Up
+    to version 0 it is always 0.
+    """
+
     topic_partitions: tuple[TopicPartitions, ...] | None = field(
         "TopicPartitions", "[]TopicPartitions", "0+", struct=TopicPartitions, nullable="0+", default=()
     )
+    """Partitions to elect leaders for, grouped by topic; None for all partitions of the cluster."""
+
     timeout_ms: int = field("TimeoutMs", "int32", "0+", default=60000)
     """Milliseconds that the broker may spend on the request before it answers with a timeout."""

@@ -17,8 +17,7 @@ class PartitionResult(Struct):
     """Number of the partition within its topic, counted from 0; -1 where it was left out."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Outcome for this partition: 0 if a leader was elected, ELECTION_NOT_NEEDED (84) if it had the right one already.
     """
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
@@ -30,26 +29,34 @@ class ReplicaElectionResult(Struct):
     """Element of ElectLeadersResponse.replica_election_results, versions 0-2."""
 
     topic: str = field("Topic", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partition_result: tuple[PartitionResult, ...] = field(
         "PartitionResult", "[]PartitionResult", "0+", struct=PartitionResult, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ElectLeadersResponse(Message):
-    """API key 43, versions 0-2, flexible from version 2."""
+    """Outcome of the elections that were asked for.
+
+    API key 43, versions 0-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ElectLeadersResponse", kind="response", api_key=43, versions="0-2", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "1+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Error of the request as a whole, from version 1; 0 is success, and partitions may still have errors of their own.
     """
 
     replica_election_results: tuple[ReplicaElectionResult, ...] = field(
         "ReplicaElectionResults", "[]ReplicaElectionResult", "0+", struct=ReplicaElectionResult, default=()
     )
+    """Topics with partitions that were elected for, one entry each. Where all partitions were asked for, those that
+    needed no election are left out.
+    """

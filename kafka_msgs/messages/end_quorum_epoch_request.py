@@ -15,7 +15,10 @@ class ReplicaInfo(Struct):
     """Element of EndQuorumEpochRequest.topics.partitions.preferred_candidates, version 1."""
 
     candidate_id: int = field("CandidateId", "int32", "1+", default=0, entity="brokerId")
+    """Id of the voter."""
+
     candidate_directory_id: UUID = field("CandidateDirectoryId", "uuid", "1+", default=ZERO_UUID)
+    """Log directory of the voter."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -26,15 +29,18 @@ class PartitionData(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     leader_id: int = field("LeaderId", "int32", "0+", default=0, entity="brokerId")
-    """Broker id of the leader; -1 where there is none, or none is known."""
+    """Id of the leader that steps down, which is the sender."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Epoch of the leader that steps down."""
 
     preferred_successors: tuple[int, ...] = field("PreferredSuccessors", "[]int32", "0", default=(), ignorable=True)
+    """Ids of the voters that should become leader, the most up to date first; in version 0 only."""
+
     preferred_candidates: tuple[ReplicaInfo, ...] = field(
         "PreferredCandidates", "[]ReplicaInfo", "1+", struct=ReplicaInfo, default=(), ignorable=True
     )
+    """Voters that should become leader, the most up to date first, from version 1 (KIP-853)."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -42,9 +48,12 @@ class TopicData(Struct):
     """Element of EndQuorumEpochRequest.topics, versions 0-1."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Its partition 0, as the only entry."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -52,14 +61,21 @@ class LeaderEndpoint(Struct):
     """Element of EndQuorumEpochRequest.leader_endpoints, version 1."""
 
     name: str = field("Name", "string", "1+", default="", map_key=True)
+    """Name of the listener, such as ``CONTROLLER``."""
+
     host: str = field("Host", "string", "1+", default="")
+    """Host name or address of the listener."""
+
     port: int = field("Port", "uint16", "1+", default=0)
     """TCP port, to be used with the host beside it."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EndQuorumEpochRequest(Message):
-    """API key 54, versions 0-1, flexible from version 1."""
+    """Tells the voters of the KRaft quorum that the leader steps down (KIP-595).
+
+    API key 54, versions 0-1, flexible from version 1.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="EndQuorumEpochRequest",
@@ -70,9 +86,12 @@ class EndQuorumEpochRequest(Message):
         listeners=("controller",),
     )
     cluster_id: str | None = field("ClusterId", "string", "0+", nullable="0+", default=None)
-    """Identity of the cluster; None where the sender does not know it or asks for no check."""
+    """Identity of the cluster; None where the sender does not know it or skips the check."""
 
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
+    """The metadata topic, as the only entry."""
+
     leader_endpoints: tuple[LeaderEndpoint, ...] = field(
         "LeaderEndpoints", "[]LeaderEndpoint", "1+", struct=LeaderEndpoint, default=(), ignorable=True
     )
+    """Listeners of the leader that steps down, from version 1 (KIP-853)."""

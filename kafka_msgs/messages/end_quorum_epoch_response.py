@@ -17,15 +17,13 @@ class PartitionData(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     leader_id: int = field("LeaderId", "int32", "0+", default=0, entity="brokerId")
-    """Broker id of the leader; -1 where there is none, or none is known."""
+    """Id of the leader that the voter knows; -1 for none."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Epoch of the quorum that the voter knows."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -33,9 +31,12 @@ class TopicData(Struct):
     """Element of EndQuorumEpochResponse.topics, versions 0-1."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Its partition 0, as the only entry."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -46,23 +47,29 @@ class NodeEndpoint(Struct):
     """Id of the node within the cluster."""
 
     host: str = field("Host", "string", "1+", default="")
+    """Host name or address of the node."""
+
     port: int = field("Port", "uint16", "1+", default=0)
     """TCP port, to be used with the host beside it."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EndQuorumEpochResponse(Message):
-    """API key 54, versions 0-1, flexible from version 1."""
+    """Whether the voter has taken notice that the leader steps down.
+
+    API key 54, versions 0-1, flexible from version 1.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="EndQuorumEpochResponse", kind="response", api_key=54, versions="0-1", flexible="1+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Error of the request as a whole; 0 is success, and the partition may still have an error of its own."""
 
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
+    """The metadata topic, as the only entry."""
+
     node_endpoints: tuple[NodeEndpoint, ...] = field(
         "NodeEndpoints", "[]NodeEndpoint", "1+", struct=NodeEndpoint, tag=0, tagged="1+", default=()
     )
+    """Address of the leader, from version 1; empty if none is known."""

@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EndTransactionRecord(Message):
-    """Metadata record type 24, version 0, always flexible."""
+    """Ends a transaction of the metadata log: its records take effect (KIP-868).
+
+    Metadata record type 24, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="EndTransactionRecord", kind="metadata", api_key=24, versions="0", flexible="0+"

@@ -11,7 +11,14 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EndTxnMarker(Message):
-    """Data, version 0, never flexible."""
+    """Value of the control record that ends a transaction in a partition. The record's key tells whether it commits or
+    aborts.
+
+    Data, version 0, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(name="EndTxnMarker", kind="data", versions="0", flexible="none")
     coordinator_epoch: int = field("CoordinatorEpoch", "int32", "0+", default=0)
+    """Leader epoch of the transaction coordinator's partition of ``__transaction_state``, so that a marker from an
+    earlier coordinator is refused.
+    """

@@ -11,20 +11,24 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EndTxnRequest(Message):
-    """API key 26, versions 0-5, flexible from version 3."""
+    """Commits or aborts a transaction.
+
+    API key 26, versions 0-5, flexible from version 3.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="EndTxnRequest", kind="request", api_key=26, versions="0-5", flexible="3+", listeners=("broker",)
     )
     transactional_id: str = field("TransactionalId", "string", "0+", default="", entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from others' and recovers them after a restart; None for
-    a producer without transactions.
+    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart;
+    None for a producer without transactions.
     """
 
     producer_id: int = field("ProducerId", "int64", "0+", default=0, entity="producerId")
     """Number that the cluster gave a producer for idempotent or transactional writes; -1 where there is none."""
 
     producer_epoch: int = field("ProducerEpoch", "int16", "0+", default=0)
-    """Incarnation of the producer id; a producer with a lower one is fenced off. -1 where there is no producer id."""
+    """Incarnation of the producer id; a producer with a lower one is fenced. -1 where there is no producer id."""
 
     committed: bool = field("Committed", "bool", "0+", default=False)
+    """True to commit the transaction, False to abort it."""

@@ -11,21 +11,22 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EndTxnResponse(Message):
-    """API key 26, versions 0-5, flexible from version 3."""
+    """Outcome of ending a transaction. From version 5 it brings the epoch for the next one (KIP-890).
+
+    API key 26, versions 0-5, flexible from version 3.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="EndTxnResponse", kind="response", api_key=26, versions="0-5", flexible="3+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     producer_id: int = field("ProducerId", "int64", "5+", default=-1, ignorable=True, entity="producerId")
-    """Number that the cluster gave a producer for idempotent or transactional writes; -1 where there is none."""
+    """Producer id for the next transaction, from version 5; a new one if the epochs were used up, -1 on error."""
 
     producer_epoch: int = field("ProducerEpoch", "int16", "5+", default=-1, ignorable=True)
-    """Incarnation of the producer id; a producer with a lower one is fenced off. -1 where there is no producer id."""
+    """Epoch for the next transaction, from version 5; -1 on error."""

@@ -11,11 +11,21 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EnvelopeRequest(Message):
-    """API key 58, version 0, always flexible."""
+    """A request of a client that a broker forwards to the controller (KIP-590).
+
+    API key 58, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="EnvelopeRequest", kind="request", api_key=58, versions="0", flexible="0+", listeners=("controller",)
     )
     request_data: bytes | memoryview = field("RequestData", "bytes", "0+", default=b"", zero_copy=True)
+    """The client's request with its header, without the size before it."""
+
     request_principal: bytes | None = field("RequestPrincipal", "bytes", "0+", nullable="0+", default=b"")
+    """Principal of the client as its broker wrote it, ``DefaultPrincipalData`` by default; None where the broker cannot
+    write it.
+    """
+
     client_host_address: bytes = field("ClientHostAddress", "bytes", "0+", default=b"")
+    """Address of the client: 4 bytes for IPv4, 16 for IPv6."""

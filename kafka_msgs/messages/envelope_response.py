@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class EnvelopeResponse(Message):
-    """API key 58, version 0, always flexible."""
+    """The controller's response to a forwarded request (KIP-590).
+
+    API key 58, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="EnvelopeResponse", kind="response", api_key=58, versions="0", flexible="0+"
@@ -19,7 +22,8 @@ class EnvelopeResponse(Message):
     response_data: bytes | memoryview | None = field(
         "ResponseData", "bytes", "0+", nullable="0+", default=None, zero_copy=True
     )
+    """The response to the client with its header, without the size before it; None on error."""
+
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Error of forwarding, such as NOT_CONTROLLER (41); 0 is success, and the response inside may still report errors.
     """

@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ExpireDelegationTokenRequest(Message):
-    """API key 40, versions 1-2, flexible from version 2."""
+    """Sets when a delegation token expires, or ends it at once (KIP-48).
+
+    API key 40, versions 1-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ExpireDelegationTokenRequest",
@@ -22,4 +25,7 @@ class ExpireDelegationTokenRequest(Message):
         listeners=("broker", "controller"),
     )
     hmac: bytes = field("Hmac", "bytes", "0+", default=b"")
+    """Secret of the token, which identifies it."""
+
     expiry_time_period_ms: int = field("ExpiryTimePeriodMs", "int64", "0+", default=0)
+    """Milliseconds from now after which the token expires; a negative number ends it at once."""

@@ -11,16 +11,19 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ExpireDelegationTokenResponse(Message):
-    """API key 40, versions 1-2, flexible from version 2."""
+    """Until when a delegation token lives.
+
+    API key 40, versions 1-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ExpireDelegationTokenResponse", kind="response", api_key=40, versions="1-2", flexible="2+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     expiry_timestamp_ms: int = field("ExpiryTimestampMs", "int64", "0+", default=0)
+    """When the token expires, in milliseconds since 1970-01-01 UTC."""
+
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""

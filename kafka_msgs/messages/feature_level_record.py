@@ -11,10 +11,16 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FeatureLevelRecord(Message):
-    """Metadata record type 12, version 0, always flexible."""
+    """The level of a feature of the whole cluster was set (KIP-584).
+
+    Metadata record type 12, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="FeatureLevelRecord", kind="metadata", api_key=12, versions="0", flexible="0+"
     )
     name: str = field("Name", "string", "0+", default="")
+    """Name of the feature, such as ``metadata.version``."""
+
     feature_level: int = field("FeatureLevel", "int16", "0+", default=0)
+    """Level of the feature; 0 switches it off."""

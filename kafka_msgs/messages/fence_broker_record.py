@@ -11,10 +11,16 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FenceBrokerRecord(Message):
-    """Metadata record type 7, version 0, always flexible."""
+    """A broker was fenced. ``BrokerRegistrationChangeRecord`` has taken its place.
+
+    Metadata record type 7, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="FenceBrokerRecord", kind="metadata", api_key=7, versions="0", flexible="0+"
     )
     id: int = field("Id", "int32", "0+", default=0, entity="brokerId")
+    """Id of the broker within the cluster."""
+
     epoch: int = field("Epoch", "int64", "0+", default=0)
+    """Epoch of the broker."""

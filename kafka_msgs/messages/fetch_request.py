@@ -15,7 +15,10 @@ class ReplicaState(Struct):
     """Value of FetchRequest.replica_state, versions 15-18."""
 
     replica_id: int = field("ReplicaId", "int32", "15+", default=-1, entity="brokerId")
+    """Broker id of the follower that reads; -1 for a consumer."""
+
     replica_epoch: int = field("ReplicaEpoch", "int64", "15+", default=-1)
+    """Broker epoch of the follower, so that a follower from before a restart is noticed; -1 where it is not known."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -23,22 +26,36 @@ class FetchPartition(Struct):
     """Element of FetchRequest.topics.partitions, versions 4-18."""
 
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     current_leader_epoch: int = field("CurrentLeaderEpoch", "int32", "9+", default=-1, ignorable=True)
-    """Leader epoch that the sender believes to be current, so that a stale side is noticed; -1 asks for no such check.
-    """
+    """Leader epoch that the reader believes to be current, from version 9; -1 skips the check (KIP-320)."""
 
     fetch_offset: int = field("FetchOffset", "int64", "0+", default=0)
+    """First offset to read."""
+
     last_fetched_epoch: int = field("LastFetchedEpoch", "int32", "12+", default=-1)
+    """Leader epoch of the last record that the reader has, from version 12, so that the leader can find where the logs
+    differ (KIP-595); -1 where it is not known.
+    """
+
     log_start_offset: int = field("LogStartOffset", "int64", "5+", default=-1, ignorable=True)
-    """First offset that the partition still holds; -1 where it is not known."""
+    """First offset that the follower still holds, from version 5; -1 from a consumer."""
 
     partition_max_bytes: int = field("PartitionMaxBytes", "int32", "0+", default=0)
+    """Bytes of records to answer with for this partition; see ``max_bytes`` for the exception."""
+
     replica_directory_id: UUID = field(
         "ReplicaDirectoryId", "uuid", "17+", tag=0, tagged="17+", default=ZERO_UUID, ignorable=True
     )
+    """Log directory of the KRaft replica that reads, from version 17; all zeros from others (KIP-853)."""
+
     high_watermark: int = field(
         "HighWatermark", "int64", "18+", tag=1, tagged="18+", default=9223372036854775807, ignorable=True
     )
+    """High watermark that the KRaft replica knows, from version 18, so that the leader answers at once when it has a
+    newer one (KIP-1166). The largest int64 where it is not known, or from others.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -46,14 +63,15 @@ class FetchTopic(Struct):
     """Element of FetchRequest.topics, versions 4-18."""
 
     topic: str = field("Topic", "string", "0-12", default="", ignorable=True, entity="topicName")
+    """Name of the topic, up to version 12; later versions use ``topic_id``."""
+
     topic_id: UUID = field("TopicId", "uuid", "13+", default=ZERO_UUID, ignorable=True)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
-    """
+    """Identity of the topic, from version 13 (KIP-516)."""
 
     partitions: tuple[FetchPartition, ...] = field(
         "Partitions", "[]FetchPartition", "0+", struct=FetchPartition, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -61,17 +79,22 @@ class ForgottenTopic(Struct):
     """Element of FetchRequest.forgotten_topics_data, versions 7-18."""
 
     topic: str = field("Topic", "string", "7-12", default="", ignorable=True, entity="topicName")
+    """Name of the topic, up to version 12; later versions use ``topic_id``."""
+
     topic_id: UUID = field("TopicId", "uuid", "13+", default=ZERO_UUID, ignorable=True)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
-    """
+    """Identity of the topic, from version 13 (KIP-516)."""
 
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "7+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FetchRequest(Message):
-    """API key 1, versions 4-18, flexible from version 12."""
+    """Reads record batches from partitions. Consumers send it to leaders or to a preferred replica; followers send it
+    to leaders.
+
+    API key 1, versions 4-18, flexible from version 12.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="FetchRequest",
@@ -84,20 +107,48 @@ class FetchRequest(Message):
     cluster_id: str | None = field(
         "ClusterId", "string", "12+", nullable="12+", tag=0, tagged="12+", default=None, ignorable=True
     )
-    """Identity of the cluster; None where the sender does not know it or asks for no check."""
+    """Identity of the cluster, from version 12, sent by KRaft voters to catch wrong connections; None skips the check.
+    """
 
     replica_id: int = field("ReplicaId", "int32", "0-14", default=-1, entity="brokerId")
+    """Broker id of the follower that reads, up to version 14; -1 for a consumer."""
+
     replica_state: ReplicaState = field(
         "ReplicaState", "ReplicaState", "15+", struct=ReplicaState, tag=1, tagged="15+", default=ReplicaState()
     )
+    """The follower that reads, from version 15 (KIP-903); in the default state for a consumer."""
+
     max_wait_ms: int = field("MaxWaitMs", "int32", "0+", default=0)
+    """Milliseconds to wait for ``min_bytes``; the broker answers then with what it has."""
+
     min_bytes: int = field("MinBytes", "int32", "0+", default=0)
+    """Bytes to collect before answering, unless ``max_wait_ms`` passes first. 0 answers at once."""
+
     max_bytes: int = field("MaxBytes", "int32", "3+", default=2147483647, ignorable=True)
+    """Bytes of records to answer with, over all partitions. The first batch of the first non-empty partition is sent
+    even if it is larger (KIP-74).
+    """
+
     isolation_level: int = field("IsolationLevel", "int8", "4+", default=0, ignorable=True)
+    """Which records count: 0 for all up to the high watermark (read uncommitted), 1 for only those before the last
+    stable offset (read committed, KIP-98).
+    """
+
     session_id: int = field("SessionId", "int32", "7+", default=0, ignorable=True)
+    """Fetch session that the request continues, from version 7; 0 for none (KIP-227)."""
+
     session_epoch: int = field("SessionEpoch", "int32", "7+", default=-1, ignorable=True)
+    """Place of the request in its session: 0 asks for a new session, -1 asks for no session or closes it, otherwise one
+    higher than in the request before (KIP-227). From version 7.
+    """
+
     topics: tuple[FetchTopic, ...] = field("Topics", "[]FetchTopic", "0+", struct=FetchTopic, default=())
+    """Topics to read, one entry each. Within a session only what has changed since the request before."""
+
     forgotten_topics_data: tuple[ForgottenTopic, ...] = field(
         "ForgottenTopicsData", "[]ForgottenTopic", "7+", struct=ForgottenTopic, default=()
     )
+    """Partitions to drop from the session, from version 7."""
+
     rack_id: str = field("RackId", "string", "11+", default="", ignorable=True)
+    """Rack or zone of the consumer, from version 11, for reading from a replica nearby (KIP-392); empty for none."""

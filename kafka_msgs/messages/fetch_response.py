@@ -15,7 +15,10 @@ class EpochEndOffset(Struct):
     """Value of FetchResponse.responses.partitions.diverging_epoch, versions 12-18."""
 
     epoch: int = field("Epoch", "int32", "12+", default=-1)
+    """Largest leader epoch that the logs have in common; -1 where the field is not in use."""
+
     end_offset: int = field("EndOffset", "int64", "12+", default=-1)
+    """Offset after the last record of that epoch in the leader's log; -1 where the field is not in use."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -26,7 +29,7 @@ class LeaderIdAndEpoch(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "12+", default=-1)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -34,7 +37,10 @@ class SnapshotId(Struct):
     """Value of FetchResponse.responses.partitions.snapshot_id, versions 12-18."""
 
     end_offset: int = field("EndOffset", "int64", "0+", default=-1)
+    """Offset after the last record that the snapshot covers; -1 where the field is not in use."""
+
     epoch: int = field("Epoch", "int32", "0+", default=-1)
+    """Leader epoch of the last record that the snapshot covers; -1 where the field is not in use."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -42,9 +48,10 @@ class AbortedTransaction(Struct):
     """Element of FetchResponse.responses.partitions.aborted_transactions, versions 4-18."""
 
     producer_id: int = field("ProducerId", "int64", "4+", default=0, entity="producerId")
-    """Number that the cluster gave a producer for idempotent or transactional writes; -1 where there is none."""
+    """Producer id of the transaction."""
 
     first_offset: int = field("FirstOffset", "int64", "4+", default=0)
+    """Offset of the first record of the transaction in the partition. Its end is the abort marker in the log."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -55,18 +62,26 @@ class PartitionData(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     high_watermark: int = field("HighWatermark", "int64", "0+", default=0)
+    """Offset after the last record that is replicated to all in-sync replicas; -1 on error."""
+
     last_stable_offset: int = field("LastStableOffset", "int64", "4+", default=-1, ignorable=True)
+    """Offset before which every transaction is decided; consumers that read committed records see only what is below
+    it. -1 on error.
+    """
+
     log_start_offset: int = field("LogStartOffset", "int64", "5+", default=-1, ignorable=True)
-    """First offset that the partition still holds; -1 where it is not known."""
+    """First offset that the partition still holds, from version 5; -1 where it is not known."""
 
     diverging_epoch: EpochEndOffset = field(
         "DivergingEpoch", "EpochEndOffset", "12+", struct=EpochEndOffset, tag=0, tagged="12+", default=EpochEndOffset()
     )
+    """Set, from version 12, where the reader's log differs from the leader's: the reader must cut its log at or before
+    this point (KIP-595).
+    """
+
     current_leader: LeaderIdAndEpoch = field(
         "CurrentLeader",
         "LeaderIdAndEpoch",
@@ -76,9 +91,17 @@ class PartitionData(Struct):
         tagged="12+",
         default=LeaderIdAndEpoch(),
     )
+    """The partition's leader, from version 12, where the answering node believes that the reader does not know it. For
+    consumers, from version 16, set with NOT_LEADER_OR_FOLLOWER or FENCED_LEADER_EPOCH (KIP-951).
+    """
+
     snapshot_id: SnapshotId = field(
         "SnapshotId", "SnapshotId", "12+", struct=SnapshotId, tag=2, tagged="12+", default=SnapshotId()
     )
+    """Set, from version 12, where a KRaft replica must fetch this snapshot because the log no longer holds its offset
+    (KIP-630).
+    """
+
     aborted_transactions: tuple[AbortedTransaction, ...] | None = field(
         "AbortedTransactions",
         "[]AbortedTransaction",
@@ -88,9 +111,19 @@ class PartitionData(Struct):
         default=(),
         ignorable=True,
     )
+    """Aborted transactions with records in this answer, for consumers that read committed records and must skip them.
+    None for consumers that read all records.
+    """
+
     preferred_read_replica: int = field("PreferredReadReplica", "int32", "11+", default=-1, entity="brokerId")
+    """Broker id of the replica that the consumer should read from instead, from version 11 (KIP-392); -1 for the
+    answering one.
+    """
+
     records: bytes | memoryview | None = field("Records", "records", "0+", nullable="0+", default=None)
-    """Record batches as they stand in the log, not decoded here; None where there are none."""
+    """Record batches as they are in the log, not decoded. The first may begin before the offset asked for, and the last
+    may be cut off. Zero bytes or None where there are none.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -98,14 +131,15 @@ class FetchableTopicResponse(Struct):
     """Element of FetchResponse.responses, versions 4-18."""
 
     topic: str = field("Topic", "string", "0-12", default="", ignorable=True, entity="topicName")
+    """Name of the topic, up to version 12; later versions use ``topic_id``."""
+
     topic_id: UUID = field("TopicId", "uuid", "13+", default=ZERO_UUID, ignorable=True)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
-    """
+    """Identity of the topic, from version 13 (KIP-516)."""
 
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -116,32 +150,42 @@ class NodeEndpoint(Struct):
     """Id of the node within the cluster."""
 
     host: str = field("Host", "string", "16+", default="")
+    """Host name or address of the node."""
+
     port: int = field("Port", "int32", "16+", default=0)
     """TCP port, to be used with the host beside it."""
 
     rack: str | None = field("Rack", "string", "16+", nullable="16+", default=None)
-    """Label of the rack or zone that the broker stands in; None if it has none."""
+    """Label of the rack or zone that the broker is in; None if it has none."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FetchResponse(Message):
-    """API key 1, versions 4-18, flexible from version 12."""
+    """The record batches that were read.
+
+    API key 1, versions 4-18, flexible from version 12.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="FetchResponse", kind="response", api_key=1, versions="4-18", flexible="12+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "7+", default=0, ignorable=True)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Error of the request as a whole, from version 7, such as FETCH_SESSION_ID_NOT_FOUND (70); 0 is success, and
+    partitions may still have errors of their own.
     """
 
     session_id: int = field("SessionId", "int32", "7+", default=0)
+    """Fetch session that the next request may continue, from version 7; 0 for none (KIP-227)."""
+
     responses: tuple[FetchableTopicResponse, ...] = field(
         "Responses", "[]FetchableTopicResponse", "0+", struct=FetchableTopicResponse, default=()
     )
+    """Topics of the answer, one entry each. Within a session, partitions without news are left out."""
+
     node_endpoints: tuple[NodeEndpoint, ...] = field(
         "NodeEndpoints", "[]NodeEndpoint", "16+", struct=NodeEndpoint, tag=0, tagged="16+", default=()
     )
+    """Addresses of the brokers that ``current_leader`` names, from version 16 (KIP-951); empty if none is named."""

@@ -15,7 +15,10 @@ class SnapshotId(Struct):
     """Value of FetchSnapshotRequest.topics.partitions.snapshot_id, versions 0-1."""
 
     end_offset: int = field("EndOffset", "int64", "0+", default=0)
+    """Offset after the last record that the snapshot covers."""
+
     epoch: int = field("Epoch", "int32", "0+", default=0)
+    """Leader epoch of the last record that the snapshot covers."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -23,15 +26,23 @@ class PartitionSnapshot(Struct):
     """Element of FetchSnapshotRequest.topics.partitions, versions 0-1."""
 
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     current_leader_epoch: int = field("CurrentLeaderEpoch", "int32", "0+", default=0)
-    """Leader epoch that the sender believes to be current, so that a stale side is noticed; -1 asks for no such check.
+    """Leader epoch that the sender believes to be current, so that a stale sender or receiver is noticed; -1 skips the
+    check (KIP-320).
     """
 
     snapshot_id: SnapshotId = field("SnapshotId", "SnapshotId", "0+", struct=SnapshotId, default=SnapshotId())
+    """Snapshot to read."""
+
     position: int = field("Position", "int64", "0+", default=0)
+    """Byte of the snapshot to go on with, counted from 0."""
+
     replica_directory_id: UUID = field(
         "ReplicaDirectoryId", "uuid", "1+", tag=0, tagged="1+", default=ZERO_UUID, ignorable=True
     )
+    """Log directory of the replica that reads, from version 1 (KIP-853); all zeros where it is not known."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -39,14 +50,20 @@ class TopicSnapshot(Struct):
     """Element of FetchSnapshotRequest.topics, versions 0-1."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[PartitionSnapshot, ...] = field(
         "Partitions", "[]PartitionSnapshot", "0+", struct=PartitionSnapshot, default=()
     )
+    """Its partition 0, as the only entry."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FetchSnapshotRequest(Message):
-    """API key 59, versions 0-1, always flexible."""
+    """Reads a piece of a KRaft snapshot from the leader (KIP-630).
+
+    API key 59, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="FetchSnapshotRequest",
@@ -57,8 +74,13 @@ class FetchSnapshotRequest(Message):
         listeners=("controller",),
     )
     cluster_id: str | None = field("ClusterId", "string", "0+", nullable="0+", tag=0, tagged="0+", default=None)
-    """Identity of the cluster; None where the sender does not know it or asks for no check."""
+    """Identity of the cluster; None where the sender does not know it or skips the check."""
 
     replica_id: int = field("ReplicaId", "int32", "0+", default=-1, entity="brokerId")
+    """Id of the replica that reads; -1 where it is not known."""
+
     max_bytes: int = field("MaxBytes", "int32", "0+", default=2147483647)
+    """Bytes of the snapshot to answer with, over all partitions."""
+
     topics: tuple[TopicSnapshot, ...] = field("Topics", "[]TopicSnapshot", "0+", struct=TopicSnapshot, default=())
+    """The metadata topic, as the only entry."""

@@ -14,7 +14,10 @@ class SnapshotId(Struct):
     """Value of FetchSnapshotResponse.topics.partitions.snapshot_id, versions 0-1."""
 
     end_offset: int = field("EndOffset", "int64", "0+", default=0)
+    """Offset after the last record that the snapshot covers."""
+
     epoch: int = field("Epoch", "int32", "0+", default=0)
+    """Leader epoch of the last record that the snapshot covers."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -25,7 +28,7 @@ class LeaderIdAndEpoch(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -33,12 +36,14 @@ class PartitionSnapshot(Struct):
     """Element of FetchSnapshotResponse.topics.partitions, versions 0-1."""
 
     index: int = field("Index", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     snapshot_id: SnapshotId = field("SnapshotId", "SnapshotId", "0+", struct=SnapshotId, default=SnapshotId())
+    """Snapshot that the piece is from."""
+
     current_leader: LeaderIdAndEpoch = field(
         "CurrentLeader",
         "LeaderIdAndEpoch",
@@ -48,9 +53,16 @@ class PartitionSnapshot(Struct):
         tagged="0+",
         default=LeaderIdAndEpoch(),
     )
+    """The leader, where the reader does not know it."""
+
     size: int = field("Size", "int64", "0+", default=0)
+    """Bytes of the whole snapshot."""
+
     position: int = field("Position", "int64", "0+", default=0)
+    """Byte of the snapshot that the piece begins with, counted from 0."""
+
     unaligned_records: bytes | memoryview | None = field("UnalignedRecords", "records", "0+", default=None)
+    """The piece. It may begin and end in the middle of a record batch."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -58,9 +70,12 @@ class TopicSnapshot(Struct):
     """Element of FetchSnapshotResponse.topics, versions 0-1."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[PartitionSnapshot, ...] = field(
         "Partitions", "[]PartitionSnapshot", "0+", struct=PartitionSnapshot, default=()
     )
+    """Its partition 0, as the only entry."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -71,26 +86,32 @@ class NodeEndpoint(Struct):
     """Id of the node within the cluster."""
 
     host: str = field("Host", "string", "1+", default="")
+    """Host name or address of the node."""
+
     port: int = field("Port", "uint16", "1+", default=0)
     """TCP port, to be used with the host beside it."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FetchSnapshotResponse(Message):
-    """API key 59, versions 0-1, always flexible."""
+    """A piece of a KRaft snapshot (KIP-630).
+
+    API key 59, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="FetchSnapshotResponse", kind="response", api_key=59, versions="0-1", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Error of the request as a whole; 0 is success, and the partition may still have an error of its own."""
 
     topics: tuple[TopicSnapshot, ...] = field("Topics", "[]TopicSnapshot", "0+", struct=TopicSnapshot, default=())
+    """The metadata topic, as the only entry."""
+
     node_endpoints: tuple[NodeEndpoint, ...] = field(
         "NodeEndpoints", "[]NodeEndpoint", "1+", struct=NodeEndpoint, tag=0, tagged="1+", default=()
     )
+    """Address of the leader, from version 1; empty if none is named."""

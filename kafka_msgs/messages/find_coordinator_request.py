@@ -11,8 +11,8 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FindCoordinatorRequest(Message):
-    """Asks any broker which one coordinates a group or the transactions of a producer. Since version 4 it can ask for
-    several keys (KIP-699).
+    """Asks any broker which one coordinates a group, the transactions of a producer, or a partition of a share group.
+    From version 4 it can ask for several keys (KIP-699).
 
     API key 10, versions 0-6, flexible from version 3.
     """
@@ -21,10 +21,12 @@ class FindCoordinatorRequest(Message):
         name="FindCoordinatorRequest", kind="request", api_key=10, versions="0-6", flexible="3+", listeners=("broker",)
     )
     key: str = field("Key", "string", "0-3", default="")
-    """What to find the coordinator of, up to version 3: a group's name or a transactional id, as ``key_type`` says."""
+    """Key to find the coordinator of, up to version 3: the name of a group or a transactional id, as ``key_type``
+    tells.
+    """
 
     key_type: int = field("KeyType", "int8", "1+", default=0)
-    """What the keys are: 0 names of groups, 1 transactional ids, 2 (from version 6) partitions of share groups."""
+    """Type of the keys: 0 names of groups, 1 transactional ids, 2 (from version 6) partitions of share groups."""
 
     coordinator_keys: tuple[str, ...] = field("CoordinatorKeys", "[]string", "4+", default=())
-    """What to find the coordinators of, from version 4. A key of type 2 is written ``group:topicId:partition``."""
+    """Keys to find the coordinators of, from version 4. A key of type 2 is written ``group:topicId:partition``."""

@@ -14,7 +14,7 @@ class Coordinator(Struct):
     """Element of FindCoordinatorResponse.coordinators, versions 4-6."""
 
     key: str = field("Key", "string", "4+", default="")
-    """The key that this answer is for, as it was asked."""
+    """The key that this answer is for, as in the request."""
 
     node_id: int = field("NodeId", "int32", "4+", default=0, entity="brokerId")
     """Broker id of the coordinator; -1 on error."""
@@ -26,9 +26,7 @@ class Coordinator(Struct):
     """TCP port of the coordinator; -1 on error."""
 
     error_code: int = field("ErrorCode", "int16", "4+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "4+", nullable="4+", default="", ignorable=True)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -36,7 +34,7 @@ class Coordinator(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FindCoordinatorResponse(Message):
-    """Where to find the coordinators asked for.
+    """Addresses of the coordinators asked for.
 
     API key 10, versions 0-6, flexible from version 3.
     """
@@ -45,7 +43,9 @@ class FindCoordinatorResponse(Message):
         name="FindCoordinatorResponse", kind="response", api_key=10, versions="0-6", flexible="3+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not. From
+    version 1.
+    """
 
     error_code: int = field("ErrorCode", "int16", "0-3", default=0)
     """Error of the one key asked for, up to version 3; 0 is success. Later versions have one in each entry of
@@ -53,7 +53,9 @@ class FindCoordinatorResponse(Message):
     """
 
     error_message: str | None = field("ErrorMessage", "string", "1-3", nullable="1-3", default="", ignorable=True)
-    """The broker's explanation for people to read; None where it gives none, which is usual on success."""
+    """The broker's explanation for people to read; None where it gives none, which is usual on success. In versions 1
+    to 3.
+    """
 
     node_id: int = field("NodeId", "int32", "0-3", default=0, entity="brokerId")
     """Broker id of the coordinator, up to version 3; -1 on error."""

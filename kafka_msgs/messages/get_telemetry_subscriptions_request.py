@@ -12,7 +12,10 @@ from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class GetTelemetrySubscriptionsRequest(Message):
-    """API key 71, version 0, always flexible."""
+    """Asks which metrics a client is to push (KIP-714).
+
+    API key 71, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="GetTelemetrySubscriptionsRequest",
@@ -23,3 +26,4 @@ class GetTelemetrySubscriptionsRequest(Message):
         listeners=("broker",),
     )
     client_instance_id: UUID = field("ClientInstanceId", "uuid", "0+", default=ZERO_UUID)
+    """Identity of the client instance; all zeros on the first request, to get one."""

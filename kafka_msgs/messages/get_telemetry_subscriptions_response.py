@@ -12,23 +12,37 @@ from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class GetTelemetrySubscriptionsResponse(Message):
-    """API key 71, version 0, always flexible."""
+    """The metrics that a client is to push, and how often (KIP-714).
+
+    API key 71, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="GetTelemetrySubscriptionsResponse", kind="response", api_key=71, versions="0", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     client_instance_id: UUID = field("ClientInstanceId", "uuid", "0+", default=ZERO_UUID)
+    """Identity of the client instance, for all its later requests; all zeros if it has one already."""
+
     subscription_id: int = field("SubscriptionId", "int32", "0+", default=0)
+    """Number of the set of metrics asked for, to be repeated in each push; a push with an old one is refused."""
+
     accepted_compression_types: tuple[int, ...] = field("AcceptedCompressionTypes", "[]int8", "0+", default=())
+    """Compression types that the broker accepts, the preferred one first: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
+
     push_interval_ms: int = field("PushIntervalMs", "int32", "0+", default=0)
+    """Milliseconds between pushes; if no metrics are asked for, milliseconds until the next question."""
+
     telemetry_max_bytes: int = field("TelemetryMaxBytes", "int32", "0+", default=0)
+    """Largest size of the metrics of one push, in bytes."""
+
     delta_temporality: bool = field("DeltaTemporality", "bool", "0+", default=False)
+    """True if counters are to be sent as changes since the last push, False for totals."""
+
     requested_metrics: tuple[str, ...] = field("RequestedMetrics", "[]string", "0+", default=())
+    """Prefixes of the names of metrics to push. Empty for no metrics; one empty string for all."""

@@ -11,9 +11,13 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class GroupMetadataKey(Message):
-    """Key of coordinator record type 2, version 0, never flexible."""
+    """Key of the record of a classic group.
+
+    Key of coordinator record type 2, version 0, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="GroupMetadataKey", kind="coordinator-key", api_key=2, versions="0", flexible="none"
     )
     group: str = field("group", "string", "0", default="")
+    """Name of the group."""

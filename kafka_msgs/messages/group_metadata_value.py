@@ -19,30 +19,58 @@ class MemberMetadata(Struct):
     group_instance_id: str | None = field(
         "groupInstanceId", "string", "3+", nullable="3+", default=None, ignorable=True
     )
-    """Name that a static member keeps over restarts; None for a dynamic member, which has none."""
+    """Name that a static member keeps over restarts, from version 3 (KIP-345); None for a dynamic member."""
 
     client_id: str = field("clientId", "string", "0+", default="")
     """Client id that the member gives in the headers of its requests."""
 
     client_host: str = field("clientHost", "string", "0+", default="")
-    """Address from which the member is connected, as the broker sees it."""
+    """Address that the member is connected from, as the broker sees it."""
 
     rebalance_timeout: int = field("rebalanceTimeout", "int32", "1+", default=-1, ignorable=True)
+    """Milliseconds that the coordinator waits for the member to join again in a rebalance, from version 1; -1 where it
+    is not known.
+    """
+
     session_timeout: int = field("sessionTimeout", "int32", "0+", default=0)
+    """Milliseconds without a heartbeat after which the coordinator removes the member."""
+
     subscription: bytes = field("subscription", "bytes", "0+", default=b"")
+    """Metadata that the member sent on joining; for consumers ``ConsumerProtocolSubscription`` after its int16 version.
+    """
+
     assignment: bytes = field("assignment", "bytes", "0+", default=b"")
+    """Assignment of the member; for consumers ``ConsumerProtocolAssignment`` after its int16 version. Empty while it
+    has none.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class GroupMetadataValue(Message):
-    """Value of coordinator record type 2, versions 0-4, flexible from version 4."""
+    """A classic group with its members, as the last rebalance left it.
+
+    Value of coordinator record type 2, versions 0-4, flexible from version 4.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="GroupMetadataValue", kind="coordinator-value", api_key=2, versions="0-4", flexible="4+"
     )
     protocol_type: str = field("protocolType", "string", "0+", default="")
+    """Type of protocol of the group, such as ``consumer``; empty for a group that only has committed offsets."""
+
     generation: int = field("generation", "int32", "0+", default=0)
+    """Generation of the group, which each rebalance increases."""
+
     protocol: str | None = field("protocol", "string", "0+", nullable="0+", default="")
+    """Name of the protocol that the members agreed on; None if the group has no members."""
+
     leader: str | None = field("leader", "string", "0+", nullable="0+", default="")
+    """Member id of the group's leader; None if the group has no members."""
+
     current_state_timestamp: int = field("currentStateTimestamp", "int64", "2+", default=-1, ignorable=True)
+    """When the group last changed its state, in milliseconds since 1970-01-01 UTC, from version 2; -1 where it is not
+    known.
+    """
+
     members: tuple[MemberMetadata, ...] = field("members", "[]MemberMetadata", "0+", struct=MemberMetadata, default=())
+    """Members of the group; empty if it has none."""

@@ -11,17 +11,22 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class HeartbeatRequest(Message):
-    """API key 12, versions 0-4, flexible from version 4."""
+    """Tells the coordinator of a classic group that the member is alive.
+
+    API key 12, versions 0-4, flexible from version 4.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="HeartbeatRequest", kind="request", api_key=12, versions="0-4", flexible="4+", listeners=("broker",)
     )
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     generation_id: int = field("GenerationId", "int32", "0+", default=0)
+    """Generation of the group that the member belongs to."""
+
     member_id: str = field("MemberId", "string", "0+", default="")
     """Identity of one member within its group."""
 
     group_instance_id: str | None = field("GroupInstanceId", "string", "3+", nullable="3+", default=None)
-    """Name that a static member keeps over restarts; None for a dynamic member, which has none."""
+    """Name that a static member keeps over restarts (KIP-345); None for a dynamic member. From version 3."""

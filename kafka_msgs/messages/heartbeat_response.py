@@ -11,15 +11,18 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class HeartbeatResponse(Message):
-    """API key 12, versions 0-4, flexible from version 4."""
+    """Whether the member still belongs to the group. REBALANCE_IN_PROGRESS (27) asks it to join again.
+
+    API key 12, versions 0-4, flexible from version 4.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="HeartbeatResponse", kind="response", api_key=12, versions="0-4", flexible="4+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not. From
+    version 1.
+    """
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""

@@ -14,8 +14,13 @@ class AlterableConfig(Struct):
     """Element of IncrementalAlterConfigsRequest.resources.configs, versions 0-1."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the key, such as ``cleanup.policy``."""
+
     config_operation: int = field("ConfigOperation", "int8", "0+", default=0, map_key=True)
+    """Change to make: 0 set, 1 delete (back to the default), 2 append to a list, 3 remove from a list."""
+
     value: str | None = field("Value", "string", "0+", nullable="0+", default="")
+    """Value as text, several separated by commas for 2 and 3; None for 1."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -23,15 +28,23 @@ class AlterConfigsResource(Struct):
     """Element of IncrementalAlterConfigsRequest.resources, versions 0-1."""
 
     resource_type: int = field("ResourceType", "int8", "0+", default=0, map_key=True)
+    """Type of the resource: 2 topic, 4 broker, 8 logger of a broker, 16 client metrics, 32 group."""
+
     resource_name: str = field("ResourceName", "string", "0+", default="", map_key=True)
+    """Name of the topic or group, or the broker id as text; empty for the defaults of all brokers."""
+
     configs: tuple[AlterableConfig, ...] = field(
         "Configs", "[]AlterableConfig", "0+", struct=AlterableConfig, default=()
     )
+    """Keys to change, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class IncrementalAlterConfigsRequest(Message):
-    """API key 44, versions 0-1, flexible from version 1."""
+    """Changes single keys in the configuration of resources (KIP-339).
+
+    API key 44, versions 0-1, flexible from version 1.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="IncrementalAlterConfigsRequest",
@@ -44,5 +57,7 @@ class IncrementalAlterConfigsRequest(Message):
     resources: tuple[AlterConfigsResource, ...] = field(
         "Resources", "[]AlterConfigsResource", "0+", struct=AlterConfigsResource, default=()
     )
+    """Resources to configure, one entry each."""
+
     validate_only: bool = field("ValidateOnly", "bool", "0+", default=False)
-    """True to have the request checked and answered without changing anything."""
+    """True to check the request and report its outcome without changing anything."""

@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class InitProducerIdRequest(Message):
-    """API key 22, versions 0-6, flexible from version 2, version 6 is not stable yet."""
+    """Asks for a producer id and epoch, and fences earlier producers with the same transactional id.
+
+    API key 22, versions 0-6, flexible from version 2, version 6 is not stable yet.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="InitProducerIdRequest",
@@ -25,16 +28,21 @@ class InitProducerIdRequest(Message):
     transactional_id: str | None = field(
         "TransactionalId", "string", "0+", nullable="0+", default="", entity="transactionalId"
     )
-    """Name under which a producer keeps its transactions apart from others' and recovers them after a restart; None for
-    a producer without transactions.
-    """
+    """Transactional id of the producer; None for a producer that is idempotent only."""
 
     transaction_timeout_ms: int = field("TransactionTimeoutMs", "int32", "0+", default=0)
+    """Milliseconds after which the coordinator aborts a transaction of this producer."""
+
     producer_id: int = field("ProducerId", "int64", "3+", default=-1, entity="producerId")
-    """Number that the cluster gave a producer for idempotent or transactional writes; -1 where there is none."""
+    """Producer id that the producer has, from version 3, to get a new epoch for it (KIP-360); -1 for a new producer."""
 
     producer_epoch: int = field("ProducerEpoch", "int16", "3+", default=-1)
-    """Incarnation of the producer id; a producer with a lower one is fenced off. -1 where there is no producer id."""
+    """Epoch that the producer has, from version 3; -1 for a new producer."""
 
     enable2_pc: bool = field("Enable2Pc", "bool", "6+", default=False)
+    """True, from version 6, for a transaction that an outside coordinator decides (two-phase commit, KIP-939); it has
+    no timeout.
+    """
+
     keep_prepared_txn: bool = field("KeepPreparedTxn", "bool", "6+", default=False)
+    """True, from version 6, to keep a prepared transaction that is under way instead of aborting it (KIP-939)."""

@@ -11,24 +11,28 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class InitProducerIdResponse(Message):
-    """API key 22, versions 0-6, flexible from version 2."""
+    """The producer id and epoch to write with.
+
+    API key 22, versions 0-6, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="InitProducerIdResponse", kind="response", api_key=22, versions="0-6", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     producer_id: int = field("ProducerId", "int64", "0+", default=-1, entity="producerId")
-    """Number that the cluster gave a producer for idempotent or transactional writes; -1 where there is none."""
+    """Producer id; -1 on error."""
 
     producer_epoch: int = field("ProducerEpoch", "int16", "0+", default=0)
-    """Incarnation of the producer id; a producer with a lower one is fenced off. -1 where there is no producer id."""
+    """Epoch of the producer id; producers with a lower one are fenced. -1 on error."""
 
     ongoing_txn_producer_id: int = field("OngoingTxnProducerId", "int64", "6+", default=-1, entity="producerId")
+    """Producer id of the prepared transaction that was kept, from version 6; -1 where there is none (KIP-939)."""
+
     ongoing_txn_producer_epoch: int = field("OngoingTxnProducerEpoch", "int16", "6+", default=-1)
+    """Producer epoch of the prepared transaction that was kept, from version 6; -1 where there is none (KIP-939)."""

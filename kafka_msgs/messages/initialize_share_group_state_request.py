@@ -15,8 +15,13 @@ class PartitionData(Struct):
     """Element of InitializeShareGroupStateRequest.topics.partitions, version 0."""
 
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     state_epoch: int = field("StateEpoch", "int32", "0+", default=0)
+    """Incarnation of the state to begin; it must be higher than the present one."""
+
     start_offset: int = field("StartOffset", "int64", "0+", default=0)
+    """Share-partition start offset to begin with; -1 leaves it open until the first read."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -24,18 +29,23 @@ class InitializeStateData(Struct):
     """Element of InitializeShareGroupStateRequest.topics, version 0."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class InitializeShareGroupStateRequest(Message):
-    """API key 83, version 0, always flexible."""
+    """Creates or resets the state of partitions that a share group reads. Brokers send it to the share coordinator
+    (KIP-932).
+
+    API key 83, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="InitializeShareGroupStateRequest",
@@ -46,8 +56,9 @@ class InitializeShareGroupStateRequest(Message):
         listeners=("broker",),
     )
     group_id: str = field("GroupId", "string", "0+", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     topics: tuple[InitializeStateData, ...] = field(
         "Topics", "[]InitializeStateData", "0+", struct=InitializeStateData, default=()
     )
+    """Topics with partitions to initialize, one entry each."""

@@ -14,29 +14,51 @@ class JoinGroupRequestProtocol(Struct):
     """Element of JoinGroupRequest.protocols, versions 0-9."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the protocol, for consumers that of an assignor such as ``range``."""
+
     metadata: bytes = field("Metadata", "bytes", "0+", default=b"")
+    """Metadata of the member for this protocol; for consumers ``ConsumerProtocolSubscription`` after its int16 version.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class JoinGroupRequest(Message):
-    """API key 11, versions 0-9, flexible from version 6."""
+    """Joins a classic group, or joins it again for a rebalance. The coordinator answers once the members have joined.
+
+    API key 11, versions 0-9, flexible from version 6.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="JoinGroupRequest", kind="request", api_key=11, versions="0-9", flexible="6+", listeners=("broker",)
     )
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     session_timeout_ms: int = field("SessionTimeoutMs", "int32", "0+", default=0)
+    """Milliseconds without a heartbeat after which the coordinator removes the member."""
+
     rebalance_timeout_ms: int = field("RebalanceTimeoutMs", "int32", "1+", default=-1, ignorable=True)
+    """Milliseconds that the coordinator waits for the member to join again in a rebalance, from version 1. In version
+    0, and where it is -1, the session timeout is used.
+    """
+
     member_id: str = field("MemberId", "string", "0+", default="")
-    """Identity of one member within its group."""
+    """Identity of the member; empty on the first join. From version 4 the coordinator then answers with
+    MEMBER_ID_REQUIRED (79) and the id to join with (KIP-394).
+    """
 
     group_instance_id: str | None = field("GroupInstanceId", "string", "5+", nullable="5+", default=None)
-    """Name that a static member keeps over restarts; None for a dynamic member, which has none."""
+    """Name that a static member keeps over restarts (KIP-345); None for a dynamic member. From version 5."""
 
     protocol_type: str = field("ProtocolType", "string", "0+", default="")
+    """Type of protocol of the group: ``consumer`` for consumers, ``connect`` for Connect workers. All members must give
+    the same.
+    """
+
     protocols: tuple[JoinGroupRequestProtocol, ...] = field(
         "Protocols", "[]JoinGroupRequestProtocol", "0+", struct=JoinGroupRequestProtocol, default=()
     )
+    """Protocols that the member supports, the preferred one first. For consumers these are assignors."""
+
     reason: str | None = field("Reason", "string", "8+", nullable="8+", default=None, ignorable=True)
+    """Why the member joins, for the broker's log, from version 8 (KIP-800); None for no reason."""

@@ -19,34 +19,52 @@ class JoinGroupResponseMember(Struct):
     group_instance_id: str | None = field(
         "GroupInstanceId", "string", "5+", nullable="5+", default=None, ignorable=True
     )
-    """Name that a static member keeps over restarts; None for a dynamic member, which has none."""
+    """Name that a static member keeps over restarts (KIP-345); None for a dynamic member. From version 5."""
 
     metadata: bytes = field("Metadata", "bytes", "0+", default=b"")
+    """Metadata that the member sent for the chosen protocol."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class JoinGroupResponse(Message):
-    """API key 11, versions 0-9, flexible from version 6."""
+    """Result of joining. The member named in ``leader`` gets all members, and sends their assignments with
+    ``SyncGroupRequest``.
+
+    API key 11, versions 0-9, flexible from version 6.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="JoinGroupResponse", kind="response", api_key=11, versions="0-9", flexible="6+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "2+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
-
-    error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not. From
+    version 2.
     """
 
+    error_code: int = field("ErrorCode", "int16", "0+", default=0)
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
+
     generation_id: int = field("GenerationId", "int32", "0+", default=-1)
+    """Generation of the group, which each rebalance increases; -1 on error."""
+
     protocol_type: str | None = field("ProtocolType", "string", "7+", nullable="7+", default=None, ignorable=True)
+    """Type of protocol of the group, from version 7; None on error."""
+
     protocol_name: str | None = field("ProtocolName", "string", "0+", nullable="7+", default="")
+    """Protocol that the coordinator chose because every member supports it. On error it is None from version 7 and
+    empty before.
+    """
+
     leader: str = field("Leader", "string", "0+", default="")
+    """Member id of the group's leader; empty on error."""
+
     skip_assignment: bool = field("SkipAssignment", "bool", "9+", default=False)
+    """True if the leader must not compute assignments because the present ones stay, from version 9 (KIP-814)."""
+
     member_id: str = field("MemberId", "string", "0+", default="")
-    """Identity of one member within its group."""
+    """Identity of the joining member, for use in later requests."""
 
     members: tuple[JoinGroupResponseMember, ...] = field(
         "Members", "[]JoinGroupResponseMember", "0+", struct=JoinGroupResponseMember, default=()
     )
+    """All members of the group, for the leader; empty for everybody else."""

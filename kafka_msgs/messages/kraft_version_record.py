@@ -11,8 +11,14 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class KRaftVersionRecord(Message):
-    """Data, version 0, always flexible."""
+    """Control record that sets the level of ``kraft.version`` (KIP-853).
+
+    Data, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(name="KRaftVersionRecord", kind="data", versions="0", flexible="0+")
     version: int = field("Version", "int16", "0+", default=0)
+    """Version that this record is written in."""
+
     kraft_version: int = field("KRaftVersion", "int16", "0+", default=0)
+    """The level: 0 for a fixed set of voters, 1 for voters that can be added and removed."""

@@ -15,17 +15,28 @@ class Voter(Struct):
     """Common struct of LeaderChangeMessage, versions 0-1."""
 
     voter_id: int = field("VoterId", "int32", "0+", default=0)
+    """Id of the voter."""
+
     voter_directory_id: UUID = field("VoterDirectoryId", "uuid", "1+", default=ZERO_UUID)
+    """Log directory of the voter, from version 1; all zeros where it is not known (KIP-853)."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LeaderChangeMessage(Message):
-    """Data, versions 0-1, always flexible."""
+    """Control record that a new leader of the KRaft quorum writes first in its epoch (KIP-595).
+
+    Data, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(name="LeaderChangeMessage", kind="data", versions="0-1", flexible="0+")
     version: int = field("Version", "int16", "0+", default=0)
+    """Version that this record is written in."""
+
     leader_id: int = field("LeaderId", "int32", "0+", default=0, entity="brokerId")
-    """Broker id of the leader; -1 where there is none, or none is known."""
+    """Id of the new leader."""
 
     voters: tuple[Voter, ...] = field("Voters", "[]Voter", "0+", struct=Voter, default=())
+    """Voters at the time of the election."""
+
     granting_voters: tuple[Voter, ...] = field("GrantingVoters", "[]Voter", "0+", struct=Voter, default=())
+    """Voters that gave the leader their vote."""

@@ -14,25 +14,30 @@ class MemberIdentity(Struct):
     """Element of LeaveGroupRequest.members, versions 3-5."""
 
     member_id: str = field("MemberId", "string", "3+", default="")
-    """Identity of one member within its group."""
+    """Identity of the member; empty to remove a static member by its instance id alone."""
 
     group_instance_id: str | None = field("GroupInstanceId", "string", "3+", nullable="3+", default=None)
-    """Name that a static member keeps over restarts; None for a dynamic member, which has none."""
+    """Name that a static member keeps over restarts (KIP-345); None for a dynamic member."""
 
     reason: str | None = field("Reason", "string", "5+", nullable="5+", default=None, ignorable=True)
+    """Why the member leaves, for the broker's log, from version 5 (KIP-800); None for no reason."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LeaveGroupRequest(Message):
-    """API key 13, versions 0-5, flexible from version 4."""
+    """Removes members from a classic group: the sender itself, or from version 3 any members (KIP-345).
+
+    API key 13, versions 0-5, flexible from version 4.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="LeaveGroupRequest", kind="request", api_key=13, versions="0-5", flexible="4+", listeners=("broker",)
     )
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     member_id: str = field("MemberId", "string", "0-2", default="")
-    """Identity of one member within its group."""
+    """Member to remove, up to version 2."""
 
     members: tuple[MemberIdentity, ...] = field("Members", "[]MemberIdentity", "3+", struct=MemberIdentity, default=())
+    """Members to remove, from version 3."""

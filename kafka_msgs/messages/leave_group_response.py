@@ -17,27 +17,29 @@ class MemberResponse(Struct):
     """Identity of one member within its group."""
 
     group_instance_id: str | None = field("GroupInstanceId", "string", "3+", nullable="3+", default="")
-    """Name that a static member keeps over restarts; None for a dynamic member, which has none."""
+    """Name that a static member keeps over restarts (KIP-345); None for a dynamic member."""
 
     error_code: int = field("ErrorCode", "int16", "3+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LeaveGroupResponse(Message):
-    """API key 13, versions 0-5, flexible from version 4."""
+    """Outcome of removing members from a group.
+
+    API key 13, versions 0-5, flexible from version 4.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="LeaveGroupResponse", kind="response", api_key=13, versions="0-5", flexible="4+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
-
-    error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not. From
+    version 1.
     """
 
+    error_code: int = field("ErrorCode", "int16", "0+", default=0)
+    """Error of the request as a whole; 0 is success. From version 3 each member may have an error of its own."""
+
     members: tuple[MemberResponse, ...] = field("Members", "[]MemberResponse", "3+", struct=MemberResponse, default=())
+    """Members of the request, from version 3, one entry each."""

@@ -11,7 +11,7 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class LegacyOffsetCommitKey(Message):
-    """Key of a committed offset in the form that brokers before 0.9 wrote; read as ``OffsetCommitKey`` is.
+    """Key of a committed offset in the form that brokers before 0.9 wrote. It is read as ``OffsetCommitKey`` is.
 
     Key of coordinator record type 0, version 0, never flexible.
     """

@@ -23,7 +23,7 @@ class LegacyOffsetCommitValue(Message):
     """Offset of the next record that the group is to read."""
 
     metadata: str = field("metadata", "string", "0", default="")
-    """Text that the client committed along with the offset; empty where it gave none."""
+    """Text that the client committed with the offset; empty where it gave none."""
 
     commit_timestamp: int = field("commitTimestamp", "int64", "0", default=0)
     """When the offset was committed, in milliseconds since 1970-01-01 UTC."""

@@ -11,7 +11,11 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListConfigResourcesRequest(Message):
-    """API key 74, versions 0-1, always flexible."""
+    """Asks which resources have a configuration. In version 0 it lists client metrics only (KIP-714), from version 1
+    other types, too (KIP-1142).
+
+    API key 74, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ListConfigResourcesRequest",
@@ -22,3 +26,4 @@ class ListConfigResourcesRequest(Message):
         listeners=("broker",),
     )
     resource_types: tuple[int, ...] = field("ResourceTypes", "[]int8", "1+", default=())
+    """Types to list, from version 1, with the codes of ``DescribeConfigsRequest``; empty for all."""

@@ -14,24 +14,29 @@ class ConfigResource(Struct):
     """Element of ListConfigResourcesResponse.config_resources, versions 0-1."""
 
     resource_name: str = field("ResourceName", "string", "0+", default="")
+    """Name of the resource."""
+
     resource_type: int = field("ResourceType", "int8", "1+", default=16, ignorable=True)
+    """Type of the resource, from version 1: 2 topic, 4 broker, 8 logger of a broker, 16 client metrics, 32 group."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListConfigResourcesResponse(Message):
-    """API key 74, versions 0-1, always flexible."""
+    """The resources that have a configuration.
+
+    API key 74, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ListConfigResourcesResponse", kind="response", api_key=74, versions="0-1", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     config_resources: tuple[ConfigResource, ...] = field(
         "ConfigResources", "[]ConfigResource", "0+", struct=ConfigResource, default=()
     )
+    """The resources, one entry each."""

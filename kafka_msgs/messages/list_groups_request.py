@@ -11,10 +11,16 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListGroupsRequest(Message):
-    """API key 16, versions 0-5, flexible from version 3."""
+    """Asks a broker for the groups that it coordinates. To see all groups of a cluster, ask every broker.
+
+    API key 16, versions 0-5, flexible from version 3.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ListGroupsRequest", kind="request", api_key=16, versions="0-5", flexible="3+", listeners=("broker",)
     )
     states_filter: tuple[str, ...] = field("StatesFilter", "[]string", "4+", default=())
+    """States of the groups to list, from version 4 (KIP-518), upper and lower case alike; empty for all."""
+
     types_filter: tuple[str, ...] = field("TypesFilter", "[]string", "5+", default=())
+    """Types of the groups to list, from version 5 (KIP-848), upper and lower case alike; empty for all."""

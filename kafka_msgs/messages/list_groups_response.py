@@ -14,26 +14,39 @@ class ListedGroup(Struct):
     """Element of ListGroupsResponse.groups, versions 0-5."""
 
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     protocol_type: str = field("ProtocolType", "string", "0+", default="")
+    """Type of protocol of the group: ``consumer``, ``share``, ``streams``, ``connect`` or another word; empty for a
+    group that only has committed offsets.
+    """
+
     group_state: str = field("GroupState", "string", "4+", default="", ignorable=True)
+    """State of the group, such as Stable or Empty, from version 4. Which states there are depends on the type of the
+    group.
+    """
+
     group_type: str = field("GroupType", "string", "5+", default="", ignorable=True)
+    """Type of the group, from version 5: ``classic``, ``consumer``, ``share`` or ``streams``."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListGroupsResponse(Message):
-    """API key 16, versions 0-5, flexible from version 3."""
+    """The groups that a broker coordinates.
+
+    API key 16, versions 0-5, flexible from version 3.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ListGroupsResponse", kind="response", api_key=16, versions="0-5", flexible="3+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
-
-    error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not. From
+    version 1.
     """
 
+    error_code: int = field("ErrorCode", "int16", "0+", default=0)
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
+
     groups: tuple[ListedGroup, ...] = field("Groups", "[]ListedGroup", "0+", struct=ListedGroup, default=())
+    """The groups, one entry each."""

@@ -17,10 +17,14 @@ class ListOffsetsPartition(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     current_leader_epoch: int = field("CurrentLeaderEpoch", "int32", "4+", default=-1, ignorable=True)
-    """Leader epoch that the sender believes to be current, so that a stale side is noticed; -1 asks for no such check.
-    """
+    """Leader epoch that the sender believes to be current, from version 4; -1 skips the check (KIP-320)."""
 
     timestamp: int = field("Timestamp", "int64", "0+", default=0)
+    """Milliseconds since 1970-01-01 UTC, or -1 for the end of the log, -2 for its start, -3 for the record with the
+    largest time (from version 7, KIP-734), -4 for the first offset on the broker's own disk (from version 8, KIP-405),
+    -5 for the last offset in remote storage (from version 9, KIP-1005), -6 for the first offset not yet copied there
+    (from version 11, KIP-1023).
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -28,22 +32,39 @@ class ListOffsetsTopic(Struct):
     """Element of ListOffsetsRequest.topics, versions 1-11."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[ListOffsetsPartition, ...] = field(
         "Partitions", "[]ListOffsetsPartition", "0+", struct=ListOffsetsPartition, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListOffsetsRequest(Message):
-    """API key 2, versions 1-11, flexible from version 6."""
+    """Asks the leaders of partitions for the offset of the first record at or after a time, or for the first or last
+    offset.
+
+    API key 2, versions 1-11, flexible from version 6.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ListOffsetsRequest", kind="request", api_key=2, versions="1-11", flexible="6+", listeners=("broker",)
     )
     replica_id: int = field("ReplicaId", "int32", "0+", default=0, entity="brokerId")
+    """Broker id of a follower that asks; -1 for a client, -2 for a debugging tool that may also ask a replica that is
+    not the leader.
+    """
+
     isolation_level: int = field("IsolationLevel", "int8", "2+", default=0)
+    """Which records count: 0 for all up to the high watermark (read uncommitted), 1 for only those before the last
+    stable offset (read committed, KIP-98). From version 2.
+    """
+
     topics: tuple[ListOffsetsTopic, ...] = field(
         "Topics", "[]ListOffsetsTopic", "0+", struct=ListOffsetsTopic, default=()
     )
+    """Topics to ask for, one entry each."""
+
     timeout_ms: int = field("TimeoutMs", "int32", "10+", default=0, ignorable=True)
-    """Milliseconds that the broker may spend on the request before it answers with a timeout."""
+    """Milliseconds that the broker may wait for remote storage, from version 10 (KIP-1075)."""

@@ -17,14 +17,18 @@ class ListOffsetsPartitionResponse(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     timestamp: int = field("Timestamp", "int64", "1+", default=-1)
+    """Time of the record that was found, in milliseconds since 1970-01-01 UTC; -1 where no record was found, or none
+    was searched for.
+    """
+
     offset: int = field("Offset", "int64", "1+", default=-1)
+    """The offset that was found; -1 where no record is that late."""
+
     leader_epoch: int = field("LeaderEpoch", "int32", "4+", default=-1)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Leader epoch of the record or offset, from version 4; -1 where it is not known."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -32,21 +36,30 @@ class ListOffsetsTopicResponse(Struct):
     """Element of ListOffsetsResponse.topics, versions 1-11."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[ListOffsetsPartitionResponse, ...] = field(
         "Partitions", "[]ListOffsetsPartitionResponse", "0+", struct=ListOffsetsPartitionResponse, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListOffsetsResponse(Message):
-    """API key 2, versions 1-11, flexible from version 6."""
+    """The offsets that were found.
+
+    API key 2, versions 1-11, flexible from version 6.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ListOffsetsResponse", kind="response", api_key=2, versions="1-11", flexible="6+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "2+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not. From
+    version 2.
+    """
 
     topics: tuple[ListOffsetsTopicResponse, ...] = field(
         "Topics", "[]ListOffsetsTopicResponse", "0+", struct=ListOffsetsTopicResponse, default=()
     )
+    """Topics of the request, one entry each."""

@@ -14,12 +14,18 @@ class ListPartitionReassignmentsTopics(Struct):
     """Element of ListPartitionReassignmentsRequest.topics, version 0."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partition_indexes: tuple[int, ...] = field("PartitionIndexes", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListPartitionReassignmentsRequest(Message):
-    """API key 46, version 0, always flexible."""
+    """Asks the controller which partitions are being moved to other brokers (KIP-455).
+
+    API key 46, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ListPartitionReassignmentsRequest",
@@ -40,3 +46,4 @@ class ListPartitionReassignmentsRequest(Message):
         nullable="0+",
         default=None,
     )
+    """Topics to answer for; None for all partitions that are being moved."""

@@ -17,8 +17,13 @@ class OngoingPartitionReassignment(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     replicas: tuple[int, ...] = field("Replicas", "[]int32", "0+", default=(), entity="brokerId")
+    """Ids of all brokers that hold a replica at present, those to be added and removed included."""
+
     adding_replicas: tuple[int, ...] = field("AddingReplicas", "[]int32", "0+", default=(), entity="brokerId")
+    """Ids of the brokers that are getting a replica; a subset of ``replicas``."""
+
     removing_replicas: tuple[int, ...] = field("RemovingReplicas", "[]int32", "0+", default=(), entity="brokerId")
+    """Ids of the brokers that will lose their replica; a subset of ``replicas``."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -26,25 +31,29 @@ class OngoingTopicReassignment(Struct):
     """Element of ListPartitionReassignmentsResponse.topics, version 0."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[OngoingPartitionReassignment, ...] = field(
         "Partitions", "[]OngoingPartitionReassignment", "0+", struct=OngoingPartitionReassignment, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListPartitionReassignmentsResponse(Message):
-    """API key 46, version 0, always flexible."""
+    """The partitions that are being moved to other brokers. Partitions at rest are left out.
+
+    API key 46, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ListPartitionReassignmentsResponse", kind="response", api_key=46, versions="0", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -52,3 +61,4 @@ class ListPartitionReassignmentsResponse(Message):
     topics: tuple[OngoingTopicReassignment, ...] = field(
         "Topics", "[]OngoingTopicReassignment", "0+", struct=OngoingTopicReassignment, default=()
     )
+    """Topics with partitions on the move, one entry each."""

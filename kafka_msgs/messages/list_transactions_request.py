@@ -11,12 +11,24 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListTransactionsRequest(Message):
-    """API key 66, versions 0-2, always flexible."""
+    """Asks a broker for the transactions that it coordinates (KIP-664).
+
+    API key 66, versions 0-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ListTransactionsRequest", kind="request", api_key=66, versions="0-2", flexible="0+", listeners=("broker",)
     )
     state_filters: tuple[str, ...] = field("StateFilters", "[]string", "0+", default=())
+    """States to list; empty for all."""
+
     producer_id_filters: tuple[int, ...] = field("ProducerIdFilters", "[]int64", "0+", default=(), entity="producerId")
+    """Producer ids to list; empty for all."""
+
     duration_filter: int = field("DurationFilter", "int64", "1+", default=-1)
+    """Lists only transactions that have been open for more than so many milliseconds, from version 1 (KIP-994); -1
+    lists all.
+    """
+
     transactional_id_pattern: str | None = field("TransactionalIdPattern", "string", "2+", nullable="2+", default=None)
+    """Pattern, in RE2 syntax, of transactional ids to list, from version 2 (KIP-1152); None or empty lists all."""

@@ -14,32 +14,37 @@ class TransactionState(Struct):
     """Element of ListTransactionsResponse.transaction_states, versions 0-2."""
 
     transactional_id: str = field("TransactionalId", "string", "0+", default="", entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from others' and recovers them after a restart; None for
-    a producer without transactions.
+    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart;
+    None for a producer without transactions.
     """
 
     producer_id: int = field("ProducerId", "int64", "0+", default=0, entity="producerId")
     """Number that the cluster gave a producer for idempotent or transactional writes; -1 where there is none."""
 
     transaction_state: str = field("TransactionState", "string", "0+", default="")
+    """State, such as Ongoing; see ``DescribeTransactionsResponse``."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ListTransactionsResponse(Message):
-    """API key 66, versions 0-2, always flexible."""
+    """The transactions that a broker coordinates (KIP-664).
+
+    API key 66, versions 0-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ListTransactionsResponse", kind="response", api_key=66, versions="0-2", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     unknown_state_filters: tuple[str, ...] = field("UnknownStateFilters", "[]string", "0+", default=())
+    """States of the request that the broker does not know."""
+
     transaction_states: tuple[TransactionState, ...] = field(
         "TransactionStates", "[]TransactionState", "0+", struct=TransactionState, default=()
     )
+    """Transactions that match every filter, one entry each."""

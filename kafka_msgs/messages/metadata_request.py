@@ -39,14 +39,12 @@ class MetadataRequest(Message):
     """
 
     allow_auto_topic_creation: bool = field("AllowAutoTopicCreation", "bool", "4+", default=True)
-    """True lets the broker create a topic that is asked for and missing, if it is configured to; before version 4 it
-    always may.
-    """
+    """True lets the broker create a missing topic, if the broker is configured to; before version 4 it always may."""
 
     include_cluster_authorized_operations: bool = field(
         "IncludeClusterAuthorizedOperations", "bool", "8-10", default=False
     )
-    """True to be told which operations on the cluster the caller is allowed, in versions 8 to 10."""
+    """True to report which operations on the cluster the caller is allowed, in versions 8 to 10."""
 
     include_topic_authorized_operations: bool = field("IncludeTopicAuthorizedOperations", "bool", "8+", default=False)
-    """True to be told, for each topic, which operations the caller is allowed."""
+    """True to report, for each topic, which operations the caller is allowed. From version 8."""

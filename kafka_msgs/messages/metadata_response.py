@@ -24,7 +24,7 @@ class MetadataResponseBroker(Struct):
     """TCP port of the broker, for the same listener."""
 
     rack: str | None = field("Rack", "string", "1+", nullable="1+", default=None, ignorable=True)
-    """Label of the rack or zone that the broker stands in; None if it has none."""
+    """Label of the rack or zone that the broker is in; None if it has none. From version 1."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -41,13 +41,15 @@ class MetadataResponsePartition(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "7+", default=-1, ignorable=True)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known. From
+    version 7.
+    """
 
     replica_nodes: tuple[int, ...] = field("ReplicaNodes", "[]int32", "0+", default=(), entity="brokerId")
     """Ids of the brokers that hold a replica, the preferred leader first."""
 
     isr_nodes: tuple[int, ...] = field("IsrNodes", "[]int32", "0+", default=(), entity="brokerId")
-    """Ids of the brokers whose replicas are in step with the leader."""
+    """Ids of the brokers whose replicas are in sync with the leader."""
 
     offline_replicas: tuple[int, ...] = field(
         "OfflineReplicas", "[]int32", "5+", default=(), ignorable=True, entity="brokerId"
@@ -66,19 +68,19 @@ class MetadataResponseTopic(Struct):
     """Name of the topic; None, from version 12, where an unknown ``topic_id`` was asked for."""
 
     topic_id: UUID = field("TopicId", "uuid", "10+", default=ZERO_UUID, ignorable=True)
-    """Identity of the topic; all zeros where an unknown name was asked for."""
+    """Identity of the topic; all zeros where an unknown name was asked for. From version 10."""
 
     is_internal: bool = field("IsInternal", "bool", "1+", default=False, ignorable=True)
-    """True for a topic that brokers keep for themselves, such as ``__consumer_offsets``."""
+    """True for a topic that brokers keep for themselves, such as ``__consumer_offsets``. From version 1."""
 
     partitions: tuple[MetadataResponsePartition, ...] = field(
         "Partitions", "[]MetadataResponsePartition", "0+", struct=MetadataResponsePartition, default=()
     )
-    """Partitions of the topic, in no certain order."""
+    """Partitions of the topic, in any order."""
 
     topic_authorized_operations: int = field("TopicAuthorizedOperations", "int32", "8+", default=-2147483648)
-    """Operations on the topic that the caller is allowed: bit ``n`` stands for the ACL operation of code ``n``.
-    -2147483648 where they were not asked for.
+    """Operations on the topic that the caller is allowed. Bit ``n`` stands for the ACL operation of code ``n``.
+    -2147483648 where they were not asked for. From version 8.
     """
 
 
@@ -93,7 +95,9 @@ class MetadataResponse(Message):
         name="MetadataResponse", kind="response", api_key=3, versions="0-13", flexible="9+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "3+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not. From
+    version 3.
+    """
 
     brokers: tuple[MetadataResponseBroker, ...] = field(
         "Brokers", "[]MetadataResponseBroker", "0+", struct=MetadataResponseBroker, default=()
@@ -101,18 +105,18 @@ class MetadataResponse(Message):
     """Brokers of the cluster that are alive."""
 
     cluster_id: str | None = field("ClusterId", "string", "2+", nullable="2+", default=None, ignorable=True)
-    """Identity of the cluster that the broker belongs to; None from brokers that have none."""
+    """Identity of the cluster that the broker belongs to; None where the broker does not know it. From version 2."""
 
     controller_id: int = field("ControllerId", "int32", "1+", default=-1, ignorable=True, entity="brokerId")
-    """Broker id to send requests for the controller to; -1 where none is known."""
+    """Broker id to send requests for the controller to; -1 where none is known. From version 1."""
 
     topics: tuple[MetadataResponseTopic, ...] = field(
         "Topics", "[]MetadataResponseTopic", "0+", struct=MetadataResponseTopic, default=()
     )
-    """Topics asked for, one entry each, missing ones with an error."""
+    """Topics asked for, one entry each; missing ones have an error."""
 
     cluster_authorized_operations: int = field("ClusterAuthorizedOperations", "int32", "8-10", default=-2147483648)
-    """Operations on the cluster that the caller is allowed, in versions 8 to 10: bit ``n`` stands for the ACL operation
+    """Operations on the cluster that the caller is allowed, in versions 8 to 10. Bit ``n`` stands for the ACL operation
     of code ``n``. -2147483648 where they were not asked for.
     """
 

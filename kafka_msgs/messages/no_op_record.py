@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class NoOpRecord(Message):
-    """Metadata record type 20, version 0, always flexible."""
+    """Changes nothing. The controller writes it regularly so that the log moves on (KIP-835).
+
+    Metadata record type 20, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="NoOpRecord", kind="metadata", api_key=20, versions="0", flexible="0+"

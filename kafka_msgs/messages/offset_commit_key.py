@@ -11,7 +11,7 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetCommitKey(Message):
-    """Key of a committed offset in the topic ``__consumer_offsets``; the newest value under a key holds, and no value
+    """Key of a committed offset in the topic ``__consumer_offsets``. The newest value under a key holds, and no value
     at all deletes the offset.
 
     Key of coordinator record type 1, version 0, never flexible.

@@ -18,13 +18,13 @@ class OffsetCommitRequestPartition(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     committed_offset: int = field("CommittedOffset", "int64", "0+", default=0)
-    """Offset of the next record that the group is to read: one past the last it is done with."""
+    """Offset of the next record that the group is to read: one more than that of the last record it has processed."""
 
     committed_leader_epoch: int = field("CommittedLeaderEpoch", "int32", "6+", default=-1, ignorable=True)
-    """Leader epoch of the last record that the group has read; -1 where it is not known."""
+    """Leader epoch of the last record that the group has read; -1 where it is not known. From version 6."""
 
     committed_metadata: str | None = field("CommittedMetadata", "string", "0+", nullable="0+", default="")
-    """Text of the client's choice to keep with the offset; None is kept as the empty string."""
+    """Text that the client chooses to keep with the offset; None is kept as the empty string."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -32,7 +32,7 @@ class OffsetCommitRequestTopic(Struct):
     """Element of OffsetCommitRequest.topics, versions 2-10."""
 
     name: str = field("Name", "string", "0-9", default="", ignorable=True, entity="topicName")
-    """Name of the topic, up to version 9; from version 10 on ``topic_id`` stands in its place."""
+    """Name of the topic, up to version 9; later versions use ``topic_id``."""
 
     topic_id: UUID = field("TopicId", "uuid", "10+", default=ZERO_UUID, ignorable=True)
     """Identity of the topic, from version 10."""
@@ -40,12 +40,12 @@ class OffsetCommitRequestTopic(Struct):
     partitions: tuple[OffsetCommitRequestPartition, ...] = field(
         "Partitions", "[]OffsetCommitRequestPartition", "0+", struct=OffsetCommitRequestPartition, default=()
     )
-    """Partitions of the topic to commit, one entry each."""
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetCommitRequest(Message):
-    """Records, at a group's coordinator, how far the group has read each partition.
+    """Commits, at a group's coordinator, how far the group has read each partition.
 
     API key 8, versions 2-10, flexible from version 8.
     """
@@ -54,7 +54,7 @@ class OffsetCommitRequest(Message):
         name="OffsetCommitRequest", kind="request", api_key=8, versions="2-10", flexible="8+", listeners=("broker",)
     )
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     generation_id_or_member_epoch: int = field("GenerationIdOrMemberEpoch", "int32", "1+", default=-1, ignorable=True)
     """Generation of the classic group, or the member's epoch under the consumer protocol (KIP-848), so that a member
@@ -65,7 +65,7 @@ class OffsetCommitRequest(Message):
     """Member that commits; empty to commit from outside the group."""
 
     group_instance_id: str | None = field("GroupInstanceId", "string", "7+", nullable="7+", default=None)
-    """Name that a static member keeps over restarts; None for a dynamic member, which has none."""
+    """Name that a static member keeps over restarts (KIP-345); None for a dynamic member. From version 7."""
 
     retention_time_ms: int = field("RetentionTimeMs", "int64", "2-4", default=-1, ignorable=True)
     """Milliseconds to keep the offsets, in versions 2 to 4; -1 takes the broker's setting, as later versions always do.
@@ -74,4 +74,4 @@ class OffsetCommitRequest(Message):
     topics: tuple[OffsetCommitRequestTopic, ...] = field(
         "Topics", "[]OffsetCommitRequestTopic", "0+", struct=OffsetCommitRequestTopic, default=()
     )
-    """Topics in which the group has read on, one entry each."""
+    """Topics to commit offsets of, one entry each."""

@@ -26,7 +26,7 @@ class OffsetCommitResponseTopic(Struct):
     """Element of OffsetCommitResponse.topics, versions 2-10."""
 
     name: str = field("Name", "string", "0-9", default="", ignorable=True, entity="topicName")
-    """Name of the topic, up to version 9; from version 10 on ``topic_id`` stands in its place."""
+    """Name of the topic, up to version 9; later versions use ``topic_id``."""
 
     topic_id: UUID = field("TopicId", "uuid", "10+", default=ZERO_UUID, ignorable=True)
     """Identity of the topic, from version 10."""
@@ -39,7 +39,7 @@ class OffsetCommitResponseTopic(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetCommitResponse(Message):
-    """Says for each partition whether its offset was committed; there is no error for the request as a whole.
+    """Reports for each partition whether its offset was committed. There is no error for the request as a whole.
 
     API key 8, versions 2-10, flexible from version 8.
     """
@@ -65,7 +65,9 @@ class OffsetCommitResponse(Message):
         },
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "3+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not. From
+    version 3.
+    """
 
     topics: tuple[OffsetCommitResponseTopic, ...] = field(
         "Topics", "[]OffsetCommitResponseTopic", "0+", struct=OffsetCommitResponseTopic, default=()

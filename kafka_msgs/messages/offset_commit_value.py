@@ -24,10 +24,10 @@ class OffsetCommitValue(Message):
     """Offset of the next record that the group is to read."""
 
     leader_epoch: int = field("leaderEpoch", "int32", "3+", default=-1, ignorable=True)
-    """Leader epoch of the last record that the group has read; -1 where the client did not say."""
+    """Leader epoch of the last record that the group has read, from version 3; -1 where the client did not give it."""
 
     metadata: str = field("metadata", "string", "0+", default="")
-    """Text that the client committed along with the offset; empty where it gave none."""
+    """Text that the client committed with the offset; empty where it gave none."""
 
     commit_timestamp: int = field("commitTimestamp", "int64", "0+", default=0)
     """When the coordinator took the commit, in milliseconds since 1970-01-01 UTC."""

@@ -22,21 +22,28 @@ class OffsetDeleteRequestTopic(Struct):
     """Element of OffsetDeleteRequest.topics, version 0."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[OffsetDeleteRequestPartition, ...] = field(
         "Partitions", "[]OffsetDeleteRequestPartition", "0+", struct=OffsetDeleteRequestPartition, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetDeleteRequest(Message):
-    """API key 47, version 0, never flexible."""
+    """Deletes committed offsets of a group, for topics that it no longer subscribes to (KIP-496).
+
+    API key 47, version 0, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="OffsetDeleteRequest", kind="request", api_key=47, versions="0", flexible="none", listeners=("broker",)
     )
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     topics: tuple[OffsetDeleteRequestTopic, ...] = field(
         "Topics", "[]OffsetDeleteRequestTopic", "0+", struct=OffsetDeleteRequestTopic, default=()
     )
+    """Topics to delete offsets of, one entry each."""

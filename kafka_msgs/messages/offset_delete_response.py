@@ -17,9 +17,7 @@ class OffsetDeleteResponsePartition(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome for this partition, such as GROUP_SUBSCRIBED_TO_TOPIC (86); 0 if the offset was deleted."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -27,26 +25,31 @@ class OffsetDeleteResponseTopic(Struct):
     """Element of OffsetDeleteResponse.topics, version 0."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[OffsetDeleteResponsePartition, ...] = field(
         "Partitions", "[]OffsetDeleteResponsePartition", "0+", struct=OffsetDeleteResponsePartition, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetDeleteResponse(Message):
-    """API key 47, version 0, never flexible."""
+    """Outcome for each partition whose offset was to be deleted.
+
+    API key 47, version 0, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="OffsetDeleteResponse", kind="response", api_key=47, versions="0", flexible="none"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Error of the request as a whole; 0 is success, and partitions may still have errors of their own."""
 
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     topics: tuple[OffsetDeleteResponseTopic, ...] = field(
         "Topics", "[]OffsetDeleteResponseTopic", "0+", struct=OffsetDeleteResponseTopic, default=()
     )
+    """Topics of the request, one entry each."""

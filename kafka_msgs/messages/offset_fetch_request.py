@@ -15,10 +15,10 @@ class OffsetFetchRequestTopic(Struct):
     """Element of OffsetFetchRequest.topics, versions 1-7."""
 
     name: str = field("Name", "string", "0-7", default="", entity="topicName")
-    """The topic, by its name."""
+    """Name of the topic."""
 
     partition_indexes: tuple[int, ...] = field("PartitionIndexes", "[]int32", "0-7", default=())
-    """Numbers of the partitions to answer for."""
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -26,13 +26,13 @@ class OffsetFetchRequestTopics(Struct):
     """Element of OffsetFetchRequest.groups.topics, versions 8-10."""
 
     name: str = field("Name", "string", "8-9", default="", ignorable=True, entity="topicName")
-    """Name of the topic, in versions 8 and 9; from version 10 on ``topic_id`` stands in its place."""
+    """Name of the topic, in versions 8 and 9; later versions use ``topic_id``."""
 
     topic_id: UUID = field("TopicId", "uuid", "10+", default=ZERO_UUID, ignorable=True)
     """Identity of the topic, from version 10."""
 
     partition_indexes: tuple[int, ...] = field("PartitionIndexes", "[]int32", "8+", default=())
-    """Numbers of the partitions to answer for."""
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -40,15 +40,15 @@ class OffsetFetchRequestGroup(Struct):
     """Element of OffsetFetchRequest.groups, versions 8-10."""
 
     group_id: str = field("GroupId", "string", "8+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     member_id: str | None = field("MemberId", "string", "9+", nullable="9+", default=None, ignorable=True)
-    """Member that asks, for a group of the consumer protocol (KIP-848) that shall check it; None to ask from outside
-    the group.
+    """Member that asks, from version 9, so that a group of the consumer protocol (KIP-848) can check its epoch; None to
+    ask from outside the group.
     """
 
     member_epoch: int = field("MemberEpoch", "int32", "9+", default=-1, ignorable=True)
-    """Epoch of the member that asks, checked with ``member_id``; -1 when there is none to check."""
+    """Epoch of the member that asks, from version 9, checked with ``member_id``; -1 skips the check."""
 
     topics: tuple[OffsetFetchRequestTopics, ...] | None = field(
         "Topics", "[]OffsetFetchRequestTopics", "8+", struct=OffsetFetchRequestTopics, nullable="8+", default=()
@@ -58,8 +58,8 @@ class OffsetFetchRequestGroup(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchRequest(Message):
-    """Asks a group's coordinator which offsets the group has committed. Since version 2 it can ask for every partition
-    at once (KIP-88), since version 8 for several groups.
+    """Asks a group's coordinator which offsets the group has committed. From version 2 it can ask for every partition
+    at once (KIP-88), from version 8 for several groups (KIP-709).
 
     API key 9, versions 1-10, flexible from version 6.
     """
@@ -68,7 +68,7 @@ class OffsetFetchRequest(Message):
         name="OffsetFetchRequest", kind="request", api_key=9, versions="1-10", flexible="6+", listeners=("broker",)
     )
     group_id: str = field("GroupId", "string", "0-7", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with. Up to version 7."""
 
     topics: tuple[OffsetFetchRequestTopic, ...] | None = field(
         "Topics", "[]OffsetFetchRequestTopic", "0-7", struct=OffsetFetchRequestTopic, nullable="2-7", default=()
@@ -80,9 +80,9 @@ class OffsetFetchRequest(Message):
     groups: tuple[OffsetFetchRequestGroup, ...] = field(
         "Groups", "[]OffsetFetchRequestGroup", "8+", struct=OffsetFetchRequestGroup, default=()
     )
-    """Groups to answer for, from version 8; each is asked for on its own terms."""
+    """Groups to answer for, from version 8, one entry each."""
 
     require_stable: bool = field("RequireStable", "bool", "7+", default=False)
     """True to get the retriable error UNSTABLE_OFFSET_COMMIT for a partition whose offset an open transaction may yet
-    change, instead of an offset that may not last.
+    change, instead of an offset that may not last; from version 7 (KIP-447).
     """

@@ -21,10 +21,10 @@ class OffsetFetchResponsePartition(Struct):
     """Offset of the next record that the group is to read; -1 in an answer where nothing is committed."""
 
     committed_leader_epoch: int = field("CommittedLeaderEpoch", "int32", "5-7", default=-1, ignorable=True)
-    """Leader epoch of the last record that the group has read; -1 where it is not known."""
+    """Leader epoch of the last record that the group has read; -1 where it is not known. From version 5."""
 
     metadata: str | None = field("Metadata", "string", "0-7", nullable="0-7", default="")
-    """Text that the client committed along with the offset; empty (None is allowed, too) where it gave none."""
+    """Text that the client committed with the offset; empty or None where it gave none."""
 
     error_code: int = field("ErrorCode", "int16", "0-7", default=0)
     """Error of this partition; up to version 1 errors of the group are repeated here. 0 is success."""
@@ -35,7 +35,7 @@ class OffsetFetchResponseTopic(Struct):
     """Element of OffsetFetchResponse.topics, versions 1-7."""
 
     name: str = field("Name", "string", "0-7", default="", entity="topicName")
-    """The topic, by its name."""
+    """Name of the topic."""
 
     partitions: tuple[OffsetFetchResponsePartition, ...] = field(
         "Partitions", "[]OffsetFetchResponsePartition", "0-7", struct=OffsetFetchResponsePartition, default=()
@@ -57,7 +57,7 @@ class OffsetFetchResponsePartitions(Struct):
     """Leader epoch of the last record that the group has read; -1 where it is not known."""
 
     metadata: str | None = field("Metadata", "string", "8+", nullable="8+", default="")
-    """Text that the client committed along with the offset; empty (None is allowed, too) where it gave none."""
+    """Text that the client committed with the offset; empty or None where it gave none."""
 
     error_code: int = field("ErrorCode", "int16", "8+", default=0)
     """Error of this partition alone; 0 is success."""
@@ -68,7 +68,7 @@ class OffsetFetchResponseTopics(Struct):
     """Element of OffsetFetchResponse.groups.topics, versions 8-10."""
 
     name: str = field("Name", "string", "8-9", default="", ignorable=True, entity="topicName")
-    """Name of the topic, in versions 8 and 9; from version 10 on ``topic_id`` stands in its place."""
+    """Name of the topic, in versions 8 and 9; later versions use ``topic_id``."""
 
     topic_id: UUID = field("TopicId", "uuid", "10+", default=ZERO_UUID, ignorable=True)
     """Identity of the topic, from version 10."""
@@ -84,7 +84,7 @@ class OffsetFetchResponseGroup(Struct):
     """Element of OffsetFetchResponse.groups, versions 8-10."""
 
     group_id: str = field("GroupId", "string", "8+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     topics: tuple[OffsetFetchResponseTopics, ...] = field(
         "Topics", "[]OffsetFetchResponseTopics", "8+", struct=OffsetFetchResponseTopics, default=()
@@ -97,8 +97,8 @@ class OffsetFetchResponseGroup(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchResponse(Message):
-    """The offsets a group has committed. Errors stand in two places: those of the group or its coordinator beside the
-    group, those of a partition beside the partition (KIP-88).
+    """The offsets that a group has committed. Errors are in two places: those of the group or its coordinator beside
+    the group, those of a partition beside the partition (KIP-88).
 
     API key 9, versions 1-10, flexible from version 6.
     """
@@ -122,7 +122,9 @@ class OffsetFetchResponse(Message):
         },
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "3+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not. From
+    version 3.
+    """
 
     topics: tuple[OffsetFetchResponseTopic, ...] = field(
         "Topics", "[]OffsetFetchResponseTopic", "0-7", struct=OffsetFetchResponseTopic, default=()

@@ -14,12 +14,15 @@ class OffsetForLeaderPartition(Struct):
     """Element of OffsetForLeaderEpochRequest.topics.partitions, versions 2-4."""
 
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     current_leader_epoch: int = field("CurrentLeaderEpoch", "int32", "2+", default=-1, ignorable=True)
-    """Leader epoch that the sender believes to be current, so that a stale side is noticed; -1 asks for no such check.
+    """Leader epoch that the sender believes to be current, so that a stale sender or receiver is noticed; -1 skips the
+    check (KIP-320).
     """
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Leader epoch to look up."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -27,14 +30,21 @@ class OffsetForLeaderTopic(Struct):
     """Element of OffsetForLeaderEpochRequest.topics, versions 2-4."""
 
     topic: str = field("Topic", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[OffsetForLeaderPartition, ...] = field(
         "Partitions", "[]OffsetForLeaderPartition", "0+", struct=OffsetForLeaderPartition, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetForLeaderEpochRequest(Message):
-    """API key 23, versions 2-4, flexible from version 4."""
+    """Asks the leaders of partitions where a leader epoch ended, to find the point up to which two logs are equal
+    (KIP-101, KIP-320).
+
+    API key 23, versions 2-4, flexible from version 4.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="OffsetForLeaderEpochRequest",
@@ -45,6 +55,9 @@ class OffsetForLeaderEpochRequest(Message):
         listeners=("broker",),
     )
     replica_id: int = field("ReplicaId", "int32", "3+", default=-2, ignorable=True, entity="brokerId")
+    """Broker id of the follower that asks, from version 3; -1 for a consumer, -2 where it is not known."""
+
     topics: tuple[OffsetForLeaderTopic, ...] = field(
         "Topics", "[]OffsetForLeaderTopic", "0+", struct=OffsetForLeaderTopic, default=()
     )
+    """Topics to ask for, one entry each."""

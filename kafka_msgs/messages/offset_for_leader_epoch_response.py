@@ -14,15 +14,16 @@ class EpochEndOffset(Struct):
     """Element of OffsetForLeaderEpochResponse.topics.partitions, versions 2-4."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     leader_epoch: int = field("LeaderEpoch", "int32", "1+", default=-1, ignorable=True)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Largest leader epoch in the log that is not above the one asked for; -1 where there is none."""
 
     end_offset: int = field("EndOffset", "int64", "0+", default=-1)
+    """Offset after the last record of that leader epoch; -1 where there is none."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -30,21 +31,28 @@ class OffsetForLeaderTopicResult(Struct):
     """Element of OffsetForLeaderEpochResponse.topics, versions 2-4."""
 
     topic: str = field("Topic", "string", "0+", default="", map_key=True, entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[EpochEndOffset, ...] = field(
         "Partitions", "[]EpochEndOffset", "0+", struct=EpochEndOffset, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetForLeaderEpochResponse(Message):
-    """API key 23, versions 2-4, flexible from version 4."""
+    """Where the leader epochs asked for ended.
+
+    API key 23, versions 2-4, flexible from version 4.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="OffsetForLeaderEpochResponse", kind="response", api_key=23, versions="2-4", flexible="4+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "2+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     topics: tuple[OffsetForLeaderTopicResult, ...] = field(
         "Topics", "[]OffsetForLeaderTopicResult", "0+", struct=OffsetForLeaderTopicResult, default=()
     )
+    """Topics of the request, one entry each."""

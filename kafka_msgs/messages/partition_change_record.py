@@ -12,7 +12,10 @@ from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionChangeRecord(Message):
-    """Metadata record type 5, versions 0-2, always flexible."""
+    """A partition has changed. What has not changed has its default.
+
+    Metadata record type 5, versions 0-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="PartitionChangeRecord", kind="metadata", api_key=5, versions="0-2", flexible="0+"
@@ -21,30 +24,51 @@ class PartitionChangeRecord(Message):
     """Number of the partition within its topic, counted from 0; -1 where it was left out."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     isr: tuple[int, ...] | None = field(
         "Isr", "[]int32", "0+", nullable="0+", tag=0, tagged="0+", default=None, entity="brokerId"
     )
+    """Ids of the brokers whose replicas are in sync with the leader; None if unchanged."""
+
     leader: int = field("Leader", "int32", "0+", tag=1, tagged="0+", default=-2, entity="brokerId")
+    """Id of the broker that leads the partition; -1 for none, -2 if unchanged."""
+
     replicas: tuple[int, ...] | None = field(
         "Replicas", "[]int32", "0+", nullable="0+", tag=2, tagged="0+", default=None, entity="brokerId"
     )
+    """Ids of the brokers that hold a replica, the preferred leader first; None if unchanged."""
+
     removing_replicas: tuple[int, ...] | None = field(
         "RemovingReplicas", "[]int32", "0+", nullable="0+", tag=3, tagged="0+", default=None, entity="brokerId"
     )
+    """Ids of the brokers that will lose their replica; None if unchanged, empty for none."""
+
     adding_replicas: tuple[int, ...] | None = field(
         "AddingReplicas", "[]int32", "0+", nullable="0+", tag=4, tagged="0+", default=None, entity="brokerId"
     )
+    """Ids of the brokers that are getting a replica; None if unchanged, empty for none."""
+
     leader_recovery_state: int = field("LeaderRecoveryState", "int8", "0+", tag=5, tagged="0+", default=-1)
+    """0 if the leader was elected from in-sync replicas, 1 while it recovers from an unclean election (KIP-704); -1 if
+    unchanged.
+    """
+
     directories: tuple[UUID, ...] | None = field(
         "Directories", "[]uuid", "1+", nullable="1+", tag=8, tagged="1+", default=None
     )
+    """Log directory of each replica, in the order of the replicas, from version 1 (KIP-858); None if unchanged."""
+
     eligible_leader_replicas: tuple[int, ...] | None = field(
         "EligibleLeaderReplicas", "[]int32", "2+", nullable="2+", tag=6, tagged="2+", default=None, entity="brokerId"
     )
+    """Ids of the brokers outside the in-sync replicas that may become leader without loss, from version 2 (KIP-966);
+    None if unchanged.
+    """
+
     last_known_elr: tuple[int, ...] | None = field(
         "LastKnownElr", "[]int32", "2+", nullable="2+", tag=7, tagged="2+", default=None, entity="brokerId"
     )
+    """Ids of the brokers that could last become leader without loss, from version 2 (KIP-966); None if unchanged."""

@@ -12,7 +12,10 @@ from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionRecord(Message):
-    """Metadata record type 3, versions 0-2, always flexible."""
+    """A partition with its replicas and leader.
+
+    Metadata record type 3, versions 0-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="PartitionRecord", kind="metadata", api_key=3, versions="0-2", flexible="0+"
@@ -21,24 +24,49 @@ class PartitionRecord(Message):
     """Number of the partition within its topic, counted from 0; -1 where it was left out."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     replicas: tuple[int, ...] = field("Replicas", "[]int32", "0+", default=(), entity="brokerId")
+    """Ids of the brokers that hold a replica, the preferred leader first."""
+
     isr: tuple[int, ...] = field("Isr", "[]int32", "0+", default=())
+    """Ids of the brokers whose replicas are in sync with the leader."""
+
     removing_replicas: tuple[int, ...] = field("RemovingReplicas", "[]int32", "0+", default=(), entity="brokerId")
+    """Ids of the brokers that will lose their replica; empty unless the partition is being moved."""
+
     adding_replicas: tuple[int, ...] = field("AddingReplicas", "[]int32", "0+", default=(), entity="brokerId")
+    """Ids of the brokers that are getting a replica; empty unless the partition is being moved."""
+
     leader: int = field("Leader", "int32", "0+", default=-1, entity="brokerId")
+    """Id of the broker that leads the partition; -1 for none."""
+
     leader_recovery_state: int = field("LeaderRecoveryState", "int8", "0+", tag=0, tagged="0+", default=0)
+    """0 if the leader was elected from in-sync replicas, 1 while it recovers from an unclean election (KIP-704)."""
+
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=-1)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
 
     partition_epoch: int = field("PartitionEpoch", "int32", "0+", default=-1)
+    """Count of changes to the partition's state, such as its in-sync replicas. The controller increases it with each
+    change; an update that names an older one is refused.
+    """
+
     directories: tuple[UUID, ...] = field("Directories", "[]uuid", "1+", default=())
+    """Log directory of each replica, in the order of ``replicas``, from version 1 (KIP-858). Reserved ids, by their
+    last byte: 0 migrating, 1 not assigned, 2 lost.
+    """
+
     eligible_leader_replicas: tuple[int, ...] | None = field(
         "EligibleLeaderReplicas", "[]int32", "2+", nullable="2+", tag=1, tagged="2+", default=None, entity="brokerId"
     )
+    """Ids of the brokers outside the in-sync replicas that may become leader without loss, from version 2 (KIP-966);
+    None for none.
+    """
+
     last_known_elr: tuple[int, ...] | None = field(
         "LastKnownElr", "[]int32", "2+", nullable="2+", tag=2, tagged="2+", default=None, entity="brokerId"
     )
+    """Ids of the brokers that could last become leader without loss, from version 2 (KIP-966); None for none."""

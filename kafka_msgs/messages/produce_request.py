@@ -15,8 +15,10 @@ class PartitionProduceData(Struct):
     """Element of ProduceRequest.topic_data.partition_data, versions 3-13."""
 
     index: int = field("Index", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     records: bytes | memoryview | None = field("Records", "records", "0+", nullable="0+", default=None)
-    """Record batches as they stand in the log, not decoded here; None where there are none."""
+    """The record batch to append: exactly one, in the record format v2."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -24,19 +26,23 @@ class TopicProduceData(Struct):
     """Element of ProduceRequest.topic_data, versions 3-13."""
 
     name: str = field("Name", "string", "0-12", default="", ignorable=True, map_key=True, entity="topicName")
+    """Name of the topic, up to version 12; later versions use ``topic_id``."""
+
     topic_id: UUID = field("TopicId", "uuid", "13+", default=ZERO_UUID, ignorable=True, map_key=True)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
-    """
+    """Identity of the topic, from version 13 (KIP-516)."""
 
     partition_data: tuple[PartitionProduceData, ...] = field(
         "PartitionData", "[]PartitionProduceData", "0+", struct=PartitionProduceData, default=()
     )
+    """Partitions of the topic to write to, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ProduceRequest(Message):
-    """API key 0, versions 3-13, flexible from version 9."""
+    """Writes record batches to partitions that the broker leads. With ``acks`` 0 there is no response.
+
+    API key 0, versions 3-13, flexible from version 9.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ProduceRequest", kind="request", api_key=0, versions="3-13", flexible="9+", listeners=("broker",)
@@ -44,14 +50,16 @@ class ProduceRequest(Message):
     transactional_id: str | None = field(
         "TransactionalId", "string", "3+", nullable="3+", default=None, entity="transactionalId"
     )
-    """Name under which a producer keeps its transactions apart from others' and recovers them after a restart; None for
-    a producer without transactions.
-    """
+    """Transactional id of the producer if the batches belong to a transaction; None otherwise."""
 
     acks: int = field("Acks", "int16", "0+", default=0)
+    """When the broker answers: 0 never, 1 once the leader has written the batch, -1 once all in-sync replicas have it.
+    """
+
     timeout_ms: int = field("TimeoutMs", "int32", "0+", default=0)
-    """Milliseconds that the broker may spend on the request before it answers with a timeout."""
+    """Milliseconds to wait for the replicas that ``acks`` asks for."""
 
     topic_data: tuple[TopicProduceData, ...] = field(
         "TopicData", "[]TopicProduceData", "0+", struct=TopicProduceData, default=()
     )
+    """Topics to write to, one entry each."""

@@ -15,7 +15,10 @@ class BatchIndexAndErrorMessage(Struct):
     """Element of ProduceResponse.responses.partition_responses.record_errors, versions 8-13."""
 
     batch_index: int = field("BatchIndex", "int32", "8+", default=0)
+    """Position of the record in the batch, counted from 0."""
+
     batch_index_error_message: str | None = field("BatchIndexErrorMessage", "string", "8+", nullable="8+", default=None)
+    """What is wrong with this record; None if it was refused only because of others."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -26,7 +29,7 @@ class LeaderIdAndEpoch(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "10+", default=-1)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -34,15 +37,21 @@ class PartitionProduceResponse(Struct):
     """Element of ProduceResponse.responses.partition_responses, versions 3-13."""
 
     index: int = field("Index", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     base_offset: int = field("BaseOffset", "int64", "0+", default=0)
+    """Offset that the first record of the batch got; -1 on error."""
+
     log_append_time_ms: int = field("LogAppendTimeMs", "int64", "2+", default=-1, ignorable=True)
+    """When the broker appended the batch, in milliseconds since 1970-01-01 UTC, if the topic keeps that time
+    (``message.timestamp.type=LogAppendTime``); -1 otherwise.
+    """
+
     log_start_offset: int = field("LogStartOffset", "int64", "5+", default=-1, ignorable=True)
-    """First offset that the partition still holds; -1 where it is not known."""
+    """First offset that the partition still holds, from version 5; -1 where it is not known."""
 
     record_errors: tuple[BatchIndexAndErrorMessage, ...] = field(
         "RecordErrors",
@@ -52,8 +61,10 @@ class PartitionProduceResponse(Struct):
         default=(),
         ignorable=True,
     )
+    """Records because of which the batch was refused, from version 8 (KIP-467); empty if none is known."""
+
     error_message: str | None = field("ErrorMessage", "string", "8+", nullable="8+", default=None, ignorable=True)
-    """The broker's explanation for people to read; None where it gives none, which is usual on success."""
+    """Summary of why the batch was refused, from version 8; None on success."""
 
     current_leader: LeaderIdAndEpoch = field(
         "CurrentLeader",
@@ -64,6 +75,9 @@ class PartitionProduceResponse(Struct):
         tagged="10+",
         default=LeaderIdAndEpoch(),
     )
+    """The partition's leader, from version 10 (KIP-951); set with NOT_LEADER_OR_FOLLOWER or FENCED_LEADER_EPOCH so that
+    the client can go there directly.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -71,14 +85,15 @@ class TopicProduceResponse(Struct):
     """Element of ProduceResponse.responses, versions 3-13."""
 
     name: str = field("Name", "string", "0-12", default="", ignorable=True, map_key=True, entity="topicName")
+    """Name of the topic, up to version 12; later versions use ``topic_id``."""
+
     topic_id: UUID = field("TopicId", "uuid", "13+", default=ZERO_UUID, ignorable=True, map_key=True)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
-    """
+    """Identity of the topic, from version 13 (KIP-516)."""
 
     partition_responses: tuple[PartitionProduceResponse, ...] = field(
         "PartitionResponses", "[]PartitionProduceResponse", "0+", struct=PartitionProduceResponse, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -89,16 +104,21 @@ class NodeEndpoint(Struct):
     """Id of the node within the cluster."""
 
     host: str = field("Host", "string", "10+", default="")
+    """Host name or address of the node."""
+
     port: int = field("Port", "int32", "10+", default=0)
     """TCP port, to be used with the host beside it."""
 
     rack: str | None = field("Rack", "string", "10+", nullable="10+", default=None)
-    """Label of the rack or zone that the broker stands in; None if it has none."""
+    """Label of the rack or zone that the broker is in; None if it has none."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ProduceResponse(Message):
-    """API key 0, versions 3-13, flexible from version 9."""
+    """Outcome for each partition that was written to.
+
+    API key 0, versions 3-13, flexible from version 9.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ProduceResponse", kind="response", api_key=0, versions="3-13", flexible="9+"
@@ -106,9 +126,12 @@ class ProduceResponse(Message):
     responses: tuple[TopicProduceResponse, ...] = field(
         "Responses", "[]TopicProduceResponse", "0+", struct=TopicProduceResponse, default=()
     )
+    """Topics of the request, one entry each."""
+
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     node_endpoints: tuple[NodeEndpoint, ...] = field(
         "NodeEndpoints", "[]NodeEndpoint", "10+", struct=NodeEndpoint, tag=0, tagged="10+", default=()
     )
+    """Addresses of the brokers that ``current_leader`` names, from version 10 (KIP-951); empty if none is named."""

@@ -11,15 +11,19 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ProducerIdsRecord(Message):
-    """Metadata record type 15, version 0, always flexible."""
+    """A block of producer ids was given to a broker (KIP-730).
+
+    Metadata record type 15, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ProducerIdsRecord", kind="metadata", api_key=15, versions="0", flexible="0+"
     )
     broker_id: int = field("BrokerId", "int32", "0+", default=0, entity="brokerId")
-    """Id of the broker within the cluster."""
+    """Id of the broker that asked for the block."""
 
     broker_epoch: int = field("BrokerEpoch", "int64", "0+", default=-1)
-    """Number that the controller gave this broker when it last registered; -1 where it is not known."""
+    """Epoch of the broker that asked for the block; -1 where it is not known."""
 
     next_producer_id: int = field("NextProducerId", "int64", "0+", default=0)
+    """First producer id after the block."""

@@ -17,20 +17,41 @@ class ProducerEntry(Struct):
     """Number that the cluster gave a producer for idempotent or transactional writes; -1 where there is none."""
 
     epoch: int = field("Epoch", "int16", "1", default=0)
+    """Epoch of the producer id."""
+
     last_sequence: int = field("LastSequence", "int32", "1", default=0)
+    """Sequence number of the last record of the producer; -1 where it has written none."""
+
     last_offset: int = field("LastOffset", "int64", "1", default=0)
+    """Offset of the last record of the producer; -1 where it has written none."""
+
     offset_delta: int = field("OffsetDelta", "int32", "1", default=0)
+    """Offset of the last record of its last batch less that of the first; the next two sequence numbers follow from it.
+    """
+
     timestamp: int = field("Timestamp", "int64", "1", default=0)
+    """Time of the last batch, in milliseconds since 1970-01-01 UTC; -1 where there is none."""
+
     coordinator_epoch: int = field("CoordinatorEpoch", "int32", "1", default=0)
+    """Epoch of the coordinator that wrote the last marker; -1 where there is none."""
+
     current_txn_first_offset: int = field("CurrentTxnFirstOffset", "int64", "1", default=0)
+    """First offset of the transaction that is open; -1 if none is open."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ProducerSnapshot(Message):
-    """Data, version 1, never flexible."""
+    """Content of a file ``<offset>.snapshot`` after its int16 version: the producers of a partition up to that offset
+    (``ProducerStateManager``).
+
+    Data, version 1, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(name="ProducerSnapshot", kind="data", versions="1", flexible="none")
     crc: int = field("Crc", "uint32", "1", default=0)
+    """CRC-32C of everything after it."""
+
     producer_entries: tuple[ProducerEntry, ...] = field(
         "ProducerEntries", "[]ProducerEntry", "1", struct=ProducerEntry, default=()
     )
+    """Producers, one entry each."""

@@ -12,13 +12,25 @@ from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PushTelemetryRequest(Message):
-    """API key 72, version 0, always flexible."""
+    """Pushes the metrics of a client (KIP-714).
+
+    API key 72, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="PushTelemetryRequest", kind="request", api_key=72, versions="0", flexible="0+", listeners=("broker",)
     )
     client_instance_id: UUID = field("ClientInstanceId", "uuid", "0+", default=ZERO_UUID)
+    """Identity of the client instance, from ``GetTelemetrySubscriptionsResponse``."""
+
     subscription_id: int = field("SubscriptionId", "int32", "0+", default=0)
+    """Number of the set of metrics asked for, from the same answer."""
+
     terminating: bool = field("Terminating", "bool", "0+", default=False)
+    """True for the last push, before the client closes."""
+
     compression_type: int = field("CompressionType", "int8", "0+", default=0)
+    """Compression of ``metrics``: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
+
     metrics: bytes | memoryview = field("Metrics", "bytes", "0+", default=b"", zero_copy=True)
+    """Metrics in OpenTelemetry's protobuf format (``MetricsData``), compressed as ``compression_type`` tells."""

@@ -15,25 +15,36 @@ class Voter(Struct):
     """Element of QuorumStateData.current_voters, version 0."""
 
     voter_id: int = field("VoterId", "int32", "0", default=0)
+    """Id of the voter."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class QuorumStateData(Message):
-    """Data, versions 0-1, always flexible."""
+    """Content of the file ``quorum-state``, in which a node of the KRaft quorum keeps its vote (KIP-595).
+
+    Data, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(name="QuorumStateData", kind="data", versions="0-1", flexible="0+")
     cluster_id: str = field("ClusterId", "string", "0", default="")
-    """Identity of the cluster; None where the sender does not know it or asks for no check."""
+    """Identity of the cluster, in version 0 only."""
 
     leader_id: int = field("LeaderId", "int32", "0+", default=-1)
-    """Broker id of the leader; -1 where there is none, or none is known."""
+    """Id of the leader of the epoch; -1 where none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=-1)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Epoch of the quorum that the node knows; -1 where it knows none."""
 
     voted_id: int = field("VotedId", "int32", "0+", default=-1)
+    """Id of the voter that this node voted for in the epoch; -1 if it has not voted."""
+
     voted_directory_id: UUID = field("VotedDirectoryId", "uuid", "1+", default=ZERO_UUID)
+    """Log directory of the voter that this node voted for, from version 1; all zeros if it has not voted (KIP-853)."""
+
     applied_offset: int = field("AppliedOffset", "int64", "0", default=0)
+    """Not in use; 0. In version 0 only."""
+
     current_voters: tuple[Voter, ...] | None = field(
         "CurrentVoters", "[]Voter", "0", struct=Voter, nullable="0", default=()
     )
+    """Voters of the quorum, in version 0 only."""

@@ -15,8 +15,10 @@ class PartitionData(Struct):
     """Element of ReadShareGroupStateRequest.topics.partitions, version 0."""
 
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Leader epoch of the partition at the sender; from then on older leaders are refused."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -24,18 +26,23 @@ class ReadStateData(Struct):
     """Element of ReadShareGroupStateRequest.topics, version 0."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReadShareGroupStateRequest(Message):
-    """API key 84, version 0, always flexible."""
+    """Reads the state of partitions that a share group reads. The leader of a partition sends it before it delivers
+    records to the group (KIP-932).
+
+    API key 84, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ReadShareGroupStateRequest",
@@ -46,6 +53,7 @@ class ReadShareGroupStateRequest(Message):
         listeners=("broker",),
     )
     group_id: str = field("GroupId", "string", "0+", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     topics: tuple[ReadStateData, ...] = field("Topics", "[]ReadStateData", "0+", struct=ReadStateData, default=())
+    """Topics with partitions to read the state of, one entry each."""

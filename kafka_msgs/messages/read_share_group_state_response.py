@@ -15,9 +15,18 @@ class StateBatch(Struct):
     """Element of ReadShareGroupStateResponse.results.partitions.state_batches, version 0."""
 
     first_offset: int = field("FirstOffset", "int64", "0+", default=0)
+    """First offset of the range."""
+
     last_offset: int = field("LastOffset", "int64", "0+", default=0)
+    """Last offset of the range, included."""
+
     delivery_state: int = field("DeliveryState", "int8", "0+", default=0)
+    """State of these records: 0 available, 1 acquired, 2 acknowledged, 3 archiving, 4 archived. Acquired records are
+    kept in memory only.
+    """
+
     delivery_count: int = field("DeliveryCount", "int16", "0+", default=0)
+    """How many times these records have been delivered."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -25,17 +34,22 @@ class PartitionResult(Struct):
     """Element of ReadShareGroupStateResponse.results.partitions, version 0."""
 
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
     state_epoch: int = field("StateEpoch", "int32", "0+", default=0)
+    """Incarnation of the share partition's state; writing an older one is refused."""
+
     start_offset: int = field("StartOffset", "int64", "0+", default=0)
+    """Share-partition start offset: records below it are done with; -1 if the state is not initialized."""
+
     state_batches: tuple[StateBatch, ...] = field("StateBatches", "[]StateBatch", "0+", struct=StateBatch, default=())
+    """States of ranges of records from the start offset on."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -43,18 +57,22 @@ class ReadStateResult(Struct):
     """Element of ReadShareGroupStateResponse.results, version 0."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[PartitionResult, ...] = field(
         "Partitions", "[]PartitionResult", "0+", struct=PartitionResult, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReadShareGroupStateResponse(Message):
-    """API key 84, version 0, always flexible."""
+    """The state of partitions that a share group reads.
+
+    API key 84, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ReadShareGroupStateResponse", kind="response", api_key=84, versions="0", flexible="0+"
@@ -62,3 +80,4 @@ class ReadShareGroupStateResponse(Message):
     results: tuple[ReadStateResult, ...] = field(
         "Results", "[]ReadStateResult", "0+", struct=ReadStateResult, default=()
     )
+    """Topics of the request, one entry each."""

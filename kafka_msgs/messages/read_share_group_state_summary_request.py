@@ -15,8 +15,10 @@ class PartitionData(Struct):
     """Element of ReadShareGroupStateSummaryRequest.topics.partitions, versions 0-1."""
 
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Leader epoch of the partition, as far as the sender knows it."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -24,18 +26,22 @@ class ReadStateSummaryData(Struct):
     """Element of ReadShareGroupStateSummaryRequest.topics, versions 0-1."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReadShareGroupStateSummaryRequest(Message):
-    """API key 87, versions 0-1, always flexible."""
+    """Reads the start offsets of partitions that a share group reads, without the states of single records (KIP-932).
+
+    API key 87, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ReadShareGroupStateSummaryRequest",
@@ -46,8 +52,9 @@ class ReadShareGroupStateSummaryRequest(Message):
         listeners=("broker",),
     )
     group_id: str = field("GroupId", "string", "0+", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     topics: tuple[ReadStateSummaryData, ...] = field(
         "Topics", "[]ReadStateSummaryData", "0+", struct=ReadStateSummaryData, default=()
     )
+    """Topics with partitions to read the summary of, one entry each."""

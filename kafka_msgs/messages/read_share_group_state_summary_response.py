@@ -15,20 +15,27 @@ class PartitionResult(Struct):
     """Element of ReadShareGroupStateSummaryResponse.results.partitions, versions 0-1."""
 
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
     state_epoch: int = field("StateEpoch", "int32", "0+", default=0)
+    """Incarnation of the share partition's state; writing an older one is refused."""
+
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Leader epoch of the last leader that read or wrote the state."""
 
     start_offset: int = field("StartOffset", "int64", "0+", default=0)
+    """Share-partition start offset: records below it are done with; -1 if the state is not initialized."""
+
     delivery_complete_count: int = field("DeliveryCompleteCount", "int32", "1+", default=-1, ignorable=True)
+    """Number of records from the start offset on whose delivery is complete, from version 1; -1 where it is not known
+    (KIP-1226).
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -36,18 +43,22 @@ class ReadStateSummaryResult(Struct):
     """Element of ReadShareGroupStateSummaryResponse.results, versions 0-1."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[PartitionResult, ...] = field(
         "Partitions", "[]PartitionResult", "0+", struct=PartitionResult, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ReadShareGroupStateSummaryResponse(Message):
-    """API key 87, versions 0-1, always flexible."""
+    """The start offsets of partitions that a share group reads.
+
+    API key 87, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ReadShareGroupStateSummaryResponse", kind="response", api_key=87, versions="0-1", flexible="0+"
@@ -55,3 +66,4 @@ class ReadShareGroupStateSummaryResponse(Message):
     results: tuple[ReadStateSummaryResult, ...] = field(
         "Results", "[]ReadStateSummaryResult", "0+", struct=ReadStateSummaryResult, default=()
     )
+    """Topics of the request, one entry each."""

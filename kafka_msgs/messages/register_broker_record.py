@@ -15,11 +15,16 @@ class BrokerEndpoint(Struct):
     """Element of RegisterBrokerRecord.end_points, versions 0-4."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the listener, such as ``PLAINTEXT`` or ``CONTROLLER``."""
+
     host: str = field("Host", "string", "0+", default="")
+    """Host name or address of the listener."""
+
     port: int = field("Port", "uint16", "0+", default=0)
     """TCP port, to be used with the host beside it."""
 
     security_protocol: int = field("SecurityProtocol", "int16", "0+", default=0)
+    """Security protocol of the listener: 0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -27,13 +32,21 @@ class BrokerFeature(Struct):
     """Element of RegisterBrokerRecord.features, versions 0-4."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the feature, such as ``metadata.version``."""
+
     min_supported_version: int = field("MinSupportedVersion", "int16", "0+", default=0)
+    """Lowest level of the feature that the node can run at."""
+
     max_supported_version: int = field("MaxSupportedVersion", "int16", "0+", default=0)
+    """Highest level of the feature that the node can run at."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RegisterBrokerRecord(Message):
-    """Metadata record type 0, versions 0-4, always flexible."""
+    """A broker has registered. It replaces an earlier registration of the same broker (KIP-631).
+
+    Metadata record type 0, versions 0-4, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="RegisterBrokerRecord", kind="metadata", api_key=0, versions="0-4", flexible="0+"
@@ -42,20 +55,37 @@ class RegisterBrokerRecord(Message):
     """Id of the broker within the cluster."""
 
     is_migrating_zk_broker: bool = field("IsMigratingZkBroker", "bool", "2+", default=False)
+    """True for a broker that still ran with ZooKeeper during a migration, from version 2 (KIP-866)."""
+
     incarnation_id: UUID = field("IncarnationId", "uuid", "0+", default=ZERO_UUID)
+    """Identity of the broker's process; each start has a new one."""
+
     broker_epoch: int = field("BrokerEpoch", "int64", "0+", default=0)
     """Number that the controller gave this broker when it last registered; -1 where it is not known."""
 
     end_points: tuple[BrokerEndpoint, ...] = field(
         "EndPoints", "[]BrokerEndpoint", "0+", struct=BrokerEndpoint, default=()
     )
+    """Listeners of the broker."""
+
     features: tuple[BrokerFeature, ...] = field("Features", "[]BrokerFeature", "0+", struct=BrokerFeature, default=())
+    """Features of the broker, one entry each."""
+
     rack: str | None = field("Rack", "string", "0+", nullable="0+", default="")
-    """Label of the rack or zone that the broker stands in; None if it has none."""
+    """Label of the rack or zone that the broker is in; None if it has none."""
 
     fenced: bool = field("Fenced", "bool", "0+", default=True)
+    """True if the broker is fenced, as it is right after it has registered."""
+
     in_controlled_shutdown: bool = field("InControlledShutdown", "bool", "1+", default=False)
+    """True if the broker is shutting down in order, from version 1 (KIP-841)."""
+
     log_dirs: tuple[UUID, ...] = field("LogDirs", "[]uuid", "3+", tag=0, tagged="3+", default=())
+    """Ids of the broker's log directories that work, from version 3 (KIP-858)."""
+
     cordoned_log_dirs: tuple[UUID, ...] | None = field(
         "CordonedLogDirs", "[]uuid", "4+", nullable="4+", tag=1, tagged="4+", default=None
     )
+    """Ids of log directories that get no new replicas, from version 4 (KIP-1066); None where the broker does not report
+    them.
+    """

@@ -15,11 +15,16 @@ class ControllerEndpoint(Struct):
     """Element of RegisterControllerRecord.end_points, version 0."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the listener, such as ``PLAINTEXT`` or ``CONTROLLER``."""
+
     host: str = field("Host", "string", "0+", default="")
+    """Host name or address of the listener."""
+
     port: int = field("Port", "uint16", "0+", default=0)
     """TCP port, to be used with the host beside it."""
 
     security_protocol: int = field("SecurityProtocol", "int16", "0+", default=0)
+    """Security protocol of the listener: 0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -27,23 +32,40 @@ class ControllerFeature(Struct):
     """Element of RegisterControllerRecord.features, version 0."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the feature, such as ``metadata.version``."""
+
     min_supported_version: int = field("MinSupportedVersion", "int16", "0+", default=0)
+    """Lowest level of the feature that the node can run at."""
+
     max_supported_version: int = field("MaxSupportedVersion", "int16", "0+", default=0)
+    """Highest level of the feature that the node can run at."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RegisterControllerRecord(Message):
-    """Metadata record type 27, version 0, always flexible."""
+    """A controller has registered (KIP-919).
+
+    Metadata record type 27, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="RegisterControllerRecord", kind="metadata", api_key=27, versions="0", flexible="0+"
     )
     controller_id: int = field("ControllerId", "int32", "0+", default=0)
+    """Id of the controller within the cluster."""
+
     incarnation_id: UUID = field("IncarnationId", "uuid", "0+", default=ZERO_UUID)
+    """Identity of the controller's process; each start has a new one."""
+
     zk_migration_ready: bool = field("ZkMigrationReady", "bool", "0+", default=False)
+    """True if the controller is configured to take over a cluster from ZooKeeper (KIP-866)."""
+
     end_points: tuple[ControllerEndpoint, ...] = field(
         "EndPoints", "[]ControllerEndpoint", "0+", struct=ControllerEndpoint, default=()
     )
+    """Listeners of the controller."""
+
     features: tuple[ControllerFeature, ...] = field(
         "Features", "[]ControllerFeature", "0+", struct=ControllerFeature, default=()
     )
+    """Features of the controller, one entry each."""

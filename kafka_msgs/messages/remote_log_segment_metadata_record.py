@@ -15,8 +15,13 @@ class TopicIdPartitionEntry(Struct):
     """Value of RemoteLogSegmentMetadataRecord.remote_log_segment_id.topic_id_partition, version 0."""
 
     name: str = field("Name", "string", "0+", default="")
+    """Name of the topic."""
+
     id: UUID = field("Id", "uuid", "0+", default=ZERO_UUID)
+    """Identity of the topic, as a UUID."""
+
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -26,7 +31,10 @@ class RemoteLogSegmentIdEntry(Struct):
     topic_id_partition: TopicIdPartitionEntry = field(
         "TopicIdPartition", "TopicIdPartitionEntry", "0+", struct=TopicIdPartitionEntry, default=TopicIdPartitionEntry()
     )
+    """Partition that the segment belongs to."""
+
     id: UUID = field("Id", "uuid", "0+", default=ZERO_UUID)
+    """Identity of this copy of the segment, as a UUID."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -34,14 +42,19 @@ class SegmentLeaderEpochEntry(Struct):
     """Element of RemoteLogSegmentMetadataRecord.segment_leader_epochs, version 0."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Leader epoch of the records from ``offset`` on."""
 
     offset: int = field("Offset", "int64", "0+", default=0)
+    """First offset of the leader epoch in the segment."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RemoteLogSegmentMetadataRecord(Message):
-    """Metadata record type 0, version 0, always flexible."""
+    """A log segment is being copied to remote storage. Records of this kind are in the topic ``__remote_log_metadata``
+    (KIP-405).
+
+    Metadata record type 0, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="RemoteLogSegmentMetadataRecord", kind="metadata", api_key=0, versions="0", flexible="0+"
@@ -53,17 +66,36 @@ class RemoteLogSegmentMetadataRecord(Message):
         struct=RemoteLogSegmentIdEntry,
         default=RemoteLogSegmentIdEntry(),
     )
+    """Identity of the segment in remote storage."""
+
     start_offset: int = field("StartOffset", "int64", "0+", default=0)
+    """First offset of the segment."""
+
     end_offset: int = field("EndOffset", "int64", "0+", default=0)
+    """Last offset of the segment, included."""
+
     broker_id: int = field("BrokerId", "int32", "0+", default=0)
-    """Id of the broker within the cluster."""
+    """Id of the broker that copies the segment."""
 
     max_timestamp_ms: int = field("MaxTimestampMs", "int64", "0+", default=0)
+    """Largest time of a record in the segment, in milliseconds since 1970-01-01 UTC."""
+
     event_timestamp_ms: int = field("EventTimestampMs", "int64", "0+", default=0)
+    """When this record was made, in milliseconds since 1970-01-01 UTC."""
+
     segment_leader_epochs: tuple[SegmentLeaderEpochEntry, ...] = field(
         "SegmentLeaderEpochs", "[]SegmentLeaderEpochEntry", "0+", struct=SegmentLeaderEpochEntry, default=()
     )
+    """Leader epochs in the segment, one entry each."""
+
     segment_size_in_bytes: int = field("SegmentSizeInBytes", "int32", "0+", default=0)
+    """Bytes of the segment's log file."""
+
     custom_metadata: bytes | None = field("CustomMetadata", "bytes", "0+", nullable="0+", default=None)
+    """Bytes that the remote storage keeps for itself (KIP-917); None for none."""
+
     remote_log_segment_state: int = field("RemoteLogSegmentState", "int8", "0+", default=0)
+    """0 copy started, 1 copy finished, 2 deletion started, 3 deletion finished."""
+
     txn_index_empty: bool = field("TxnIndexEmpty", "bool", "0+", tag=0, tagged="0+", default=False)
+    """True if the segment has no aborted transactions."""

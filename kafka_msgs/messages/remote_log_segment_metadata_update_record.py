@@ -15,8 +15,13 @@ class TopicIdPartitionEntry(Struct):
     """Value of RemoteLogSegmentMetadataUpdateRecord.remote_log_segment_id.topic_id_partition, version 0."""
 
     name: str = field("Name", "string", "0+", default="")
+    """Name of the topic."""
+
     id: UUID = field("Id", "uuid", "0+", default=ZERO_UUID)
+    """Identity of the topic, as a UUID."""
+
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -26,12 +31,18 @@ class RemoteLogSegmentIdEntry(Struct):
     topic_id_partition: TopicIdPartitionEntry = field(
         "TopicIdPartition", "TopicIdPartitionEntry", "0+", struct=TopicIdPartitionEntry, default=TopicIdPartitionEntry()
     )
+    """Partition that the segment belongs to."""
+
     id: UUID = field("Id", "uuid", "0+", default=ZERO_UUID)
+    """Identity of this copy of the segment, as a UUID."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RemoteLogSegmentMetadataUpdateRecord(Message):
-    """Metadata record type 1, version 0, always flexible."""
+    """The state of a log segment in remote storage has changed (KIP-405).
+
+    Metadata record type 1, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="RemoteLogSegmentMetadataUpdateRecord", kind="metadata", api_key=1, versions="0", flexible="0+"
@@ -43,9 +54,16 @@ class RemoteLogSegmentMetadataUpdateRecord(Message):
         struct=RemoteLogSegmentIdEntry,
         default=RemoteLogSegmentIdEntry(),
     )
+    """Identity of the segment in remote storage."""
+
     broker_id: int = field("BrokerId", "int32", "0+", default=0)
-    """Id of the broker within the cluster."""
+    """Id of the broker that made the change."""
 
     event_timestamp_ms: int = field("EventTimestampMs", "int64", "0+", default=0)
+    """When this record was made, in milliseconds since 1970-01-01 UTC."""
+
     custom_metadata: bytes | None = field("CustomMetadata", "bytes", "0+", nullable="0+", default=None)
+    """Bytes that the remote storage keeps for itself (KIP-917); None for none."""
+
     remote_log_segment_state: int = field("RemoteLogSegmentState", "int8", "0+", default=0)
+    """0 copy started, 1 copy finished, 2 deletion started, 3 deletion finished."""

@@ -15,13 +15,21 @@ class TopicIdPartitionEntry(Struct):
     """Value of RemotePartitionDeleteMetadataRecord.topic_id_partition, version 0."""
 
     name: str = field("Name", "string", "0+", default="")
+    """Name of the topic."""
+
     id: UUID = field("Id", "uuid", "0+", default=ZERO_UUID)
+    """Identity of the topic, as a UUID."""
+
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RemotePartitionDeleteMetadataRecord(Message):
-    """Metadata record type 2, version 0, always flexible."""
+    """A partition is being deleted from remote storage (KIP-405).
+
+    Metadata record type 2, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="RemotePartitionDeleteMetadataRecord", kind="metadata", api_key=2, versions="0", flexible="0+"
@@ -29,8 +37,13 @@ class RemotePartitionDeleteMetadataRecord(Message):
     topic_id_partition: TopicIdPartitionEntry = field(
         "TopicIdPartition", "TopicIdPartitionEntry", "0+", struct=TopicIdPartitionEntry, default=TopicIdPartitionEntry()
     )
+    """Partition that is being deleted."""
+
     broker_id: int = field("BrokerId", "int32", "0+", default=0)
-    """Id of the broker within the cluster."""
+    """Id of the broker that made this record."""
 
     event_timestamp_ms: int = field("EventTimestampMs", "int64", "0+", default=0)
+    """When this record was made, in milliseconds since 1970-01-01 UTC."""
+
     remote_partition_delete_state: int = field("RemotePartitionDeleteState", "int8", "0+", default=0)
+    """0 marked for deletion, 1 deletion started, 2 deletion finished."""

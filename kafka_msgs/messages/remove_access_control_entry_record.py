@@ -12,9 +12,13 @@ from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RemoveAccessControlEntryRecord(Message):
-    """Metadata record type 19, version 0, always flexible."""
+    """An entry was removed from the access control lists (KIP-801).
+
+    Metadata record type 19, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="RemoveAccessControlEntryRecord", kind="metadata", api_key=19, versions="0", flexible="0+"
     )
     id: UUID = field("Id", "uuid", "0+", default=ZERO_UUID)
+    """Identity of the entry."""

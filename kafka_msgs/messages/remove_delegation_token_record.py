@@ -11,9 +11,13 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RemoveDelegationTokenRecord(Message):
-    """Metadata record type 26, version 0, always flexible."""
+    """A delegation token was removed (KIP-900).
+
+    Metadata record type 26, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="RemoveDelegationTokenRecord", kind="metadata", api_key=26, versions="0", flexible="0+"
     )
     token_id: str = field("TokenId", "string", "0+", default="")
+    """Identity of the token."""

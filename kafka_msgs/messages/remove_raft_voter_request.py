@@ -12,7 +12,10 @@ from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RemoveRaftVoterRequest(Message):
-    """API key 81, version 0, always flexible."""
+    """Removes a controller from the voters of the KRaft quorum (KIP-853).
+
+    API key 81, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="RemoveRaftVoterRequest",
@@ -23,7 +26,10 @@ class RemoveRaftVoterRequest(Message):
         listeners=("controller", "broker"),
     )
     cluster_id: str | None = field("ClusterId", "string", "0+", nullable="0+", default="")
-    """Identity of the cluster; None where the sender does not know it or asks for no check."""
+    """Identity of the cluster; None where the sender does not know it or skips the check."""
 
     voter_id: int = field("VoterId", "int32", "0+", default=0)
+    """Id of the controller to remove."""
+
     voter_directory_id: UUID = field("VoterDirectoryId", "uuid", "0+", default=ZERO_UUID)
+    """Log directory of the controller that holds the metadata log."""

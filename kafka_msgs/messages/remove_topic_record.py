@@ -12,12 +12,15 @@ from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RemoveTopicRecord(Message):
-    """Metadata record type 9, version 0, always flexible."""
+    """A topic was deleted, with its partitions.
+
+    Metadata record type 9, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="RemoveTopicRecord", kind="metadata", api_key=9, versions="0", flexible="0+"
     )
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """

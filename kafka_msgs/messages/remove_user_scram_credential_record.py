@@ -11,10 +11,16 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RemoveUserScramCredentialRecord(Message):
-    """Metadata record type 22, version 0, always flexible."""
+    """A SCRAM credential of a user was deleted (KIP-900).
+
+    Metadata record type 22, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="RemoveUserScramCredentialRecord", kind="metadata", api_key=22, versions="0", flexible="0+"
     )
     name: str = field("Name", "string", "0+", default="")
+    """Name of the user."""
+
     mechanism: int = field("Mechanism", "int8", "0+", default=0)
+    """SCRAM mechanism: 1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""

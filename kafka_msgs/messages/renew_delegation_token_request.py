@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RenewDelegationTokenRequest(Message):
-    """API key 39, versions 1-2, flexible from version 2."""
+    """Extends the life of a delegation token (KIP-48).
+
+    API key 39, versions 1-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="RenewDelegationTokenRequest",
@@ -22,4 +25,7 @@ class RenewDelegationTokenRequest(Message):
         listeners=("broker", "controller"),
     )
     hmac: bytes = field("Hmac", "bytes", "0+", default=b"")
+    """Secret of the token, which identifies it."""
+
     renew_period_ms: int = field("RenewPeriodMs", "int64", "0+", default=0)
+    """Milliseconds from now for which the token is to live on; -1 takes the broker's setting."""

@@ -11,8 +11,8 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class RequestHeader(Message):
-    """Stands before every request: what the body is, and how to tell the answer to it from others. Version 1 goes with
-    bodies that are not flexible, version 2 with flexible ones.
+    """Comes before every request: it names the request, its version and its number. Version 1 goes with bodies that are
+    not flexible, version 2 with flexible ones.
 
     Header, versions 1-2, flexible from version 2.
     """
@@ -22,12 +22,12 @@ class RequestHeader(Message):
     """Api key of the request that follows."""
 
     request_api_version: int = field("RequestApiVersion", "int16", "0+", default=0)
-    """Version in which the request that follows is written, and its response will be."""
+    """Version of the request that follows, and of its response."""
 
     correlation_id: int = field("CorrelationId", "int32", "0+", default=0)
-    """Number of the client's choice that the response repeats."""
+    """Number that the client chooses and the response repeats."""
 
     client_id: str | None = field("ClientId", "string", "1+", nullable="1+", flexible="none", default="")
-    """Name of the client for logs and quotas; None if it has none. Written with a length of two bytes in every version,
-    so that any broker can read it.
+    """Name of the client for logs and quotas; None if it has none. It is written with a length of two bytes in every
+    version, so that any broker can read it.
     """

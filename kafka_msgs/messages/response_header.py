@@ -11,8 +11,8 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ResponseHeader(Message):
-    """Stands before every response. Version 0 goes with bodies that are not flexible and with every
-    ApiVersionsResponse, version 1 with the other flexible ones.
+    """Comes before every response. Version 0 goes with bodies that are not flexible and with every ApiVersionsResponse,
+    version 1 with the other flexible ones.
 
     Header, versions 0-1, flexible from version 1.
     """

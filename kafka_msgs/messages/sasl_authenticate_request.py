@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SaslAuthenticateRequest(Message):
-    """API key 36, versions 0-2, flexible from version 2."""
+    """Carries one token of a SASL exchange from the client (KIP-152).
+
+    API key 36, versions 0-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="SaslAuthenticateRequest",
@@ -22,3 +25,4 @@ class SaslAuthenticateRequest(Message):
         listeners=("broker", "controller"),
     )
     auth_bytes: bytes = field("AuthBytes", "bytes", "0+", default=b"")
+    """SASL token of the client, as the mechanism defines it."""

@@ -11,18 +11,24 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SaslAuthenticateResponse(Message):
-    """API key 36, versions 0-2, flexible from version 2."""
+    """Carries one token of a SASL exchange from the broker (KIP-152).
+
+    API key 36, versions 0-2, flexible from version 2.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="SaslAuthenticateResponse", kind="response", api_key=36, versions="0-2", flexible="2+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
     auth_bytes: bytes = field("AuthBytes", "bytes", "0+", default=b"")
+    """SASL token of the broker, as the mechanism defines it."""
+
     session_lifetime_ms: int = field("SessionLifetimeMs", "int64", "1+", default=0, ignorable=True)
+    """Milliseconds after which the client must authenticate again on this connection, from version 1 (KIP-368); 0 for
+    never.
+    """

@@ -11,7 +11,11 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SaslHandshakeRequest(Message):
-    """API key 17, versions 0-1, never flexible."""
+    """Names the SASL mechanism that the client authenticates with (KIP-43). After version 0 raw SASL tokens follow,
+    after version 1 ``SaslAuthenticateRequest`` (KIP-152).
+
+    API key 17, versions 0-1, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="SaslHandshakeRequest",
@@ -22,3 +26,4 @@ class SaslHandshakeRequest(Message):
         listeners=("broker", "controller"),
     )
     mechanism: str = field("Mechanism", "string", "0+", default="")
+    """SASL mechanism, such as ``SCRAM-SHA-256``."""

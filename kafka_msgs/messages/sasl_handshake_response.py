@@ -11,14 +11,16 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SaslHandshakeResponse(Message):
-    """API key 17, versions 0-1, never flexible."""
+    """Whether the broker accepts the SASL mechanism.
+
+    API key 17, versions 0-1, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="SaslHandshakeResponse", kind="response", api_key=17, versions="0-1", flexible="none"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     mechanisms: tuple[str, ...] = field("Mechanisms", "[]string", "0+", default=())
+    """SASL mechanisms that the broker has enabled."""

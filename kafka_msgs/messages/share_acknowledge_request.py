@@ -15,8 +15,15 @@ class AcknowledgementBatch(Struct):
     """Element of ShareAcknowledgeRequest.topics.partitions.acknowledgement_batches, versions 1-2."""
 
     first_offset: int = field("FirstOffset", "int64", "0+", default=0)
+    """First offset of the range."""
+
     last_offset: int = field("LastOffset", "int64", "0+", default=0)
+    """Last offset of the range, included."""
+
     acknowledge_types: tuple[int, ...] = field("AcknowledgeTypes", "[]int8", "0+", default=())
+    """What to do with the records: 0 gap (there is no record), 1 accept, 2 release for another delivery, 3 reject, 4
+    renew the lock (from version 2). One entry applies to the whole range; otherwise there is one per offset.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -29,6 +36,7 @@ class AcknowledgePartition(Struct):
     acknowledgement_batches: tuple[AcknowledgementBatch, ...] = field(
         "AcknowledgementBatches", "[]AcknowledgementBatch", "0+", struct=AcknowledgementBatch, default=()
     )
+    """Acknowledgements of ranges of records."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -36,30 +44,41 @@ class AcknowledgeTopic(Struct):
     """Element of ShareAcknowledgeRequest.topics, versions 1-2."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID, map_key=True)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[AcknowledgePartition, ...] = field(
         "Partitions", "[]AcknowledgePartition", "0+", struct=AcknowledgePartition, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareAcknowledgeRequest(Message):
-    """API key 79, versions 1-2, always flexible."""
+    """Acknowledges records that a member of a share group has acquired (KIP-932).
+
+    API key 79, versions 1-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareAcknowledgeRequest", kind="request", api_key=79, versions="1-2", flexible="0+", listeners=("broker",)
     )
     group_id: str | None = field("GroupId", "string", "0+", nullable="0+", default=None, entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the share group. The broker refuses None."""
 
     member_id: str | None = field("MemberId", "string", "0+", nullable="0+", default="")
-    """Identity of one member within its group."""
+    """Identity of the member. The broker refuses None."""
 
     share_session_epoch: int = field("ShareSessionEpoch", "int32", "0+", default=0)
+    """Place of the request in its share session: one higher than in the request before; -1 closes the session. A
+    session cannot be opened with it.
+    """
+
     is_renew_ack: bool = field("IsRenewAck", "bool", "2+", default=False)
+    """True, from version 2, if acknowledgements of the request renew locks (type 4) (KIP-1222)."""
+
     topics: tuple[AcknowledgeTopic, ...] = field(
         "Topics", "[]AcknowledgeTopic", "0+", struct=AcknowledgeTopic, default=()
     )
+    """Topics with records to acknowledge, one entry each."""

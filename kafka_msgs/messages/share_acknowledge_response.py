@@ -18,7 +18,7 @@ class LeaderIdAndEpoch(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -29,16 +29,17 @@ class PartitionData(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
-    """The broker's explanation for people to read; None where it gives none, which is usual on success."""
+    """Explanation for people to read; None on success."""
 
     current_leader: LeaderIdAndEpoch = field(
         "CurrentLeader", "LeaderIdAndEpoch", "0+", struct=LeaderIdAndEpoch, default=LeaderIdAndEpoch()
     )
+    """The partition's leader, set with NOT_LEADER_OR_FOLLOWER or FENCED_LEADER_EPOCH so that the client can go there
+    directly.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -46,13 +47,14 @@ class ShareAcknowledgeTopicResponse(Struct):
     """Element of ShareAcknowledgeResponse.responses, versions 1-2."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID, map_key=True)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -63,16 +65,21 @@ class NodeEndpoint(Struct):
     """Id of the node within the cluster."""
 
     host: str = field("Host", "string", "0+", default="")
+    """Host name or address of the node."""
+
     port: int = field("Port", "int32", "0+", default=0)
     """TCP port, to be used with the host beside it."""
 
     rack: str | None = field("Rack", "string", "0+", nullable="0+", default=None)
-    """Label of the rack or zone that the broker stands in; None if it has none."""
+    """Label of the rack or zone that the broker is in; None if it has none."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareAcknowledgeResponse(Message):
-    """API key 79, versions 1-2, always flexible."""
+    """Outcome of the acknowledgements for each partition (KIP-932).
+
+    API key 79, versions 1-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareAcknowledgeResponse",
@@ -95,20 +102,25 @@ class ShareAcknowledgeResponse(Message):
         },
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Error of the request as a whole, such as SHARE_SESSION_NOT_FOUND (122); 0 is success, and partitions may still
+    have errors of their own.
     """
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
     acquisition_lock_timeout_ms: int = field("AcquisitionLockTimeoutMs", "int32", "2+", default=0, ignorable=True)
+    """Milliseconds, from version 2, for which renewed records are locked to the member."""
+
     responses: tuple[ShareAcknowledgeTopicResponse, ...] = field(
         "Responses", "[]ShareAcknowledgeTopicResponse", "0+", struct=ShareAcknowledgeTopicResponse, default=()
     )
+    """Topics of the request, one entry each."""
+
     node_endpoints: tuple[NodeEndpoint, ...] = field(
         "NodeEndpoints", "[]NodeEndpoint", "0+", struct=NodeEndpoint, default=()
     )
+    """Addresses of the brokers that ``current_leader`` names; empty if none is named."""

@@ -15,8 +15,15 @@ class AcknowledgementBatch(Struct):
     """Element of ShareFetchRequest.topics.partitions.acknowledgement_batches, versions 1-2."""
 
     first_offset: int = field("FirstOffset", "int64", "0+", default=0)
+    """First offset of the range."""
+
     last_offset: int = field("LastOffset", "int64", "0+", default=0)
+    """Last offset of the range, included."""
+
     acknowledge_types: tuple[int, ...] = field("AcknowledgeTypes", "[]int8", "0+", default=())
+    """What to do with the records: 0 gap (there is no record), 1 accept, 2 release for another delivery, 3 reject, 4
+    renew the lock (from version 2). One entry applies to the whole range; otherwise there is one per offset.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -27,9 +34,12 @@ class FetchPartition(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     partition_max_bytes: int = field("PartitionMaxBytes", "int32", "0", default=0)
+    """Bytes of records to answer with for this partition. Only the early-access version of Kafka 4.0 has it."""
+
     acknowledgement_batches: tuple[AcknowledgementBatch, ...] = field(
         "AcknowledgementBatches", "[]AcknowledgementBatch", "0+", struct=AcknowledgementBatch, default=()
     )
+    """Acknowledgements of ranges of records."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -37,13 +47,14 @@ class FetchTopic(Struct):
     """Element of ShareFetchRequest.topics, versions 1-2."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID, map_key=True)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[FetchPartition, ...] = field(
         "Partitions", "[]FetchPartition", "0+", struct=FetchPartition, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -51,35 +62,68 @@ class ForgottenTopic(Struct):
     """Element of ShareFetchRequest.forgotten_topics_data, versions 1-2."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareFetchRequest(Message):
-    """API key 78, versions 1-2, always flexible."""
+    """Reads records for a member of a share group, and acknowledges records from earlier answers (KIP-932).
+
+    API key 78, versions 1-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareFetchRequest", kind="request", api_key=78, versions="1-2", flexible="0+", listeners=("broker",)
     )
     group_id: str | None = field("GroupId", "string", "0+", nullable="0+", default=None, entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the share group. The broker refuses None."""
 
     member_id: str | None = field("MemberId", "string", "0+", nullable="0+", default="")
-    """Identity of one member within its group."""
+    """Identity of the member. The broker refuses None."""
 
     share_session_epoch: int = field("ShareSessionEpoch", "int32", "0+", default=0)
+    """Place of the request in its share session: 0 opens a session, -1 closes it, and each request in between is one
+    higher.
+    """
+
     max_wait_ms: int = field("MaxWaitMs", "int32", "0+", default=0)
+    """Milliseconds to wait for ``min_bytes``; the broker answers then with what it has."""
+
     min_bytes: int = field("MinBytes", "int32", "0+", default=0)
+    """Bytes to collect before answering, unless ``max_wait_ms`` passes first."""
+
     max_bytes: int = field("MaxBytes", "int32", "0+", default=2147483647)
+    """Bytes of records to answer with. A first batch that is larger is sent all the same."""
+
     max_records: int = field("MaxRecords", "int32", "1+", default=0)
+    """Number of records to acquire. It may be exceeded so that batches stay whole, unless ``share_acquire_mode``
+    forbids it.
+    """
+
     batch_size: int = field("BatchSize", "int32", "1+", default=0)
+    """Wanted number of records per range of ``acquired_records``; large ranges are split."""
+
     share_acquire_mode: int = field("ShareAcquireMode", "int8", "2+", default=0, ignorable=True)
+    """How ``max_records`` counts, from version 2: 0 as a guide, so that batches stay whole; 1 as a strict limit
+    (KIP-1206).
+    """
+
     is_renew_ack: bool = field("IsRenewAck", "bool", "2+", default=False)
+    """True, from version 2, if acknowledgements of the request renew locks (type 4). Such a request reads no records
+    and has 0 in ``max_wait_ms``, ``min_bytes``, ``max_bytes`` and ``max_records`` (KIP-1222).
+    """
+
     topics: tuple[FetchTopic, ...] = field("Topics", "[]FetchTopic", "0+", struct=FetchTopic, default=())
+    """Topics to read or to acknowledge, one entry each. Within a session only what has changed since the request
+    before.
+    """
+
     forgotten_topics_data: tuple[ForgottenTopic, ...] = field(
         "ForgottenTopicsData", "[]ForgottenTopic", "0+", struct=ForgottenTopic, default=()
     )
+    """Partitions to drop from the share session, grouped by topic."""

@@ -18,7 +18,7 @@ class LeaderIdAndEpoch(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -26,8 +26,13 @@ class AcquiredRecords(Struct):
     """Element of ShareFetchResponse.responses.partitions.acquired_records, versions 1-2."""
 
     first_offset: int = field("FirstOffset", "int64", "0+", default=0)
+    """First offset of the range."""
+
     last_offset: int = field("LastOffset", "int64", "0+", default=0)
+    """Last offset of the range, included."""
+
     delivery_count: int = field("DeliveryCount", "int16", "0+", default=0)
+    """How many times these records have been delivered."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -38,26 +43,35 @@ class PartitionData(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome of reading this partition; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
-    """The broker's explanation for people to read; None where it gives none, which is usual on success."""
+    """Explanation for people to read; None on success."""
 
     acknowledge_error_code: int = field("AcknowledgeErrorCode", "int16", "0+", default=0)
+    """Outcome of the acknowledgements for this partition; 0 is success."""
+
     acknowledge_error_message: str | None = field(
         "AcknowledgeErrorMessage", "string", "0+", nullable="0+", default=None
     )
+    """Explanation for people to read; None on success."""
+
     current_leader: LeaderIdAndEpoch = field(
         "CurrentLeader", "LeaderIdAndEpoch", "0+", struct=LeaderIdAndEpoch, default=LeaderIdAndEpoch()
     )
+    """The partition's leader, set with NOT_LEADER_OR_FOLLOWER or FENCED_LEADER_EPOCH so that the client can go there
+    directly.
+    """
+
     records: bytes | memoryview | None = field("Records", "records", "0+", nullable="0", default=None)
-    """Record batches as they stand in the log, not decoded here; None where there are none."""
+    """Record batches as they are in the log, not decoded; None where there are none. Only the records in
+    ``acquired_records`` are the member's to process.
+    """
 
     acquired_records: tuple[AcquiredRecords, ...] = field(
         "AcquiredRecords", "[]AcquiredRecords", "0+", struct=AcquiredRecords, default=()
     )
+    """Ranges of records that are locked to the member."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -65,13 +79,14 @@ class ShareFetchableTopicResponse(Struct):
     """Element of ShareFetchResponse.responses, versions 1-2."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID, map_key=True)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -82,16 +97,21 @@ class NodeEndpoint(Struct):
     """Id of the node within the cluster."""
 
     host: str = field("Host", "string", "0+", default="")
+    """Host name or address of the node."""
+
     port: int = field("Port", "int32", "0+", default=0)
     """TCP port, to be used with the host beside it."""
 
     rack: str | None = field("Rack", "string", "0+", nullable="0+", default=None)
-    """Label of the rack or zone that the broker stands in; None if it has none."""
+    """Label of the rack or zone that the broker is in; None if it has none."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareFetchResponse(Message):
-    """API key 78, versions 1-2, always flexible."""
+    """Records that a member of a share group has acquired, and the outcome of its acknowledgements (KIP-932).
+
+    API key 78, versions 1-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareFetchResponse",
@@ -115,20 +135,27 @@ class ShareFetchResponse(Message):
         },
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Error of the request as a whole, such as SHARE_SESSION_NOT_FOUND (122); 0 is success, and partitions may still
+    have errors of their own.
     """
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
     acquisition_lock_timeout_ms: int = field("AcquisitionLockTimeoutMs", "int32", "1+", default=0)
+    """Milliseconds for which acquired records are locked to the member. Without an acknowledgement they become
+    available again after that.
+    """
+
     responses: tuple[ShareFetchableTopicResponse, ...] = field(
         "Responses", "[]ShareFetchableTopicResponse", "0+", struct=ShareFetchableTopicResponse, default=()
     )
+    """Topics of the answer, one entry each."""
+
     node_endpoints: tuple[NodeEndpoint, ...] = field(
         "NodeEndpoints", "[]NodeEndpoint", "0+", struct=NodeEndpoint, default=()
     )
+    """Addresses of the brokers that ``current_leader`` names; empty if none is named."""

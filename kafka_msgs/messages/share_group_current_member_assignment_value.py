@@ -15,25 +15,36 @@ class TopicPartitions(Struct):
     """Common struct of ShareGroupCurrentMemberAssignmentValue, version 0."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupCurrentMemberAssignmentValue(Message):
-    """Value of coordinator record type 14, version 0, always flexible."""
+    """What one member of a share group reads now (KIP-932).
+
+    Value of coordinator record type 14, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareGroupCurrentMemberAssignmentValue", kind="coordinator-value", api_key=14, versions="0", flexible="0+"
     )
     member_epoch: int = field("MemberEpoch", "int32", "0+", default=0)
+    """Epoch that the coordinator expects in the member's next heartbeat."""
+
     previous_member_epoch: int = field("PreviousMemberEpoch", "int32", "0+", default=0)
-    """Epoch the member had before its current one, still accepted from a member that missed the last answer."""
+    """Epoch that the member had before its current one; still accepted from a member that missed the last answer."""
 
     state: int = field("State", "int8", "0+", default=0)
+    """0: at its target; 127: unknown. The codes are those of consumer groups, but members of share groups have nothing
+    to give up or to wait for.
+    """
+
     assigned_partitions: tuple[TopicPartitions, ...] = field(
         "AssignedPartitions", "[]TopicPartitions", "0+", struct=TopicPartitions, default=()
     )
+    """Partitions that the member reads, grouped by topic; empty for none."""

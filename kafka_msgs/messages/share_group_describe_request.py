@@ -11,11 +11,16 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupDescribeRequest(Message):
-    """API key 77, version 1, always flexible."""
+    """Asks for the state and the members of share groups, at the broker that coordinates them (KIP-932).
+
+    API key 77, version 1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareGroupDescribeRequest", kind="request", api_key=77, versions="1", flexible="0+", listeners=("broker",)
     )
     group_ids: tuple[str, ...] = field("GroupIds", "[]string", "0+", default=(), entity="groupId")
+    """Names of the groups to describe."""
+
     include_authorized_operations: bool = field("IncludeAuthorizedOperations", "bool", "0+", default=False)
-    """True to be told, for each group, which operations the caller is allowed."""
+    """True to report, for each group, which operations the caller is allowed."""

@@ -15,12 +15,15 @@ class TopicPartitions(Struct):
     """Common struct of ShareGroupDescribeResponse, version 1."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -30,6 +33,7 @@ class Assignment(Struct):
     topic_partitions: tuple[TopicPartitions, ...] = field(
         "TopicPartitions", "[]TopicPartitions", "0+", struct=TopicPartitions, default=()
     )
+    """Partitions of the member, grouped by topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -40,17 +44,24 @@ class Member(Struct):
     """Identity of one member within its group."""
 
     rack_id: str | None = field("RackId", "string", "0+", nullable="0+", default=None)
+    """Rack or zone of the member; None if it gave none."""
+
     member_epoch: int = field("MemberEpoch", "int32", "0+", default=0)
+    """Epoch of the member."""
+
     client_id: str = field("ClientId", "string", "0+", default="")
     """Client id that the member gives in the headers of its requests."""
 
     client_host: str = field("ClientHost", "string", "0+", default="")
-    """Address from which the member is connected, as the broker sees it."""
+    """Address that the member is connected from, as the broker sees it."""
 
     subscribed_topic_names: tuple[str, ...] = field(
         "SubscribedTopicNames", "[]string", "0+", default=(), entity="topicName"
     )
+    """Names of the topics that the member subscribes to."""
+
     assignment: Assignment = field("Assignment", "Assignment", "0+", struct=Assignment, default=Assignment())
+    """Partitions that the member reads now."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -58,34 +69,43 @@ class DescribedGroup(Struct):
     """Element of ShareGroupDescribeResponse.groups, version 1."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     group_state: str = field("GroupState", "string", "0+", default="")
+    """State of the group: Empty, Stable or Dead. Empty string on error."""
+
     group_epoch: int = field("GroupEpoch", "int32", "0+", default=0)
-    """Epoch of the group, raised by every change that calls for a new assignment."""
+    """Epoch of the group; every change that calls for a new assignment increases it."""
 
     assignment_epoch: int = field("AssignmentEpoch", "int32", "0+", default=0)
-    """Group epoch for which the target assignment was computed; below the group epoch while a new one is due."""
+    """Group epoch that the target assignment was computed for; it is below the group epoch while a new assignment is
+    due.
+    """
 
     assignor_name: str = field("AssignorName", "string", "0+", default="")
+    """Assignor that the coordinator uses for the group."""
+
     members: tuple[Member, ...] = field("Members", "[]Member", "0+", struct=Member, default=())
+    """Members of the group; empty if it has none."""
+
     authorized_operations: int = field("AuthorizedOperations", "int32", "0+", default=-2147483648)
-    """Operations on the group that the caller is allowed: bit ``n`` stands for the ACL operation of code ``n``.
+    """Operations on the group that the caller is allowed. Bit ``n`` stands for the ACL operation of code ``n``.
     -2147483648 where they were not asked for.
     """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupDescribeResponse(Message):
-    """API key 77, version 1, always flexible."""
+    """State and members of share groups (KIP-932).
+
+    API key 77, version 1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareGroupDescribeResponse",
@@ -105,6 +125,7 @@ class ShareGroupDescribeResponse(Message):
         },
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     groups: tuple[DescribedGroup, ...] = field("Groups", "[]DescribedGroup", "0+", struct=DescribedGroup, default=())
+    """Groups asked for, one entry each."""

@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupHeartbeatRequest(Message):
-    """API key 76, version 1, always flexible."""
+    """Joins a share group, stays in it, and leaves it (KIP-932).
+
+    API key 76, version 1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareGroupHeartbeatRequest",
@@ -22,13 +25,18 @@ class ShareGroupHeartbeatRequest(Message):
         listeners=("broker",),
     )
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     member_id: str = field("MemberId", "string", "0+", default="")
-    """Identity of one member within its group."""
+    """Identity of the member, a UUID in text form that the client chooses before it joins."""
 
     member_epoch: int = field("MemberEpoch", "int32", "0+", default=0)
+    """Epoch of the member, from the last answer; 0 joins, -1 leaves."""
+
     rack_id: str | None = field("RackId", "string", "0+", nullable="0+", default=None)
+    """Rack or zone of the consumer; None if it has none, or if unchanged."""
+
     subscribed_topic_names: tuple[str, ...] | None = field(
         "SubscribedTopicNames", "[]string", "0+", nullable="0+", default=None, entity="topicName"
     )
+    """Names of the topics that the consumer subscribes to; None if unchanged."""

@@ -11,16 +11,22 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupMemberMetadataValue(Message):
-    """Value of coordinator record type 10, version 0, always flexible."""
+    """What a member of a share group has reported about itself (KIP-932).
+
+    Value of coordinator record type 10, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareGroupMemberMetadataValue", kind="coordinator-value", api_key=10, versions="0", flexible="0+"
     )
     rack_id: str | None = field("RackId", "string", "0+", nullable="0+", default="")
+    """Rack or zone of the member; None if it gave none."""
+
     client_id: str = field("ClientId", "string", "0+", default="")
     """Client id that the member gives in the headers of its requests."""
 
     client_host: str = field("ClientHost", "string", "0+", default="")
-    """Address from which the member is connected, as the broker sees it."""
+    """Address that the member is connected from, as the broker sees it."""
 
     subscribed_topic_names: tuple[str, ...] = field("SubscribedTopicNames", "[]string", "0+", default=())
+    """Names of the topics that the member subscribes to."""

@@ -15,12 +15,15 @@ class TopicPartitionsInfo(Struct):
     """Common struct of ShareGroupStatePartitionMetadataValue, version 0."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     topic_name: str = field("TopicName", "string", "0+", default="")
+    """Name of the topic."""
+
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -28,16 +31,20 @@ class TopicInfo(Struct):
     """Common struct of ShareGroupStatePartitionMetadataValue, version 0."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     topic_name: str = field("TopicName", "string", "0+", default="")
+    """Name of the topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupStatePartitionMetadataValue(Message):
-    """Value of coordinator record type 15, version 0, always flexible."""
+    """The partitions that a share group has delivery state for at the share coordinator (KIP-932).
+
+    Value of coordinator record type 15, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareGroupStatePartitionMetadataValue", kind="coordinator-value", api_key=15, versions="0", flexible="0+"
@@ -45,7 +52,12 @@ class ShareGroupStatePartitionMetadataValue(Message):
     initializing_topics: tuple[TopicPartitionsInfo, ...] = field(
         "InitializingTopics", "[]TopicPartitionsInfo", "0+", struct=TopicPartitionsInfo, default=()
     )
+    """Topics with partitions whose state is being created."""
+
     initialized_topics: tuple[TopicPartitionsInfo, ...] = field(
         "InitializedTopics", "[]TopicPartitionsInfo", "0+", struct=TopicPartitionsInfo, default=()
     )
+    """Topics with partitions whose state exists."""
+
     deleting_topics: tuple[TopicInfo, ...] = field("DeletingTopics", "[]TopicInfo", "0+", struct=TopicInfo, default=())
+    """Topics whose state is being deleted."""

@@ -15,16 +15,20 @@ class TopicPartition(Struct):
     """Element of ShareGroupTargetAssignmentMemberValue.topic_partitions, version 0."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupTargetAssignmentMemberValue(Message):
-    """Value of coordinator record type 13, version 0, always flexible."""
+    """What one member of a share group is to read (KIP-932).
+
+    Value of coordinator record type 13, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareGroupTargetAssignmentMemberValue", kind="coordinator-value", api_key=13, versions="0", flexible="0+"
@@ -32,3 +36,4 @@ class ShareGroupTargetAssignmentMemberValue(Message):
     topic_partitions: tuple[TopicPartition, ...] = field(
         "TopicPartitions", "[]TopicPartition", "0+", struct=TopicPartition, default=()
     )
+    """Partitions meant for the member, grouped by topic; empty for none. Other members may read the same ones."""

@@ -11,10 +11,13 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupTargetAssignmentMetadataKey(Message):
-    """Key of coordinator record type 12, version 0, never flexible."""
+    """Key of the record that a target assignment of a share group is complete (KIP-932).
+
+    Key of coordinator record type 12, version 0, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareGroupTargetAssignmentMetadataKey", kind="coordinator-key", api_key=12, versions="0", flexible="none"
     )
     group_id: str = field("GroupId", "string", "0", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""

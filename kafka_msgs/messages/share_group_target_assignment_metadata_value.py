@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupTargetAssignmentMetadataValue(Message):
-    """Value of coordinator record type 12, version 0, always flexible."""
+    """The group epoch for which the target assignments of the members hold; written after the last of them (KIP-932).
+
+    Value of coordinator record type 12, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareGroupTargetAssignmentMetadataValue",
@@ -21,8 +24,11 @@ class ShareGroupTargetAssignmentMetadataValue(Message):
         flexible="0+",
     )
     assignment_epoch: int = field("AssignmentEpoch", "int32", "0+", default=0)
-    """Group epoch for which the target assignment was computed; below the group epoch while a new one is due."""
+    """Group epoch that the target assignment was computed for; it is below the group epoch while a new assignment is
+    due.
+    """
 
     assignment_timestamp: int = field(
         "AssignmentTimestamp", "int64", "0+", tag=0, tagged="0+", default=0, ignorable=True
     )
+    """When the assignment was computed, in milliseconds since 1970-01-01 UTC; 0 where it is not known."""

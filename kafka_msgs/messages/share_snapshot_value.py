@@ -14,25 +14,52 @@ class StateBatch(Struct):
     """Element of ShareSnapshotValue.state_batches, version 0."""
 
     first_offset: int = field("FirstOffset", "int64", "0+", default=0)
+    """First offset of the range."""
+
     last_offset: int = field("LastOffset", "int64", "0+", default=0)
+    """Last offset of the range, included."""
+
     delivery_state: int = field("DeliveryState", "int8", "0+", default=0)
+    """State of these records: 0 available, 1 acquired, 2 acknowledged, 3 archiving, 4 archived. Acquired records are
+    kept in memory only.
+    """
+
     delivery_count: int = field("DeliveryCount", "int16", "0+", default=0)
+    """How many times these records have been delivered."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareSnapshotValue(Message):
-    """Value of coordinator record type 0, version 0, always flexible."""
+    """The whole delivery state of one partition for one share group. It replaces earlier snapshots and updates
+    (KIP-932).
+
+    Value of coordinator record type 0, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareSnapshotValue", kind="coordinator-value", api_key=0, versions="0", flexible="0+"
     )
     snapshot_epoch: int = field("SnapshotEpoch", "int32", "0+", default=0)
+    """Number of the snapshot, which each new snapshot increases; updates belong to the snapshot with the same number.
+    """
+
     state_epoch: int = field("StateEpoch", "int32", "0+", default=0)
+    """Incarnation of the share partition's state; writing an older one is refused."""
+
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Leader epoch of the last leader that read or wrote the state."""
 
     start_offset: int = field("StartOffset", "int64", "0+", default=0)
+    """Share-partition start offset: records below it are done with; -1 where it is still open."""
+
     delivery_complete_count: int = field("DeliveryCompleteCount", "int32", "0+", tag=0, tagged="0+", default=-1)
+    """Number of records from the start offset on whose delivery is complete; -1 where it is not known (KIP-1226)."""
+
     create_timestamp: int = field("CreateTimestamp", "int64", "0+", default=0)
+    """When the state was created, in milliseconds since 1970-01-01 UTC."""
+
     write_timestamp: int = field("WriteTimestamp", "int64", "0+", default=0)
+    """When this snapshot was written, in milliseconds since 1970-01-01 UTC."""
+
     state_batches: tuple[StateBatch, ...] = field("StateBatches", "[]StateBatch", "0+", struct=StateBatch, default=())
+    """States of ranges of records from the start offset on."""

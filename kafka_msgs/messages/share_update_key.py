@@ -12,17 +12,21 @@ from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareUpdateKey(Message):
-    """Key of coordinator record type 1, version 0, never flexible."""
+    """Key of an update record in the topic ``__share_group_state`` (KIP-932).
+
+    Key of coordinator record type 1, version 0, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareUpdateKey", kind="coordinator-key", api_key=1, versions="0", flexible="none"
     )
     group_id: str = field("GroupId", "string", "0", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     topic_id: UUID = field("TopicId", "uuid", "0", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partition: int = field("Partition", "int32", "0", default=0)
+    """Number of the partition within its topic, counted from 0."""

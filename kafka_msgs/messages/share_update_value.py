@@ -14,22 +14,41 @@ class StateBatch(Struct):
     """Element of ShareUpdateValue.state_batches, version 0."""
 
     first_offset: int = field("FirstOffset", "int64", "0+", default=0)
+    """First offset of the range."""
+
     last_offset: int = field("LastOffset", "int64", "0+", default=0)
+    """Last offset of the range, included."""
+
     delivery_state: int = field("DeliveryState", "int8", "0+", default=0)
+    """State of these records: 0 available, 1 acquired, 2 acknowledged, 3 archiving, 4 archived. Acquired records are
+    kept in memory only.
+    """
+
     delivery_count: int = field("DeliveryCount", "int16", "0+", default=0)
+    """How many times these records have been delivered."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareUpdateValue(Message):
-    """Value of coordinator record type 1, version 0, always flexible."""
+    """A change to the delivery state of one partition for one share group, on top of the snapshot before it (KIP-932).
+
+    Value of coordinator record type 1, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ShareUpdateValue", kind="coordinator-value", api_key=1, versions="0", flexible="0+"
     )
     snapshot_epoch: int = field("SnapshotEpoch", "int32", "0+", default=0)
+    """Number of the snapshot that the update belongs to."""
+
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Leader epoch of the leader that wrote the update; -1 if unchanged."""
 
     start_offset: int = field("StartOffset", "int64", "0+", default=0)
+    """Share-partition start offset: records below it are done with; -1 if unchanged."""
+
     delivery_complete_count: int = field("DeliveryCompleteCount", "int32", "0+", tag=0, tagged="0+", default=-1)
+    """Number of records from the start offset on whose delivery is complete; -1 where it is not known (KIP-1226)."""
+
     state_batches: tuple[StateBatch, ...] = field("StateBatches", "[]StateBatch", "0+", struct=StateBatch, default=())
+    """States of ranges of records, which replace the earlier states of the same records."""

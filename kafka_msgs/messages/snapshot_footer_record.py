@@ -11,7 +11,11 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SnapshotFooterRecord(Message):
-    """Data, version 0, always flexible."""
+    """Control record that ends a KRaft snapshot. A snapshot without it is not complete (KIP-630).
+
+    Data, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(name="SnapshotFooterRecord", kind="data", versions="0", flexible="0+")
     version: int = field("Version", "int16", "0+", default=0)
+    """Version that this record is written in."""

@@ -11,8 +11,14 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SnapshotHeaderRecord(Message):
-    """Data, version 0, always flexible."""
+    """Control record that begins a KRaft snapshot (KIP-630).
+
+    Data, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(name="SnapshotHeaderRecord", kind="data", versions="0", flexible="0+")
     version: int = field("Version", "int16", "0+", default=0)
+    """Version that this record is written in."""
+
     last_contained_log_timestamp: int = field("LastContainedLogTimestamp", "int64", "0+", default=0)
+    """Time of the last record that the snapshot covers, in milliseconds since 1970-01-01 UTC."""

@@ -20,7 +20,7 @@ class StreamsGroupCurrentMemberAssignmentKey(Message):
         name="StreamsGroupCurrentMemberAssignmentKey", kind="coordinator-key", api_key=22, versions="0", flexible="none"
     )
     group_id: str = field("GroupId", "string", "0", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     member_id: str = field("MemberId", "string", "0", default="")
     """Identity of one member within its group."""

@@ -73,8 +73,8 @@ class Topology(Struct):
     subtopologies: tuple[Subtopology, ...] | None = field(
         "Subtopologies", "[]Subtopology", "0+", struct=Subtopology, nullable="0+", default=None
     )
-    """Its parts, with patterns resolved to topics and partition counts filled in; None while that is not possible
-    because topics are missing or do not fit.
+    """Parts of the topology, with patterns resolved to topics and partition counts filled in; None while topics are
+    missing or do not fit.
     """
 
 
@@ -136,19 +136,19 @@ class Member(Struct):
     """Identity of one member within its group."""
 
     member_epoch: int = field("MemberEpoch", "int32", "0+", default=0)
-    """Epoch of the member; behind ``assignment_epoch`` while it has not taken up its target."""
+    """Epoch of the member; below ``assignment_epoch`` while it has not reached its target."""
 
     instance_id: str | None = field("InstanceId", "string", "0+", nullable="0+", default=None)
-    """Name of a static member, kept over restarts; None for a dynamic member."""
+    """Name that a static member keeps over restarts; None for a dynamic member."""
 
     rack_id: str | None = field("RackId", "string", "0+", nullable="0+", default=None)
-    """Rack or zone the member runs in; None if it gave none."""
+    """Rack or zone of the member; None if it gave none."""
 
     client_id: str = field("ClientId", "string", "0+", default="")
     """Client id that the member gives in the headers of its requests."""
 
     client_host: str = field("ClientHost", "string", "0+", default="")
-    """Address from which the member is connected, as the broker sees it."""
+    """Address that the member is connected from, as the broker sees it."""
 
     topology_epoch: int = field("TopologyEpoch", "int32", "0+", default=0)
     """Version of the topology that this member runs."""
@@ -159,26 +159,26 @@ class Member(Struct):
     user_endpoint: Endpoint | None = field(
         "UserEndpoint", "Endpoint", "0+", struct=Endpoint, nullable="0+", default=None
     )
-    """Where the application answers interactive queries; None if it does not."""
+    """Address at which the application answers interactive queries; None if it has none."""
 
     client_tags: tuple[KeyValue, ...] = field("ClientTags", "[]KeyValue", "0+", struct=KeyValue, default=())
     """Labels for spreading standby tasks over racks and the like; empty if there are none."""
 
     task_offsets: tuple[TaskOffset, ...] = field("TaskOffsets", "[]TaskOffset", "0+", struct=TaskOffset, default=())
-    """How far the member's copy of the state has come, task by task; empty where it has not reported."""
+    """Offsets of the member's copy of the state, one entry per task; empty where it has not reported them."""
 
     task_end_offsets: tuple[TaskOffset, ...] = field(
         "TaskEndOffsets", "[]TaskOffset", "0+", struct=TaskOffset, default=()
     )
-    """How far the changelogs reach, task by task; empty where the member has not reported."""
+    """End offsets of the changelogs, one entry per task; empty where the member has not reported them."""
 
     assignment: Assignment = field("Assignment", "Assignment", "0+", struct=Assignment, default=Assignment())
-    """What the member runs now."""
+    """Tasks that the member runs now."""
 
     target_assignment: Assignment = field(
         "TargetAssignment", "Assignment", "0+", struct=Assignment, default=Assignment()
     )
-    """What the member shall run once the group has settled."""
+    """Tasks that the member is to run once the group has settled."""
 
     is_classic: bool = field("IsClassic", "bool", "0+", default=False)
     """True for a member that still speaks the classic protocol, during a migration."""
@@ -189,35 +189,35 @@ class DescribedGroup(Struct):
     """Element of StreamsGroupDescribeResponse.groups, version 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
 
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     group_state: str = field("GroupState", "string", "0+", default="")
-    """State of the group: Empty, NotReady (its topics are not all there), Assigning, Reconciling, Stable or Dead. Empty
-    string on error.
+    """State of the group: Empty, NotReady (topics are missing), Assigning, Reconciling, Stable or Dead. Empty string on
+    error.
     """
 
     group_epoch: int = field("GroupEpoch", "int32", "0+", default=0)
-    """Epoch of the group, raised by every change that calls for a new assignment."""
+    """Epoch of the group; every change that calls for a new assignment increases it."""
 
     assignment_epoch: int = field("AssignmentEpoch", "int32", "0+", default=0)
-    """Group epoch for which the target assignment was computed; below the group epoch while a new one is due."""
+    """Group epoch that the target assignment was computed for; it is below the group epoch while a new assignment is
+    due.
+    """
 
     topology: Topology | None = field("Topology", "Topology", "0+", struct=Topology, nullable="0+", default=None)
-    """Topology that the group runs; None on error or where none is known."""
+    """Topology that the group runs; None on error or where it is not known."""
 
     members: tuple[Member, ...] = field("Members", "[]Member", "0+", struct=Member, default=())
-    """Members of the group; empty for a group that nobody is in."""
+    """Members of the group; empty if it has none."""
 
     authorized_operations: int = field("AuthorizedOperations", "int32", "0+", default=-2147483648)
-    """Operations on the group that the caller is allowed: bit ``n`` stands for the ACL operation of code ``n``.
+    """Operations on the group that the caller is allowed. Bit ``n`` stands for the ACL operation of code ``n``.
     -2147483648 where they were not asked for.
     """
 
@@ -247,7 +247,7 @@ class StreamsGroupDescribeResponse(Message):
         },
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     groups: tuple[DescribedGroup, ...] = field("Groups", "[]DescribedGroup", "0+", struct=DescribedGroup, default=())
     """Groups asked for, one entry each."""

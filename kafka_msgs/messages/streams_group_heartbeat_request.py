@@ -59,7 +59,7 @@ class Subtopology(Struct):
     """Identity of the subtopology, the same in every client that runs the same topology."""
 
     source_topics: tuple[str, ...] = field("SourceTopics", "[]string", "0+", default=(), entity="topicName")
-    """Topics that the subtopology reads and Streams does not create."""
+    """Topics that the subtopology reads and that Streams does not create."""
 
     source_topic_regex: tuple[str, ...] = field("SourceTopicRegex", "[]string", "0+", default=())
     """Patterns, in RE2 syntax, of further topics that the subtopology reads."""
@@ -90,8 +90,7 @@ class Topology(Struct):
     """Value of StreamsGroupHeartbeatRequest.topology, version 0."""
 
     epoch: int = field("Epoch", "int32", "0+", default=0)
-    """Version of the topology, from the client's configuration; it tells upgraded clients from those that are not yet.
-    """
+    """Version of the topology, from the client's configuration. It tells upgraded clients from others."""
 
     subtopologies: tuple[Subtopology, ...] = field(
         "Subtopologies", "[]Subtopology", "0+", struct=Subtopology, default=()
@@ -137,8 +136,8 @@ class TaskOffset(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupHeartbeatRequest(Message):
-    """By this a Kafka Streams client joins its group, stays in it, confirms what it runs, and leaves it (KIP-1071).
-    After the first one, a field that has not changed may be left at None or -1.
+    """Joins a streams group, stays in it, confirms the tasks that run, and leaves it (KIP-1071). After the first one, a
+    field that has not changed may be None or -1.
 
     API key 88, version 0, always flexible.
     """
@@ -152,32 +151,29 @@ class StreamsGroupHeartbeatRequest(Message):
         listeners=("broker",),
     )
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     member_id: str = field("MemberId", "string", "0+", default="")
-    """Identity of the member: made up by the client when its process starts, and kept until that ends."""
+    """Identity of the member. The client chooses it when its process starts and keeps it until the process ends."""
 
     member_epoch: int = field("MemberEpoch", "int32", "0+", default=0)
-    """Epoch that the member is at, as the last answer gave it; 0 joins, -1 leaves, -2 leaves with the static member's
-    place kept.
+    """Epoch of the member, from the last answer; 0 joins, -1 leaves, -2 leaves and keeps the place of a static member.
     """
 
     endpoint_information_epoch: int = field("EndpointInformationEpoch", "int32", "0+", default=0)
-    """Epoch of the endpoint map that the client holds, from the last answer that brought one; an older one than the
-    group's gets a new map.
-    """
+    """Epoch of the endpoint map that the client has. If it is older than the group's, the answer brings a new map."""
 
     instance_id: str | None = field("InstanceId", "string", "0+", nullable="0+", default=None)
-    """Name of a static member, kept over restarts; None for a dynamic member, or if unchanged."""
+    """Name that a static member keeps over restarts; None for a dynamic member, or if unchanged."""
 
     rack_id: str | None = field("RackId", "string", "0+", nullable="0+", default=None)
-    """Rack or zone the client runs in; None if it has none, or if unchanged."""
+    """Rack or zone of the client; None if it has none, or if unchanged."""
 
     rebalance_timeout_ms: int = field("RebalanceTimeoutMs", "int32", "0+", default=-1)
-    """Milliseconds that the coordinator waits for the member to give up tasks it has to; -1 if unchanged."""
+    """Milliseconds that the coordinator waits for the member to give up tasks; -1 if unchanged."""
 
     topology: Topology | None = field("Topology", "Topology", "0+", struct=Topology, nullable="0+", default=None)
-    """What the application computes, sent on joining only; None in every other heartbeat."""
+    """Topology of the application, sent on joining only; None in every other heartbeat."""
 
     active_tasks: tuple[TaskIds, ...] | None = field(
         "ActiveTasks", "[]TaskIds", "0+", struct=TaskIds, nullable="0+", default=None
@@ -200,7 +196,7 @@ class StreamsGroupHeartbeatRequest(Message):
     user_endpoint: Endpoint | None = field(
         "UserEndpoint", "Endpoint", "0+", struct=Endpoint, nullable="0+", default=None
     )
-    """Where the application answers interactive queries; None if it does not, or if unchanged."""
+    """Address at which the application answers interactive queries; None if it has none, or if unchanged."""
 
     client_tags: tuple[KeyValue, ...] | None = field(
         "ClientTags", "[]KeyValue", "0+", struct=KeyValue, nullable="0+", default=None
@@ -211,14 +207,14 @@ class StreamsGroupHeartbeatRequest(Message):
     task_offsets: tuple[TaskOffset, ...] | None = field(
         "TaskOffsets", "[]TaskOffset", "0+", struct=TaskOffset, nullable="0+", default=None
     )
-    """How far the client's copy of the state has come, for each stateful task on its disk; None if unchanged."""
+    """Offsets of the client's copy of the state, for each stateful task on its disk; None if unchanged."""
 
     task_end_offsets: tuple[TaskOffset, ...] | None = field(
         "TaskEndOffsets", "[]TaskOffset", "0+", struct=TaskOffset, nullable="0+", default=None
     )
-    """How far the changelogs reach, for tasks where the client knows; lag is this less ``task_offsets``. None if
-    unchanged.
+    """End offsets of the changelogs, for tasks where the client knows them; the lag is this minus ``task_offsets``.
+    None if unchanged.
     """
 
     shutdown_application: bool = field("ShutdownApplication", "bool", "0+", default=False)
-    """True, on leaving, to have every client of the group stop."""
+    """True to stop every client of the group."""

@@ -15,12 +15,12 @@ class Status(Struct):
 
     status_code: int = field("StatusCode", "int8", "0+", default=0)
     """0: the member's topology is older than the group's; 1: source topics are missing; 2: topics have partition counts
-    that do not fit; 3: internal topics are missing; 4: the application is being shut down; 5: the assignment is put off
-    for now. Others may come.
+    that do not fit; 3: internal topics are missing; 4: the application is being shut down; 5: the assignment is
+    delayed. Later releases may add more.
     """
 
     status_detail: str = field("StatusDetail", "string", "0+", default="")
-    """The same for people to read, with the topics concerned."""
+    """Explanation for people to read, with the topics concerned."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -50,10 +50,10 @@ class TopicPartition(Struct):
     """Common struct of StreamsGroupHeartbeatResponse, version 0."""
 
     topic: str = field("Topic", "string", "0+", default="", entity="topicName")
-    """The topic, by its name."""
+    """Name of the topic."""
 
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
-    """Numbers of its partitions."""
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -61,7 +61,7 @@ class EndpointToPartitions(Struct):
     """Element of StreamsGroupHeartbeatResponse.partitions_by_user_endpoint, version 0."""
 
     user_endpoint: Endpoint = field("UserEndpoint", "Endpoint", "0+", struct=Endpoint, default=Endpoint())
-    """Where the instance answers."""
+    """Address at which the instance answers."""
 
     active_partitions: tuple[TopicPartition, ...] = field(
         "ActivePartitions", "[]TopicPartition", "0+", struct=TopicPartition, default=()
@@ -76,8 +76,7 @@ class EndpointToPartitions(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupHeartbeatResponse(Message):
-    """The coordinator's word to a Kafka Streams client: its epoch, what it is to run, and what is wrong with the group
-    (KIP-1071).
+    """The member's epoch, the tasks that it is to run, and the problems of the group (KIP-1071).
 
     API key 88, version 0, always flexible.
     """
@@ -107,12 +106,10 @@ class StreamsGroupHeartbeatResponse(Message):
         },
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -124,16 +121,16 @@ class StreamsGroupHeartbeatResponse(Message):
     """Epoch for the next heartbeat; -1 or -2 confirms that the member has left."""
 
     heartbeat_interval_ms: int = field("HeartbeatIntervalMs", "int32", "0+", default=0)
-    """Milliseconds that the member is to leave between heartbeats."""
+    """Milliseconds that the member waits between heartbeats."""
 
     acceptable_recovery_lag: int = field("AcceptableRecoveryLag", "int32", "0+", default=0)
     """Largest lag, in changelog records, at which a copy of the state counts as caught up."""
 
     task_offset_interval_ms: int = field("TaskOffsetIntervalMs", "int32", "0+", default=0)
-    """Milliseconds that the client is to leave between reports of task offsets."""
+    """Milliseconds that the client waits between reports of task offsets."""
 
     status: tuple[Status, ...] | None = field("Status", "[]Status", "0+", struct=Status, nullable="0+", default=())
-    """What keeps the group from running, or is asked of the member; None or an empty tuple if nothing is."""
+    """Problems of the group and requests to the member; None or an empty tuple if there are none."""
 
     active_tasks: tuple[TaskIds, ...] | None = field(
         "ActiveTasks", "[]TaskIds", "0+", struct=TaskIds, nullable="0+", default=None
@@ -151,7 +148,7 @@ class StreamsGroupHeartbeatResponse(Message):
     """Warm-up tasks that the member is to build up, all of them; None if unchanged, an empty tuple for none."""
 
     endpoint_information_epoch: int = field("EndpointInformationEpoch", "int32", "0+", default=0)
-    """Epoch of the endpoint map below, to be repeated in the next heartbeat."""
+    """Epoch of the endpoint map below. The next heartbeat repeats it."""
 
     partitions_by_user_endpoint: tuple[EndpointToPartitions, ...] | None = field(
         "PartitionsByUserEndpoint",

@@ -33,7 +33,7 @@ class KeyValue(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupMemberMetadataValue(Message):
-    """What a member of a streams group has told about itself, put together from its heartbeats.
+    """What a member of a streams group has reported about itself, collected from its heartbeats.
 
     Value of coordinator record type 19, version 0, always flexible.
     """
@@ -42,19 +42,19 @@ class StreamsGroupMemberMetadataValue(Message):
         name="StreamsGroupMemberMetadataValue", kind="coordinator-value", api_key=19, versions="0", flexible="0+"
     )
     instance_id: str | None = field("InstanceId", "string", "0+", nullable="0+", default="")
-    """Name of a static member, kept over restarts; None for a dynamic member."""
+    """Name that a static member keeps over restarts; None for a dynamic member."""
 
     rack_id: str | None = field("RackId", "string", "0+", nullable="0+", default="")
-    """Rack or zone the member runs in; None if it gave none."""
+    """Rack or zone of the member; None if it gave none."""
 
     client_id: str = field("ClientId", "string", "0+", default="")
     """Client id that the member gives in the headers of its requests."""
 
     client_host: str = field("ClientHost", "string", "0+", default="")
-    """Address from which the member is connected, as the broker sees it."""
+    """Address that the member is connected from, as the broker sees it."""
 
     rebalance_timeout_ms: int = field("RebalanceTimeoutMs", "int32", "0+", default=-1)
-    """Milliseconds that the coordinator waits for the member to give up tasks it has to; -1 where it is not known."""
+    """Milliseconds that the coordinator waits for the member to give up tasks; -1 where it is not known."""
 
     topology_epoch: int = field("TopologyEpoch", "int32", "0+", default=0)
     """Version of the topology that the member runs."""
@@ -65,7 +65,7 @@ class StreamsGroupMemberMetadataValue(Message):
     user_endpoint: Endpoint | None = field(
         "UserEndpoint", "Endpoint", "0+", struct=Endpoint, nullable="0+", default=None
     )
-    """Where the application answers interactive queries; None if it does not."""
+    """Address at which the application answers interactive queries; None if it has none."""
 
     client_tags: tuple[KeyValue, ...] = field("ClientTags", "[]KeyValue", "0+", struct=KeyValue, default=())
     """Labels for spreading standby tasks over racks and the like; empty if there are none."""

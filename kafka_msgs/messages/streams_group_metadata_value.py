@@ -17,12 +17,12 @@ class LastAssignmentConfig(Struct):
     """Name of the setting."""
 
     value: str = field("Value", "string", "0+", default="")
-    """Its value then, as text."""
+    """Value of the setting at that time, as text."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupMetadataValue(Message):
-    """A streams group, with the epochs that decide when it is assigned anew.
+    """Epoch of a streams group, with the facts that its last assignment was based on.
 
     Value of coordinator record type 17, version 0, always flexible.
     """
@@ -31,10 +31,10 @@ class StreamsGroupMetadataValue(Message):
         name="StreamsGroupMetadataValue", kind="coordinator-value", api_key=17, versions="0", flexible="0+"
     )
     epoch: int = field("Epoch", "int32", "0+", default=0)
-    """Epoch of the group, raised by every change that calls for a new assignment."""
+    """Epoch of the group; every change that calls for a new assignment increases it."""
 
     metadata_hash: int = field("MetadataHash", "int64", "0+", default=0)
-    """Hash over the topics that the group reads, as the coordinator last saw them; another hash calls for a new
+    """Hash over the topics that the group reads, as the coordinator last saw them; a different hash calls for a new
     assignment. 0 where there was nothing to hash.
     """
 
@@ -51,6 +51,6 @@ class StreamsGroupMetadataValue(Message):
         tagged="0+",
         default=(),
     )
-    """Settings that the last assignment was computed with, so that a change of one is noticed. None where they are not
+    """Settings that the last assignment was computed with, so that a change is noticed. None where they are not
     recorded.
     """

@@ -11,7 +11,7 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupTargetAssignmentMemberKey(Message):
-    """Key of the record of what one member of a streams group shall run.
+    """Key of the record of what one member of a streams group is to run.
 
     Key of coordinator record type 21, version 0, never flexible.
     """
@@ -20,7 +20,7 @@ class StreamsGroupTargetAssignmentMemberKey(Message):
         name="StreamsGroupTargetAssignmentMemberKey", kind="coordinator-key", api_key=21, versions="0", flexible="none"
     )
     group_id: str = field("GroupId", "string", "0", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     member_id: str = field("MemberId", "string", "0", default="")
     """Identity of one member within its group."""

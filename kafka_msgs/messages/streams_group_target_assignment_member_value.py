@@ -22,7 +22,7 @@ class TaskIds(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupTargetAssignmentMemberValue(Message):
-    """What one member of a streams group shall run once the group has settled.
+    """What one member of a streams group is to run once the group has settled.
 
     Value of coordinator record type 21, version 0, always flexible.
     """

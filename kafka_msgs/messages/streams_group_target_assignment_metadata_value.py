@@ -11,7 +11,7 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupTargetAssignmentMetadataValue(Message):
-    """Says for which epoch of the group the members' target assignments hold; written after the last of them.
+    """The group epoch for which the target assignments of the members hold; written after the last of them.
 
     Value of coordinator record type 20, version 0, always flexible.
     """
@@ -24,7 +24,9 @@ class StreamsGroupTargetAssignmentMetadataValue(Message):
         flexible="0+",
     )
     assignment_epoch: int = field("AssignmentEpoch", "int32", "0+", default=0)
-    """Group epoch for which the target assignment was computed; below the group epoch while a new one is due."""
+    """Group epoch that the target assignment was computed for; it is below the group epoch while a new assignment is
+    due.
+    """
 
     assignment_timestamp: int = field(
         "AssignmentTimestamp", "int64", "0+", tag=0, tagged="0+", default=0, ignorable=True

@@ -15,7 +15,10 @@ class TaskId(Struct):
     """Common struct of SubscriptionInfoData, versions 1-6."""
 
     topic_group_id: int = field("topicGroupId", "int32", "1-6", default=0)
+    """Number of the subtopology that the task runs."""
+
     partition: int = field("partition", "int32", "1-6", default=0)
+    """Number of the partition within its topic, counted from 0."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -23,7 +26,10 @@ class PartitionToOffsetSum(Struct):
     """Common struct of SubscriptionInfoData, versions 7-9."""
 
     partition: int = field("partition", "int32", "7-9", default=0)
+    """Partition number of the task."""
+
     offset_sum: int = field("offsetSum", "int64", "7-9", default=0)
+    """Sum of the offsets over all changelog partitions of the task; -2 for an active task that is running."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -31,12 +37,23 @@ class TaskOffsetSum(Struct):
     """Common struct of SubscriptionInfoData, versions 7-11."""
 
     topic_group_id: int = field("topicGroupId", "int32", "7+", default=0)
+    """Number of the subtopology that the task runs."""
+
     partition: int = field("partition", "int32", "10+", default=0)
+    """Partition number of the task, from version 10."""
+
     offset_sum: int = field("offsetSum", "int64", "10+", default=0)
+    """Sum of the offsets over all changelog partitions of the task, from version 10; -2 for an active task that is
+    running.
+    """
+
     named_topology: str | None = field("namedTopology", "string", "10+", nullable="10+", default="")
+    """Name of the topology that the task belongs to, from version 10; None for the only one."""
+
     partition_to_offset_sum: tuple[PartitionToOffsetSum, ...] = field(
         "partitionToOffsetSum", "[]PartitionToOffsetSum", "7-9", struct=PartitionToOffsetSum, default=()
     )
+    """Tasks of the subtopology with their offset sums, in versions 7 to 9."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -44,29 +61,55 @@ class ClientTag(Struct):
     """Common struct of SubscriptionInfoData, version 11."""
 
     key: bytes = field("key", "bytes", "11+", default=b"")
+    """Name of the label, in UTF-8."""
+
     value: bytes = field("value", "bytes", "11+", default=b"")
+    """Value of the label, in UTF-8."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SubscriptionInfoData(Message):
-    """Data, versions 1-11, never flexible."""
+    """What a Kafka Streams client reports to its assignor: ``user_data`` of ``ConsumerProtocolSubscription``
+    (``StreamsPartitionAssignor``).
+
+    Data, versions 1-11, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="SubscriptionInfoData", kind="data", versions="1-11", flexible="none"
     )
     version: int = field("version", "int32", "1+", default=0)
+    """Version that this text is written in."""
+
     latest_supported_version: int = field("latestSupportedVersion", "int32", "3+", default=-1)
+    """Highest version that the client can read, from version 3; -1 where it is not known."""
+
     process_id: UUID = field("processId", "uuid", "1+", default=ZERO_UUID)
+    """Identity of the process, which its threads share and with it their local state."""
+
     prev_tasks: tuple[TaskId, ...] = field("prevTasks", "[]TaskId", "1-6", struct=TaskId, default=())
+    """Active tasks that the client had, up to version 6."""
+
     standby_tasks: tuple[TaskId, ...] = field("standbyTasks", "[]TaskId", "1-6", struct=TaskId, default=())
+    """Standby tasks that the client has, up to version 6."""
+
     user_end_point: bytes = field("userEndPoint", "bytes", "2+", default=b"")
+    """Address at which the application answers interactive queries, ``host:port`` in UTF-8, from version 2; empty for
+    none.
+    """
+
     task_offset_sums: tuple[TaskOffsetSum, ...] = field(
         "taskOffsetSums", "[]TaskOffsetSum", "7+", struct=TaskOffsetSum, default=()
     )
+    """Tasks whose state the client has, with how far it has come, from version 7 (KIP-441)."""
+
     unique_field: int = field("uniqueField", "int8", "8+", default=0)
-    error_code: int = field("errorCode", "int32", "9+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Number that differs from the one before, from version 8, so that a rebalance starts where nothing else has
+    changed.
     """
 
+    error_code: int = field("errorCode", "int32", "9+", default=0)
+    """0, or 4 if the client asks the whole application to shut down, from version 9 (KIP-671)."""
+
     client_tags: tuple[ClientTag, ...] = field("clientTags", "[]ClientTag", "11+", struct=ClientTag, default=())
+    """Labels for spreading standby tasks over racks and the like, from version 11 (KIP-708)."""

@@ -17,27 +17,38 @@ class SyncGroupRequestAssignment(Struct):
     """Identity of one member within its group."""
 
     assignment: bytes = field("Assignment", "bytes", "0+", default=b"")
+    """Assignment of the member; for consumers ``ConsumerProtocolAssignment`` after its int16 version."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SyncGroupRequest(Message):
-    """API key 14, versions 0-5, flexible from version 4."""
+    """Second step of a rebalance of a classic group: the leader sends the assignments, every member waits for its own.
+
+    API key 14, versions 0-5, flexible from version 4.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="SyncGroupRequest", kind="request", api_key=14, versions="0-5", flexible="4+", listeners=("broker",)
     )
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     generation_id: int = field("GenerationId", "int32", "0+", default=0)
+    """Generation of the group, from ``JoinGroupResponse``."""
+
     member_id: str = field("MemberId", "string", "0+", default="")
     """Identity of one member within its group."""
 
     group_instance_id: str | None = field("GroupInstanceId", "string", "3+", nullable="3+", default=None)
-    """Name that a static member keeps over restarts; None for a dynamic member, which has none."""
+    """Name that a static member keeps over restarts (KIP-345); None for a dynamic member. From version 3."""
 
     protocol_type: str | None = field("ProtocolType", "string", "5+", nullable="5+", default=None, ignorable=True)
+    """Type of protocol of the group, from version 5, so that a mismatch is noticed; None skips the check (KIP-559)."""
+
     protocol_name: str | None = field("ProtocolName", "string", "5+", nullable="5+", default=None, ignorable=True)
+    """Name of the chosen protocol, from version 5, so that a mismatch is noticed; None skips the check (KIP-559)."""
+
     assignments: tuple[SyncGroupRequestAssignment, ...] = field(
         "Assignments", "[]SyncGroupRequestAssignment", "0+", struct=SyncGroupRequestAssignment, default=()
     )
+    """Assignments of all members, from the leader; empty from everybody else."""

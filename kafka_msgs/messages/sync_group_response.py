@@ -11,19 +11,29 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SyncGroupResponse(Message):
-    """API key 14, versions 0-5, flexible from version 4."""
+    """The member's assignment.
+
+    API key 14, versions 0-5, flexible from version 4.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="SyncGroupResponse", kind="response", api_key=14, versions="0-5", flexible="4+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
-
-    error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not. From
+    version 1.
     """
 
+    error_code: int = field("ErrorCode", "int16", "0+", default=0)
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
+
     protocol_type: str | None = field("ProtocolType", "string", "5+", nullable="5+", default=None, ignorable=True)
+    """Type of protocol of the group, from version 5; None on error."""
+
     protocol_name: str | None = field("ProtocolName", "string", "5+", nullable="5+", default=None, ignorable=True)
+    """Name of the group's protocol, from version 5; None on error."""
+
     assignment: bytes = field("Assignment", "bytes", "0+", default=b"")
+    """Assignment of the member; for consumers ``ConsumerProtocolAssignment`` after its int16 version. Empty on error,
+    or if the leader gave the member none.
+    """

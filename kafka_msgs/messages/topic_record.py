@@ -12,13 +12,18 @@ from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TopicRecord(Message):
-    """Metadata record type 2, version 0, always flexible."""
+    """A topic was created. Its partitions follow in records of their own.
+
+    Metadata record type 2, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="TopicRecord", kind="metadata", api_key=2, versions="0", flexible="0+"
     )
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """

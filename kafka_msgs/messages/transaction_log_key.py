@@ -11,12 +11,15 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TransactionLogKey(Message):
-    """Key of coordinator record type 0, version 0, never flexible."""
+    """Key of a record in the topic ``__transaction_state``.
+
+    Key of coordinator record type 0, version 0, never flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="TransactionLogKey", kind="coordinator-key", api_key=0, versions="0", flexible="none"
     )
     transactional_id: str = field("TransactionalId", "string", "0", default="")
-    """Name under which a producer keeps its transactions apart from others' and recovers them after a restart; None for
-    a producer without transactions.
+    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart;
+    None for a producer without transactions.
     """

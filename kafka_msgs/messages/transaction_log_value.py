@@ -14,12 +14,18 @@ class PartitionsSchema(Struct):
     """Element of TransactionLogValue.transaction_partitions, versions 0-1."""
 
     topic: str = field("Topic", "string", "0+", default="")
+    """Name of the topic."""
+
     partition_ids: tuple[int, ...] = field("PartitionIds", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TransactionLogValue(Message):
-    """Value of coordinator record type 0, versions 0-1, flexible from version 1."""
+    """State of one transactional id in the topic ``__transaction_state``.
+
+    Value of coordinator record type 0, versions 0-1, flexible from version 1.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="TransactionLogValue", kind="coordinator-value", api_key=0, versions="0-1", flexible="1+"
@@ -28,16 +34,39 @@ class TransactionLogValue(Message):
     """Number that the cluster gave a producer for idempotent or transactional writes; -1 where there is none."""
 
     previous_producer_id: int = field("PreviousProducerId", "int64", "1+", tag=0, tagged="1+", default=-1)
+    """Producer id of the last completed transaction, from version 1 (KIP-890); -1 where there is none."""
+
     next_producer_id: int = field("NextProducerId", "int64", "1+", tag=1, tagged="1+", default=-1)
+    """Producer id for the next transaction, from version 1, when the epochs of the present one are used up; -1
+    otherwise (KIP-890).
+    """
+
     producer_epoch: int = field("ProducerEpoch", "int16", "0+", default=0)
-    """Incarnation of the producer id; a producer with a lower one is fenced off. -1 where there is no producer id."""
+    """Incarnation of the producer id; a producer with a lower one is fenced. -1 where there is no producer id."""
 
     next_producer_epoch: int = field("NextProducerEpoch", "int16", "1+", tag=3, tagged="1+", default=-1)
+    """Epoch for the next transaction, from version 1; -1 where none is set aside."""
+
     transaction_timeout_ms: int = field("TransactionTimeoutMs", "int32", "0+", default=0)
+    """Milliseconds after which the coordinator aborts a transaction of this producer."""
+
     transaction_status: int = field("TransactionStatus", "int8", "0+", default=0)
+    """State: 0 Empty, 1 Ongoing, 2 PrepareCommit, 3 PrepareAbort, 4 CompleteCommit, 5 CompleteAbort, 6 Dead, 7
+    PrepareEpochFence.
+    """
+
     transaction_partitions: tuple[PartitionsSchema, ...] | None = field(
         "TransactionPartitions", "[]PartitionsSchema", "0+", struct=PartitionsSchema, nullable="0+", default=()
     )
+    """Partitions in the transaction, grouped by topic; None in state Empty."""
+
     transaction_last_update_timestamp_ms: int = field("TransactionLastUpdateTimestampMs", "int64", "0+", default=0)
+    """When the state last changed, in milliseconds since 1970-01-01 UTC."""
+
     transaction_start_timestamp_ms: int = field("TransactionStartTimestampMs", "int64", "0+", default=0)
+    """When the transaction began, in milliseconds since 1970-01-01 UTC; -1 if none has begun."""
+
     client_transaction_version: int = field("ClientTransactionVersion", "int16", "1+", tag=2, tagged="1+", default=0)
+    """Level of the feature ``transaction.version`` that the client uses, from version 1: 2 if each transaction gets an
+    epoch of its own (KIP-890).
+    """

@@ -17,12 +17,13 @@ class TxnOffsetCommitRequestPartition(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     committed_offset: int = field("CommittedOffset", "int64", "0+", default=0)
-    """Offset of the next record that the group is to read; -1 in an answer where nothing is committed."""
+    """Offset of the next record that the group is to read."""
 
     committed_leader_epoch: int = field("CommittedLeaderEpoch", "int32", "2+", default=-1, ignorable=True)
-    """Leader epoch of the last record that the group has read; -1 where it is not known."""
+    """Leader epoch of the last record that the group has read, from version 2; -1 where it is not known."""
 
     committed_metadata: str | None = field("CommittedMetadata", "string", "0+", nullable="0+", default="")
+    """Text that the client chooses to keep with the offset; None is kept as the empty string."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -30,39 +31,51 @@ class TxnOffsetCommitRequestTopic(Struct):
     """Element of TxnOffsetCommitRequest.topics, versions 0-5."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[TxnOffsetCommitRequestPartition, ...] = field(
         "Partitions", "[]TxnOffsetCommitRequestPartition", "0+", struct=TxnOffsetCommitRequestPartition, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TxnOffsetCommitRequest(Message):
-    """API key 28, versions 0-5, flexible from version 3."""
+    """Commits offsets of a group as part of a transaction, at the group's coordinator. They take effect when the
+    transaction commits.
+
+    API key 28, versions 0-5, flexible from version 3.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="TxnOffsetCommitRequest", kind="request", api_key=28, versions="0-5", flexible="3+", listeners=("broker",)
     )
     transactional_id: str = field("TransactionalId", "string", "0+", default="", entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from others' and recovers them after a restart; None for
-    a producer without transactions.
+    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart;
+    None for a producer without transactions.
     """
 
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     producer_id: int = field("ProducerId", "int64", "0+", default=0, entity="producerId")
     """Number that the cluster gave a producer for idempotent or transactional writes; -1 where there is none."""
 
     producer_epoch: int = field("ProducerEpoch", "int16", "0+", default=0)
-    """Incarnation of the producer id; a producer with a lower one is fenced off. -1 where there is no producer id."""
+    """Incarnation of the producer id; a producer with a lower one is fenced. -1 where there is no producer id."""
 
     generation_id: int = field("GenerationId", "int32", "3+", default=-1)
+    """Generation of the classic group or epoch of the member, from version 3 (KIP-447), so that a member that has been
+    left behind cannot commit; -1 skips the check.
+    """
+
     member_id: str = field("MemberId", "string", "3+", default="")
-    """Identity of one member within its group."""
+    """Identity of the member that commits, from version 3; empty skips the check."""
 
     group_instance_id: str | None = field("GroupInstanceId", "string", "3+", nullable="3+", default=None)
-    """Name that a static member keeps over restarts; None for a dynamic member, which has none."""
+    """Name of the static member that commits, from version 3; None for a dynamic member."""
 
     topics: tuple[TxnOffsetCommitRequestTopic, ...] = field(
         "Topics", "[]TxnOffsetCommitRequestTopic", "0+", struct=TxnOffsetCommitRequestTopic, default=()
     )
+    """Topics to commit offsets of, one entry each."""

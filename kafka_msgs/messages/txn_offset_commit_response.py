@@ -17,9 +17,7 @@ class TxnOffsetCommitResponsePartition(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -27,21 +25,28 @@ class TxnOffsetCommitResponseTopic(Struct):
     """Element of TxnOffsetCommitResponse.topics, versions 0-5."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[TxnOffsetCommitResponsePartition, ...] = field(
         "Partitions", "[]TxnOffsetCommitResponsePartition", "0+", struct=TxnOffsetCommitResponsePartition, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class TxnOffsetCommitResponse(Message):
-    """API key 28, versions 0-5, flexible from version 3."""
+    """Outcome for each partition whose offset was to be committed in a transaction.
+
+    API key 28, versions 0-5, flexible from version 3.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="TxnOffsetCommitResponse", kind="response", api_key=28, versions="0-5", flexible="3+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     topics: tuple[TxnOffsetCommitResponseTopic, ...] = field(
         "Topics", "[]TxnOffsetCommitResponseTopic", "0+", struct=TxnOffsetCommitResponseTopic, default=()
     )
+    """Topics of the request, one entry each."""

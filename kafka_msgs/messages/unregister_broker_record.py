@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class UnregisterBrokerRecord(Message):
-    """Metadata record type 1, version 0, always flexible."""
+    """The registration of a broker was removed.
+
+    Metadata record type 1, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="UnregisterBrokerRecord", kind="metadata", api_key=1, versions="0", flexible="0+"

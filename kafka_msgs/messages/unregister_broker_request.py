@@ -11,7 +11,10 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class UnregisterBrokerRequest(Message):
-    """API key 64, version 0, always flexible."""
+    """Removes the registration of a broker that is gone for good (KIP-631).
+
+    API key 64, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="UnregisterBrokerRequest",

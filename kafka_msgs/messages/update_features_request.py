@@ -14,14 +14,24 @@ class FeatureUpdateKey(Struct):
     """Element of UpdateFeaturesRequest.feature_updates, versions 0-2."""
 
     feature: str = field("Feature", "string", "0+", default="", map_key=True)
+    """Name of the feature, such as ``metadata.version``."""
+
     max_version_level: int = field("MaxVersionLevel", "int16", "0+", default=0)
+    """Level that the feature is to have; 0 switches it off."""
+
     allow_downgrade: bool = field("AllowDowngrade", "bool", "0", default=False)
+    """True to allow a lower level than the present one, in version 0 only."""
+
     upgrade_type: int = field("UpgradeType", "int8", "1+", default=1)
+    """Allowed change, from version 1 (KIP-778): 1 upgrade only, 2 also a downgrade without loss, 3 any downgrade."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class UpdateFeaturesRequest(Message):
-    """API key 57, versions 0-2, always flexible."""
+    """Changes the levels of features of the whole cluster (KIP-584).
+
+    API key 57, versions 0-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="UpdateFeaturesRequest",
@@ -37,5 +47,7 @@ class UpdateFeaturesRequest(Message):
     feature_updates: tuple[FeatureUpdateKey, ...] = field(
         "FeatureUpdates", "[]FeatureUpdateKey", "0+", struct=FeatureUpdateKey, default=()
     )
+    """Features to change, one entry each."""
+
     validate_only: bool = field("ValidateOnly", "bool", "1+", default=False)
-    """True to have the request checked and answered without changing anything."""
+    """True to check the request and report its outcome without changing anything. From version 1."""

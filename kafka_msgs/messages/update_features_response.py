@@ -14,10 +14,10 @@ class UpdatableFeatureResult(Struct):
     """Element of UpdateFeaturesResponse.results, versions 0-1."""
 
     feature: str = field("Feature", "string", "0+", default="", map_key=True)
+    """Name of the feature."""
+
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -25,18 +25,19 @@ class UpdatableFeatureResult(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class UpdateFeaturesResponse(Message):
-    """API key 57, versions 0-2, always flexible."""
+    """Outcome of changing levels of features. From version 2 there is one outcome for all.
+
+    API key 57, versions 0-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="UpdateFeaturesResponse", kind="response", api_key=57, versions="0-2", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Error of the request as a whole; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -44,3 +45,4 @@ class UpdateFeaturesResponse(Message):
     results: tuple[UpdatableFeatureResult, ...] = field(
         "Results", "[]UpdatableFeatureResult", "0-1", struct=UpdatableFeatureResult, default=(), ignorable=True
     )
+    """Features of the request, up to version 1, one entry each."""

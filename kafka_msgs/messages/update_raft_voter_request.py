@@ -15,7 +15,11 @@ class Listener(Struct):
     """Element of UpdateRaftVoterRequest.listeners, version 0."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the listener, such as ``PLAINTEXT`` or ``CONTROLLER``."""
+
     host: str = field("Host", "string", "0+", default="")
+    """Host name or address of the listener."""
+
     port: int = field("Port", "uint16", "0+", default=0)
     """TCP port, to be used with the host beside it."""
 
@@ -25,12 +29,18 @@ class KRaftVersionFeature(Struct):
     """Value of UpdateRaftVoterRequest.kraft_version_feature, version 0."""
 
     min_supported_version: int = field("MinSupportedVersion", "int16", "0+", default=0)
+    """Lowest level of ``kraft.version`` that the voter can run at."""
+
     max_supported_version: int = field("MaxSupportedVersion", "int16", "0+", default=0)
+    """Highest level of ``kraft.version`` that the voter can run at."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class UpdateRaftVoterRequest(Message):
-    """API key 82, version 0, always flexible."""
+    """Updates the listeners and versions of a voter of the KRaft quorum. Voters send it to the leader (KIP-853).
+
+    API key 82, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="UpdateRaftVoterRequest",
@@ -41,15 +51,23 @@ class UpdateRaftVoterRequest(Message):
         listeners=("controller",),
     )
     cluster_id: str | None = field("ClusterId", "string", "0+", nullable="0+", default="")
-    """Identity of the cluster; None where the sender does not know it or asks for no check."""
+    """Identity of the cluster; None where the sender does not know it or skips the check."""
 
     current_leader_epoch: int = field("CurrentLeaderEpoch", "int32", "0+", default=0)
-    """Leader epoch that the sender believes to be current, so that a stale side is noticed; -1 asks for no such check.
+    """Leader epoch that the sender believes to be current, so that a stale sender or receiver is noticed; -1 skips the
+    check (KIP-320).
     """
 
     voter_id: int = field("VoterId", "int32", "0+", default=0)
+    """Id of the voter."""
+
     voter_directory_id: UUID = field("VoterDirectoryId", "uuid", "0+", default=ZERO_UUID)
+    """Log directory of the voter that holds the metadata log."""
+
     listeners: tuple[Listener, ...] = field("Listeners", "[]Listener", "0+", struct=Listener, default=())
+    """Listeners of the voter."""
+
     kraft_version_feature: KRaftVersionFeature = field(
         "KRaftVersionFeature", "KRaftVersionFeature", "0+", struct=KRaftVersionFeature, default=KRaftVersionFeature()
     )
+    """Levels of ``kraft.version`` that the voter can run at."""

@@ -17,28 +17,32 @@ class CurrentLeader(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=-1)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
 
     host: str = field("Host", "string", "0+", default="")
+    """Host name or address of the leader."""
+
     port: int = field("Port", "int32", "0+", default=0)
     """TCP port, to be used with the host beside it."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class UpdateRaftVoterResponse(Message):
-    """API key 82, version 0, always flexible."""
+    """Whether the voter was updated.
+
+    API key 82, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="UpdateRaftVoterResponse", kind="response", api_key=82, versions="0", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)
-    """Milliseconds for which the broker holds this client back because it exceeded a quota; 0 if it did not."""
+    """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     current_leader: CurrentLeader = field(
         "CurrentLeader", "CurrentLeader", "0+", struct=CurrentLeader, tag=0, tagged="0+", default=CurrentLeader()
     )
+    """The leader of the quorum, if the node that answers is not the leader."""

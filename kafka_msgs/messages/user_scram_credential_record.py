@@ -11,14 +11,28 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class UserScramCredentialRecord(Message):
-    """Metadata record type 11, version 0, always flexible."""
+    """A SCRAM credential of a user was set (KIP-900).
+
+    Metadata record type 11, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="UserScramCredentialRecord", kind="metadata", api_key=11, versions="0", flexible="0+"
     )
     name: str = field("Name", "string", "0+", default="")
+    """Name of the user."""
+
     mechanism: int = field("Mechanism", "int8", "0+", default=0)
+    """SCRAM mechanism: 1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
+
     salt: bytes = field("Salt", "bytes", "0+", default=b"")
+    """Random bytes that the client chose for the hash."""
+
     stored_key: bytes = field("StoredKey", "bytes", "0+", default=b"")
+    """Hash of the client's key (``StoredKey`` of RFC 5802)."""
+
     server_key: bytes = field("ServerKey", "bytes", "0+", default=b"")
+    """The server's key (``ServerKey`` of RFC 5802)."""
+
     iterations: int = field("Iterations", "int32", "0+", default=0)
+    """Number of iterations of the hash."""

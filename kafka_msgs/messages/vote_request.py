@@ -18,12 +18,25 @@ class PartitionData(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     replica_epoch: int = field("ReplicaEpoch", "int32", "0+", default=0)
+    """Epoch of the replica that asks: the one it stands for, or in a pre-vote its present one."""
+
     replica_id: int = field("ReplicaId", "int32", "0+", default=0, entity="brokerId")
+    """Id of the replica that asks."""
+
     replica_directory_id: UUID = field("ReplicaDirectoryId", "uuid", "1+", default=ZERO_UUID, ignorable=True)
+    """Log directory of the replica that asks, from version 1."""
+
     voter_directory_id: UUID = field("VoterDirectoryId", "uuid", "1+", default=ZERO_UUID, ignorable=True)
+    """Log directory of the voter that is asked, from version 1; all zeros where it is not known."""
+
     last_offset_epoch: int = field("LastOffsetEpoch", "int32", "0+", default=0)
+    """Leader epoch of the last record of the replica that asks."""
+
     last_offset: int = field("LastOffset", "int64", "0+", default=0)
+    """End offset of the log of the replica that asks."""
+
     pre_vote: bool = field("PreVote", "bool", "2+", default=False)
+    """True, from version 2, if the replica only asks whether it would win (KIP-996)."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -31,20 +44,29 @@ class TopicData(Struct):
     """Element of VoteRequest.topics, versions 0-2."""
 
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Its partition 0, as the only entry."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class VoteRequest(Message):
-    """API key 52, versions 0-2, always flexible."""
+    """Asks a voter of the KRaft quorum for its vote (KIP-595), or, from version 2, whether it would give it (KIP-996).
+
+    API key 52, versions 0-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="VoteRequest", kind="request", api_key=52, versions="0-2", flexible="0+", listeners=("controller",)
     )
     cluster_id: str | None = field("ClusterId", "string", "0+", nullable="0+", default=None)
-    """Identity of the cluster; None where the sender does not know it or asks for no check."""
+    """Identity of the cluster; None where the sender does not know it or skips the check."""
 
     voter_id: int = field("VoterId", "int32", "1+", default=-1, ignorable=True, entity="brokerId")
+    """Id of the voter that the request is for, from version 1; -1 where it is not known."""
+
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
+    """The metadata topic, as the only entry."""

@@ -15,7 +15,11 @@ class Endpoint(Struct):
     """Element of VotersRecord.voters.endpoints, version 0."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
+    """Name of the listener, such as ``CONTROLLER``."""
+
     host: str = field("Host", "string", "0+", default="")
+    """Host name or address of the listener."""
+
     port: int = field("Port", "uint16", "0+", default=0)
     """TCP port, to be used with the host beside it."""
 
@@ -25,7 +29,10 @@ class KRaftVersionFeature(Struct):
     """Value of VotersRecord.voters.kraft_version_feature, version 0."""
 
     min_supported_version: int = field("MinSupportedVersion", "int16", "0+", default=0)
+    """Lowest level of ``kraft.version`` that the voter can run at."""
+
     max_supported_version: int = field("MaxSupportedVersion", "int16", "0+", default=0)
+    """Highest level of ``kraft.version`` that the voter can run at."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -33,17 +40,30 @@ class Voter(Struct):
     """Element of VotersRecord.voters, version 0."""
 
     voter_id: int = field("VoterId", "int32", "0+", default=0, entity="brokerId")
+    """Id of the voter."""
+
     voter_directory_id: UUID = field("VoterDirectoryId", "uuid", "0+", default=ZERO_UUID)
+    """Log directory of the voter that holds the metadata log."""
+
     endpoints: tuple[Endpoint, ...] = field("Endpoints", "[]Endpoint", "0+", struct=Endpoint, default=())
+    """Listeners of the voter."""
+
     kraft_version_feature: KRaftVersionFeature = field(
         "KRaftVersionFeature", "KRaftVersionFeature", "0+", struct=KRaftVersionFeature, default=KRaftVersionFeature()
     )
+    """Levels of ``kraft.version`` that the voter can run at."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class VotersRecord(Message):
-    """Data, version 0, always flexible."""
+    """Control record that sets the voters of the KRaft quorum (KIP-853).
+
+    Data, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(name="VotersRecord", kind="data", versions="0", flexible="0+")
     version: int = field("Version", "int16", "0+", default=0)
+    """Version that this record is written in."""
+
     voters: tuple[Voter, ...] = field("Voters", "[]Voter", "0+", struct=Voter, default=())
+    """The voters, all of them."""

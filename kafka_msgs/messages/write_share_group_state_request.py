@@ -15,9 +15,18 @@ class StateBatch(Struct):
     """Element of WriteShareGroupStateRequest.topics.partitions.state_batches, versions 0-1."""
 
     first_offset: int = field("FirstOffset", "int64", "0+", default=0)
+    """First offset of the range."""
+
     last_offset: int = field("LastOffset", "int64", "0+", default=0)
+    """Last offset of the range, included."""
+
     delivery_state: int = field("DeliveryState", "int8", "0+", default=0)
+    """State of these records: 0 available, 1 acquired, 2 acknowledged, 3 archiving, 4 archived. Acquired records are
+    kept in memory only.
+    """
+
     delivery_count: int = field("DeliveryCount", "int16", "0+", default=0)
+    """How many times these records have been delivered."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -25,13 +34,24 @@ class PartitionData(Struct):
     """Element of WriteShareGroupStateRequest.topics.partitions, versions 0-1."""
 
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     state_epoch: int = field("StateEpoch", "int32", "0+", default=0)
+    """Incarnation of the share partition's state; writing an older one is refused."""
+
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition, naming one leader's term; -1 where it is not known."""
+    """Leader epoch of the partition at the sender; an older leader is refused."""
 
     start_offset: int = field("StartOffset", "int64", "0+", default=0)
+    """Share-partition start offset: records below it are done with; -1 if unchanged."""
+
     delivery_complete_count: int = field("DeliveryCompleteCount", "int32", "1+", default=-1, ignorable=True)
+    """Number of records from the start offset on whose delivery is complete, from version 1; -1 where it is not known
+    (KIP-1226).
+    """
+
     state_batches: tuple[StateBatch, ...] = field("StateBatches", "[]StateBatch", "0+", struct=StateBatch, default=())
+    """States of ranges of records from the start offset on."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -39,18 +59,23 @@ class WriteStateData(Struct):
     """Element of WriteShareGroupStateRequest.topics, versions 0-1."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[PartitionData, ...] = field(
         "Partitions", "[]PartitionData", "0+", struct=PartitionData, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WriteShareGroupStateRequest(Message):
-    """API key 85, versions 0-1, always flexible."""
+    """Writes changes to the state of partitions that a share group reads. The leader of a partition sends it after
+    acknowledgements (KIP-932).
+
+    API key 85, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="WriteShareGroupStateRequest",
@@ -61,6 +86,7 @@ class WriteShareGroupStateRequest(Message):
         listeners=("broker",),
     )
     group_id: str = field("GroupId", "string", "0+", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     topics: tuple[WriteStateData, ...] = field("Topics", "[]WriteStateData", "0+", struct=WriteStateData, default=())
+    """Topics with partitions to write the state of, one entry each."""

@@ -15,10 +15,10 @@ class PartitionResult(Struct):
     """Element of WriteShareGroupStateResponse.results.partitions, versions 0-1."""
 
     partition: int = field("Partition", "int32", "0+", default=0)
+    """Number of the partition within its topic, counted from 0."""
+
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""
@@ -29,18 +29,22 @@ class WriteStateResult(Struct):
     """Element of WriteShareGroupStateResponse.results, versions 0-1."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     partitions: tuple[PartitionResult, ...] = field(
         "Partitions", "[]PartitionResult", "0+", struct=PartitionResult, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WriteShareGroupStateResponse(Message):
-    """API key 85, versions 0-1, always flexible."""
+    """Outcome for each partition whose state was to be written.
+
+    API key 85, versions 0-1, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="WriteShareGroupStateResponse", kind="response", api_key=85, versions="0-1", flexible="0+"
@@ -48,3 +52,4 @@ class WriteShareGroupStateResponse(Message):
     results: tuple[WriteStateResult, ...] = field(
         "Results", "[]WriteStateResult", "0+", struct=WriteStateResult, default=()
     )
+    """Topics of the request, one entry each."""

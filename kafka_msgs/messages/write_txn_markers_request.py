@@ -14,7 +14,10 @@ class WritableTxnMarkerTopic(Struct):
     """Element of WriteTxnMarkersRequest.markers.topics, versions 1-2."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partition_indexes: tuple[int, ...] = field("PartitionIndexes", "[]int32", "0+", default=())
+    """Numbers of the partitions of this topic."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -25,19 +28,33 @@ class WritableTxnMarker(Struct):
     """Number that the cluster gave a producer for idempotent or transactional writes; -1 where there is none."""
 
     producer_epoch: int = field("ProducerEpoch", "int16", "0+", default=0)
-    """Incarnation of the producer id; a producer with a lower one is fenced off. -1 where there is no producer id."""
+    """Incarnation of the producer id; a producer with a lower one is fenced. -1 where there is no producer id."""
 
     transaction_result: bool = field("TransactionResult", "bool", "0+", default=False)
+    """True for a commit marker, False for an abort marker."""
+
     topics: tuple[WritableTxnMarkerTopic, ...] = field(
         "Topics", "[]WritableTxnMarkerTopic", "0+", struct=WritableTxnMarkerTopic, default=()
     )
+    """Topics with partitions that get a marker, one entry each."""
+
     coordinator_epoch: int = field("CoordinatorEpoch", "int32", "0+", default=0)
+    """Leader epoch of the transaction coordinator's partition of ``__transaction_state``, so that a marker from an
+    earlier coordinator is refused.
+    """
+
     transaction_version: int = field("TransactionVersion", "int8", "2+", default=0, ignorable=True)
+    """Level of the feature ``transaction.version`` that the transaction runs at, from version 2: with level 2 the
+    marker's epoch must be above the producer's (KIP-1228). 0 where it is not given.
+    """
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WriteTxnMarkersRequest(Message):
-    """API key 27, versions 1-2, always flexible."""
+    """Tells partition leaders to write commit or abort markers. The transaction coordinator sends it to brokers.
+
+    API key 27, versions 1-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="WriteTxnMarkersRequest", kind="request", api_key=27, versions="1-2", flexible="1+", listeners=("broker",)
@@ -45,3 +62,4 @@ class WriteTxnMarkersRequest(Message):
     markers: tuple[WritableTxnMarker, ...] = field(
         "Markers", "[]WritableTxnMarker", "0+", struct=WritableTxnMarker, default=()
     )
+    """Transactions to write markers for, one entry each."""

@@ -17,9 +17,7 @@ class WritableTxnMarkerPartitionResult(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -27,9 +25,12 @@ class WritableTxnMarkerTopicResult(Struct):
     """Element of WriteTxnMarkersResponse.markers.topics, versions 1-2."""
 
     name: str = field("Name", "string", "0+", default="", entity="topicName")
+    """Name of the topic."""
+
     partitions: tuple[WritableTxnMarkerPartitionResult, ...] = field(
         "Partitions", "[]WritableTxnMarkerPartitionResult", "0+", struct=WritableTxnMarkerPartitionResult, default=()
     )
+    """Partitions of the topic, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -42,11 +43,15 @@ class WritableTxnMarkerResult(Struct):
     topics: tuple[WritableTxnMarkerTopicResult, ...] = field(
         "Topics", "[]WritableTxnMarkerTopicResult", "0+", struct=WritableTxnMarkerTopicResult, default=()
     )
+    """Topics of the transaction, one entry each."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class WriteTxnMarkersResponse(Message):
-    """API key 27, versions 1-2, always flexible."""
+    """Outcome for each partition that was to get a marker.
+
+    API key 27, versions 1-2, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="WriteTxnMarkersResponse", kind="response", api_key=27, versions="1-2", flexible="1+"
@@ -54,3 +59,4 @@ class WriteTxnMarkersResponse(Message):
     markers: tuple[WritableTxnMarkerResult, ...] = field(
         "Markers", "[]WritableTxnMarkerResult", "0+", struct=WritableTxnMarkerResult, default=()
     )
+    """Transactions of the request, one entry each."""

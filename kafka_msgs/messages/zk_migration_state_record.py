@@ -11,9 +11,13 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ZkMigrationStateRecord(Message):
-    """Metadata record type 21, version 0, always flexible."""
+    """State of a migration from ZooKeeper. Kafka 4.0 removed the migration (KIP-866).
+
+    Metadata record type 21, version 0, always flexible.
+    """
 
     INFO: ClassVar[MessageInfo] = MessageInfo(
         name="ZkMigrationStateRecord", kind="metadata", api_key=21, versions="0", flexible="0+"
     )
     zk_migration_state: int = field("ZkMigrationState", "int8", "0+", default=0)
+    """0 no migration, 1 before it, 2 while it runs, 3 after it."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from kafka_msgs.codec import backend
+from kafka_msgs._backend import backend
 from kafka_msgs.records import python
 
 __all__ = ["PYTHON", "Loops", "loops", "native"]
@@ -32,11 +32,10 @@ PYTHON: Final = Loops("python", python.read, python.Collector)
 
 @cache
 def native() -> Loops | None:
-    """Return the form in C, or None where there is no extension."""
-    try:
-        module = import_module("kafka_msgs.records.native")
-    except ImportError:
+    """Return the form in C, or None where another one was chosen: the records of this process are of that."""
+    if backend() != "c":
         return None
+    module = import_module("kafka_msgs.records.native")
     return Loops("c", module.read, module.Collector)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.codec import backend
+from kafka_msgs._backend import backend
 
 __all__ = ["Storage"]
 
@@ -21,11 +21,9 @@ class _Slots:
 def _storage() -> type[_Slots]:
     if backend() != "c":
         return _Slots
-    try:
-        from kafka_msgs.records import _speedups
-    except ImportError:
-        return _Slots
-    return _speedups.Storage
+    from kafka_msgs._core import extension
+
+    return extension.RecordStorage
 
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolS
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
 from kafka_msgs.versioned import decode_versioned
 
-__all__ = ["ConsumerMember", "Embedded", "classic_subscriptions", "consumer_members", "open_member"]
+__all__ = ["ConsumerMember", "Embedded", "classic_subscriptions", "consumer_members", "open_embedded", "open_member"]
 
 M = TypeVar("M", bound=Message)
 
@@ -82,8 +82,8 @@ def open_member(member: MemberMetadata) -> ConsumerMember:
     assigned = member.assignment
     return ConsumerMember(
         metadata=member,
-        subscription=_open(ConsumerProtocolSubscription, bytes(member.subscription)),
-        assignment=_open(ConsumerProtocolAssignment, bytes(assigned)) if assigned else Embedded(),
+        subscription=open_embedded(ConsumerProtocolSubscription, bytes(member.subscription)),
+        assignment=open_embedded(ConsumerProtocolAssignment, bytes(assigned)) if assigned else Embedded(),
     )
 
 
@@ -96,12 +96,13 @@ def classic_subscriptions(
     """
     classic = member.classic_member_metadata
     return {
-        protocol.name: _open(ConsumerProtocolSubscription, bytes(protocol.metadata))
+        protocol.name: open_embedded(ConsumerProtocolSubscription, bytes(protocol.metadata))
         for protocol in (classic.supported_protocols if classic else ())
     }
 
 
-def _open(cls: type[M], data: bytes) -> Embedded[M]:
+def open_embedded(cls: type[M], data: bytes) -> Embedded[M]:
+    """Return the message in bytes that one member sent the others, or the fault in them, as ``open_member`` does."""
     try:
         version, message = decode_versioned(cls, data, newer="clamp")
     except (DecodeError, UnsupportedVersionError) as fault:

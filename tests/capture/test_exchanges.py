@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import ssl
 from collections.abc import Sequence
-from itertools import chain
 
 import attrs
 import pytest
@@ -23,10 +22,10 @@ from kafka_msgs import (
 from kafka_msgs.capture import CaptureFault, Endpoint, Exchange, FaultKind, Limits, read_exchanges
 from kafka_msgs.errors import DecodeError
 from kafka_msgs.wire import encode_request, encode_response
+from tests.support.conversations import ask, reply, talk
 from tests.support.packets import (
     BROKER,
     CLIENT,
-    Said,
     client,
     cut,
     everything,
@@ -37,18 +36,6 @@ from tests.support.packets import (
     segments,
     sizes,
 )
-
-
-def ask(number: int, *, client_id: str = "me") -> bytes:
-    return framed(encode_request(MetadataRequest(topics=()), 9, correlation_id=number, client_id=client_id))
-
-
-def reply(number: int) -> bytes:
-    return framed(encode_response(MetadataResponse(cluster_id="c" * number), 9, correlation_id=number))
-
-
-def talk(count: int) -> list[Said]:
-    return list(chain.from_iterable((("request", ask(n)), ("response", reply(n))) for n in range(1, count + 1)))
 
 
 def numbers(found: Sequence[Exchange | CaptureFault]) -> list[tuple[int, bool]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_msgs.capture import Exchange, FaultKind, read_exchanges
 from kafka_msgs.capture.report import quantile, summarise
-from tests.capture.test_exchanges import reply, talk
+from tests.support.conversations import reply, talk
 from tests.support.packets import everything, pcap, segments
 from tests.support.recordings import PACKETS, port_of
 

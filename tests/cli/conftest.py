@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 import pytest
 from click.testing import CliRunner, Result
 
 from kafka_msgs.cli.group import command
-
-Run: TypeAlias = Callable[..., Result]
+from tests.support.command_line import Run
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from kafka_msgs.cli.render.hex_dump import annotate
 from kafka_msgs.messages.offset_fetch_response import OffsetFetchResponsePartition, OffsetFetchResponseTopic
 from kafka_msgs.testing.random_values import random_message
 from kafka_msgs.wire import encode_request, encode_response
-from tests.cli.conftest import Run
-from tests.cli.test_lookup import squeezed
+from tests.support.command_line import Run, squeezed
 from tests.support.recorded_frames import exchanges, read_frames
 from tests.support.recordings import KIP88
 

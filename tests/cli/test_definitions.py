@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.support.command_line import Run
 
 ORDER = """{
   "apiKey": 9, "type": "request", "name": "OrderRequest", "listeners": ["broker"],

@@ -17,7 +17,7 @@ from crc32c import crc32c
 
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
 from kafka_msgs.topics.records import TOPICS
-from tests.cli.conftest import Run
+from tests.support.command_line import Run
 from tests.support.recordings import ACTIVE_LOGS, LOGS, TIERED_LOGS
 
 TIERED = TIERED_LOGS
@@ -42,7 +42,8 @@ def test_batches_and_a_summary(run: Run) -> None:
     assert summary == {
         "kind": "summary", "batches": 5, "records": 35, "bytes": CODECS.stat().st_size, "preallocated": 0,
         "codecs": {"gzip": 1, "lz4": 1, "none": 1, "snappy": 1, "zstd": 1},
-        "firstTimestamp": 1_700_000_000_000, "lastTimestamp": 1_700_000_009_000,
+        "firstTimestamp": 1_700_000_000_000, "firstTime": "2023-11-14T22:13:20.000Z",
+        "lastTimestamp": 1_700_000_009_000, "lastTime": "2023-11-14T22:13:29.000Z",
         "producers": 2, "errors": 0, "crcFailures": 0,
     }  # fmt: skip
 
@@ -292,8 +293,8 @@ def test_tables(run: Run) -> None:
     assert result.exit_code == 0
     rows = [line.split() for line in result.stdout.splitlines()]
     assert [f"{CODECS}:", "batch"] in rows
-    assert ["offset", "timestamp", "key", "value", "headers"] in rows
-    assert ["27", "1700000009000", "null", "lz4", "without", "a", "key", "[]"] in rows
+    assert ["offset", "timestamp", "time", "key", "value", "headers"] in rows
+    assert ["27", "1700000009000", "2023-11-14T22:13:29.000Z", "null", "lz4", "without", "a", "key", "[]"] in rows
     assert ["firstTimestamp", "1700000000000"] in rows
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from kafka_msgs.cli.group import command
-from tests.cli.conftest import Run
+from tests.support.command_line import Run
 
 
 def commands(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:

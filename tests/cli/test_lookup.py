@@ -13,7 +13,7 @@ from kafka_msgs.cli.message_names import draft_names, find_messages
 from kafka_msgs.cli.render.documentation import class_documentation, field_documentation
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
-from tests.cli.conftest import Run
+from tests.support.command_line import Run, squeezed
 
 
 def listed(run: Run, *arguments: str) -> list[dict[str, object]]:
@@ -21,10 +21,6 @@ def listed(run: Run, *arguments: str) -> list[dict[str, object]]:
     assert result.exit_code == 0
     rows: list[dict[str, object]] = json.loads(result.stdout)
     return rows
-
-
-def squeezed(text: str) -> list[str]:
-    return [re.sub(r"\s+", " ", line).strip() for line in text.splitlines()]
 
 
 def test_list_has_every_message_of_the_release(run: Run) -> None:

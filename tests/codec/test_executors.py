@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kafka_msgs import OffsetFetchRequest, backend
+from kafka_msgs._backend import BACKENDS
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions, DecodeBudget, codec_for
-from kafka_msgs.codec.backend import BACKENDS
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.schema import field

@@ -23,6 +23,7 @@ from kafka_msgs.primitives import write_uvarint
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
 from tests.support.codecs import Codecs, message_class, struct_class
+from tests.support.nested_structs import SHAPES, nested
 
 CLASSES = sorted(message_classes(), key=lambda cls: cls.INFO.name)
 NAMES = [cls.INFO.name for cls in CLASSES]
@@ -200,17 +201,6 @@ def test_a_count_of_tags_beyond_the_input(codecs: Codecs) -> None:
 # Depth
 
 
-def nested(levels: int, type_: str, **facts: Any) -> type[Any]:
-    """A message whose structs are nested so many levels deep, itself included."""
-    cls = struct_class(f"Level{levels}", leaf=field("Leaf", "int8", default=0))
-    default: Any = () if type_.startswith("[]") else None
-    for level in range(levels - 1, 1, -1):
-        below = field("Below", type_ + cls.__name__, default=default, struct=cls, **facts)
-        cls = struct_class(f"Level{level}", leaf=field("Leaf", "int8", default=0), below=below)
-    below = field("Below", type_ + cls.__name__, default=default, struct=cls, **facts)
-    return message_class("Nested", flexible="0+", leaf=field("Leaf", "int8", default=0), below=below)
-
-
 def filled(cls: type[Any], level: int, array: bool) -> Any:
     """A value that goes all the way down, each struct numbered by its level."""
     below = next((attribute for attribute in cls.__attrs_attrs__ if attribute.name == "below"), None)
@@ -220,12 +210,6 @@ def filled(cls: type[Any], level: int, array: bool) -> Any:
     return cls(leaf=level, below=(inner,) if array else inner)
 
 
-SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
-    "arrays": ("[]", {}),
-    "tagged arrays": ("[]", {"tag": 0, "tagged": "0+"}),
-    "nullable structs": ("", {"nullable": "0+"}),
-    "tagged nullable structs": ("", {"nullable": "0+", "tag": 0, "tagged": "0+"}),
-}
 ONE_BELOW: dict[str, Callable[[int, bytes], bytes]] = {
     "arrays": lambda leaf, below: bytes([leaf, 2]) + below + b"\0",
     "tagged arrays": lambda leaf, below: bytes([leaf, 1, 0]) + write_uvarint(len(below) + 1) + b"\2" + below,

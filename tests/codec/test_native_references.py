@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import sys
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
@@ -12,21 +11,21 @@ from typing import Any
 import pytest
 
 from kafka_msgs import MetadataResponse, message_classes
+from kafka_msgs._backend import BACKENDS
 from kafka_msgs.codec import CodecOptions
-from kafka_msgs.codec.backend import BACKENDS
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.plan import StructPlan, Value, compile_plan
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
-from tests.codec.test_fuzz import corrupted, mutated
 from tests.support.codecs import codec, message_class, struct_class
+from tests.support.damage import corrupted, mutated
+from tests.support.references import check_balance
 
 pytestmark = pytest.mark.skipif("c" not in BACKENDS, reason="the C core is not built")
 
 CLASSES = sorted(message_classes(), key=lambda cls: cls.INFO.name)
-ROUNDS = 20
 VIEWS = CodecOptions(memoryview_records=True)
 
 
@@ -45,29 +44,6 @@ def shared_objects(plan: StructPlan) -> list[Any]:
     for each in structs(plan):
         found += [each.cls, *(step.default for step in each.tagged), *(absent.default for absent in each.absent)]
     return found
-
-
-def counts(objects: list[Any], generation: int) -> list[int]:
-    """The references to each object, and how many blocks of memory Python holds."""
-    gc.collect(generation)
-    return [*map(sys.getrefcount, objects), sys.getallocatedblocks()]
-
-
-def check_balance(action: Callable[[], Any], objects: list[Any], generation: int = 2) -> None:
-    """Check that repeating ``action`` leaves every count as it was.
-
-    What is kept for once, such as memos, and what others do, may show in one measurement or two; what leaks shows in
-    every one. Collecting the young ``generation`` only is faster, where no cycle is expected.
-    """
-    grown: list[int] = []
-    for _ in range(4):
-        before = counts(objects, generation)
-        for _ in range(ROUNDS):
-            action()
-        grown = [now - then for now, then in zip(counts(objects, generation), before, strict=True)]
-        if max(map(abs, grown)) < ROUNDS // 2:
-            return
-    pytest.fail(f"{grown} after {ROUNDS} rounds, for {objects} and blocks of memory")
 
 
 def attempt(action: Callable[[Any], Any], subject: Any) -> None:
@@ -121,10 +97,10 @@ def test_codecs_are_freed() -> None:
 
 def cores() -> int:
     """How many codecs of the C core there are."""
-    from kafka_msgs.codec import _speedups
+    from kafka_msgs._core import extension
 
     gc.collect()
-    return sum(type(each) is _speedups.Codec for each in gc.get_objects())
+    return sum(type(each) is extension.Codec for each in gc.get_objects())
 
 
 def test_a_codec_in_a_cycle_is_freed() -> None:
@@ -139,7 +115,7 @@ def test_a_codec_in_a_cycle_is_freed() -> None:
 
 
 def test_what_is_no_plan_leaves_nothing_behind() -> None:
-    from kafka_msgs.codec import _speedups
+    from kafka_msgs._core import extension
 
     cls = make_class(2)
     member = cls.later
@@ -155,20 +131,20 @@ def test_what_is_no_plan_leaves_nothing_behind() -> None:
         for op in bad_ops:
             for steps, tagged in (((good, op), ()), ((), (good, op))):
                 with pytest.raises((TypeError, ValueError, SystemError)):
-                    _speedups.Codec(
+                    extension.Codec(
                         ((cls, unknown, True, steps, tagged, (), ()),), 1, 1, False, False, None, len, len, len
                     )
         for specs in ((), (1,), ((int, unknown, True, (), (), (), ()),), ((cls, 5, True, (), (), (), ()),)):
             with pytest.raises((TypeError, ValueError, SystemError)):
-                _speedups.Codec(specs, 1, 1, False, False, None, len, len, len)
+                extension.Codec(specs, 1, 1, False, False, None, len, len, len)
 
     check_balance(refuse_all, [cls, member, unknown, len, None, ()])
 
 
 def test_a_codec_that_was_not_initialised_refuses_to_work() -> None:
-    from kafka_msgs.codec import _speedups
+    from kafka_msgs._core import extension
 
-    empty = _speedups.Codec.__new__(_speedups.Codec)
+    empty = extension.Codec.__new__(extension.Codec)
     for call in (empty.decode, empty.read, empty.encode):
         with pytest.raises(TypeError):
             call(b"")

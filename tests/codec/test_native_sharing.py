@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kafka_msgs import DescribeGroupsResponse, FetchResponse, MetadataResponse
-from kafka_msgs.codec.backend import BACKENDS
+from kafka_msgs._backend import BACKENDS, CORE
 from kafka_msgs.errors import DecodeError
 from kafka_msgs.testing.random_values import random_message
 from tests.support.codecs import Codecs, codec
@@ -83,13 +83,13 @@ def test_a_finalizer_may_use_the_codec_that_is_working(codecs: Codecs) -> None:
 @NATIVE
 def test_the_extension_may_be_imported_again() -> None:
     """A second copy has state of its own; either outlives the other."""
-    name = "kafka_msgs.codec._speedups"
+    name = CORE
     first = sys.modules.pop(name)
     try:
         second = importlib.import_module(name)
     finally:
         sys.modules[name] = first
-        sys.modules["kafka_msgs.codec"]._speedups = first  # type: ignore[attr-defined]
+        sys.modules["kafka_msgs._core"].extension = first  # type: ignore[attr-defined]
     assert second is not first
     assert second.Codec is not first.Codec
     working = codec("c", MetadataResponse, 12)
@@ -97,7 +97,7 @@ def test_the_extension_may_be_imported_again() -> None:
     data = working.encode(message)
     functions = importlib.import_module("kafka_msgs.codec.native").functions
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kafka_msgs.codec.native._speedups", second)
+        patch.setattr("kafka_msgs.codec.native.extension", second)
         other = functions(working.plan, working.options)
     assert type(other.decode.__self__) is second.Codec
     del second
@@ -119,7 +119,7 @@ WORK = '''
 import os
 import sys
 sys.path[:] = {path!r}
-if "KAFKA_MSGS_TEST_SPEEDUPS" in os.environ:
+if "KAFKA_MSGS_TEST_CORE" in os.environ:
     import tests.support.instrumented
 from random import Random
 import kafka_msgs

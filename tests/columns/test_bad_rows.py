@@ -20,10 +20,10 @@ from kafka_msgs.errors import InternalError, KafkaMsgsError
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
 from kafka_msgs.versioned import decode_versioned
-from tests.codec.test_hostile import SHAPES, nested
 from tests.oracle.mutation import mutations
 from tests.support.codecs import message_class, struct_class
 from tests.support.columns import CLASSES, NAMES, facts, plain, prefixed_rows
+from tests.support.nested_structs import SHAPES, nested
 
 PAIRS = [(cls, version) for cls in CLASSES for version in cls.INFO.versions]
 

@@ -9,7 +9,6 @@ import sys
 
 import pytest
 
-from kafka_msgs.columns import python, switch
 from kafka_msgs.errors import MissingExtraError
 from tests.support.columns import FORMS
 
@@ -26,7 +25,7 @@ def run(backend: str) -> str:
     """What a process says that was told which backend to use."""
     code = (
         "import sys; from kafka_msgs.columns.switch import current_form;"
-        "print(current_form().decoder.__module__, 'kafka_msgs.columns._speedups' in sys.modules)"
+        "print(current_form().decoder.__module__, 'kafka_msgs._core.extension' in sys.modules)"
     )
     environment = os.environ | {"KAFKA_MSGS_BACKEND": backend}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
@@ -37,13 +36,3 @@ def test_the_form_is_the_one_of_the_backend_and_no_other_is_loaded() -> None:
     assert run("python") == run("reference") == "kafka_msgs.columns.python False"
     if "c" in FORMS:
         assert run("c") == run("auto") == "kafka_msgs.columns.native True"
-
-
-def test_without_the_extension_the_pure_python_form_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(switch, "backend", lambda: "c")
-    monkeypatch.setitem(sys.modules, "kafka_msgs.columns.native_records", None)
-    switch._native.cache_clear()
-    try:
-        assert switch.current_form() is python.FORM
-    finally:
-        switch._native.cache_clear()

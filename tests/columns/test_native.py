@@ -12,12 +12,13 @@ import pyarrow as pa
 import pytest
 
 from kafka_msgs import DescribeGroupsResponse, FetchResponse, MetadataResponse, OffsetCommitValue, VotersRecord
-from kafka_msgs.codec import DEFAULT_OPTIONS, backend
+from kafka_msgs._backend import backend
+from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.columns.types import arrow_type
 from kafka_msgs.records import BatchBuilder, RecordBatch, read_batches
-from tests.codec.test_fuzz import mutated
-from tests.codec.test_native_references import check_balance
 from tests.support.columns import prefixed_rows, random_rows
+from tests.support.damage import mutated
+from tests.support.references import check_balance
 
 native = pytest.importorskip("kafka_msgs.columns.native", reason="the C core of columns is not built")
 pytestmark = pytest.mark.skipif(backend() != "c", reason="another form was chosen")
@@ -161,7 +162,7 @@ def programs(cls: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The arguments of which the program of a message is made."""
     found: list[Any] = []
     with monkeypatch.context() as patch:
-        patch.setattr(native._speedups, "Program", lambda *arguments: found.extend(arguments))
+        patch.setattr(native.extension, "ColumnProgram", lambda *arguments: found.extend(arguments))
         native._Lowering(arrow_type(cls)).program(cls, None, DEFAULT_OPTIONS)
     return found
 
@@ -189,7 +190,7 @@ def test_no_program_can_make_the_core_write_beside_its_columns(cls: Any, monkeyp
         place = rng.choice([0, 1, 1, 1, 2])
         parts[place] = changed(parts[place], rng)
         try:
-            program = native._speedups.Program(*parts, *rest)
+            program = native.extension.ColumnProgram(*parts, *rest)
         except (ValueError, TypeError, OverflowError, SystemError):
             refused += 1
             continue
@@ -213,14 +214,14 @@ def test_offsets_that_do_not_ascend_or_leave_the_data_are_refused() -> None:
 
 def test_what_was_not_initialised_refuses_to_work() -> None:
     with pytest.raises(TypeError):
-        native._speedups.Program.__new__(native._speedups.Program).decode(None, None, None, 0, 0, False)
-    columns = native._speedups.RecordColumns.__new__(native._speedups.RecordColumns)
+        native.extension.ColumnProgram.__new__(native.extension.ColumnProgram).decode(None, None, None, 0, 0, False)
+    columns = native.extension.RecordColumns.__new__(native.extension.RecordColumns)
     with pytest.raises(RuntimeError):
         columns.finish()
     with pytest.raises(RuntimeError):
         columns.append(b"", 0, 0, 0, 0, 0, None)
     with pytest.raises(ValueError, match="no further column"):
-        native._speedups.RecordColumns(("key", "key"), bytearray)
+        native.extension.RecordColumns(("key", "key"), bytearray)
     with pytest.raises(ValueError, match="not within the buffer"):
         native.RecordColumns(("key",)).append(b"1", 0, 2, 0, 0, 0, None)
 

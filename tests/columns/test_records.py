@@ -24,8 +24,8 @@ from kafka_msgs import (
 from kafka_msgs.columns import RECORD_SCHEMA, record_schema, record_table
 from kafka_msgs.log.scan import read_log
 from kafka_msgs.records import BatchBuilder, Compression, RecordBatch, read_batches
-from tests.log.test_log_directory import BATCHES, SAID, named
 from tests.support.batches import Described, by_hand, described, sealed
+from tests.support.dumped_logs import BATCHES, SAID, named
 
 pytestmark = pytest.mark.usefixtures("form")
 

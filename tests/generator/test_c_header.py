@@ -28,10 +28,10 @@ def test_the_limits_are_those_of_the_codec() -> None:
 
 
 def test_a_header_that_is_out_of_date_is_written_anew_and_a_foreign_one_is_not(tmp_path: Path) -> None:
-    header = tmp_path / "_ops.h"
+    header = tmp_path / "ops.h"
     header.write_text(ops_header().replace("OP_BOOL = 0", "OP_BOOL = 7"))
-    apply(plan(tmp_path, {"_ops.h": ops_header()}))
+    apply(plan(tmp_path, {"ops.h": ops_header()}))
     assert header.read_text() == ops_header()
     header.write_text("/* mine */\n")
     with pytest.raises(ForeignFileError):
-        plan(tmp_path, {"_ops.h": ops_header()})
+        plan(tmp_path, {"ops.h": ops_header()})

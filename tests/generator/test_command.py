@@ -151,7 +151,29 @@ def test_documentation_comes_from_a_glossary(definitions: Path, package: Path, t
     assert run("compile", definitions, "--out", package, "--glossary", tmp_path / "words").exit_code == 0
     text = (package / "ping_request.py").read_text()
     assert '    """Asks.\n\n    API key 1000, versions 0-1, flexible from version 1.\n    """' in text
-    assert '    """A port."""' in text
+    assert '    """A port. In version 1 only."""' in text
+
+
+def test_documentation_gives_the_versions_of_a_field_once(definitions: Path, package: Path, tmp_path: Path) -> None:
+    numbers = ("1+", "0", "1-2", "0-3", "2", "3+")
+    fields = [f'{{"name": "F{i}", "type": "int8", "versions": "{text}"}}' for i, text in enumerate(numbers)]
+    (definitions / "Frame.json").write_text(
+        '{"name": "Frame", "type": "data", "validVersions": "0-3", "flexibleVersions": "none", '
+        f'"fields": [{", ".join(fields)}]}}'
+    )
+    (tmp_path / "words").mkdir()
+    entries = [f'f{i} = "A number."\n' for i in range(5)]
+    (tmp_path / "words" / "frame.toml").write_text(f'[Frame]\n{"".join(entries)}f5 = "A number, from version 3."\n')
+    assert run("compile", definitions, "--out", package, "--glossary", tmp_path / "words").exit_code == 0
+    docs = [line.strip(' "') for line in (package / "frame.py").read_text().splitlines() if '"""A number' in line]
+    assert docs == [
+        "A number. From version 1.",
+        "A number. In version 0 only.",
+        "A number. In versions 1 to 2.",
+        "A number.",
+        "A number. In version 2 only.",
+        "A number, from version 3.",
+    ]
 
 
 def test_what_the_glossary_lacks_is_listed(definitions: Path, tmp_path: Path) -> None:
@@ -189,7 +211,7 @@ def test_the_rules_are_listed_with_what_differs() -> None:
     lines = run("rules").output.splitlines()
     assert lines[0] == f"V1   {RULES['V1']}"
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == list(RULES)
-    assert "     (a repeated key is rejected; Kafka lets the last one win)" in lines
+    assert "     (a key that is repeated with another value is rejected; Kafka lets the last one win)" in lines
 
 
 def test_the_projects_own_code_is_up_to_date() -> None:
@@ -200,16 +222,31 @@ def test_the_projects_own_code_is_up_to_date() -> None:
 def test_generate_writes_messages_drafts_error_codes_and_the_c_header(tmp_path: Path) -> None:
     result = run("generate", "--package", tmp_path / "kafka_msgs")
     assert result.exit_code == 0
-    for path in ("messages/offset_fetch_request.py", "drafts/kip_1071/_index.py", "error_codes.py", "codec/_ops.h"):
+    for path in ("messages/offset_fetch_request.py", "drafts/kip_1071/_index.py", "error_codes.py", "_core/ops.h"):
         assert (tmp_path / "kafka_msgs" / path).read_bytes() == (Path("kafka_msgs") / path).read_bytes()
 
 
 def test_an_import_reports_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    report = ImportReport("9.9.9", {"clients": 2}, ("clients/New",), (), ("clients/Old",))
+    report = ImportReport(
+        release="9.9.9",
+        counts={"clients": 2},
+        kept={"raft": "9.9.8", "streams": None},
+        added=("clients/New",),
+        changed=(),
+        removed=("clients/Old",),
+        errors=137,
+    )
     monkeypatch.setattr(cli.importer, "import_release", lambda release, into: report)
     result = run("import", "--release", "9.9.9", "--into", tmp_path)
     assert result.exit_code == 0
-    assert result.stdout == "clients: 2 definitions\nadded clients/New\nremoved clients/Old\n"
+    assert result.stdout.splitlines() == [
+        "clients: 2 definitions",
+        "raft: not in this release; the definitions of 9.9.8 stay",
+        "streams: not in this release",
+        "error codes: 137",
+        "added clients/New",
+        "removed clients/Old",
+    ]
     assert result.stderr == "fetching Kafka 9.9.9 through Maven\n"
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import stat
+import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -116,7 +117,10 @@ def test_an_import_touches_its_own_origin_only(tmp_path: Path) -> None:
     into = tmp_path / "defs"
     import_path(make_jar(tmp_path / "kafka-raft-1.0.jar", {"common/message/R.json": definition("R")}), into)
     report = import_path(clients_jar(tmp_path, A=definition("A")), into)
-    assert (report.release, report.removed) == ("mixed", ())
+    assert (report.release, report.removed) == ("9.9.9", ())
+    import_path(tmp_path / "kafka-raft-1.0.jar", tmp_path / "raft")
+    (tmp_path / "kafka-raft-1.0.jar").rename(tmp_path / "kafka-metadata-1.1.jar")
+    assert import_path(tmp_path / "kafka-metadata-1.1.jar", tmp_path / "raft").release == "mixed"
     assert sorted(tree(into)) == ["SOURCE.toml", "kafka/clients/A.json", "kafka/raft/R.json"]
 
 
@@ -183,7 +187,7 @@ def test_a_source_that_cannot_be_used_says_why(
 
 
 def test_a_jar_without_definitions_and_one_that_is_not_text_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceUnavailableError, match="carries no message definitions"):
+    with pytest.raises(SourceUnavailableError, match="no message definitions in"):
         import_path(make_jar(tmp_path / "kafka-raft-1.0.jar", {"x.txt": ""}), tmp_path / "defs")
     with zipfile.ZipFile(tmp_path / "kafka-raft-1.0.jar", "w") as jar:
         jar.writestr("common/message/A.json", b'{"name": "\xff"}')
@@ -191,29 +195,68 @@ def test_a_jar_without_definitions_and_one_that_is_not_text_are_refused(tmp_path
         import_path(tmp_path / "kafka-raft-1.0.jar", tmp_path / "defs")
 
 
+MAVEN = """
+import re, shutil, sys
+from pathlib import Path
+
+pom = Path(sys.argv[sys.argv.index("-f") + 1]).read_text()
+into = Path(next(each for each in sys.argv if each.startswith("-DoutputDirectory=")).partition("=")[2])
+names = r"<dependency>\\s*<groupId>([^*<]+)</groupId>\\s*<artifactId>([^*<]+)</artifactId>\\s*<version>(.+?)</version>"
+wanted = re.findall(names, pom)
+absent = [each for each in wanted if not (JARS / "{1}-{2}.jar".format(*each)).exists()]
+missing = ["{0}:{1}:jar:{2}".format(*each) for each in absent]
+if missing:
+    reason = REASON.format(missing[0])
+    sys.exit(f"The following artifacts could not be resolved: {', '.join(missing)}: {reason}")
+into.mkdir(exist_ok=True)
+for group, name, version in wanted:
+    shutil.copy(JARS / f"{name}-{version}.jar", into)
+"""
+"""A stand-in for Maven that copies from a folder, and says what is missing as Maven 3 does: one reason for all."""
+
+
+def install_maven(tools: Path, jars: Path, reason: str = "Could not find artifact {} in central") -> None:
+    """Put a Maven among the tools whose repository is a folder, with what it says of a jar that is not there."""
+    jars.mkdir(exist_ok=True)
+    path = tools / "mvn"
+    path.write_text(
+        f"#!{sys.executable}\nfrom pathlib import Path\nJARS, REASON = Path({str(jars)!r}), {reason!r}{MAVEN}"
+    )
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def make_release(jars: Path, release: str, artifacts: dict[str, str]) -> None:
+    """Write the jars of a release, each with one definition; the clients' has an error table, and logging is there."""
+    jars.mkdir(exist_ok=True)
+    make_jar(jars / "slf4j-api-1.7.36.jar", {"x.txt": ""})
+    for artifact, name in artifacts.items():
+        files = {f"common/message/{name}.json": definition(name)}
+        if artifact == "kafka-clients":
+            files["org/apache/kafka/common/protocol/Errors.class"] = ""
+        make_jar(jars / f"{artifact}-{release}.jar", files)
+
+
+NEWEST = {origin: artifacts[0] for origin, artifacts in ORIGINS.items()}
+WHOLE = {artifact: origin.title().replace("-", "") for origin, artifact in NEWEST.items()}
+
+
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that holds all commands there are."""
+    """A folder that holds all commands there are; its Java knows two error codes."""
     folder = tmp_path / "tools"
     folder.mkdir()
-    for command in ("sh", "cp"):
-        real = next(path for path in (Path("/bin", command), Path("/usr/bin", command)) if path.exists())
-        (folder / command).symlink_to(real)
+    (folder / "sh").symlink_to("/bin/sh")
+    executable(folder / "java", "echo 7 LOST true; echo -1 BROKEN false\n")
     monkeypatch.setenv("PATH", str(folder))
     return folder
 
 
 def test_a_release_is_fetched_with_every_origin_and_its_errors(tmp_path: Path, tools: Path) -> None:
-    jars = tmp_path / "jars"
-    jars.mkdir()
-    for origin, artifact in ORIGINS.items():
-        name = "".join(part.capitalize() for part in origin.split("-"))
-        make_jar(jars / f"{artifact}-9.9.9.jar", {f"common/message/{name}.json": definition(name)})
-    copy = f'for a in "$@"; do case "$a" in -DoutputDirectory=*) cp {jars}/* "${{a#*=}}";; esac; done\n'
-    executable(tools / "mvn", copy)
-    executable(tools / "java", "echo 7 LOST true; echo -1 BROKEN false\n")
+    make_release(tmp_path / "jars", "9.9.9", WHOLE)
+    install_maven(tools, tmp_path / "jars")
     report = import_release("9.9.9", tmp_path / "defs")
     assert report.counts == dict.fromkeys(ORIGINS, 1)
+    assert (report.kept, report.errors) == ({}, 2)
     assert json.loads((tmp_path / "defs/errors.json").read_text(encoding="utf-8")) == [
         {"name": "BROKEN", "code": -1, "retriable": False},
         {"name": "LOST", "code": 7, "retriable": True},
@@ -223,15 +266,65 @@ def test_a_release_is_fetched_with_every_origin_and_its_errors(tmp_path: Path, t
     assert origins["raft"]["artifact"] == "org.apache.kafka:kafka-raft:9.9.9"
 
 
-def test_each_artifact_that_a_release_lacks_is_named(tmp_path: Path, tools: Path) -> None:
-    executable(tools / "mvn", "echo could not resolve org.apache.kafka:kafka-streams:jar:9.9.9; exit 1\n")
-    with pytest.raises(SourceUnavailableError) as caught:
+def test_an_origin_that_a_release_lacks_keeps_what_it_has(tmp_path: Path, tools: Path) -> None:
+    jars, into = tmp_path / "jars", tmp_path / "defs"
+    make_release(jars, "9.9.8", WHOLE)
+    lacking = ("kafka-streams", "kafka-share-coordinator")
+    make_release(jars, "9.9.9", {artifact: name for artifact, name in WHOLE.items() if artifact not in lacking})
+    install_maven(tools, jars)
+    first = import_release("9.9.9", into)
+    assert first.kept == {"share-coordinator": None, "streams": None}
+    import_release("9.9.8", into)
+    report = import_release("9.9.9", into)
+    assert report.kept == {"share-coordinator": "9.9.8", "streams": "9.9.8"}
+    assert (report.release, report.removed) == ("9.9.9", ())
+    source = source_toml(into)
+    assert isinstance(source["origins"], dict)
+    assert {origin: facts["release"] for origin, facts in source["origins"].items()} == {
+        **dict.fromkeys(ORIGINS, "9.9.9"),
+        **dict.fromkeys(report.kept, "9.9.8"),
+    }
+    assert (into / "kafka/streams/Streams.json").exists()
+
+
+def test_an_origin_is_taken_from_the_artifact_that_carried_it_then(tmp_path: Path, tools: Path) -> None:
+    artifacts = {**WHOLE, "kafka_2.13": "TransactionLogKey"}
+    del artifacts["kafka-transaction-coordinator"]
+    make_release(tmp_path / "jars", "3.9.9", artifacts)
+    install_maven(tools, tmp_path / "jars")
+    report = import_release("3.9.9", tmp_path / "defs")
+    assert report.kept == {}
+    assert "transaction-coordinator/TransactionLogKey" in report.added
+
+
+def test_a_jar_that_cannot_be_fetched_does_not_count_as_lacking(tmp_path: Path, tools: Path) -> None:
+    make_release(tmp_path / "jars", "9.9.9", {"kafka-clients": "A"})
+    install_maven(tools, tmp_path / "jars", "Could not transfer artifact {} from central: timed out")
+    with pytest.raises(SourceUnavailableError, match=r"cannot say whether org\.apache\.kafka:kafka-group-c"):
         import_release("9.9.9", tmp_path / "defs")
-    assert str(caught.value) == "Maven cannot find org.apache.kafka:kafka-streams:9.9.9"
     assert not (tmp_path / "defs").exists()
 
 
-@pytest.mark.parametrize("release", ["LATEST", "", "4.3.1</version>"])
+def test_what_is_not_a_release_of_kafka_is_refused(tmp_path: Path, tools: Path) -> None:
+    install_maven(tools, tmp_path / "jars")
+    with pytest.raises(SourceUnavailableError) as caught:
+        import_release("9.9.9", tmp_path / "defs")
+    artifact = "org.apache.kafka:kafka-clients:9.9.9"
+    assert str(caught.value) == f"Maven cannot find {artifact}: is 9.9.9 a release of Kafka?"
+    assert not (tmp_path / "defs").exists()
+
+
+def test_the_error_table_follows_a_jar_of_the_clients(tmp_path: Path, tools: Path) -> None:
+    jars, into = tmp_path / "jars", tmp_path / "defs"
+    make_release(jars, "9.9.9", WHOLE)
+    install_maven(tools, jars)
+    assert import_path(jars / "kafka-raft-9.9.9.jar", into).errors is None
+    assert not (into / "errors.json").exists()
+    assert import_path(jars / "kafka-clients-9.9.9.jar", into).errors == 2
+    assert [error["name"] for error in json.loads((into / "errors.json").read_text())] == ["BROKEN", "LOST"]
+
+
+@pytest.mark.parametrize("release", ["LATEST", "", "4.4.0</version>"])
 def test_what_is_no_release_is_refused(tmp_path: Path, release: str) -> None:
     with pytest.raises(SourceUnavailableError, match="is not a release"):
         import_release(release, tmp_path / "defs")

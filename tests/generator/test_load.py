@@ -42,6 +42,15 @@ def test_a_byte_order_mark_is_skipped() -> None:
     assert plain(parse_definition('\N{ZERO WIDTH NO-BREAK SPACE}{"name": "S"}')) == {"name": "S"}
 
 
+def test_a_key_may_be_repeated_with_the_same_value_only() -> None:
+    # Kafka's own definitions of 3.8 and 3.9 say "versions" twice in two fields.
+    text = '{"versions": "0+", "tag": 1, "versions": "0+", "tag": 1}'
+    assert plain(parse_definition(text)) == {"versions": "0+", "tag": "1"}
+    for text in ('{"a": 1, "a": "1"}', '{"a": true, "a": 1}', '{"a": [1], "a": [1]}', '{"a": 1, "a": 1, "a": 2}'):
+        with pytest.raises(SchemaError, match="the key 'a' is repeated with another value"):
+            parse_definition(text)
+
+
 def test_numbers_stay_as_written() -> None:
     text = '{"a": -1, "b": 0.10, "c": 1E+3, "d": 99999999999999999999}'
     assert plain(parse_definition(text)) == {"a": "-1", "b": "0.10", "c": "1E+3", "d": "99999999999999999999"}

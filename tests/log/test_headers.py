@@ -12,11 +12,10 @@ from crc32c import crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs.codec.backend import BACKENDS
+from kafka_msgs._backend import BACKENDS, CORE
 from kafka_msgs.log.headers import Counted, CountForm, count_in_python, native
-from tests.codec.test_native_references import check_balance
-from tests.log.test_summary import PIECES, PLAIN, PRODUCER, batch
-from tests.records.test_native_references import fail_each
+from tests.support.pieces_of_logs import PIECES, PLAIN, PRODUCER, batch
+from tests.support.references import check_balance, fail_each
 
 FORMS: dict[str, CountForm] = {"python": count_in_python}
 if (in_c := native()) is not None:
@@ -36,9 +35,7 @@ def test_the_backend_chooses_the_form_and_loads_no_other(backend: str) -> None:
     name, *modules = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=True, timeout=60
     ).stdout.split()
-    assert (name, "kafka_msgs.log._speedups" in modules) == (
-        ("count_in_c", True) if backend == "c" else ("count_in_python", False)
-    )
+    assert (name, CORE in modules) == (("count_in_c", True) if backend == "c" else ("count_in_python", False))
 
 
 @BY_NAME
@@ -118,34 +115,35 @@ def test_a_count_over_mutated_files_ends_within_them(form: CountForm) -> None:
 
 
 def test_the_form_in_c_leaves_the_counts_as_they_were() -> None:
-    speedups = pytest.importorskip("kafka_msgs.log._speedups")
+    core = pytest.importorskip(CORE)
     data = b"".join(PIECES[:7])
 
     def calls() -> None:
         for checksum in (crc32c, None, lambda view: 0, lambda view: "checksum"):
             with contextlib.suppress(TypeError):
-                speedups.count(data, 0, EVERYTHING, checksum)
+                core.count_batches(data, 0, EVERYTHING, checksum)
 
     check_balance(calls, [None, 0, data, crc32c])
 
 
 def test_the_form_in_c_ends_in_memory_error_wherever_an_allocation_fails() -> None:
-    speedups = pytest.importorskip("kafka_msgs.log._speedups")
+    core = pytest.importorskip(CORE)
     data = batch(2**40, 2**41, **{**PRODUCER, "producer_id": 2**40}) * 3
     found: list[int] = []
     check_balance(
-        lambda: found.append(fail_each(lambda: speedups.count(data, 0, EVERYTHING, crc32c))), [None, 0, data, crc32c]
+        lambda: found.append(fail_each(lambda: core.count_batches(data, 0, EVERYTHING, crc32c))),
+        [None, 0, data, crc32c],
     )
     assert min(found) >= 5
 
 
 def test_the_form_in_c_hands_on_what_goes_wrong() -> None:
-    speedups = pytest.importorskip("kafka_msgs.log._speedups")
+    core = pytest.importorskip(CORE)
     with pytest.raises(ZeroDivisionError):
-        speedups.count(PLAIN, 0, EVERYTHING, lambda view: 1 // 0)
+        core.count_batches(PLAIN, 0, EVERYTHING, lambda view: 1 // 0)
     with pytest.raises(TypeError):
-        speedups.count(PLAIN, 0, EVERYTHING, lambda view: "checksum")
+        core.count_batches(PLAIN, 0, EVERYTHING, lambda view: "checksum")
     with pytest.raises(ValueError, match="negative position"):
-        speedups.count(PLAIN, -1, EVERYTHING, None)
+        core.count_batches(PLAIN, -1, EVERYTHING, None)
     with pytest.raises(TypeError):
-        speedups.count("text", 0, EVERYTHING, None)
+        core.count_batches("text", 0, EVERYTHING, None)

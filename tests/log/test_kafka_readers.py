@@ -25,7 +25,7 @@ from kafka_msgs.records import (
 )
 from tests.oracle import Oracle
 from tests.recorders.broker import java_command
-from tests.records.test_kafka import as_kafka_prints, kafka_reads
+from tests.support.kafka_batches import as_kafka_prints, kafka_reads
 from tests.support.recordings import GROUP_LOGS, LOGS, TIERED_LOGS
 
 pytestmark = pytest.mark.oracle

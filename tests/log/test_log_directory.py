@@ -16,23 +16,9 @@ from kafka_msgs.log.scan import FileScan, read_log
 from kafka_msgs.messages.producer_snapshot import ProducerEntry
 from kafka_msgs.messages.quorum_state_data import Voter
 from kafka_msgs.records import Compression, ControlType, RecordBatch
+from tests.support.dumped_logs import BATCHES, RECORDED, SAID, files, named
 from tests.support.kafka_dump import dumped, sections
-from tests.support.recordings import ACTIVE_LOGS, LOGS, TIERED_LOGS, TIERED_PARTITIONS
-from tests.support.recordings import LOG_PARTITIONS as PARTITIONS
-
-RECORDED = [LOGS / name for name in PARTITIONS] + [TIERED_LOGS / name for name in TIERED_PARTITIONS]
-SAID = {path / file: lines for path in RECORDED for file, lines in sections(path).items()}
-
-
-def files(suffix: str) -> list[Path]:
-    return [path for path in SAID if path.suffix == suffix]
-
-
-def named(paths: list[Path]) -> list[str]:
-    return [f"{path.parent.name}/{path.name}" for path in paths]
-
-
-BATCHES = files(".log") + files(".checkpoint")
+from tests.support.recordings import ACTIVE_LOGS, LOGS, TIERED_LOGS
 
 
 @pytest.mark.parametrize("path", BATCHES, ids=named(BATCHES))

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from kafka_msgs.errors import CrcMismatchError, LogFileError
 from kafka_msgs.log.scan import FileScan
 from kafka_msgs.log.summary import LogSummary, count_log, scan_log
-from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
+from kafka_msgs.records import Compression, MessageSetBuilder
+from tests.support.pieces_of_logs import PIECES, PLAIN, batch
 from tests.support.recordings import LOGS
 
 Log = Callable[[bytes], Path]
@@ -29,38 +30,6 @@ def log(tmp_path: Path) -> Log:
         return path
 
     return log
-
-
-def batch(*timestamps: int, codec: Compression = Compression.NONE, **header: Any) -> bytes:
-    builder = BatchBuilder(codec=codec, **header)
-    for timestamp in timestamps:
-        builder.append(b"key", b"value", timestamp=timestamp)
-    return builder.build()
-
-
-def entries(*timestamps: int, codec: Compression = Compression.NONE) -> bytes:
-    builder = MessageSetBuilder(magic=1, codec=codec)
-    for timestamp in timestamps:
-        builder.append(b"key", b"value", timestamp=timestamp)
-    return builder.build()
-
-
-PRODUCER = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
-PLAIN = batch(3, 1, 8)
-PIECES = (
-    PLAIN,
-    batch(),
-    batch(-1),
-    batch(5, codec=Compression.GZIP, base_offset=10, **PRODUCER),
-    batch(2, 9, log_append_timestamp=700),
-    batch(2, 9, delete_horizon=900),
-    batch(6, **PRODUCER | {"producer_id": 8, "transactional": True}),
-    entries(4, 11),
-    entries(4, 12, codec=Compression.GZIP),
-    PLAIN[:-1] + b"?",
-    PLAIN[:40],
-    bytes(40),
-)
 
 
 def by_batches(path: Path) -> tuple[dict[str, Any], int]:

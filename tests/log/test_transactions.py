@@ -11,8 +11,8 @@ from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.transactions import Transactions
 from kafka_msgs.records import BatchBuilder, ControlType, RecordBatch
-from tests.captures.group_logs import GROUP_LOGS, answers
-from tests.captures.log_directory import LOGS
+from tests.support.recorded_answers import answers
+from tests.support.recordings import GROUP_LOGS, LOGS
 
 
 def offsets(partition: Partition, **options: str) -> list[int]:

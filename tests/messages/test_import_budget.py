@@ -9,21 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from kafka_msgs.codec.backend import BACKENDS
+from kafka_msgs._backend import BACKENDS
 
 ROOT = Path(__file__).parents[2]
 OPTIONAL = ("click", "hypothesis", "jinja2", "kafka_msgs_generator", "pyarrow", "pyspark", "rich", "yaml")
 CORE = {
     "kafka_msgs",
+    "kafka_msgs._backend",
+    "kafka_msgs._core",
     "kafka_msgs.codec",
-    "kafka_msgs.codec.backend",
     "kafka_msgs.codec.options",
     "kafka_msgs.errors",
     "kafka_msgs.message",
     "kafka_msgs.primitives",
     "kafka_msgs.schema",
     "kafka_msgs.versions",
-    *(["kafka_msgs.codec._speedups"] if "c" in BACKENDS else []),
+    *(["kafka_msgs._core.extension"] if "c" in BACKENDS else []),
 }
 MACHINERY = {"kafka_msgs.messages", "kafka_msgs.messages._index", "kafka_msgs.registry"}
 

@@ -1,26 +1,93 @@
-"""Checks an installed kafka-msgs: that a certain executor runs, and that every message comes through it whole.
+"""Checks an installed kafka-msgs: that all of it runs on one backend, and that every message comes through it whole.
 
     python check_install.py c|python
 
-It needs nothing but the installation, and its status is 1 when something is wrong: wheels are tested with it.
+It needs the installation and pyarrow, and its status is 1 when something is wrong: wheels are tested with it. What runs
+in C is not asked of the library: calls of the C core are counted while the library works.
 """
 
 from __future__ import annotations
 
 import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
 from random import Random
+from typing import Any, Final
 
 import kafka_msgs
-from kafka_msgs.records.loops import loops
+from kafka_msgs.columns import decode_column, record_table
+from kafka_msgs.log.summary import scan_log
+from kafka_msgs.records import BatchBuilder, read_batches
 from kafka_msgs.testing.random_values import random_message
+
+CORE: Final = "kafka_msgs._core"
+
+
+def core_calls(work: Callable[[], object]) -> set[str]:
+    """Return the functions of the C core that are called while something works."""
+    found = set()
+
+    def note(frame: object, event: str, called: Any) -> None:
+        if event == "c_call":
+            module = called.__module__ or type(called.__self__).__module__
+            if module.startswith(CORE):
+                found.add(called.__qualname__)
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def a_batch() -> bytes:
+    builder = BatchBuilder()
+    for number in range(9):
+        builder.append(b"key", b"%d" % number)
+    return builder.build()
+
+
+def count() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "00000000000000000000.log")
+        file.write_bytes(a_batch())
+        assert scan_log(file).records == 9
+
+
+MESSAGE: Final = kafka_msgs.OffsetFetchRequest(group_id="billing", topics=None)
+WORK: Final[dict[str, tuple[Callable[[], object], set[str]]]] = {
+    "encoding a message": (lambda: MESSAGE.encode(2), {"Codec.encode"}),
+    "decoding a message": (lambda: kafka_msgs.OffsetFetchRequest.decode(MESSAGE.encode(2), 2), {"Codec.decode"}),
+    "writing records": (a_batch, {"RecordCollector.append"}),
+    "reading records": (lambda: list(next(iter(read_batches(a_batch())))), {"read_records"}),
+    "a column of messages": (
+        lambda: decode_column([MESSAGE.encode(2)], kafka_msgs.OffsetFetchRequest, 2),
+        {"ColumnProgram.decode"},
+    ),
+    "a table of records": (lambda: list(record_table(a_batch())), {"RecordColumns.append"}),
+    "the scan of a log file": (count, {"count_batches"}),
+}
+"""What the library does, and what of the C core does it."""
+
+
+def run(expected: str) -> str | None:
+    """Return what runs on another backend than the expected one, or None."""
+    if kafka_msgs.backend() != expected:
+        return f"this installation runs {kafka_msgs.backend()}, not {expected}"
+    for name, (work, functions) in WORK.items():
+        called = core_calls(work)
+        if called if expected != "c" else not functions <= called:
+            return f"{name} does not run on {expected}: it calls {called or 'nothing'} of the C core"
+    return None
 
 
 def main(expected: str) -> str | None:
     """Return what is wrong, or None."""
-    if kafka_msgs.backend() != expected:
-        return f"this installation runs {kafka_msgs.backend()}, not {expected}"
-    if loops().name != expected:
-        return f"this installation reads records in {loops().name}, not {expected}"
+    wrong = run(expected)
+    if wrong:
+        return wrong
     count = 0
     for cls in kafka_msgs.message_classes():
         for version in {cls.INFO.versions.lowest, cls.INFO.versions.highest}:

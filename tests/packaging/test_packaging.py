@@ -75,12 +75,12 @@ def install(wheel: Path, to: Path) -> Path:
 
 def cores(project: Path) -> list[Path]:
     """The C files of a project."""
-    return sorted((project / "kafka_msgs").rglob("_speedups.c"))
+    return sorted((project / "kafka_msgs/_core").glob("*.c"))
 
 
 def extensions(installed: Path) -> list[str]:
     """The extensions of an installation, without what depends on the platform."""
-    found = (path for path in installed.rglob("kafka_msgs/*/_*") if path.suffix in BINARY)
+    found = (path for path in installed.rglob("*") if path.suffix in BINARY)
     return sorted(str(path.relative_to(installed)).partition(".")[0] for path in found)
 
 
@@ -137,9 +137,8 @@ def test_an_sdist_holds_what_builds_the_package_and_its_generated_code_and_no_mo
     names = {path.relative_to(sdist).as_posix() for path in sdist.rglob("*") if path.is_file()}
     assert names >= {
         *("setup.py", "LICENSE", "README.md", "CHANGELOG.md", "message_defs/SOURCE.toml"),
-        *(path.relative_to(ROOT).as_posix() for path in (ROOT / "kafka_msgs").glob("*/_*.[ch]")),
-        *("kafka_msgs/codec/_speedups.pyi", "kafka_msgs/records/_speedups.pyi"),
-        *("kafka_msgs/py.typed", "generator/kafka_msgs_generator/py.typed"),
+        *(path.relative_to(ROOT).as_posix() for path in (ROOT / "kafka_msgs/_core").glob("*.[ch]")),
+        *("kafka_msgs/_core/extension.pyi", "kafka_msgs/py.typed", "generator/kafka_msgs_generator/py.typed"),
         "generator/kafka_msgs_generator/templates/message.py.j2",
     }
     directories = {name.split("/")[0] for name in names if "/" in name}
@@ -150,11 +149,11 @@ def test_an_sdist_holds_what_builds_the_package_and_its_generated_code_and_no_mo
 def test_a_wheel_from_the_sdist_has_the_c_core_and_passes_its_test(sdist: Path, tmp_path: Path) -> None:
     wheel = build(sdist, "wheel", COMPILER)
     names = ZipFile(wheel).namelist()
-    assert {"kafka_msgs/py.typed", "kafka_msgs/codec/_speedups.pyi", "kafka_msgs/records/_speedups.pyi"} <= set(names)
+    assert {"kafka_msgs/py.typed", "kafka_msgs/_core/extension.pyi"} <= set(names)
     assert not [name for name in names if name.endswith((".c", ".h"))]
     assert {name.split("/")[0] for name in names if "dist-info" not in name} == {"kafka_msgs", "kafka_msgs_generator"}
     installed = install(wheel, tmp_path / "installed")
-    assert extensions(installed) == [str(path.relative_to(sdist).with_suffix("")) for path in cores(sdist)]
+    assert extensions(installed) == ["kafka_msgs/_core/extension"]
     done = run_installed(installed, *wheel_test())
     assert done.returncode == 0, done.stderr
 

@@ -20,49 +20,18 @@ from kafka_msgs import (
     ShareGroupDescribeResponse,
     StreamsGroupDescribeResponse,
 )
-from kafka_msgs.log.partition import LogDirectory, Partition
+from kafka_msgs.log.partition import Partition
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
-from kafka_msgs.records import ControlType, RecordBatch
-from kafka_msgs.topics.records import InternalRecord, TopicRecord, decode_record
-from kafka_msgs.topics.replay import TopicState, TransactionEnd, replay
+from kafka_msgs.topics.records import TopicRecord
 from tests.support.kafka_dump import dumped, sections
 from tests.support.recorded_answers import answers
 from tests.support.recorded_frames import exchanges, read_frames, read_header
+from tests.support.recorded_groups import OFFSETS, PARTITIONS, batches, offsets_records, state
 from tests.support.recordings import ANSWERS, END_OFFSETS, GROUP_LOGS, ROOT
 
-OFFSETS = "__consumer_offsets"
-PARTITIONS = LogDirectory(GROUP_LOGS).partitions
 LATEST, STABLE = 0, 1
 
 M = TypeVar("M", bound=Message)
-
-
-def batches(partition: Partition) -> Iterator[RecordBatch]:
-    for batch in partition.batches():
-        assert isinstance(batch, RecordBatch)
-        yield batch
-
-
-def records(batch: RecordBatch) -> Iterator[InternalRecord | TransactionEnd]:
-    if batch.is_control:
-        for control in batch.control_records():
-            yield TransactionEnd(producer_id=batch.producer_id, committed=control.type is ControlType.COMMIT)
-        return
-    producer = batch.producer_id if batch.is_transactional else -1
-    for record in batch:
-        key, value = (None if part is None else bytes(part) for part in (record.key, record.value))
-        yield decode_record(OFFSETS, key, value, producer_id=producer)
-
-
-def offsets_records() -> Iterator[InternalRecord | TransactionEnd]:
-    for partition in PARTITIONS:
-        if partition.topic == OFFSETS:
-            for batch in batches(partition):
-                yield from records(batch)
-
-
-def state() -> TopicState:
-    return replay(offsets_records())
 
 
 def answer(cls: type[M], number: int = 0) -> M:

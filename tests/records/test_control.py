@@ -7,12 +7,8 @@ import pytest
 from kafka_msgs import (
     CorruptRecordError,
     EndTxnMarker,
-    KRaftVersionRecord,
     LeaderChangeMessage,
-    Message,
     RecordWriteError,
-    SnapshotFooterRecord,
-    SnapshotHeaderRecord,
     VotersRecord,
 )
 from kafka_msgs.messages.leader_change_message import Voter
@@ -20,22 +16,7 @@ from kafka_msgs.records import BatchBuilder, ControlRecord, ControlType
 from kafka_msgs.records.builder import BatchHeader
 from kafka_msgs.records.record import Record
 from tests.support.batches import by_hand, read_one
-
-MESSAGES: dict[ControlType, Message] = {
-    ControlType.ABORT: EndTxnMarker(coordinator_epoch=3),
-    ControlType.COMMIT: EndTxnMarker(coordinator_epoch=4),
-    ControlType.LEADER_CHANGE: LeaderChangeMessage(leader_id=1, voters=(Voter(voter_id=1),), granting_voters=()),
-    ControlType.SNAPSHOT_HEADER: SnapshotHeaderRecord(last_contained_log_timestamp=5),
-    ControlType.SNAPSHOT_FOOTER: SnapshotFooterRecord(),
-    ControlType.KRAFT_VERSION: KRaftVersionRecord(kraft_version=1),
-    ControlType.KRAFT_VOTERS: VotersRecord(voters=()),
-}
-
-
-def control_batch(kind: ControlType, message: Message, version: int = 0) -> bytes:
-    builder = BatchBuilder(control=True, base_offset=9, producer_id=1, producer_epoch=0)
-    assert builder.append_control(kind, message, timestamp=1000, version=version)
-    return builder.build()
+from tests.support.control_records import MESSAGES, control_batch
 
 
 def with_content(key: bytes | None, value: bytes | None) -> list[ControlRecord]:

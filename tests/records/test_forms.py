@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs import RecordWriteError
-from kafka_msgs.codec.backend import BACKENDS, backend
+from kafka_msgs._backend import BACKENDS, backend
 from kafka_msgs.records import BatchBuilder, Compression, Record, builder
 from kafka_msgs.records.loops import PYTHON, Loops, native
 from kafka_msgs.records.record import Part
-from tests.records.test_hostile import mutated, outcome
 from tests.support.batches import Described, described, read_one, sealed
+from tests.support.damaged_batches import mutated, outcome
 
 
 def test_the_records_have_a_core_where_the_codec_runs_in_one() -> None:
@@ -30,12 +30,12 @@ def test_the_records_have_a_core_where_the_codec_runs_in_one() -> None:
 def test_the_backend_chooses_the_form_and_loads_no_other(chosen: str) -> None:
     code = (
         "import sys; from kafka_msgs.records.loops import loops; "
-        "print(loops().name, *(name for name in sys.modules if name.endswith('._speedups')))"
+        "print(loops().name, *(name for name in sys.modules if name == 'kafka_msgs._core.extension'))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], env={"KAFKA_MSGS_BACKEND": chosen}, capture_output=True, text=True, check=True
     )
-    form = "c kafka_msgs.codec._speedups kafka_msgs.records._speedups" if chosen == "c" else "python"
+    form = "c kafka_msgs._core.extension" if chosen == "c" else "python"
     assert done.stdout.split() == form.split()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable
 from itertools import islice
 
 import pytest
@@ -13,13 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs import KafkaMsgsError, RecordError
-from kafka_msgs.records import Compression, ControlType, Record, RecordBatch, read_batches
+from kafka_msgs.records import RecordBatch, read_batches
 from kafka_msgs.records.loops import PYTHON, Loops
 from kafka_msgs.records.record import Part, RecordFaultError, explain
-from tests.records.test_control import MESSAGES, control_batch
-from tests.support.batches import Described, by_hand, read_one
-
-RARE = b"\x00\x01\x7e\x7f\x80\xfe\xff"
+from tests.support.batches import by_hand, read_one
+from tests.support.damaged_batches import mutated, outcome, samples
 
 
 def read_everything(data: bytes, check_crc: bool) -> int:
@@ -39,29 +36,6 @@ def read_everything(data: bytes, check_crc: bool) -> int:
     raise AssertionError("the walk does not end")
 
 
-def samples() -> list[bytes]:
-    """A batch of each format and codec, with all that its format has."""
-    made = []
-    for magic in (0, 1, 2):
-        for codec in Compression:
-            if magic < 2 and codec is Compression.ZSTD:
-                continue
-            time, headers = (-1 if magic == 0 else 70), (("h", b"x" * 65), ("h", None)) if magic == 2 else ()
-            records = [Record(number, time, b"k" * number, None, headers) for number in range(5)]
-            made.append(Described(magic, codec, (*records, Record(9000, time, None, b"v" * 200, headers))).written())
-    return [*made, control_batch(ControlType.KRAFT_VOTERS, MESSAGES[ControlType.KRAFT_VOTERS])]
-
-
-def mutated(data: bytes, chance: random.Random) -> bytes:
-    """The data with some bytes changed, taken out or put in."""
-    changed = bytearray(data)
-    for _ in range(chance.randint(1, 4)):
-        at = chance.randrange(len(changed) + 1)
-        cut, put = chance.choice([(1, 1), (1, 1), (0, 1), (1, 0), (4, 4), (3, 0)])
-        changed[at : at + cut] = bytes(chance.choice([*RARE, chance.randrange(256)]) for _ in range(put))
-    return bytes(changed)
-
-
 @pytest.mark.parametrize("check_crc", [True, False])
 def test_mutated_batches_end_in_errors_of_this_library(check_crc: bool) -> None:
     chance = random.Random(17)
@@ -74,14 +48,6 @@ def test_mutated_batches_end_in_errors_of_this_library(check_crc: bool) -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_end_in_errors_of_this_library(data: bytes) -> None:
     read_everything(data, check_crc=False)
-
-
-def outcome(work: Callable[[], object]) -> tuple[str, object]:
-    """What the work gives, or the fault that it finds."""
-    try:
-        return "value", work()
-    except RecordFaultError as fault:
-        return "fault", (fault.at, fault.index, fault.reason)
 
 
 def test_the_loops_and_their_explanation_agree(form: Loops) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 from kafka_msgs import EndTxnMarker, RecordError
 from kafka_msgs.records import (
-    Batch,
     BatchBuilder,
     Compression,
     ControlType,
@@ -25,43 +23,12 @@ from kafka_msgs.records import (
 )
 from kafka_msgs.records.compression import compress
 from tests.oracle import Oracle, OracleReject
-from tests.records.test_control import MESSAGES, control_batch
-from tests.records.test_hostile import mutated, samples
-from tests.support.batches import Described, base64, by_hand, described, record_for_kafka, sealed
+from tests.support.batches import Described, base64, by_hand, described, sealed
+from tests.support.control_records import MESSAGES, control_batch
+from tests.support.damaged_batches import mutated, samples
+from tests.support.kafka_batches import as_kafka_prints, kafka_reads
 
 pytestmark = pytest.mark.oracle
-
-NAMES = (
-    "base_offset", "partition_leader_epoch", "producer_id", "producer_epoch", "base_sequence", "last_sequence",
-    "is_transactional", "is_control", "crc", "delete_horizon",
-)  # fmt: skip
-
-
-def as_kafka_prints(batch: Batch) -> dict[str, Any]:
-    """A batch that this library read, in the words of the oracle."""
-    printed = {
-        "magic": batch.magic,
-        "codec": batch.codec,
-        "timestamp_type": batch.timestamp_type,
-        "size": batch.size,
-        "last_offset": batch.last_offset,
-        "max_timestamp": batch.max_timestamp,
-        "records": [record_for_kafka(record) for record in batch],
-    }
-    if isinstance(batch, RecordBatch):
-        printed |= {name: getattr(batch, name) for name in NAMES}
-    return printed
-
-
-def kafka_reads(oracle: Oracle, data: bytes) -> list[dict[str, Any]]:
-    (answer,) = oracle.read_batches_many([data])
-    if isinstance(answer, OracleReject):
-        raise answer
-    found: list[dict[str, Any]] = json.loads(answer)
-    for batch in found:
-        if batch["magic"] == 0:
-            batch["timestamp_type"] = 0  # Kafka has a third type for a format without timestamps
-    return found
 
 
 def kafka_writes(oracle: Oracle, batch: dict[str, Any]) -> bytes:

@@ -13,9 +13,9 @@ from kafka_msgs import KafkaMsgsError
 from kafka_msgs.records import BatchBuilder, Record, read_batches
 from kafka_msgs.records.loops import Loops
 from kafka_msgs.records.record import Part
-from tests.codec.test_native_references import check_balance
-from tests.records.test_hostile import mutated
 from tests.support.batches import sealed
+from tests.support.damaged_batches import mutated
+from tests.support.references import check_balance, fail_each
 
 SHARED: list[Any] = [None, True, False, (), b"", "", 0, 1, -1, Record]
 
@@ -89,22 +89,6 @@ def test_what_is_no_call_leaves_nothing_behind(form: Loops) -> None:
                 call()
 
     check_balance(refuse_all, [*SHARED, data])
-
-
-def fail_each(action: Callable[[], object]) -> int:
-    """Let the n-th allocation of a call fail, for every n that there is; return how many there are."""
-    testcapi = pytest.importorskip("_testcapi")
-    number = 0
-    while True:
-        testcapi.set_nomemory(number, number + 1)
-        try:
-            action()
-        except MemoryError:
-            number += 1
-        else:
-            return number
-        finally:
-            testcapi.remove_mem_hooks()
 
 
 def test_an_allocation_that_fails_anywhere_ends_in_memory_error(form: Loops) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 import attrs
 import pytest
 
-from kafka_msgs.codec import backend
+from kafka_msgs._backend import backend
 from kafka_msgs.records import Record
 from kafka_msgs.records.loops import native
-from tests.codec.test_native_references import check_balance
+from tests.support.references import check_balance
 
 ONE = Record(7, 1_700_000_000_000, b"k", None, (("h", b"v"),))
 
@@ -112,15 +112,15 @@ def test_a_finalizer_may_keep_an_instance() -> None:
 def test_an_extension_binds_no_class_but_one_that_adds_nothing() -> None:
     if native() is None:
         pytest.skip("there is no form in C")
-    from kafka_msgs.records import _speedups
+    from kafka_msgs._core import extension
 
-    class Larger(_speedups.Storage):
+    class Larger(extension.RecordStorage):
         __slots__ = ("more",)
 
-    wrong: list[Any] = [(Larger, len), (int, len), (_speedups.Storage, len), (Record,), (5, len)]
+    wrong: list[Any] = [(Larger, len), (int, len), (extension.RecordStorage, len), (Record,), (5, len)]
     for arguments in wrong:
         with pytest.raises(TypeError):
-            _speedups.bind(*arguments)
+            extension.bind_records(*arguments)
 
 
 @pytest.mark.skipif(backend() == "python", reason="this is that run")

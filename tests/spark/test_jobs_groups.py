@@ -30,8 +30,8 @@ from kafka_msgs.spark.jobs.log_directories import (
     partitions_in,
     read_end_offsets,
 )
-from tests.recorders.test_group_logs import state
 from tests.support.recorded_answers import answers
+from tests.support.recorded_groups import state
 from tests.support.recordings import END_OFFSETS, GROUP_LOGS
 
 OFFSETS = "__consumer_offsets"

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_msgs import message_classes
-from kafka_msgs.codec.backend import BACKENDS
+from kafka_msgs._backend import BACKENDS
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.functions import Executor, Functions
 from kafka_msgs.codec.options import CodecOptions

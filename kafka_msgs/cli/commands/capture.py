@@ -13,6 +13,7 @@ from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Exchange, read_excha
 from kafka_msgs.capture.report import QUANTILES, ApiSummary, CaptureSummary, CaptureTally
 from kafka_msgs.cli.options import format_option
 from kafka_msgs.cli.render.rows import Named, Row, print_rows, progress_over
+from kafka_msgs.cli.render.times import iso_of_us
 
 __all__ = ["capture_command"]
 
@@ -93,6 +94,7 @@ def _exchange(exchange: Exchange) -> dict[str, Any]:
     return {
         "packet": exchange.request.packet,
         "requestAt": exchange.request.at,
+        "requestTime": iso_of_us(exchange.request.at),
         "client": str(exchange.connection.client),
         "server": str(exchange.connection.server),
         "api": exchange.api or exchange.api_key,
@@ -115,6 +117,7 @@ def _fault(fault: CaptureFault) -> dict[str, Any]:
     return {
         "packet": fault.packet,
         "at": fault.at,
+        "time": iso_of_us(fault.at),
         "connection": None if fault.connection is None else fault.connection.way(fault.direction),
         "fault": fault.kind.value,
         "size": fault.size,

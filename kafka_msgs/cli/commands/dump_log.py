@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from kafka_msgs.cli.log_paths import log_files
 from kafka_msgs.cli.options import format_option
 from kafka_msgs.cli.render.log_files import DECODERS, View, rows
 from kafka_msgs.cli.render.rows import Named, print_rows, progress_over
+from kafka_msgs.cli.render.times import with_times
 from kafka_msgs.log.summary import LogSummary
 
 __all__ = ["dump_log_command"]
@@ -25,16 +27,15 @@ def _topic(flag: str, topic: str) -> Callable[[F], F]:
 
 
 def _decoder(side: str) -> Callable[[F], F]:
-    text = f"What the bytes of a {side} are; what does not fit is shown in hexadecimal."
-    return click.option(
-        f"--{side}-decoder", type=click.Choice([*DECODERS]), default="text", show_default=True, help=text
+    text = (
+        f"What the bytes of a {side} are; what does not fit is shown in hexadecimal. By default they are text, and "
+        "records of internal topics are decoded."
     )
+    return click.option(f"--{side}-decoder", type=click.Choice([*DECODERS]), help=text)
 
 
 @click.command("dump-log")
-@click.argument(
-    "paths", metavar="FILES...", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+@click.argument("paths", metavar="PATHS...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @_topic("offsets", "__consumer_offsets")
 @_topic("transactions", "__transaction_state")
 @_topic("cluster-metadata", "__cluster_metadata")
@@ -58,12 +59,17 @@ def dump_log_command(
 ) -> None:
     """Print the batches and records in segments and KRaft snapshots, the entries of indexes and the small files.
 
-    At the end comes a summary. Damage is told where it stands, and what follows is read; then the exit status is 1.
-    Entries of an index are compared with the segment beside it. Zeros at the end of the last segment are space that the
-    broker allocated in advance, and are told in the summary.
+    PATHS are files, directories of partitions, or whole log directories. Of a log directory and an option such as
+    --offsets, only the partitions of that topic are printed.
+
+    At the end comes a summary. Damage is reported where it is, and reading goes on behind it; then the exit status is
+    1. Entries of an index are compared with the segment beside it. Zeros at the end of the last segment are space that
+    the broker allocated in advance; the summary counts them.
     """
     summary = LogSummary()
-    print_rows(form, _all_rows(paths, _view(only_summary=only_summary, deep=deep, **asked), summary), summary.facts)
+    view = _view(only_summary=only_summary, deep=deep, **asked)
+    found = _all_rows(log_files(paths, view.topic), view, summary)
+    print_rows(form, found, lambda: with_times(summary.facts()))
     if summary.errors:
         ctx.exit(1)
 
@@ -78,8 +84,8 @@ def _view(
     max_bytes: int | None,
     verify_index_only: bool,
     index_sanity_check: bool,
-    key_decoder: str,
-    value_decoder: str,
+    key_decoder: str | None,
+    value_decoder: str | None,
 ) -> View:
     kinds = {"batch", "entry"}
     if deep or topic is not None:
@@ -98,7 +104,7 @@ def _view(
     )
 
 
-def _all_rows(paths: tuple[Path, ...], view: View, summary: LogSummary) -> Iterator[Named]:
+def _all_rows(paths: Sequence[Path], view: View, summary: LogSummary) -> Iterator[Named]:
     before = 0
     with progress_over(paths) as progress:
         for path in paths:

@@ -14,7 +14,9 @@ from uuid import UUID
 
 import attrs
 
+from kafka_msgs.cli.render.embedded import readable_json
 from kafka_msgs.cli.render.rows import Row
+from kafka_msgs.cli.render.times import iso_of_ms, with_times
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.log import files, index, index_check
 from kafka_msgs.log.scan import AnyBatch, FileScan
@@ -23,9 +25,9 @@ from kafka_msgs.log.summary import CODEC_NAMES, LogSummary, count_log, fault_in_
 from kafka_msgs.message import Message
 from kafka_msgs.records import ControlRecord, ControlType, Payload, Record, RecordBatch
 from kafka_msgs.records.common import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
-from kafka_msgs.topics.records import TopicRecord, decode_record
+from kafka_msgs.topics.records import TOPICS, TopicRecord, decode_record
 
-__all__ = ["DECODERS", "View", "rows"]
+__all__ = ["DECODERS", "View", "is_log_file", "rows"]
 
 
 @attrs.frozen(kw_only=True)
@@ -34,7 +36,8 @@ class View:
 
     ``kinds`` are those of rows; errors are always told. Batches before ``from_offset``, and those that end behind
     ``max_bytes`` of their file, are left out. Records are those of the internal ``topic``, or have keys and values for
-    the ``DECODERS`` of these names. Without ``metadata`` a record says no more than they do, and control records are
+    the ``DECODERS`` of these names; where neither is given, the directory of a file says of which internal topic it is,
+    and all else is text. Without ``metadata`` a record says no more than they do, and control records are
     left out. Indexes are compared with their segment if ``compared``.
     """
 
@@ -42,8 +45,8 @@ class View:
     from_offset: int = 0
     max_bytes: int | None = None
     topic: str | None = None
-    keys: str = "text"
-    values: str = "text"
+    keys: str | None = None
+    values: str | None = None
     metadata: bool = True
     compared: bool = True
 
@@ -59,6 +62,11 @@ def rows(path: Path, view: View, summary: LogSummary, progress: Callable[[int], 
         yield from _batches(path, view, summary, progress)
     else:
         yield from _entries(path, view, summary, read)
+
+
+def is_log_file(path: Path) -> bool:
+    """Return whether a file has a name that brokers give to the files of log directories."""
+    return path.suffix in (*_BATCHES, *_ENTRIES) or path.name in _ENTRIES
 
 
 _Read: TypeAlias = Callable[[Path], Iterable[Any]]
@@ -80,6 +88,7 @@ def _quorum(path: Path) -> list[dict[str, Any]]:
     return [{"version": version, **state.to_json(version)}]
 
 
+_BATCHES: Final = (".log", ".checkpoint")
 _COMPARED: Final[Mapping[str, _Read]] = {
     ".index": index_check.check_offset_index,
     ".timeindex": index_check.check_time_index,
@@ -139,10 +148,11 @@ def _batch(path: Path, batch: AnyBatch, view: View, summary: LogSummary) -> Iter
     except KafkaMsgsError as error:
         yield _counted(fault_in_batch(path, batch, str(error)), summary)
         return
+    topic = _topic_of(path, view)
     for item in items:
         if item.offset >= view.from_offset:
             try:
-                yield Row("record", _record(item, view))
+                yield Row("record", _record(item, topic, view))
             except KafkaMsgsError as error:
                 yield _counted(fault_in_batch(path, batch, f"record at offset {item.offset}: {error}"), summary)
 
@@ -151,6 +161,17 @@ def _records(batch: AnyBatch, view: View) -> Sequence[Record | ControlRecord]:
     if isinstance(batch, RecordBatch) and batch.is_control:
         return batch.control_records() if view.metadata else []
     return batch.records()
+
+
+def _topic_of(path: Path, view: View) -> str | None:
+    """The internal topic that records are decoded as: the one asked for, else that of the partition's directory.
+
+    A decoder that was asked for goes before the name of the directory.
+    """
+    if view.topic is not None or view.keys is not None or view.values is not None:
+        return view.topic
+    name = path.absolute().parent.name.rpartition("-")[0]
+    return name if name in TOPICS else None
 
 
 def _counted(error: KafkaMsgsError, summary: LogSummary) -> Row:
@@ -175,6 +196,7 @@ def _header(batch: AnyBatch) -> dict[str, Any]:
             "crc": batch.crc,
             "timestampType": batch.timestamp_type.name,
             "maxTimestamp": batch.max_timestamp,
+            "maxTime": iso_of_ms(batch.max_timestamp),
         }
     return {
         "baseOffset": batch.base_offset,
@@ -187,6 +209,7 @@ def _header(batch: AnyBatch) -> dict[str, Any]:
         "crc": batch.crc,
         "timestampType": "LOG_APPEND_TIME" if attributes & LOG_APPEND_TIME else "CREATE_TIME",
         "maxTimestamp": batch.max_timestamp,
+        "maxTime": iso_of_ms(batch.max_timestamp),
         "partitionLeaderEpoch": batch.partition_leader_epoch,
         "producerId": batch.producer_id,
         "producerEpoch": batch.producer_epoch,
@@ -195,17 +218,20 @@ def _header(batch: AnyBatch) -> dict[str, Any]:
         "transactional": attributes & TRANSACTIONAL != 0,
         "control": attributes & CONTROL != 0,
         "deleteHorizon": batch.delete_horizon,
+        "deleteHorizonTime": iso_of_ms(batch.delete_horizon),
     }
 
 
-def _record(record: Record | ControlRecord, view: View) -> dict[str, Any]:
-    facts: dict[str, Any] = {"offset": record.offset, "timestamp": record.timestamp} if view.metadata else {}
+def _record(record: Record | ControlRecord, topic: str | None, view: View) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    if view.metadata:
+        facts = {"offset": record.offset, "timestamp": record.timestamp, "time": iso_of_ms(record.timestamp)}
     if isinstance(record, ControlRecord):
         name = record.type.name if isinstance(record.type, ControlType) else record.type
         return facts | {"control": name, "value": _message(record.message, 0)}
-    if view.topic is not None:
-        return facts | _typed(record, view.topic)
-    decode_key, decode_value = DECODERS[view.keys], DECODERS[view.values]
+    if topic is not None:
+        return facts | _typed(record, topic)
+    decode_key, decode_value = DECODERS[view.keys or "text"], DECODERS[view.values or "text"]
     facts |= {"key": decode_key(record.key), "value": decode_value(record.value)}
     return facts | {"headers": _headers(record)} if view.metadata else facts
 
@@ -220,7 +246,9 @@ def _typed(record: Record, topic: str) -> dict[str, Any]:
 
 
 def _message(message: Message | None, version: int | None) -> Any:
-    return None if message is None else message.to_json(message.INFO.versions.lowest if version is None else version)
+    if message is None:
+        return None
+    return readable_json(message, message.INFO.versions.lowest if version is None else version)
 
 
 def _headers(record: Record) -> list[list[Any]]:
@@ -267,11 +295,12 @@ def _facts(entry: Any) -> dict[str, Any]:
         facts = entry._asdict()
     else:
         facts = {field.name: getattr(entry, field.name) for field in attrs.fields(type(entry))}
-    return {
+    named = {
         _camel(name): str(value) if isinstance(value, UUID) else value
         for name, value in facts.items()
         if name != "unknown_tagged_fields"
     }
+    return with_times(named)
 
 
 def _camel(name: str) -> str:

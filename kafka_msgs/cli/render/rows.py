@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby, islice
@@ -80,7 +81,7 @@ def _print_json(found: Iterator[Named], summary: Summary) -> None:
 
 def _print_tables(found: Iterator[Named], summary: Summary) -> None:
     """Print a table for each run of rows of one form; a long run is cut, so that it need not be held as a whole."""
-    show = _show_folded if sys.stdout.isatty() or os.environ.get("FORCE_COLOR") else _show_aligned
+    show = _show_on_terminal if sys.stdout.isatty() or os.environ.get("FORCE_COLOR") else _show_aligned
     for (path, kind, names), run in groupby(found, lambda each: (each[0], each[1].kind, tuple(each[1].facts))):
         while part := list(islice(run, _ROWS_A_TABLE)):
             cells = [[_cell(value) for value in row.facts.values()] for _, row in part]
@@ -88,13 +89,32 @@ def _print_tables(found: Iterator[Named], summary: Summary) -> None:
     show("summary", ("what", ""), [[name, _cell(value)] for name, value in summary().items()])
 
 
-def _show_folded(title: str, names: Sequence[str], cells: list[list[str]]) -> None:
+def _show_on_terminal(title: str, names: Sequence[str], cells: list[list[str]]) -> None:
+    """Print a table where it fits the terminal, else each row as a paragraph of names and values."""
+    from rich.text import Text
+
     from kafka_msgs.cli.render.console import console, table
 
-    shown = table(*names, title=title)
+    out = console()
+    out.print(Text(title, style="italic"))
+    if _width(names, cells) <= out.width:
+        shown = table(*names)
+        for row in cells:
+            shown.add_row(*map(Text, row))
+        out.print(shown)
+        return
     for row in cells:
-        shown.add_row(*row)
-    console().print(shown)
+        words = " ".join(f"{name}={cell}" for name, cell in zip(names, row, strict=True))
+        for line in textwrap.wrap(words, out.width, subsequent_indent="  ", break_on_hyphens=False):
+            shown_line = Text(line)
+            shown_line.highlight_regex(r"(?<!\S)\w+(?==)", "cyan")
+            out.print(shown_line)
+    out.print()
+
+
+def _width(names: Sequence[str], cells: list[list[str]]) -> int:
+    """Return the columns that a table takes in which nothing is folded, as ``table`` lays it out."""
+    return 1 + sum(max(map(len, column)) + 1 for column in zip(names, *cells, strict=True))
 
 
 def _show_aligned(title: str, names: Sequence[str], cells: list[list[str]]) -> None:

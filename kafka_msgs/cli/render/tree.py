@@ -1,4 +1,7 @@
-"""Decoded messages as trees to read: the fields of the version, error codes with their names, records by size."""
+"""Decoded messages as trees to read: the fields of the version, error codes with their names, records by size.
+
+Times have their readable form beside them, and bytes that hold another message are opened.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ from typing import Any, Final
 from rich.text import Text
 from rich.tree import Tree
 
+from kafka_msgs.cli.render.embedded import opened, protocol_type_of, read_as
+from kafka_msgs.cli.render.times import is_time, iso_of_ms
 from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.plan import Step, StructPlan, compile_plan
 from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.message import Message
 from kafka_msgs.schema import Described
+from kafka_msgs.topics.members import Embedded
 
 __all__ = ["message_tree", "plain"]
 
@@ -22,18 +29,35 @@ def message_tree(message: Described, version: int) -> Tree:
     """Return a message as a tree, with the fields that ``version`` has; raises ``UnsupportedVersionError``."""
     plan = compile_plan(type(message), version)
     tree = Tree(Text(f"{plan.name} v{version}", style="bold"))
-    _add_fields(tree, plan.root, message)
+    _add_fields(tree, plan.root, message, None)
     return tree
 
 
-def _add_fields(tree: Tree, plan: StructPlan, item: Any) -> None:
+def _add_fields(tree: Tree, plan: StructPlan, item: Any, above: str | None) -> None:
+    protocol_type = protocol_type_of(item, above)
     for step in plan.steps + plan.tagged:
-        _add_field(tree, step, getattr(item, step.attribute))
+        value = getattr(item, step.attribute)
+        found = opened(plan.cls, step.attribute, value, protocol_type)
+        if found is None:
+            _add_field(tree, step, value, protocol_type)
+        else:
+            _add_opened(tree, step, value, found)
     for tag, raw in item.unknown_tagged_fields:
         tree.add(_label(f"unknown tag {tag}", raw.hex()))
 
 
-def _add_field(tree: Tree, step: Step, value: Any) -> None:
+def _add_opened(tree: Tree, step: Step, data: bytes, found: Embedded[Message]) -> None:
+    if found.message is None:
+        branch = tree.add(_label(step.attribute, plain(data)))
+    else:
+        what = f"{len(data)} bytes, {found.message.INFO.name} v{found.version}"
+        branch = tree.add(_label(step.attribute, what))
+        _add_fields(branch, compile_plan(type(found.message), read_as(found)).root, found.message, None)
+    if found.fault is not None:
+        branch.add(Text(str(found.fault), style="red"))
+
+
+def _add_field(tree: Tree, step: Step, value: Any, protocol_type: str | None) -> None:
     declared = step.value
     element = declared.item if declared.op is Op.ARRAY else declared
     if value is None or element.op is not Op.STRUCT:
@@ -41,9 +65,9 @@ def _add_field(tree: Tree, step: Step, value: Any) -> None:
     elif declared.op is Op.ARRAY:
         branch = tree.add(_label(step.attribute, f"{len(value)} x {element.inner.cls.__name__}"))
         for number, each in enumerate(value):
-            _add_fields(branch.add(Text(f"[{number}]", style="dim")), element.inner, each)
+            _add_fields(branch.add(Text(f"[{number}]", style="dim")), element.inner, each, protocol_type)
     else:
-        _add_fields(tree.add(_label(step.attribute, element.inner.cls.__name__)), element.inner, value)
+        _add_fields(tree.add(_label(step.attribute, element.inner.cls.__name__)), element.inner, value, protocol_type)
 
 
 def _scalar(step: Step, value: Any) -> str:
@@ -55,6 +79,9 @@ def _scalar(step: Step, value: Any) -> str:
         return f"[{', '.join(map(plain, value))}]"
     if step.json_name == _ERROR_CODE:
         return _ERROR_NAMES.get(value, plain(value))
+    if step.value.op is Op.INT64 and is_time(step.attribute):
+        time = iso_of_ms(value)
+        return plain(value) if time is None else f"{value} ({time})"
     return plain(value)
 
 

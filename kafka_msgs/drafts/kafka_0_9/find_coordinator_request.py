@@ -11,8 +11,8 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FindCoordinatorRequest(Message):
-    """Asks any broker which one coordinates a group or the transactions of a producer. Since version 4 it can ask for
-    several keys (KIP-699).
+    """Asks any broker which one coordinates a group, the transactions of a producer, or a partition of a share group.
+    From version 4 it can ask for several keys (KIP-699).
 
     Data, version 0, never flexible.
 
@@ -27,13 +27,13 @@ class FindCoordinatorRequest(Message):
         draft="Finding a group's coordinator, as first designed",
     )
     version: int = field("Version", "int16", "0+", default=0)
-    """Version in which the request is written."""
+    """Version of the request."""
 
     correlation_id: int = field("CorrelationId", "int64", "0+", default=0)
-    """Number of the client's choice that the response repeats; 64 bits wide here."""
+    """Number that the client chooses and the response repeats; 64 bits wide here."""
 
     client_id: str = field("ClientId", "string", "0+", default="")
-    """What the client calls itself."""
+    """Name of the client, for logs."""
 
     group_id: str = field("GroupId", "string", "0+", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""

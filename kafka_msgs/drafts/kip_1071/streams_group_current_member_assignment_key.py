@@ -26,7 +26,7 @@ class StreamsGroupCurrentMemberAssignmentKey(Message):
         draft="Streams rebalance protocol, as its proposal writes it",
     )
     group_id: str = field("GroupId", "string", "22", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     member_id: str = field("MemberId", "string", "22", default="")
     """Identity of one member within its group."""

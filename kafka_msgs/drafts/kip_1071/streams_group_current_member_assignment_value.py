@@ -40,7 +40,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message):
     """Epoch that the coordinator expects in the member's next heartbeat."""
 
     previous_member_epoch: int = field("PreviousMemberEpoch", "int32", "0+", default=0)
-    """Epoch the member had before its current one, still accepted from a member that missed the last answer."""
+    """Epoch that the member had before its current one; still accepted from a member that missed the last answer."""
 
     state: int = field("State", "int8", "0+", default=0)
     """1: at its target; 2: has tasks to give up first; 3: waits for tasks that others have yet to give up; 127:
@@ -59,14 +59,14 @@ class StreamsGroupCurrentMemberAssignmentValue(Message):
     active_tasks_pending_revocation: tuple[TaskIds, ...] = field(
         "ActiveTasksPendingRevocation", "[]TaskIds", "0+", struct=TaskIds, default=()
     )
-    """Active tasks that the member has been told to give up and has not yet; empty for none."""
+    """Active tasks that the member must give up and has not yet; empty for none."""
 
     standby_tasks_pending_revocation: tuple[TaskIds, ...] = field(
         "StandbyTasksPendingRevocation", "[]TaskIds", "0+", struct=TaskIds, default=()
     )
-    """Standby tasks that the member has been told to give up and has not yet; empty for none."""
+    """Standby tasks that the member must give up and has not yet; empty for none."""
 
     warmup_tasks_pending_revocation: tuple[TaskIds, ...] = field(
         "WarmupTasksPendingRevocation", "[]TaskIds", "0+", struct=TaskIds, default=()
     )
-    """Warm-up tasks that the member has been told to give up and has not yet; empty for none."""
+    """Warm-up tasks that the member must give up and has not yet; empty for none."""

@@ -28,7 +28,7 @@ class StreamsGroupDescribeRequest(Message):
         draft="Streams rebalance protocol, as its proposal writes it",
     )
     group_ids: tuple[str, ...] = field("GroupIds", "[]string", "0+", default=(), entity="groupId")
-    """Groups to look up, by name; each is answered for on its own."""
+    """Names of the groups to describe."""
 
     include_authorized_operations: bool = field("IncludeAuthorizedOperations", "bool", "0+", default=False)
-    """True to be told, for each group, which operations the caller is allowed."""
+    """True to report, for each group, which operations the caller is allowed."""

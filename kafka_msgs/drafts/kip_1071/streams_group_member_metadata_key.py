@@ -11,7 +11,7 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupMemberMetadataKey(Message):
-    """Key of the record of what a member of a streams group has told about itself.
+    """Key of the record of what a member of a streams group has reported about itself.
 
     Data, version 19, never flexible.
 
@@ -26,7 +26,7 @@ class StreamsGroupMemberMetadataKey(Message):
         draft="Streams rebalance protocol, as its proposal writes it",
     )
     group_id: str = field("GroupId", "string", "19", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     member_id: str = field("MemberId", "string", "19", default="")
     """Identity of one member within its group."""

@@ -11,7 +11,7 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupMetadataKey(Message):
-    """Key of the record that a streams group exists and at which epoch.
+    """Key of the record of a streams group's epoch.
 
     Data, version 17, never flexible.
 

@@ -11,7 +11,7 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupMetadataValue(Message):
-    """A streams group, with the epochs that decide when it is assigned anew.
+    """Epoch of a streams group, with the facts that its last assignment was based on.
 
     Data, version 0, always flexible.
 
@@ -26,4 +26,4 @@ class StreamsGroupMetadataValue(Message):
         draft="Streams rebalance protocol, as its proposal writes it",
     )
     epoch: int = field("Epoch", "int32", "0+", default=0)
-    """Epoch of the group, raised by every change that calls for a new assignment."""
+    """Epoch of the group; every change that calls for a new assignment increases it."""

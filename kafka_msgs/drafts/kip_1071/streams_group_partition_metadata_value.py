@@ -26,12 +26,12 @@ class TopicMetadata(Struct):
     """Element of StreamsGroupPartitionMetadataValue.topics, version 0."""
 
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)
-    """Identity of the topic, as a UUID; a topic created anew under an old name gets another. All zeros where it is not
-    given.
+    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
+    it is not given.
     """
 
     topic_name: str = field("TopicName", "string", "0+", default="")
-    """The topic, by its name."""
+    """Name of the topic."""
 
     num_partitions: int = field("NumPartitions", "int32", "0+", default=0)
     """Number of partitions that it has."""
@@ -39,7 +39,7 @@ class TopicMetadata(Struct):
     partition_metadata: tuple[PartitionMetadata, ...] = field(
         "PartitionMetadata", "[]PartitionMetadata", "0+", struct=PartitionMetadata, default=()
     )
-    """Racks of the partitions; empty if they are not known."""
+    """Racks of the partitions; empty where they are not known."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)

@@ -11,7 +11,7 @@ from kafka_msgs.schema import MessageInfo, field
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupTargetAssignmentMemberKey(Message):
-    """Key of the record of what one member of a streams group shall run.
+    """Key of the record of what one member of a streams group is to run.
 
     Data, version 21, never flexible.
 
@@ -26,7 +26,7 @@ class StreamsGroupTargetAssignmentMemberKey(Message):
         draft="Streams rebalance protocol, as its proposal writes it",
     )
     group_id: str = field("GroupId", "string", "21", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     member_id: str = field("MemberId", "string", "21", default="")
     """Identity of one member within its group."""

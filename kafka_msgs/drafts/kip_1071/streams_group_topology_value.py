@@ -17,7 +17,7 @@ class TopicConfig(Struct):
     """Name of the topic setting."""
 
     value: str = field("value", "string", "0+", default="")
-    """Its value, as text."""
+    """Value of the setting, as text."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -61,7 +61,7 @@ class Subtopology(Struct):
     """Identity of the subtopology, the same in every client that runs the same topology."""
 
     source_topics: tuple[str, ...] = field("SourceTopics", "[]string", "0+", default=())
-    """Topics that the subtopology reads and Streams does not create."""
+    """Topics that the subtopology reads and that Streams does not create."""
 
     source_topic_regex: tuple[str, ...] = field("SourceTopicRegex", "[]string", "0+", default=())
     """Patterns, in RE2 syntax, of further topics that the subtopology reads."""
@@ -87,7 +87,7 @@ class Subtopology(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupTopologyValue(Message):
-    """The topology of a streams group, as the member that brought it described it.
+    """The topology of a streams group, as a member described it.
 
     Data, version 0, always flexible.
 
@@ -102,7 +102,7 @@ class StreamsGroupTopologyValue(Message):
         draft="Streams rebalance protocol, as its proposal writes it",
     )
     epoch: int = field("Epoch", "int32", "0+", default=0)
-    """Version of the topology, from the configuration of the client that brought it."""
+    """Version of the topology, from the configuration of the client that sent it."""
 
     subtopologies: tuple[Subtopology, ...] = field(
         "Subtopologies", "[]Subtopology", "0+", struct=Subtopology, default=()

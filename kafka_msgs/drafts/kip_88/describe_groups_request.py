@@ -27,4 +27,4 @@ class DescribeGroupsRequest(Message):
         draft="Committed offsets of a group without its members",
     )
     group_ids: tuple[str, ...] = field("GroupIds", "[]string", "0+", default=())
-    """Groups to look up, by name; each is answered for on its own."""
+    """Names of the groups to describe."""

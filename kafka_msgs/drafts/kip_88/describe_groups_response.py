@@ -20,15 +20,15 @@ class Member(Struct):
     """Client id that the member gives in the headers of its requests."""
 
     client_host: str = field("ClientHost", "string", "0+", default="")
-    """Address from which the member is connected, as the broker sees it."""
+    """Address that the member is connected from, as the broker sees it."""
 
     member_metadata: bytes = field("MemberMetadata", "bytes", "0+", default=b"")
-    """What the member said on joining, in the format of the group's protocol (for consumers
+    """Metadata that the member sent on joining, in the format of the group's protocol (for consumers
     ``ConsumerProtocolSubscription``); empty unless the group is Stable.
     """
 
     member_assignment: bytes = field("MemberAssignment", "bytes", "0+", default=b"")
-    """What the group's leader assigned to the member, in the format of the group's protocol (for consumers
+    """Assignment that the group's leader made for the member, in the format of the group's protocol (for consumers
     ``ConsumerProtocolAssignment``); empty unless the group is Stable.
     """
 
@@ -38,7 +38,7 @@ class Offset(Struct):
     """Element of DescribeGroupsResponse.groups.offsets, version 1."""
 
     topic: str = field("Topic", "string", "1+", default="")
-    """The topic, by its name."""
+    """Name of the topic."""
 
     partition: int = field("Partition", "int32", "1+", default=0)
     """Number of the partition."""
@@ -47,7 +47,7 @@ class Offset(Struct):
     """Offset of the next record that the group is to read."""
 
     metadata: str = field("Metadata", "string", "1+", default="")
-    """Text that the client committed along with the offset; empty where it gave none, never None."""
+    """Text that the client committed with the offset; empty where it gave none, never None."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -60,25 +60,25 @@ class Group(Struct):
     """
 
     group_id: str = field("GroupId", "string", "0+", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     state: str = field("State", "string", "0+", default="")
-    """State of the group; Empty for one that nobody is in."""
+    """State of the group; Empty if it has no members."""
 
     protocol_type: str = field("ProtocolType", "string", "0+", default="")
-    """What kind of group it is: ``consumer`` for consumers, another word for Connect workers and others. Empty string
-    on error or while nobody has joined.
+    """Type of protocol of the group: ``consumer`` for consumers, another word for Connect workers and others. Empty
+    string on error or while nobody has joined.
     """
 
     protocol: str = field("Protocol", "string", "0+", default="")
     """Name of the protocol that the members agreed on."""
 
     members: tuple[Member, ...] = field("Members", "[]Member", "0+", struct=Member, default=())
-    """Members of the group; empty for a group that nobody is in."""
+    """Members of the group; empty if it has none."""
 
     offsets: tuple[Offset, ...] = field("Offsets", "[]Offset", "1+", struct=Offset, default=(), ignorable=True)
-    """Offsets that the group has committed, from version 1 of the draft: those of the partitions assigned to members,
-    and any others.
+    """Offsets that the group has committed, from version 1 of the draft: those of partitions assigned to members, and
+    all others.
     """
 
 

@@ -14,7 +14,7 @@ class RequestTopic(Struct):
     """Element of OffsetFetchRequest.topics, versions 0-2."""
 
     topic: str = field("Topic", "string", "0+", default="")
-    """The topic, by its name."""
+    """Name of the topic."""
 
     partitions: tuple[int, ...] = field("Partitions", "[]int32", "0+", default=())
     """Numbers of the partitions to answer for."""
@@ -22,8 +22,8 @@ class RequestTopic(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchRequest(Message):
-    """Asks a group's coordinator which offsets the group has committed. Since version 2 it can ask for every partition
-    at once (KIP-88), since version 8 for several groups.
+    """Asks a group's coordinator which offsets the group has committed. From version 2 it can ask for every partition
+    at once (KIP-88), from version 8 for several groups (KIP-709).
 
     API key 9, versions 0-2, never flexible.
 
@@ -39,7 +39,7 @@ class OffsetFetchRequest(Message):
         draft="Committed offsets of a group without its members",
     )
     group_id: str = field("GroupId", "string", "0+", default="")
-    """Name of the group, as chosen by whoever configured its members."""
+    """Name of the group, as its members are configured with."""
 
     topics: tuple[RequestTopic, ...] | None = field(
         "Topics", "[]RequestTopic", "0+", struct=RequestTopic, nullable="2+", default=()

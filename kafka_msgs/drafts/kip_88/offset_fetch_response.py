@@ -20,12 +20,10 @@ class PartitionResponse(Struct):
     """Offset of the next record that the group is to read; -1 where nothing is committed."""
 
     metadata: str | None = field("Metadata", "string", "0+", nullable="0+", default="")
-    """Text that the client committed along with the offset; empty or None where it gave none."""
+    """Text that the client committed with the offset; empty or None where it gave none."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Outcome as a number, to be read with ``ErrorCode``: 0 is success. Numbers that no enum member has are kept as
-    they are.
-    """
+    """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -33,7 +31,7 @@ class ResponseTopic(Struct):
     """Element of OffsetFetchResponse.responses, versions 0-2."""
 
     topic: str = field("Topic", "string", "0+", default="")
-    """The topic, by its name."""
+    """Name of the topic."""
 
     partition_responses: tuple[PartitionResponse, ...] = field(
         "PartitionResponses", "[]PartitionResponse", "0+", struct=PartitionResponse, default=()
@@ -43,8 +41,8 @@ class ResponseTopic(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchResponse(Message):
-    """The offsets a group has committed. Errors stand in two places: those of the group or its coordinator beside the
-    group, those of a partition beside the partition (KIP-88).
+    """The offsets that a group has committed. Errors are in two places: those of the group or its coordinator beside
+    the group, those of a partition beside the partition (KIP-88).
 
     API key 9, versions 0-2, never flexible.
 

@@ -14,8 +14,8 @@ from kafka_msgs import DescribeGroupsRequest, message_classes
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions, DecodeBudget
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.testing.random_values import random_message
-from tests.codec.test_fuzz import outcome, same
 from tests.support.codecs import codec
+from tests.support.damage import outcome, same
 from tests.vectors.files import read_all
 
 __all__ = ["MAX_SIZE", "check", "seeds"]

@@ -12,7 +12,7 @@ from typing import Any, Final
 from kafka_msgs.records import Record
 from kafka_msgs.records.loops import PYTHON, Loops, native
 from kafka_msgs.records.record import Part
-from tests.records.test_hostile import outcome, samples
+from tests.support.damaged_batches import outcome, samples
 
 __all__ = ["MAX_SIZE", "check", "seeds"]
 

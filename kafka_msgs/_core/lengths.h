@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "_bytes.h"
+#include "bytes.h"
 
 /* How a value is written; native.py has the same numbers. */
 enum { COMPACT = 1, NULLABLE = 2, ZERO_COPY = 4 };

@@ -2,9 +2,9 @@
  *
  * What it owns: speed. It accepts and refuses the same bytes and arguments as the Python form (python.py), and says
  * nothing about why: reading gives None for what the Python side shall explain, writing hands any argument that is not
- * exactly as it must be to the Python side, which makes it so or raises. Deleting this file leaves a library that works.
+ * exactly as it must be to the Python side, which makes it so or raises.
  *
- * Sections: 1 state of the module, 2 storage, 3 reading, 4 writing, 5 the module. The layout of a record is in _walk.h.
+ * Sections: 1 storage, 2 reading, 3 writing, 4 what the module keeps. The layout of a record is in walk.h.
  *
  * Conventions. Functions returning PyObject * give a new reference, or NULL: with an exception set, or, while reading,
  * without one for bytes that are no records. Functions returning int give 0, or -1 in the same two ways.
@@ -14,26 +14,14 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../codec/_compat.h"
-#include "../codec/_objects.h"
-#include "_walk.h"
+#include "compat.h"
+#include "core.h"
+#include "objects.h"
+#include "walk.h"
 
-/* ------------------------------------------------------------------------------------- 1 State of the module */
+enum { KEY, VALUE, TIMESTAMP, HEADERS, OFFSET }; /* the arguments of append */
 
-enum { KEY, VALUE, TIMESTAMP, HEADERS, OFFSET, ARGUMENTS };
-
-typedef struct {
-    PyTypeObject *storage_type;
-    PyTypeObject *record_type; /* a subclass that adds nothing to it; NULL until it is bound */
-    PyObject *empty_tuple, *no_timestamp;
-    PyObject *checked;          /* the function that makes arguments exact, or raises; NULL until it is bound */
-    PyObject *names[ARGUMENTS]; /* of append's arguments */
-    PyTypeObject *collector_type;
-} State;
-
-static struct PyModuleDef module_def;
-
-/* ------------------------------------------------------------------------------------------------- 2 Storage */
+/* ------------------------------------------------------------------------------------------------- 1 Storage */
 
 /* Reads an exact int; 0 where it is none, or is larger. */
 static inline int read_int(PyObject *number, int64_t *value) {
@@ -109,19 +97,19 @@ static PyType_Slot storage_slots[] = {
 };
 
 static PyType_Spec storage_spec = {
-    .name = "kafka_msgs.records._speedups.Storage",
+    .name = CORE_NAME ".RecordStorage",
     .basicsize = sizeof(Storage),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .slots = storage_slots,
 };
 
-PyDoc_STRVAR(bind_doc, "bind(record_type, checked, /)\n--\n\n"
+PyDoc_STRVAR(bind_doc, "bind_records(record_type, checked, /)\n--\n\n"
                        "Say which subclass of Storage the records are of, and what makes arguments exact.");
 
 static PyObject *bind(PyObject *module, PyObject *args) {
-    State *state = PyModule_GetState(module);
+    RecordsState *state = &core_of_module(module)->records;
     PyObject *type, *checked;
-    if (!PyArg_ParseTuple(args, "O!O:bind", &PyType_Type, &type, &checked)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!O:bind_records", &PyType_Type, &type, &checked)) return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)type, state->storage_type) ||
         ((PyTypeObject *)type)->tp_basicsize != sizeof(Storage) || !PyType_IS_GC((PyTypeObject *)type)) {
         return PyErr_Format(PyExc_TypeError, "%R is not a class that adds nothing to Storage", type);
@@ -132,7 +120,7 @@ static PyObject *bind(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* ------------------------------------------------------------------------------------------------- 3 Reading */
+/* ------------------------------------------------------------------------------------------------- 2 Reading */
 
 #define NAME_MEMO 16 /* places among a record's headers whose last name is remembered */
 
@@ -143,7 +131,7 @@ typedef struct {
 } NameEntry;
 
 typedef struct {
-    State *state;
+    RecordsState *state;
     PyObject *body; /* the bytes; borrowed */
     const unsigned char *start;
     const unsigned char *p, *end;
@@ -327,16 +315,17 @@ static void clear_reader(Reader *r) {
         Py_CLEAR(r->names[i].name);
 }
 
-PyDoc_STRVAR(read_doc, "read(part, body, at, end, count, base_offset, base_timestamp, append_timestamp, views)\n--\n\n"
-                       "Return a list of one part of each record, or None for bytes that are not such records.");
+PyDoc_STRVAR(read_doc,
+             "read_records(part, body, at, end, count, base_offset, base_timestamp, append_timestamp, views)\n--\n\n"
+             "Return a list of one part of each record, or None for bytes that are not such records.");
 
 static PyObject *read_part(PyObject *module, PyObject *args) {
     int part, views;
     Py_ssize_t at, end;
     long long base_offset, base_timestamp;
-    Reader r = {.state = PyModule_GetState(module)};
-    if (!PyArg_ParseTuple(args, "iSnnnLLOp:read", &part, &r.body, &at, &end, &r.count, &base_offset, &base_timestamp,
-                          &r.append_timestamp, &views)) {
+    Reader r = {.state = &core_of_module(module)->records};
+    if (!PyArg_ParseTuple(args, "iSnnnLLOp:read_records", &part, &r.body, &at, &end, &r.count, &base_offset,
+                          &base_timestamp, &r.append_timestamp, &views)) {
         return NULL;
     }
     if (r.state->record_type == NULL) return PyErr_Format(PyExc_TypeError, "nothing was bound");
@@ -363,17 +352,17 @@ static PyObject *read_part(PyObject *module, PyObject *args) {
     return list;
 }
 
-/* ------------------------------------------------------------------------------------------------- 4 Writing */
+/* ------------------------------------------------------------------------------------------------- 3 Writing */
 
 /* Collects the bytes of records; the same as the class of that name in python.py. Its fields are never negative but for
  * the timestamps, and next_offset may be one more than an int64 holds. */
 typedef struct {
     PyObject_HEAD
-    State *state;       /* borrowed from the module, which the type keeps alive */
-    PyObject *buffer;   /* bytes: HEAD of them free, the records, room for more; NULL after memory ran out; owned */
-    Py_ssize_t size;    /* bytes of the records */
-    Py_ssize_t exports; /* views of the records that are alive: nothing moves meanwhile */
-    int sealed;         /* the buffer is a batch that somebody has, and never changes again */
+    RecordsState *state; /* borrowed from the module, which the type keeps alive */
+    PyObject *buffer;    /* bytes: HEAD of them free, the records, room for more; NULL after memory ran out; owned */
+    Py_ssize_t size;     /* bytes of the records */
+    Py_ssize_t exports;  /* views of the records that are alive: nothing moves meanwhile */
+    int sealed;          /* the buffer is a batch that somebody has, and never changes again */
     uint64_t base_offset, next_offset, highest_offset;
     long long base_timestamp, max_timestamp; /* long long, as members of that type are */
     int has_base;                            /* whether base_timestamp is settled; the first record settles it */
@@ -557,7 +546,7 @@ static int read_draft(const Collector *self, PyObject *const *values, int checke
 
 /* Lets the Python side make the arguments exact, or raise. What it runs may add records meanwhile. */
 static int add_checked(Collector *self, PyObject *const *values) {
-    const State *state = self->state;
+    const RecordsState *state = self->state;
     PyObject *arguments[] = {
         (PyObject *)self,
         values[KEY],
@@ -579,7 +568,7 @@ static int add_checked(Collector *self, PyObject *const *values) {
     return taken;
 }
 
-static int find_name_of(const State *state, PyObject *keyword) {
+static int find_name_of(const RecordsState *state, PyObject *keyword) {
     for (int i = 0; i < ARGUMENTS; i++)
         if (state->names[i] == keyword) return i;
     for (int i = 0; i < ARGUMENTS; i++)
@@ -588,7 +577,7 @@ static int find_name_of(const State *state, PyObject *keyword) {
 }
 
 /* Sorts the arguments of append(key, value, *, timestamp=-1, headers=(), offset=None) by what they are. */
-static int sort_arguments(const State *state, PyObject *const *args, Py_ssize_t count, PyObject *keywords,
+static int sort_arguments(const RecordsState *state, PyObject *const *args, Py_ssize_t count, PyObject *keywords,
                           PyObject **values) {
     if (count > 2) {
         PyErr_Format(PyExc_TypeError, "append() takes 2 positional arguments but %zd were given", count);
@@ -667,11 +656,12 @@ static PyObject *collector_new(PyTypeObject *type, PyObject *args, PyObject *kwa
         PyErr_SetString(PyExc_TypeError, "a collector is made of positional arguments");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "KKOO:Collector", &base_offset, &highest_offset, &base_timestamp, &room)) return NULL;
-    PyObject *module = PyType_GetModuleByDef(type, &module_def);
-    Collector *self = module == NULL ? NULL : (Collector *)type->tp_alloc(type, 0);
+    if (!PyArg_ParseTuple(args, "KKOO:RecordCollector", &base_offset, &highest_offset, &base_timestamp, &room))
+        return NULL;
+    CoreState *core = core_of_type(type);
+    Collector *self = core == NULL ? NULL : (Collector *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
-    self->state = PyModule_GetState(module);
+    self->state = &core->records;
     if (self->state->checked == NULL) PyErr_SetString(PyExc_TypeError, "nothing was bound");
     self->base_offset = self->next_offset = base_offset;
     self->highest_offset = highest_offset;
@@ -726,27 +716,32 @@ static PyType_Slot collector_slots[] = {
 };
 
 static PyType_Spec collector_spec = {
-    .name = "kafka_msgs.records._speedups.Collector",
+    .name = CORE_NAME ".RecordCollector",
     .basicsize = sizeof(Collector),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = collector_slots,
 };
 
-/* ---------------------------------------------------------------------------------------------- 5 The module */
+/* ---------------------------------------------------------------------------------------------- 4 What the module keeps */
 
 /* Makes the base class of records. With __slots__ named, attrs takes its fields for those of the subclass. */
-static int add_storage(PyObject *module, State *state) {
-    state->storage_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &storage_spec, NULL);
+static int add_storage(PyObject *module, RecordsState *state) {
+    state->storage_type = (PyTypeObject *)Py_XNewRef(core_add_type(module, &storage_spec));
     PyObject *slots = Py_BuildValue("(sssss)", "offset", "timestamp", "key", "value", "headers");
     int failed = state->storage_type == NULL || slots == NULL ||
                  PyObject_SetAttrString((PyObject *)state->storage_type, "__slots__", slots) < 0;
     Py_XDECREF(slots);
-    return failed ? -1 : PyModule_AddType(module, state->storage_type);
+    return failed ? -1 : 0;
 }
 
-static int module_exec(PyObject *module) {
+static PyMethodDef records_functions[] = {
+    {"read_records", read_part, METH_VARARGS, read_doc},
+    {"bind_records", bind, METH_VARARGS, bind_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+int records_add(PyObject *module, RecordsState *state) {
     static const char *const names[ARGUMENTS] = {"key", "value", "timestamp", "headers", "offset"};
-    State *state = PyModule_GetState(module);
     for (int i = 0; i < ARGUMENTS; i++) {
         state->names[i] = PyUnicode_InternFromString(names[i]);
         if (state->names[i] == NULL) return -1;
@@ -754,65 +749,23 @@ static int module_exec(PyObject *module) {
     state->empty_tuple = PyTuple_New(0);
     state->no_timestamp = PyLong_FromLong(-1);
     if (state->empty_tuple == NULL || state->no_timestamp == NULL || add_storage(module, state) < 0) return -1;
-    state->collector_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &collector_spec, NULL);
-    return state->collector_type == NULL ? -1 : PyModule_AddType(module, state->collector_type);
+    if (core_add_type(module, &collector_spec) == NULL) return -1;
+    return PyModule_AddFunctions(module, records_functions);
 }
 
-static int module_traverse(PyObject *module, visitproc visit, void *arg) {
-    State *state = PyModule_GetState(module);
+int records_visit(RecordsState *state, visitproc visit, void *arg) {
     Py_VISIT(state->storage_type);
     Py_VISIT(state->record_type);
     Py_VISIT(state->checked);
-    Py_VISIT(state->collector_type);
     return 0;
 }
 
-static int module_clear(PyObject *module) {
-    State *state = PyModule_GetState(module);
+void records_forget(RecordsState *state) {
     Py_CLEAR(state->storage_type);
     Py_CLEAR(state->record_type);
     Py_CLEAR(state->checked);
-    Py_CLEAR(state->collector_type);
     Py_CLEAR(state->empty_tuple);
     Py_CLEAR(state->no_timestamp);
     for (int i = 0; i < ARGUMENTS; i++)
         Py_CLEAR(state->names[i]);
-    return 0;
-}
-
-static void module_free(void *module) {
-    module_clear((PyObject *)module);
-}
-
-static PyMethodDef module_methods[] = {
-    {"read", read_part, METH_VARARGS, read_doc},
-    {"bind", bind, METH_VARARGS, bind_doc},
-    {NULL, NULL, 0, NULL},
-};
-
-static PyModuleDef_Slot module_slots[] = {
-    {Py_mod_exec, module_exec},
-#if PY_VERSION_HEX >= 0x030C0000
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#if PY_VERSION_HEX >= 0x030D0000
-    {Py_mod_gil, Py_MOD_GIL_USED}, /* a collector may be shared between the threads of an interpreter */
-#endif
-    {0, NULL},
-};
-
-static struct PyModuleDef module_def = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "kafka_msgs.records._speedups",
-    .m_doc = "The loops over records in C.",
-    .m_size = sizeof(State),
-    .m_methods = module_methods,
-    .m_slots = module_slots,
-    .m_traverse = module_traverse,
-    .m_clear = module_clear,
-    .m_free = module_free,
-};
-
-PyMODINIT_FUNC PyInit__speedups(void) {
-    return PyModuleDef_Init(&module_def);
 }

@@ -1,12 +1,11 @@
-/* The C core of columns: from bytes into Arrow's buffers, with no Python object a row and without the GIL.
+/* Columns in C: from bytes into Arrow's buffers, with no Python object a row and without the GIL.
  *
  * What it owns: the walk over binary columns by the codec's plans (lowered to tuples by native.py), and the one over the
- * records of batches; _column.h is where both put what they find. It knows nothing of Arrow's types or arrays: it gives
+ * records of batches; column.h is where both put what they find. It knows nothing of Arrow's types or arrays: it gives
  * buffers, which native.py makes arrays of. It accepts and refuses the same bytes as the other forms and says nothing
- * about why: a malformed row becomes null and its number is told, a malformed batch leaves no trace. Deleting this file
- * leaves a library that works.
+ * about why: a malformed row becomes null and its number is told, a malformed batch leaves no trace.
  *
- * Sections: 1 decoding, 2 the Program type, 3 records, 4 the module.
+ * Sections: 1 decoding, 2 the Program type, 3 records.
  *
  * Conventions. Functions returning Status touch no Python object and need no GIL; others give -1 or NULL with an
  * exception set. Programs never change once made, so any number of threads may run one. Every read is preceded by a
@@ -17,13 +16,14 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../codec/_bytes.h"
-#include "../codec/_lengths.h"
-#include "../codec/_ops.h"
-#include "../records/_walk.h"
-#include "_column.h"
-#include "_program.h"
-#include "_utf8.h"
+#include "bytes.h"
+#include "column.h"
+#include "core.h"
+#include "lengths.h"
+#include "ops.h"
+#include "program.h"
+#include "utf8.h"
+#include "walk.h"
 
 /* ------------------------------------------------------------------------------------------------ 1 Decoding */
 
@@ -470,7 +470,7 @@ static PyType_Slot program_slots[] = {
 };
 
 static PyType_Spec program_spec = {
-    .name = "kafka_msgs.columns._speedups.Program",
+    .name = CORE_NAME ".ColumnProgram",
     .basicsize = sizeof(Program),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = program_slots,
@@ -712,43 +712,12 @@ static PyType_Slot records_slots[] = {
 };
 
 static PyType_Spec records_spec = {
-    .name = "kafka_msgs.columns._speedups.RecordColumns",
+    .name = CORE_NAME ".RecordColumns",
     .basicsize = sizeof(RecordColumns),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = records_slots,
 };
 
-/* ---------------------------------------------------------------------------------------------- 4 The module */
-
-static int add_type(PyObject *module, PyType_Spec *spec) {
-    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
-    int failed = type == NULL ? -1 : PyModule_AddType(module, (PyTypeObject *)type);
-    Py_XDECREF(type);
-    return failed;
-}
-
-static int module_exec(PyObject *module) {
-    return add_type(module, &program_spec) < 0 ? -1 : add_type(module, &records_spec);
-}
-
-static PyModuleDef_Slot module_slots[] = {
-    {Py_mod_exec, module_exec},
-#if PY_VERSION_HEX >= 0x030C0000
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#if PY_VERSION_HEX >= 0x030D0000
-    {Py_mod_gil, Py_MOD_GIL_USED}, /* one RecordColumns may be asked by two threads */
-#endif
-    {0, NULL},
-};
-
-static struct PyModuleDef module_def = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "kafka_msgs.columns._speedups",
-    .m_doc = "The C core of columns.",
-    .m_slots = module_slots,
-};
-
-PyMODINIT_FUNC PyInit__speedups(void) {
-    return PyModuleDef_Init(&module_def);
+int columns_add(PyObject *module) {
+    return core_add_type(module, &program_spec) == NULL || core_add_type(module, &records_spec) == NULL ? -1 : 0;
 }

@@ -10,8 +10,8 @@
 #include <Python.h>
 #include <stdint.h>
 
-#include "../codec/_ops.h"
-#include "_column.h"
+#include "column.h"
+#include "ops.h"
 
 /* Pseudo-ops: bytes that are known to be there and not wanted, and what stands behind the last op of every struct. */
 enum { OP_SKIP = OP_STRUCT + 1, OP_END };

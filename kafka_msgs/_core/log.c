@@ -2,13 +2,14 @@
  *
  * What it owns: speed. It counts the same batches as the Python form (headers.py) and stops at the same byte; why it
  * stopped there is for the walk of scan.py to say. The checksum is computed by the function that it is given, so that
- * there is one implementation of it. Deleting this file leaves a library that works.
+ * there is one implementation of it.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
 
-#include "../codec/_bytes.h"
+#include "bytes.h"
+#include "core.h"
 
 #define HEADER  61
 #define BEFORE  12   /* bytes in front of what the size of a batch counts */
@@ -107,13 +108,14 @@ static PyObject *counted(const Tally *tally) {
                          tally->producers);
 }
 
-PyDoc_STRVAR(count_doc, "count(data, position, stop, checksum, /)\n--\n\nDo what headers.count_in_python does.");
+PyDoc_STRVAR(count_doc,
+             "count_batches(data, position, stop, checksum, /)\n--\n\nDo what headers.count_in_python does.");
 
 static PyObject *count(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_buffer data;
     Py_ssize_t position, stop;
     PyObject *checksum, *result = NULL;
-    if (!PyArg_ParseTuple(args, "y*nnO:count", &data, &position, &stop, &checksum)) return NULL;
+    if (!PyArg_ParseTuple(args, "y*nnO:count_batches", &data, &position, &stop, &checksum)) return NULL;
     Tally tally = {.at = position, .last = position, .first_time = INT64_MAX, .last_time = INT64_MIN};
     tally.producer = NO_PRODUCER;
     if (position < 0)
@@ -125,29 +127,11 @@ static PyObject *count(PyObject *Py_UNUSED(module), PyObject *args) {
     return result;
 }
 
-static PyMethodDef module_methods[] = {
-    {"count", count, METH_VARARGS, count_doc},
+static PyMethodDef log_functions[] = {
+    {"count_batches", count, METH_VARARGS, count_doc},
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot module_slots[] = {
-#if PY_VERSION_HEX >= 0x030C0000
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#if PY_VERSION_HEX >= 0x030D0000
-    {Py_mod_gil, Py_MOD_GIL_USED}, /* no build without the GIL is tested */
-#endif
-    {0, NULL},
-};
-
-static struct PyModuleDef module_def = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "kafka_msgs.log._speedups",
-    .m_doc = "The count over the headers of batches in C.",
-    .m_methods = module_methods,
-    .m_slots = module_slots,
-};
-
-PyMODINIT_FUNC PyInit__speedups(void) {
-    return PyModuleDef_Init(&module_def);
+int log_add(PyObject *module) {
+    return PyModule_AddFunctions(module, log_functions);
 }

@@ -1,11 +1,11 @@
-/* The C core: executes the codec's plans, from bytes into the slots of attrs classes and back.
+/* The codec in C: executes plans, from bytes into the slots of attrs classes and back.
  *
  * What it owns: speed. It reads the same plans as the other executors (lowered to tuples by native.py), accepts and
  * refuses the same inputs, and says nothing about why: when something is wrong, the codec's Python side lets the
- * reference interpreter find the words. Deleting this file leaves a library that works.
+ * reference interpreter find the words.
  *
- * Sections: 1 state of the module, 2 programs, 3 reading bytes, 4 decoding, 5 writing bytes, 6 encoding,
- * 7 the Codec type, 8 the module.
+ * Sections: 1 programs, 2 reading bytes, 3 decoding, 4 writing bytes, 5 encoding, 6 the Codec type, 7 what the module
+ * keeps.
  *
  * Conventions. Functions returning PyObject * give a new reference, or NULL with an exception set. Functions returning
  * int give 0, or -1 with an exception set. Pointers into programs are borrowed: a codec keeps its program alive, and is
@@ -16,47 +16,14 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "_bytes.h"
-#include "_compat.h"
-#include "_lengths.h"
-#include "_objects.h"
-#include "_ops.h"
+#include "bytes.h"
+#include "compat.h"
+#include "core.h"
+#include "lengths.h"
+#include "objects.h"
+#include "ops.h"
 
-/* ------------------------------------------------------------------------------------- 1 State of the module */
-
-#define SMALL_INTS     257 /* 0 to 256 */
-#define INT_MEMO       256 /* entries; ints above CPython's own cache that repeat, such as ids and epochs */
-#define TUPLE_MEMO     64  /* entries; short int32 arrays that repeat, such as replicas */
-#define TUPLE_MEMO_MAX 7   /* the most elements of such an array */
-
-typedef struct {
-    int64_t key;
-    PyObject *value; /* owned, or NULL */
-} IntEntry;
-
-typedef struct {
-    Py_ssize_t count; /* 0 when the entry is not in use */
-    uint32_t words[TUPLE_MEMO_MAX];
-    PyObject *value; /* owned, or NULL */
-} TupleEntry;
-
-typedef struct {
-    PyObject *malformed; /* the exception that means: let the reference explain */
-    PyTypeObject *uuid_type;
-    Py_ssize_t uuid_int;     /* offset of UUID.int */
-    Py_ssize_t uuid_is_safe; /* offset of UUID.is_safe */
-    PyObject *uuid_unknown;  /* SafeUUID.unknown */
-    PyObject *zero_uuid;
-    PyObject *empty_tuple;
-    PyTypeObject *codec_type;
-    PyObject *small[SMALL_INTS]; /* owned */
-    IntEntry ints[INT_MEMO];
-    TupleEntry tuples[TUPLE_MEMO];
-} State;
-
-static struct PyModuleDef module_def;
-
-/* ------------------------------------------------------------------------------------------------ 2 Programs */
+/* ------------------------------------------------------------------------------------------------ 1 Programs */
 
 /* A pseudo-op: an array of int32 with a compact length that is not null; Kafka's messages are full of them. */
 #define OP_IDS 14
@@ -122,7 +89,7 @@ typedef struct Struct {
 
 typedef struct {
     PyObject_HEAD
-    State *state; /* borrowed from the module, which the type keeps alive */
+    CodecState *state; /* borrowed from the module, which the type keeps alive */
     Py_ssize_t struct_count;
     Struct *structs;                                           /* the root is the first */
     int64_t elements, room;                                    /* the decode budget */
@@ -133,7 +100,7 @@ typedef struct {
     Py_ssize_t hint;                                           /* size of the last encoded message */
 } Codec;
 
-static int malformed(State *state) {
+static int malformed(CodecState *state) {
     PyErr_SetNone(state->malformed);
     return -1;
 }
@@ -279,12 +246,12 @@ static void clear_program(Codec *self) {
     self->struct_count = 0;
 }
 
-/* ------------------------------------------------------------------------------------------- 3 Reading bytes */
+/* ------------------------------------------------------------------------------------------- 2 Reading bytes */
 
 typedef struct {
     const unsigned char *p, *end; /* end shrinks to the end of a tagged field while that is read */
     const unsigned char *start;
-    State *state;
+    CodecState *state;
     const Codec *codec;
     PyObject *source;       /* the bytes object that `start` points into; borrowed */
     const char *errors;     /* handler for strings, NULL for strict */
@@ -303,12 +270,12 @@ static inline int read_length(Reader *r, int code, int flags, Py_ssize_t *length
     return r->p == NULL ? malformed(r->state) : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------ 4 Decoding */
+/* ------------------------------------------------------------------------------------------------ 3 Decoding */
 
 static PyObject *decode_struct(Reader *r, const Struct *s);
 
 /* Makes an int, or finds the same one made lately. */
-static PyObject *make_large_int(State *state, int64_t value) {
+static PyObject *make_large_int(CodecState *state, int64_t value) {
     IntEntry *entry = &state->ints[((uint64_t)value * 0x9E3779B97F4A7C15u) >> 56];
     if (entry->key == value && entry->value != NULL) return Py_NewRef(entry->value);
     PyObject *made = PyLong_FromLongLong(value);
@@ -321,12 +288,12 @@ static PyObject *make_large_int(State *state, int64_t value) {
     return made;
 }
 
-static inline PyObject *make_int(State *state, int64_t value) {
+static inline PyObject *make_int(CodecState *state, int64_t value) {
     if ((uint64_t)value < SMALL_INTS) return Py_NewRef(state->small[value]);
     return make_large_int(state, value);
 }
 
-static PyObject *make_uuid(State *state, const unsigned char *raw) {
+static PyObject *make_uuid(CodecState *state, const unsigned char *raw) {
     static const unsigned char zero[16] = {0};
     if (memcmp(raw, zero, 16) == 0) return Py_NewRef(state->zero_uuid);
     PyObject *number = long_from_16_bytes(raw);
@@ -342,7 +309,7 @@ static PyObject *make_uuid(State *state, const unsigned char *raw) {
 }
 
 /* Makes the value of a fixed-size op; its bytes are known to be there. */
-static inline PyObject *make_fixed(State *state, int code, const unsigned char *p) {
+static inline PyObject *make_fixed(CodecState *state, int code, const unsigned char *p) {
     switch (code) {
     case OP_BOOL:
         return Py_NewRef(*p ? Py_True : Py_False);
@@ -428,7 +395,7 @@ static inline int same_words(const uint32_t *words, const unsigned char *raw, Py
 
 /* Makes the tuple of a short int32 array, or finds the one just like it that was made lately. */
 static Py_NO_INLINE PyObject *find_ids(Reader *r, const unsigned char *raw, Py_ssize_t count) {
-    State *state = r->state;
+    CodecState *state = r->state;
     uint64_t hash = (uint64_t)count;
     for (Py_ssize_t i = 0; i < count; i++)
         hash = (hash ^ load32(raw + 4 * i)) * 0x9E3779B97F4A7C15u;
@@ -589,7 +556,7 @@ static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
 }
 
 static PyObject *decode_struct(Reader *r, const Struct *s) {
-    State *state = r->state;
+    CodecState *state = r->state;
     const unsigned char *p = r->p; /* in a register: r->p is only right around calls that read */
     if (r->end - p < s->run) {
         malformed(state);
@@ -658,14 +625,14 @@ error:
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------- 5 Writing bytes */
+/* ------------------------------------------------------------------------------------------- 4 Writing bytes */
 
 #define STACK_SIZE 512
 #define SLACK      8 /* bytes that are reserved beyond every run: a length or a tag count fits without asking */
 
 typedef struct {
     unsigned char *start, *p, *end;
-    State *state;
+    CodecState *state;
     const char *errors;              /* handler for strings, NULL for strict */
     unsigned char stack[STACK_SIZE]; /* enough for most messages; start points here or into the heap */
 } Writer;
@@ -727,7 +694,7 @@ static inline int write_length(Writer *w, int code, int flags, Py_ssize_t length
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------ 6 Encoding */
+/* ------------------------------------------------------------------------------------------------ 5 Encoding */
 
 /* Python code can run while encoding only where a foreign object stands in for an int or a float, and in comparisons
  * with defaults. Whatever it may do, the struct and the tuple being written are held by a reference of ours. */
@@ -829,7 +796,7 @@ static int encode_sized(Writer *w, int code, int flags, PyObject *item) {
 }
 
 /* Returns a tuple of a tuple's or a list's elements. */
-static inline PyObject *as_tuple(State *state, PyObject *items) {
+static inline PyObject *as_tuple(CodecState *state, PyObject *items) {
     if (PyTuple_Check(items)) return Py_NewRef(items);
     if (PyList_Check(items)) return PyList_AsTuple(items);
     malformed(state);
@@ -1131,7 +1098,7 @@ static int encode_struct(Writer *w, const Struct *s, PyObject *object) {
     return encode_end(w, s, object);
 }
 
-/* ------------------------------------------------------------------------------------------- 7 The Codec type */
+/* ------------------------------------------------------------------------------------------- 6 The Codec type */
 
 /* Codec(structs, elements, room, too_deep, views, errors, encode_failure, decode_failure, trailing_data): native.py
  * makes these. */
@@ -1147,14 +1114,14 @@ static int codec_init(Codec *self, PyObject *args, PyObject *kwargs) {
                           &encode_failure, &decode_failure, &trailing_data)) {
         return -1;
     }
-    PyObject *module = PyType_GetModuleByDef(Py_TYPE(self), &module_def);
+    CoreState *core = core_of_type(Py_TYPE(self));
     Py_ssize_t count = PyTuple_GET_SIZE(specs);
-    if (module == NULL || (errors != Py_None && PyUnicode_AsUTF8(errors) == NULL)) return -1;
+    if (core == NULL || (errors != Py_None && PyUnicode_AsUTF8(errors) == NULL)) return -1;
     if (count < 1) {
         PyErr_SetString(PyExc_ValueError, "a program has at least one struct");
         return -1;
     }
-    self->state = PyModule_GetState(module);
+    self->state = &core->codec;
     self->elements = elements;
     self->room = room;
     self->too_deep = too_deep;
@@ -1355,15 +1322,15 @@ static PyType_Slot codec_slots[] = {
 };
 
 static PyType_Spec codec_spec = {
-    .name = "kafka_msgs.codec._speedups.Codec",
+    .name = CORE_NAME ".Codec",
     .basicsize = sizeof(Codec),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .slots = codec_slots,
 };
 
-/* ---------------------------------------------------------------------------------------------- 8 The module */
+/* ---------------------------------------------------------------------------------------------- 7 What the module keeps */
 
-static int load_uuid(State *state) {
+static int load_uuid(CodecState *state) {
     PyObject *type = import_attribute("uuid", "UUID");
     if (type == NULL || !PyType_Check(type) || !PyType_IS_GC((PyTypeObject *)type)) {
         Py_XDECREF(type);
@@ -1382,9 +1349,8 @@ static int load_uuid(State *state) {
     return state->uuid_unknown == NULL ? -1 : 0;
 }
 
-static int module_exec(PyObject *module) {
-    State *state = PyModule_GetState(module);
-    state->malformed = PyErr_NewException("kafka_msgs.codec._speedups.MalformedError", NULL, NULL);
+int codec_add(PyObject *module, CodecState *state) {
+    state->malformed = PyErr_NewException(CORE_NAME ".MalformedError", NULL, NULL);
     state->zero_uuid = import_attribute("kafka_msgs.primitives", "ZERO_UUID");
     state->empty_tuple = PyTuple_New(0);
     for (long i = 0; i < SMALL_INTS; i++) {
@@ -1393,63 +1359,27 @@ static int module_exec(PyObject *module) {
     }
     if (state->malformed == NULL || state->zero_uuid == NULL || state->empty_tuple == NULL || load_uuid(state) < 0)
         return -1;
-    state->codec_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &codec_spec, NULL);
-    return state->codec_type == NULL ? -1 : PyModule_AddType(module, state->codec_type);
+    return core_add_type(module, &codec_spec) == NULL ? -1 : 0;
 }
 
-static int module_traverse(PyObject *module, visitproc visit, void *arg) {
-    State *state = PyModule_GetState(module);
+int codec_visit(CodecState *state, visitproc visit, void *arg) {
     Py_VISIT(state->malformed);
     Py_VISIT(state->uuid_type);
     Py_VISIT(state->uuid_unknown);
     Py_VISIT(state->zero_uuid);
-    Py_VISIT(state->codec_type);
     return 0;
 }
 
-static int module_clear(PyObject *module) {
-    State *state = PyModule_GetState(module);
+void codec_forget(CodecState *state) {
     Py_CLEAR(state->malformed);
     Py_CLEAR(state->uuid_type);
     Py_CLEAR(state->uuid_unknown);
     Py_CLEAR(state->zero_uuid);
     Py_CLEAR(state->empty_tuple);
-    Py_CLEAR(state->codec_type);
     for (int i = 0; i < SMALL_INTS; i++)
         Py_CLEAR(state->small[i]);
     for (int i = 0; i < INT_MEMO; i++)
         Py_CLEAR(state->ints[i].value);
     for (int i = 0; i < TUPLE_MEMO; i++)
         Py_CLEAR(state->tuples[i].value);
-    return 0;
-}
-
-static void module_free(void *module) {
-    module_clear((PyObject *)module);
-}
-
-static PyModuleDef_Slot module_slots[] = {
-    {Py_mod_exec, module_exec},
-#if PY_VERSION_HEX >= 0x030C0000
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#if PY_VERSION_HEX >= 0x030D0000
-    {Py_mod_gil, Py_MOD_GIL_USED}, /* the memos are shared between the threads of an interpreter */
-#endif
-    {0, NULL},
-};
-
-static struct PyModuleDef module_def = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "kafka_msgs.codec._speedups",
-    .m_doc = "The C core of the codec.",
-    .m_size = sizeof(State),
-    .m_slots = module_slots,
-    .m_traverse = module_traverse,
-    .m_clear = module_clear,
-    .m_free = module_free,
-};
-
-PyMODINIT_FUNC PyInit__speedups(void) {
-    return PyModuleDef_Init(&module_def);
 }

@@ -1,0 +1,51 @@
+"""Which implementation runs: chosen once, for the whole library, by the environment variable ``KAFKA_MSGS_BACKEND``.
+
+``auto`` (the default) takes the fastest that can run here; ``c``, ``python`` and ``reference`` name one. With ``c`` the
+codec, the records, the columns and the log run in the C core; with the others nothing does, and the core is not loaded.
+``reference`` is an executor of the codec alone: everything else then runs in Python.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Final
+
+__all__ = ["BACKENDS", "CORE", "backend"]
+
+CORE: Final = "kafka_msgs._core.extension"
+"""The module of the C core."""
+
+_WANTED: Final[str] = os.environ.get("KAFKA_MSGS_BACKEND", "auto")
+
+
+def _has_core() -> bool:
+    """Whether the C core can run; where another backend was asked for it is looked for, and not loaded."""
+    if _WANTED not in ("auto", "c"):
+        return find_spec(CORE) is not None
+    try:
+        import_module(CORE)
+    except ImportError:
+        return False
+    return True
+
+
+BACKENDS: Final[tuple[str, ...]] = (*(("c",) if _has_core() else ()), "python", "reference")
+"""The names of the backends that can run here, the fastest first."""
+
+
+def _chosen(wanted: str) -> str:
+    if wanted == "auto":
+        return BACKENDS[0]
+    if wanted not in BACKENDS:
+        raise ImportError(f"KAFKA_MSGS_BACKEND={wanted}: here there are only auto, {', '.join(BACKENDS)}")
+    return wanted
+
+
+_BACKEND: Final = _chosen(_WANTED)
+
+
+def backend() -> str:
+    """Return the name of the backend in use: ``c``, ``python`` or ``reference``."""
+    return _BACKEND

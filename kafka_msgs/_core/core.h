@@ -1,0 +1,101 @@
+/* What the parts of the core share: the state of the module, and how each part adds itself to it.
+ *
+ * There is one module, so that the core is there as a whole or not at all. module.c makes it of its parts: codec.c,
+ * records.c, columns.c and log.c, of which none knows another. All state is that of a module object, so each interpreter
+ * has its own. The GIL guards it: memos and collectors are shared between the threads of an interpreter.
+ *
+ * The core owns speed and nothing else: without the extension the library does the same.
+ */
+#ifndef KAFKA_MSGS_CORE_H
+#define KAFKA_MSGS_CORE_H
+
+#include <Python.h>
+#include <stdint.h>
+
+#define CORE_NAME "kafka_msgs._core.extension"
+
+/* ------------------------------------------------------------------------------------------------------ codec.c */
+
+#define SMALL_INTS     257 /* 0 to 256 */
+#define INT_MEMO       256 /* entries; ints above CPython's own cache that repeat, such as ids and epochs */
+#define TUPLE_MEMO     64  /* entries; short int32 arrays that repeat, such as replicas */
+#define TUPLE_MEMO_MAX 7   /* the most elements of such an array */
+
+typedef struct {
+    int64_t key;
+    PyObject *value; /* owned, or NULL */
+} IntEntry;
+
+typedef struct {
+    Py_ssize_t count; /* 0 when the entry is not in use */
+    uint32_t words[TUPLE_MEMO_MAX];
+    PyObject *value; /* owned, or NULL */
+} TupleEntry;
+
+typedef struct {
+    PyObject *malformed; /* the exception that means: let the reference explain */
+    PyTypeObject *uuid_type;
+    Py_ssize_t uuid_int;     /* offset of UUID.int */
+    Py_ssize_t uuid_is_safe; /* offset of UUID.is_safe */
+    PyObject *uuid_unknown;  /* SafeUUID.unknown */
+    PyObject *zero_uuid;
+    PyObject *empty_tuple;
+    PyObject *small[SMALL_INTS]; /* owned */
+    IntEntry ints[INT_MEMO];
+    TupleEntry tuples[TUPLE_MEMO];
+} CodecState;
+
+int codec_add(PyObject *module, CodecState *state);
+int codec_visit(CodecState *state, visitproc visit, void *arg);
+void codec_forget(CodecState *state);
+
+/* ---------------------------------------------------------------------------------------------------- records.c */
+
+enum { ARGUMENTS = 5 }; /* that append takes for a record */
+
+typedef struct {
+    PyTypeObject *storage_type;
+    PyTypeObject *record_type; /* a subclass that adds nothing to it; NULL until it is bound */
+    PyObject *empty_tuple, *no_timestamp;
+    PyObject *checked;          /* the function that makes arguments exact, or raises; NULL until it is bound */
+    PyObject *names[ARGUMENTS]; /* of append's arguments */
+} RecordsState;
+
+int records_add(PyObject *module, RecordsState *state);
+int records_visit(RecordsState *state, visitproc visit, void *arg);
+void records_forget(RecordsState *state);
+
+/* ------------------------------------------------------------------------------------------- columns.c and log.c */
+
+int columns_add(PyObject *module);
+int log_add(PyObject *module);
+
+/* ----------------------------------------------------------------------------------------------------- module.c */
+
+typedef struct {
+    CodecState codec;
+    RecordsState records;
+} CoreState;
+
+extern struct PyModuleDef core_module;
+
+/* Returns the state of the module that made a type, or a base of it; NULL with an exception. */
+static inline CoreState *core_of_type(PyTypeObject *type) {
+    PyObject *module = PyType_GetModuleByDef(type, &core_module);
+    return module == NULL ? NULL : PyModule_GetState(module);
+}
+
+static inline CoreState *core_of_module(PyObject *module) {
+    return PyModule_GetState(module);
+}
+
+/* Makes a type and adds it to the module, which keeps it alive; returns it, borrowed, or NULL with an exception. */
+static inline PyTypeObject *core_add_type(PyObject *module, PyType_Spec *spec) {
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    if (type == NULL) return NULL;
+    int failed = PyModule_AddType(module, (PyTypeObject *)type);
+    Py_DECREF(type);
+    return failed ? NULL : (PyTypeObject *)type;
+}
+
+#endif

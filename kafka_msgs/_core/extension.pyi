@@ -1,0 +1,112 @@
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafka_msgs.log.resync import Mapped
+from kafka_msgs.records.record import Payload, Record
+from kafka_msgs.records.storage import _Slots
+
+# codec.c
+
+class Codec:
+    def __init__(
+        self,
+        structs: tuple[Any, ...],
+        elements: int,
+        room: int,
+        too_deep: bool,
+        views: bool,
+        errors: str | None,
+        encode_failure: Callable[..., BaseException],
+        decode_failure: Callable[..., BaseException],
+        trailing_data: Callable[..., BaseException],
+        /,
+    ) -> None: ...
+    def encode(self, message: Any, /) -> bytes: ...
+    def decode(self, data: Any, offset: int = 0, /) -> Any: ...
+    def read(self, buffer: Any, offset: int = 0) -> tuple[Any, int]: ...
+
+# records.c
+
+class RecordStorage(_Slots): ...
+
+class RecordCollector:
+    def __new__(
+        cls, base_offset: int, highest_offset: int, base_timestamp: int | None, room: int | None, /
+    ) -> RecordCollector: ...
+    @property
+    def records(self) -> memoryview: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def next_offset(self) -> int: ...
+    @property
+    def highest_offset(self) -> int: ...
+    @property
+    def base_timestamp(self) -> int: ...
+    @property
+    def max_timestamp(self) -> int: ...
+    def append(
+        self,
+        key: Payload | None,
+        value: Payload | None,
+        *,
+        timestamp: int = -1,
+        headers: Iterable[tuple[str, Payload | None]] = (),
+        offset: int | None = None,
+    ) -> bool: ...
+    def sealed(self, head: bytes, /) -> bytes: ...
+
+def read_records(
+    part: int,
+    body: bytes,
+    at: int,
+    end: int,
+    count: int,
+    base_offset: int,
+    base_timestamp: int,
+    append_timestamp: int | None,
+    views: bool,
+    /,
+) -> list[Any] | None: ...
+def bind_records(record_type: type[Record], checked: Callable[..., Any], /) -> None: ...
+
+# columns.c
+
+class ColumnProgram:
+    def __init__(
+        self,
+        columns: tuple[Any, ...],
+        structs: tuple[Any, ...],
+        forms: tuple[Any, ...],
+        prefixed: bool,
+        elements: int,
+        room: int,
+        allocate: Callable[[int], Any],
+        /,
+    ) -> None: ...
+    def decode(
+        self, valid: Any, offsets: Any, data: Any, offset: int, count: int, wide: bool, /
+    ) -> tuple[int, list[int], list[tuple[int, int, Any, Any, Any, int]]]: ...
+
+class RecordColumns:
+    def __init__(self, names: tuple[str, ...], allocate: Callable[[int], Any], /) -> None: ...
+    def append(
+        self,
+        body: Any,
+        at: int,
+        end: int,
+        count: int,
+        base_offset: int,
+        base_timestamp: int,
+        append_timestamp: int | None,
+        /,
+    ) -> bool: ...
+    def finish(self) -> list[tuple[int, int, Any, Any, Any, int]]: ...
+
+# log.c
+
+def count_batches(
+    data: Mapped, position: int, stop: int, checksum: Callable[[Any], int] | None, /
+) -> tuple[Any, ...]: ...

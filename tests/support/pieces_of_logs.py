@@ -1,0 +1,43 @@
+"""Batches that pieces of a log are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
+
+
+def batch(*timestamps: int, codec: Compression = Compression.NONE, **header: Any) -> bytes:
+    builder = BatchBuilder(codec=codec, **header)
+    for timestamp in timestamps:
+        builder.append(b"key", b"value", timestamp=timestamp)
+    return builder.build()
+
+
+def entries(*timestamps: int, codec: Compression = Compression.NONE) -> bytes:
+    builder = MessageSetBuilder(magic=1, codec=codec)
+    for timestamp in timestamps:
+        builder.append(b"key", b"value", timestamp=timestamp)
+    return builder.build()
+
+
+PRODUCER = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+
+
+PLAIN = batch(3, 1, 8)
+
+
+PIECES = (
+    PLAIN,
+    batch(),
+    batch(-1),
+    batch(5, codec=Compression.GZIP, base_offset=10, **PRODUCER),
+    batch(2, 9, log_append_timestamp=700),
+    batch(2, 9, delete_horizon=900),
+    batch(6, **PRODUCER | {"producer_id": 8, "transactional": True}),
+    entries(4, 11),
+    entries(4, 12, codec=Compression.GZIP),
+    PLAIN[:-1] + b"?",
+    PLAIN[:40],
+    bytes(40),
+)
