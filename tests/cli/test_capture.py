@@ -66,10 +66,10 @@ def test_bodies_in_the_form_of_kafkas_tools(run: Run) -> None:
 
 
 def test_tokens_are_told_and_are_no_damage(run: Run) -> None:
-    found = lines(run, PACKETS / "sasl.pcap", "--port", str(port_of("sasl.pcap")), "--summary", status=1)
+    found = lines(run, PACKETS / "sasl.pcap", "--port", str(port_of("sasl.pcap")), "--summary")
     (token,) = of("fault", found)
     assert (token["fault"], token["reason"]) == ("sasl", "a token of 10 bytes, answered with 0 bytes")
-    assert found[-1]["problems"] == 2
+    assert found[-1]["problems"] == 0
 
 
 def test_traffic_on_another_port_is_not_passed_over_in_silence(run: Run) -> None:
