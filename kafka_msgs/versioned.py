@@ -48,7 +48,7 @@ def decode_versioned(
         reason = f"a version needs 2 bytes, {len(data)} left"
         raise TruncatedError(message=info.name, version=None, path="", offset=0, reason=reason)
     number = int.from_bytes(data[:2], "big", signed=True)
-    if info.kind == "coordinator-key":
+    if info.kind == "coordinator-key" and info.api_key is not None:
         if number != info.api_key:
             raise InvalidKeyTypeError(message=info.name, expected=info.api_key, found=number)
         return Versioned(0, codec_for(cls, 0, options).decode(data, 2))

@@ -21,6 +21,7 @@ from kafka_msgs.errors import (
     DecodeError,
     DecompressedSizeError,
     EncodeError,
+    FrameSizeError,
     InternalError,
     InvalidKeyTypeError,
     InvalidLengthError,
@@ -73,10 +74,11 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
     (UnsupportedFieldError(**FIELD), ENCODE_TEXT),
     (EncodeError(**{**FIELD, "version": None}), "OffsetFetchRequest: topics: None is not allowed"),
     (CaptureError(file="a.pcap", packet=3, reason="packet 3: gone"), "a.pcap: packet 3: gone"),
+    (FrameSizeError(size=-1, limit=100), "a frame of -1 bytes, at most 100 are allowed"),
     (LogFileError(file="a.log", position=61, skipped=9, reason="9 bytes left"), "a.log at byte 61: 9 bytes left"),
     (
         UnknownColumnError(source="FetchRequest v4", column="topic", near=("topics", "topics.topic")),
-        "FetchRequest v4 has no column 'topic'; near it are topics, topics.topic",
+        "FetchRequest v4 has no column 'topic'; similar: topics, topics.topic",
     ),
     (
         ColumnTypeError(column="topics.name", expected="string", found="int32"),
@@ -87,7 +89,7 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
         ColumnSizeError(rows=3, size=2**32),
         "the values of 3 rows of 4294967296 bytes need more than one array: give them in chunks",
     ),
-    (UnknownTopicError(topic="orders"), "'orders' is no internal topic"),
+    (UnknownTopicError(topic="orders"), "'orders' is not an internal topic"),
     (
         UnsupportedVersionError(message="Ping", version=9, supported=VersionRange(0, 4)),
         "Ping has no version 9; it has 0-4",
@@ -180,7 +182,18 @@ def test_every_error_of_the_module_is_covered_here_and_exported() -> None:
     }  # fmt: skip
     assert defined == {type(error) for error, _ in TEXTS}
     assert {cls.__name__ for cls in defined} | {"KafkaMsgsError", "shown"} == set(errors.__all__)
-    assert set(errors.__all__) - {"shown"} <= set(kafka_msgs.__all__)
+
+
+def test_the_top_level_has_the_base_and_what_everybody_catches() -> None:
+    top = {name for name in kafka_msgs.__all__ if name.endswith("Error")}
+    assert top == {
+        "KafkaMsgsError", "SchemaError", "UnsupportedVersionError", "EncodeError", "DecodeError", "RecordError",
+    }  # fmt: skip
+    assert all(getattr(kafka_msgs, name) is getattr(errors, name) for name in top)
+
+
+def test_tracebacks_and_pickles_name_an_error_by_its_public_place() -> None:
+    assert {getattr(errors, name).__module__ for name in errors.__all__} == {"kafka_msgs.errors"}
 
 
 def test_the_facts_are_attributes() -> None:
@@ -253,7 +266,39 @@ def test_errors_are_also_what_python_calls_such_errors(cls: type[Exception], bas
 
 def test_the_base_class_is_not_raised_itself() -> None:
     with pytest.raises(TypeError, match="KafkaMsgsError is abstract"):
-        KafkaMsgsError(reason="nothing")
+        KafkaMsgsError()
+
+
+def test_a_fact_that_an_error_does_not_have_is_refused() -> None:
+    facts = {**POSITION, "mesage": "Ping"}
+    with pytest.raises(TypeError, match="mesage"):
+        DecodeError(**facts)
+    with pytest.raises(TypeError, match="reason"):
+        DecodeError(**{name: POSITION[name] for name in POSITION if name != "reason"})
+
+
+def test_errors_are_equal_only_to_themselves() -> None:
+    one, other = TruncatedError(**POSITION), TruncatedError(**POSITION)
+    assert one != other
+    assert len({one, other, one}) == 2
+
+
+def test_an_error_takes_a_cause_a_traceback_and_notes_and_keeps_the_notes_in_pickles() -> None:
+    cause = KeyError("offset")
+    with pytest.raises(TruncatedError) as caught:
+        raise TruncatedError(**POSITION) from cause
+    error = caught.value
+    assert error.__cause__ is cause
+    assert error.with_traceback(None).__traceback__ is None
+    error.add_note("read from a capture")
+    copy = pickle.loads(pickle.dumps(error))
+    assert copy.__notes__ == ["read from a capture"]
+    assert copy.args == error.args
+
+
+def test_the_repr_shows_the_text_and_no_value_of_any_size() -> None:
+    error = EncodeError(**FIELD | {"value": b"x" * 1_000_000})
+    assert repr(error) == f"EncodeError({ENCODE_TEXT!r})"
 
 
 @pytest.mark.parametrize(

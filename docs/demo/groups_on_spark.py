@@ -8,8 +8,8 @@ from shutil import which
 from tempfile import mkdtemp
 
 from docs.demo.stage import Stage, columns
-from kafka_msgs import MissingExtraError
 from kafka_msgs.cli.spark_session import progress_of, session_for
+from kafka_msgs.errors import MissingExtraError
 
 __all__ = ["show"]
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from attrs import define
+
 from kafka_msgs.errors import KafkaMsgsError
 
 __all__ = ["SourceUnavailableError", "fetch_existing_jars", "fetch_jars"]
@@ -40,6 +42,7 @@ _DEPENDENCY: Final = """
 _ABSENT: Final = re.compile(r"Could not find artifact|was not found in|\(absent\)")
 
 
+@define(kw_only=True, slots=False, repr=False)
 class SourceUnavailableError(KafkaMsgsError):
     """Definitions that cannot be had: a missing artifact, tool, file or folder. Attribute: ``reason``."""
 

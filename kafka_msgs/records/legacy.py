@@ -109,8 +109,14 @@ class LegacyBatch(Batch):
             reason = f"zstd needs magic 2, this is magic {self.magic}"
             raise CompressionError(position=self.position, offset=self.offset, reason=reason, codec="zstd")
         limit = self._options.max_decompressed
-        place = {"position": self.position, "offset": self.offset}
-        body = decompress(self.codec, memoryview(self._value), limit, magic=self.magic, **place)
+        body = decompress(
+            self.codec,
+            memoryview(self._value),
+            limit,
+            magic=self.magic,
+            position=self.position,
+            offset=self.offset,
+        )
         at = 0
         while len(body) - at > MAGIC_AT:
             size = int.from_bytes(body[at + 8 : at + 12], "big", signed=True) + SIZE_AND_OFFSET

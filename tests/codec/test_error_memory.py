@@ -6,8 +6,8 @@ import tracemalloc
 
 import pytest
 
-from kafka_msgs import DescribeGroupsRequest, InvalidUtf8Error
-from kafka_msgs.errors import EncodeError
+from kafka_msgs import DescribeGroupsRequest
+from kafka_msgs.errors import EncodeError, InvalidUtf8Error
 from tests.support.codecs import Codecs
 
 GROUPS = 20_000

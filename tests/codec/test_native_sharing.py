@@ -133,7 +133,7 @@ for name, version in (("MetadataResponse", 12), ("FetchResponse", 16), ("OffsetF
         assert cls.decode(data, version) == message
         try:
             cls.decode(data + bytes(1), version)
-        except kafka_msgs.TrailingDataError:
+        except kafka_msgs.errors.TrailingDataError:
             pass
         else:
             raise AssertionError(name)

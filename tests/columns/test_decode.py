@@ -149,7 +149,7 @@ def test_a_column_that_holds_no_bytes_is_refused(wrong: pa.Array) -> None:
 
 
 def test_an_unknown_column_is_refused_before_anything_is_decoded() -> None:
-    with pytest.raises(UnknownColumnError, match="OffsetCommitValue v4 has no column 'ofset'; near it are offset"):
+    with pytest.raises(UnknownColumnError, match="OffsetCommitValue v4 has no column 'ofset'; similar: offset"):
         decode_column([b"what is no message"], OffsetCommitValue, 4, columns=["ofset"])
 
 

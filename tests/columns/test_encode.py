@@ -144,7 +144,7 @@ def test_a_field_that_the_version_lacks_is_refused_unless_it_may_be_dropped() ->
     ("value", "error"),
     [
         ({"ofset": 1}, "OffsetFetchRequest has no column 'ofset'"),
-        ({"topics": [{"nam": "a"}]}, "OffsetFetchRequest has no column 'topics.nam'; near it are topics.name"),
+        ({"topics": [{"nam": "a"}]}, "OffsetFetchRequest has no column 'topics.nam'; similar: topics.name"),
         ({"topics": {"name": "a"}}, "column topics is 'struct<name: string>', expected 'list<"),
         ({"group_id": ["a"]}, "column group_id is 'list<"),
         ({"topics": ["a"]}, "column topics is 'list<"),

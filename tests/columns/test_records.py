@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs import (
+from kafka_msgs import RecordError
+from kafka_msgs.columns import RECORD_SCHEMA, record_schema, record_table
+from kafka_msgs.errors import (
     CorruptRecordError,
     CrcMismatchError,
     DecompressedSizeError,
     LogFileError,
-    RecordError,
     UnknownColumnError,
 )
-from kafka_msgs.columns import RECORD_SCHEMA, record_schema, record_table
 from kafka_msgs.log.scan import read_log
 from kafka_msgs.records import BatchBuilder, Compression, RecordBatch, read_batches
 from tests.support.batches import Described, by_hand, described, sealed
@@ -210,7 +210,7 @@ def test_columns_have_the_order_and_the_schema_that_were_asked_for() -> None:
     columns = ["codec", "value", "sequence"]
     (table,) = record_table(batch_of(), columns=columns)
     assert table.schema.equals(record_schema(columns), check_metadata=True)
-    with pytest.raises(UnknownColumnError, match="a record has no column 'values'; near it are value"):
+    with pytest.raises(UnknownColumnError, match="a record has no column 'values'; similar: value"):
         record_table(batch_of(), columns=["values"])
 
 

@@ -116,5 +116,5 @@ def test_an_unknown_column_is_told_with_names_near_it(version: int | None, colum
 def test_columns_of_records_are_in_the_order_that_is_asked_for() -> None:
     assert record_schema(["value", "offset"]) == pa.schema([("value", pa.binary()), ("offset", pa.int64())])
     assert record_schema() is RECORD_SCHEMA
-    with pytest.raises(UnknownColumnError, match="a record has no column 'offse'; near it are offset"):
+    with pytest.raises(UnknownColumnError, match="a record has no column 'offse'; similar: offset"):
         record_schema(["offse"])

@@ -7,7 +7,8 @@ import pickle
 
 import pytest
 
-from kafka_msgs import CorruptRecordError, CrcMismatchError, RecordError, UnsupportedMagicError
+from kafka_msgs import RecordError
+from kafka_msgs.errors import CorruptRecordError, CrcMismatchError, UnsupportedMagicError
 from kafka_msgs.records import (
     BatchBuilder,
     Compression,

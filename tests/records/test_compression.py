@@ -12,7 +12,7 @@ import zlib
 import cramjam
 import pytest
 
-from kafka_msgs import CompressionError, DecompressedSizeError, MissingExtraError, RecordWriteError
+from kafka_msgs.errors import CompressionError, DecompressedSizeError, MissingExtraError, RecordWriteError
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
 from kafka_msgs.records.compression import compress, decompress
 from tests.support.batches import read_one
@@ -121,7 +121,7 @@ def test_a_missing_package_is_named(codec: Compression) -> None:
     code = f"""
         import sys
         sys.modules["cramjam"] = None
-        from kafka_msgs import MissingExtraError
+        from kafka_msgs.errors import MissingExtraError
         from kafka_msgs.records import BatchBuilder, Compression, read_batches
         builder = BatchBuilder(codec=Compression({int(codec)}))
         builder.append(None, b"v")
@@ -208,7 +208,7 @@ BOMBS = {
 
 CHILD = """
     import resource, sys
-    from kafka_msgs import DecompressedSizeError
+    from kafka_msgs.errors import DecompressedSizeError
     from kafka_msgs.records.compression import compress, decompress, Compression
     data = sys.stdin.buffer.read()
     for codec in Compression:

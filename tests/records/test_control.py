@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_msgs import (
-    CorruptRecordError,
-    EndTxnMarker,
-    LeaderChangeMessage,
-    RecordWriteError,
-    VotersRecord,
-)
+from kafka_msgs import EndTxnMarker, LeaderChangeMessage, VotersRecord
+from kafka_msgs.errors import CorruptRecordError, RecordWriteError
 from kafka_msgs.messages.leader_change_message import Voter
 from kafka_msgs.records import BatchBuilder, ControlRecord, ControlType
 from kafka_msgs.records.builder import BatchHeader

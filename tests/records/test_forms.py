@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs import RecordWriteError
 from kafka_msgs._backend import BACKENDS, backend
+from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.records import BatchBuilder, Compression, Record, builder
 from kafka_msgs.records.loops import PYTHON, Loops, native
 from kafka_msgs.records.record import Part

@@ -6,7 +6,7 @@ from zlib import crc32
 
 import pytest
 
-from kafka_msgs import CompressionError, CorruptRecordError, CrcMismatchError
+from kafka_msgs.errors import CompressionError, CorruptRecordError, CrcMismatchError
 from kafka_msgs.records import Compression, LegacyBatch, MessageSetBuilder, Record, read_batches
 from kafka_msgs.records.compression import compress
 from kafka_msgs.records.legacy import encode_entry

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs import RecordWriteError
+from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.records import (
     BatchBuilder,
     Compression,

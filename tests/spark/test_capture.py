@@ -114,7 +114,7 @@ def test_damage_by_mode(spark: SparkSession, directory: Path) -> None:
     ("options", "reason"),
     [
         ({"ports": "many"}, "OptionError.*ports or any are needed"),
-        ({"columns": "latency"}, "UnknownColumnError.*near it are latencyUs"),
+        ({"columns": "latency"}, "UnknownColumnError.*similar: latencyUs"),
         ({"port": "9092"}, "OptionError.*similar: ports"),
     ],
 )

@@ -11,12 +11,10 @@ from kafka_msgs import (
     ConsumerProtocolSubscription,
     DecodeError,
     GroupMetadataValue,
-    InvalidLengthError,
-    TrailingDataError,
-    TruncatedError,
     UnsupportedVersionError,
     encode_versioned,
 )
+from kafka_msgs.errors import InvalidLengthError, TrailingDataError, TruncatedError
 from kafka_msgs.messages.consumer_group_member_metadata_value import ClassicMemberMetadata, ClassicProtocol
 from kafka_msgs.messages.consumer_protocol_assignment import TopicPartition
 from kafka_msgs.messages.group_metadata_value import MemberMetadata

@@ -12,7 +12,6 @@ from kafka_msgs import (
     DecodeError,
     EncodeError,
     GroupMetadataKey,
-    InvalidVarintError,
     KafkaMsgsError,
     NoOpRecord,
     OffsetCommitKey,
@@ -23,11 +22,9 @@ from kafka_msgs import (
     ShareUpdateValue,
     TransactionLogKey,
     TransactionLogValue,
-    TruncatedError,
-    UnexpectedNullError,
-    UnknownTopicError,
     UnsupportedVersionError,
 )
+from kafka_msgs.errors import InvalidVarintError, TruncatedError, UnexpectedNullError, UnknownTopicError
 from kafka_msgs.messages import _index
 from kafka_msgs.topics.records import TOPICS, TopicRecord, UnknownRecord, decode_record, encode_record
 from tests.support.internal_records import TYPES, mutated, random_bytes, random_records
@@ -208,7 +205,7 @@ def test_transaction_state_at_its_two_versions() -> None:
 )
 def test_other_topics_are_refused(call: object) -> None:
     assert callable(call)
-    with pytest.raises(UnknownTopicError, match="'orders' is no internal topic"):
+    with pytest.raises(UnknownTopicError, match="'orders' is not an internal topic"):
         call()
 
 

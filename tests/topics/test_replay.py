@@ -23,10 +23,10 @@ from kafka_msgs import (
     ShareSnapshotValue,
     ShareUpdateKey,
     ShareUpdateValue,
-    UnexpectedNullError,
     message_class,
     messages,
 )
+from kafka_msgs.errors import UnexpectedNullError
 from kafka_msgs.message import Message
 from kafka_msgs.messages import _index
 from kafka_msgs.messages.share_snapshot_value import StateBatch

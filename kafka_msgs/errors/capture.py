@@ -1,0 +1,24 @@
+"""Errors of files of captured packets."""
+
+from __future__ import annotations
+
+from attrs import define
+
+from kafka_msgs.errors.base import KafkaMsgsError
+
+__all__ = ["CaptureError"]
+
+
+@define(kw_only=True, slots=False, repr=False)
+class CaptureError(KafkaMsgsError, ValueError):
+    """Something in a file of captured packets that is damaged or missing.
+
+    Attributes: ``file`` (its path), ``packet`` (its number in the file, from 1, or None) and ``reason``.
+    """
+
+    file: str
+    packet: int | None
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.file}: {self.reason}"

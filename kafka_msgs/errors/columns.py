@@ -1,0 +1,36 @@
+"""Errors of Arrow columns."""
+
+from __future__ import annotations
+
+from attrs import define
+
+from kafka_msgs.errors.base import KafkaMsgsError, shown
+
+__all__ = ["ColumnSizeError", "ColumnTypeError"]
+
+
+@define(kw_only=True, slots=False, repr=False)
+class ColumnTypeError(KafkaMsgsError, TypeError):
+    """A column of a type that cannot hold what it should.
+
+    Attributes: ``column`` (dotted, empty for the whole), ``expected`` and ``found`` (names of Arrow types).
+    """
+
+    column: str
+    expected: str
+    found: str
+
+    def _text(self) -> str:
+        column = f"column {self.column}" if self.column else "the column"
+        return f"{column} is {shown(self.found)}, expected {shown(self.expected)}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class ColumnSizeError(KafkaMsgsError, OverflowError):
+    """A column whose values do not fit into one array. Attributes: ``rows`` and ``size`` (bytes of the input)."""
+
+    rows: int
+    size: int
+
+    def _text(self) -> str:
+        return f"the values of {self.rows} rows of {self.size} bytes need more than one array: give them in chunks"

@@ -1,0 +1,34 @@
+"""Errors of what a data source or a job is given: options and paths."""
+
+from __future__ import annotations
+
+from attrs import define
+
+from kafka_msgs.errors.base import KafkaMsgsError, shown
+
+__all__ = ["JobPathError", "OptionError"]
+
+
+@define(kw_only=True, slots=False, repr=False)
+class OptionError(KafkaMsgsError, ValueError):
+    """An option of a data source that does not hold. Attributes: ``source``, ``option``, ``value`` and ``reason``."""
+
+    source: str
+    option: str
+    value: str | None
+    reason: str
+
+    def _text(self) -> str:
+        given = "" if self.value is None else f" {shown(self.value)}"
+        return f"{self.source}: option {self.option}{given}: {self.reason}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class JobPathError(KafkaMsgsError, ValueError):
+    """A path that a job cannot read from, or must not write to. Attributes: ``path`` and ``reason``."""
+
+    path: str
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.path}: {self.reason}"

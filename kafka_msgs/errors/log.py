@@ -1,0 +1,26 @@
+"""Errors of the files of a log directory."""
+
+from __future__ import annotations
+
+from attrs import define
+
+from kafka_msgs.errors.base import KafkaMsgsError
+
+__all__ = ["LogFileError"]
+
+
+@define(kw_only=True, slots=False, repr=False)
+class LogFileError(KafkaMsgsError, ValueError):
+    """A file of a log directory that is damaged in one place.
+
+    Attributes: ``file`` (its path), ``position`` (the byte where the damage starts, from 0), ``skipped`` (how many
+    bytes from there could not be read) and ``reason``.
+    """
+
+    file: str
+    position: int
+    skipped: int
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.file} at byte {self.position}: {self.reason}"

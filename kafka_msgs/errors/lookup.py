@@ -1,0 +1,61 @@
+"""Errors of asking for a message, a topic or a column by a name or number that nothing has."""
+
+from __future__ import annotations
+
+from attrs import define
+
+from kafka_msgs.errors.base import KafkaMsgsError, shown
+
+__all__ = [
+    "UnknownColumnError",
+    "UnknownMessageError",
+    "UnknownNameError",
+    "UnknownTopicError",
+]
+
+
+@define(kw_only=True, slots=False, repr=False)
+class UnknownMessageError(KafkaMsgsError, LookupError):
+    """An api key that no message has. Attributes: ``api_key``, ``kind`` and ``origin``."""
+
+    api_key: int
+    kind: str
+    origin: str
+
+    def _text(self) -> str:
+        return f"no {self.kind} of {self.origin} has the api key {self.api_key}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class UnknownNameError(KafkaMsgsError, LookupError):
+    """A name that no message of the release has. Attributes: ``name`` and ``near`` (names that look like it)."""
+
+    name: str
+    near: tuple[str, ...]
+
+    def _text(self) -> str:
+        near = f"; similar: {', '.join(self.near)}" if self.near else ""
+        return f"there is no message {shown(self.name)}{near}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class UnknownTopicError(KafkaMsgsError, LookupError):
+    """A topic that is not one of Kafka's internal topics. Attribute: ``topic``."""
+
+    topic: str
+
+    def _text(self) -> str:
+        return f"{shown(self.topic)} is not an internal topic"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class UnknownColumnError(KafkaMsgsError, LookupError):
+    """A column that nothing has. Attributes: ``source`` (of what), ``column`` (dotted) and ``near`` (similar names)."""
+
+    source: str
+    column: str
+    near: tuple[str, ...]
+
+    def _text(self) -> str:
+        near = f"; similar: {', '.join(self.near)}" if self.near else ""
+        return f"{self.source} has no column {shown(self.column)}{near}"
