@@ -11,40 +11,54 @@ from typing import Final
 from attrs import frozen
 
 from kafka_msgs.capture.connections import Connection, Endpoint
+from kafka_msgs.capture.directions import DirectionReader, Read
+from kafka_msgs.capture.exchange_builder import ExchangeBuilder, Item
 from kafka_msgs.capture.faults import REQUEST, RESPONSE, CaptureFault, FaultKind
-from kafka_msgs.capture.framing import Framer
-from kafka_msgs.capture.matching import Item, Matcher
-from kafka_msgs.capture.protocol import (
+from kafka_msgs.capture.finders import (
     LEAST_REQUEST,
     LEAST_RESPONSE,
     RequestFinder,
     ResponseFinder,
     looks_like_sized_request,
 )
+from kafka_msgs.capture.resync import ResyncSplitter
 from kafka_msgs.capture.segments import Segment
-from kafka_msgs.capture.sides import Read, Side
 from kafka_msgs.capture.streams import Stream
+from kafka_msgs.lookup import MessageCatalog
+from kafka_msgs.wire import MAX_FRAME_SIZE
 
 __all__ = ["Conversation", "Limits"]
 
-_AWAITED: Final = 2**16
+_AWAITED: Final = 2**17
 """Bytes of a stream without a SYN that are held before it is taken to start where it does."""
+_CONVERSATION_BYTES: Final = 5000
+"""About what a connection takes of which nothing is held."""
 
 
 @frozen(kw_only=True)
 class Limits:
-    """How much memory a capture may take; what is beyond is given up, and told.
+    """How much memory a capture may take; what is beyond is given up, and reported.
 
     ``frame``: bytes of the largest frame, by default what brokers accept. ``reordered``: bytes of a stream that are
     held while earlier ones are missing. ``waiting``: bytes of the frames of a connection that wait for those of the
-    other direction. ``held``: bytes of all connections together. ``connections``: how many are known at a time.
+    other direction. ``held``: bytes of all connections together, with what their objects take. ``connections``: how
+    many are known at a time.
+
+    Whatever the limits, all connections together take no more than ``base`` bytes and ``ratio`` times the bytes that
+    were read of the file: many small things that wait take more memory than they took in the file.
     """
 
-    frame: int = 100 * 2**20
+    frame: int = MAX_FRAME_SIZE
     reordered: int = 16 * 2**20
     waiting: int = 128 * 2**20
     held: int = 512 * 2**20
     connections: int = 10_000
+    base: int = 4 * 2**20
+    ratio: int = 2
+
+    def allowed(self, read: int) -> int:
+        """Return how many bytes all connections may take when ``read`` bytes of the file were read."""
+        return min(self.held, self.base + self.ratio * read)
 
 
 class Conversation:
@@ -55,20 +69,29 @@ class Conversation:
     """
 
     def __init__(
-        self, number: int, ends: tuple[Endpoint, Endpoint], server: Endpoint | None, limits: Limits, *, certain: bool
+        self,
+        number: int,
+        ends: tuple[Endpoint, Endpoint],
+        server: Endpoint | None,
+        limits: Limits,
+        *,
+        certain: bool,
+        catalog: MessageCatalog | None,
     ) -> None:
         self._number = number
         self._limits = limits
         self._certain = certain
+        self._catalog = catalog
         self._server = server
         self._streams = {end: Stream(limits.reordered) for end in ends}
-        self._talk: _Talk | None = None
+        self._dialogue: _Dialogue | None = None
         self._ended = False
 
     @property
     def held(self) -> int:
         """About how many bytes of memory the conversation takes."""
-        return self._talk.held if self._talk else sum(stream.held for stream in self._streams.values())
+        held = self._dialogue.held if self._dialogue else sum(stream.held for stream in self._streams.values())
+        return _CONVERSATION_BYTES + held
 
     def starts_anew(self, segment: Segment) -> bool:
         """Open the stream of a SYN; True where the SYN is that of a later connection between the same ends."""
@@ -92,16 +115,16 @@ class Conversation:
         if segment.fin:
             stream.end(seq + len(segment.data) + segment.missing, at, packet)
         yield from self._advance()
-        if self._talk and not self._ended and all(each.complete for each in self._streams.values()):
+        if self._dialogue and not self._ended and all(each.complete for each in self._streams.values()):
             self._ended = True
-            yield from self._talk.close()
+            yield from self._dialogue.close()
 
     def close(self) -> Iterator[Item]:
         """Yield what is left, complete or not."""
         for stream in self._streams.values():
             if not stream.opened:
                 stream.open_here()
-        yield from self._talking().close()
+        yield from self._known_dialogue().close()
 
     def _advance(self) -> Iterator[Item]:
         if all(stream.held <= _AWAITED for stream in self._streams.values()):
@@ -109,7 +132,7 @@ class Conversation:
                 return
         else:
             self._open_all()
-        yield from self._talking().advance()
+        yield from self._known_dialogue().advance()
 
     def _open_all(self) -> None:
         for stream in self._streams.values():
@@ -119,69 +142,79 @@ class Conversation:
     def _client(self) -> Endpoint:
         return next(end for end in self._streams if end != self._server)
 
-    def _talking(self) -> _Talk:
+    def _known_dialogue(self) -> _Dialogue:
         """The conversation as one of a client and a broker, whichever they are."""
-        if self._talk is None:
+        if self._dialogue is None:
             self._server = self._server or self._guess()
             client = self._client()
             connection = Connection(self._number, client, self._server)
-            self._talk = _Talk(
-                connection, self._streams[client], self._streams[self._server], self._limits, certain=self._certain
-            )
-        return self._talk
+            streams = self._streams[client], self._streams[self._server]
+            self._dialogue = _Dialogue(connection, *streams, self._limits, certain=self._certain, catalog=self._catalog)
+        return self._dialogue
 
     def _guess(self) -> Endpoint:
         """Take for the client whose first bytes are a request; where none or both are, who has the higher port."""
-        asking = [end for end, stream in self._streams.items() if looks_like_sized_request(stream.first_bytes())]
+        asking = [
+            end
+            for end, stream in self._streams.items()
+            if looks_like_sized_request(stream.first_bytes(), self._catalog)
+        ]
         client = asking[0] if len(asking) == 1 else max(self._streams, key=lambda end: end.port)
         return next(end for end in self._streams if end != client)
 
 
-class _Talk:
+class _Dialogue:
     """A conversation of which it is known who asks and who answers."""
 
     def __init__(
-        self, connection: Connection, asking: Stream, answering: Stream, limits: Limits, *, certain: bool
+        self,
+        connection: Connection,
+        asking: Stream,
+        answering: Stream,
+        limits: Limits,
+        *,
+        certain: bool,
+        catalog: MessageCatalog | None,
     ) -> None:
-        self._matcher = Matcher(connection, limits.waiting)
-        finder = ResponseFinder(self._matcher.waiting, self._matcher.decodes)
-        asked = Framer(RequestFinder(), least=LEAST_REQUEST, most=limits.frame)
-        answered = Framer(finder, least=LEAST_RESPONSE, most=limits.frame)
-        self._request = Side(connection, REQUEST, asking, asked, certain=certain)
-        self._response = Side(connection, RESPONSE, answering, answered, certain=certain)
+        self._exchanges = ExchangeBuilder(connection, limits.waiting, catalog)
+        asked = ResyncSplitter(RequestFinder(catalog), least=LEAST_REQUEST, most=limits.frame)
+        finder = ResponseFinder(self._exchanges.expected, self._exchanges.decodes)
+        answered = ResyncSplitter(finder, least=LEAST_RESPONSE, most=limits.frame)
+        self._requests = DirectionReader(connection, REQUEST, asking, asked, certain=certain, catalog=catalog)
+        self._responses = DirectionReader(connection, RESPONSE, answering, answered, certain=certain, catalog=catalog)
 
     @property
     def held(self) -> int:
-        return self._request.held + self._response.held + self._matcher.held
+        return self._requests.held + self._responses.held + self._exchanges.held
 
     def advance(self) -> Iterator[Item]:
-        """Read what can be read, the requests first: they tell how to read the responses."""
-        yield from self._asked(self._request.read(self._request.stream.take()))
-        if self._request.judged:
-            self._response.opaque = self._response.opaque or self._request.opaque
-            yield from self._answered(self._response.read(self._response.stream.take()))
+        """Read what can be read, the requests first: they say how to read the responses."""
+        yield from self._asked(self._requests.read(self._requests.stream.take()))
+        if self._requests.recognised:
+            self._responses.opaque = self._responses.opaque or self._requests.opaque
+            yield from self._answered(self._responses.read(self._responses.stream.take()))
 
     def close(self) -> Iterator[Item]:
         """Read all that is left."""
-        yield from self._asked(self._request.read(self._request.stream.flush()))
-        yield from self._asked(self._request.finish())
-        self._response.opaque = self._response.opaque or self._request.opaque
-        yield from self._answered(self._response.read(self._response.stream.flush()))
-        yield from self._answered(self._response.finish())
-        yield from self._matcher.close()
+        yield from self._asked(self._requests.read(self._requests.stream.flush()))
+        yield from self._asked(self._requests.finish())
+        self._responses.opaque = self._responses.opaque or self._requests.opaque
+        yield from self._answered(self._responses.read(self._responses.stream.flush()))
+        yield from self._answered(self._responses.finish())
+        yield from self._exchanges.close()
 
     def _asked(self, found: Iterable[Read]) -> Iterator[Item]:
         for each in found:
             if isinstance(each, CaptureFault):
                 yield each
                 continue
-            yield from self._matcher.ask(each)
-            if self._matcher.tokens:
-                self._request.framer.least = self._response.framer.least = 0
+            yield from self._exchanges.ask(each)
+            if self._exchanges.tokens:
+                self._requests.splitter.least = self._responses.splitter.least = 0
 
     def _answered(self, found: Iterable[Read]) -> Iterator[Item]:
         for each in found:
             if isinstance(each, CaptureFault):
                 yield each
             else:
-                yield from self._matcher.answer(each)
+                yield from self._exchanges.answer(each)

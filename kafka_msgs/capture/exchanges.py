@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
-from attrs import frozen
+from attrs import field, frozen
 
 from kafka_msgs.capture.connections import Connection
 from kafka_msgs.capture.faults import REQUEST, RESPONSE, Direction
-from kafka_msgs.capture.protocol import api_name
+from kafka_msgs.codec import CodecOptions
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, KafkaMsgsError, UnknownMessageError
+from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.message import Message
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.schema import FieldInfo, fields
@@ -21,6 +22,8 @@ from kafka_msgs.wire import RequestFrame, ResponseFrame, decode_request, decode_
 __all__ = ["Exchange", "FieldError", "Problem", "Sent"]
 
 _ERROR_CODE: Final = "ErrorCode"
+_ANY_TEXT: Final = CodecOptions(utf8_errors="replace")
+"""Text that is not UTF-8 is read as Kafka's own classes read it: a capture is to be looked at, and has the payload."""
 _CLIENT_ID_AT: Final = 1
 """The version of a request's header from which on it has a client id, in a place that never changed."""
 
@@ -78,11 +81,14 @@ class Exchange:
     correlation_id: int
     request: Sent
     response: Sent | None
+    catalog: MessageCatalog | None = field(default=None, eq=False, repr=False)
+    """The classes that decode it, by default the release's."""
 
     @property
     def api(self) -> str | None:
-        """The name of the api, such as ``"Fetch"``; None where the release has none with this key."""
-        return api_name(self.api_key)
+        """The name of the api, such as ``"Fetch"``; None where the catalog has none with this key."""
+        found = (self.catalog or release_catalog()).find(self.api_key, "request")
+        return None if found is None else found.INFO.name.removesuffix("Request")
 
     @property
     def latency_us(self) -> int | None:
@@ -93,9 +99,9 @@ class Exchange:
     def client_id(self) -> str | None:
         """What the client calls itself; None where it does not, as in the oldest header, or where that is damaged."""
         try:
-            if not _has_client_id(self.api_key, self.version):
+            if not self._has_client_id():
                 return None
-            return RequestHeader.read(self.request.payload, _CLIENT_ID_AT)[0].client_id
+            return RequestHeader.read(self.request.payload, _CLIENT_ID_AT, options=_ANY_TEXT)[0].client_id
         except KafkaMsgsError:
             return None
 
@@ -141,13 +147,21 @@ class Exchange:
     @cached_property
     def _request(self) -> RequestFrame:
         _check(self.request, self.api, "request")
-        return decode_request(self.request.payload)
+        return decode_request(self.request.payload, catalog=self.catalog, options=_ANY_TEXT)
 
     @cached_property
     def _response(self) -> ResponseFrame:
         assert self.response is not None
         _check(self.response, self.api, "response")
-        return decode_response(self.response.payload, self.api_key, self.version)
+        payload = self.response.payload
+        return decode_response(payload, self.api_key, self.version, catalog=self.catalog, options=_ANY_TEXT)
+
+    def _has_client_id(self) -> bool:
+        """Whether the header of the request names the client; those of apis that are not known here do."""
+        try:
+            return request_header_version(self.api_key, self.version, self.catalog) >= _CLIENT_ID_AT
+        except UnknownMessageError:
+            return True
 
     def _fails(self, direction: Direction) -> bool:
         return any(problem.direction == direction for problem in self.problems)
@@ -162,14 +176,6 @@ class Exchange:
                     yield Problem(direction, str(error), error.path, error.offset)
                 except KafkaMsgsError as error:
                     yield Problem(direction, str(error))
-
-
-def _has_client_id(api_key: int, version: int) -> bool:
-    """Whether the header of a request names the client; those of apis that are not known here do."""
-    try:
-        return request_header_version(api_key, version) >= _CLIENT_ID_AT
-    except UnknownMessageError:
-        return True
 
 
 def _check(sent: Sent, api: str | None, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""What a capture says that is no exchange: damage, gaps, and bytes of other protocols, each with its number of bytes.
+"""What a capture holds beside exchanges: damage, gaps, and bytes of other protocols, each with its number of bytes.
 
 Owns the kinds of faults and their words. Together with the exchanges, faults account for every byte of the connections
 looked at.
@@ -25,13 +25,13 @@ class FaultKind(StrEnum):
     """What a fault is about."""
 
     FILE = "file"
-    """The file is damaged, or is no capture."""
+    """The file is damaged, or is not a capture."""
     PACKET = "packet"
     """A packet that could not be read."""
     GAP = "gap"
     """Bytes of a connection that the capture lacks."""
     UNRECOGNISED = "unrecognised"
-    """Bytes that are no frame of Kafka, or could not be told for one."""
+    """Bytes that are not a frame of Kafka, or could not be recognised as one."""
     ORPHAN = "orphan"
     """A response whose request is not in the capture."""
     TLS = "tls"
@@ -43,7 +43,7 @@ class FaultKind(StrEnum):
 
     @property
     def is_damage(self) -> bool:
-        """Whether something is missing or wrong, rather than only no exchange."""
+        """Whether something is missing or wrong, rather than only not an exchange."""
         return self not in _SOUND
 
 
@@ -52,7 +52,7 @@ _SOUND: Final = frozenset({FaultKind.TLS, FaultKind.SASL, FaultKind.LEFT_OUT})
 
 @frozen(kw_only=True)
 class CaptureFault:
-    """Something in a capture that is no exchange.
+    """Something in a capture that is not an exchange.
 
     ``size`` counts the bytes concerned: captured ones, or those that are missing where ``kind`` is a gap. ``at`` is the
     time in microseconds since the epoch, ``packet`` the number of the packet in the file, from 1; both are None where

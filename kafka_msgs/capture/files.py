@@ -6,23 +6,31 @@ interfaces, and what is said where a file is damaged. It does not look into pack
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import stat
+from collections.abc import Collection, Iterator
+from pathlib import Path
 from struct import Struct, unpack_from
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from kafka_msgs.capture.faults import CaptureFault, FaultKind
 from kafka_msgs.capture.library import library
+from kafka_msgs.errors import CaptureError
 
-__all__ = ["Packet", "read_packets"]
+__all__ = ["Packet", "open_capture", "read_packets"]
 
 _MICROS: Final = 1_000_000
 _MAX_PACKET: Final = 2**18
 """The most that tcpdump and Wireshark ever write of a packet."""
-_MAX_BLOCK: Final = 2**24
+_MAX_BLOCK: Final = 2**19
+"""The most that a block may have that is read: a packet, and half as much again for its options."""
+_MAX_INTERFACES: Final = 10_000
+"""Interfaces that a section may describe: each is kept."""
 _LAST_TIME: Final = 2**63 - 1
 _MAGIC_SIZE: Final = 4
 _BLOCK_START: Final = 8
 _BLOCK_LEAST: Final = 12
+_SIZE: Final = 4
 _SECTION: Final = b"\n\r\r\n"
 
 
@@ -51,10 +59,26 @@ class _Damaged(Exception):  # noqa: N818 - it never leaves this file: the walk t
     pass
 
 
-def read_packets(file: BinaryIO) -> Iterator[Packet | CaptureFault]:
-    """Yield the packets of a capture in the order of the file, and faults where something is no packet.
+def open_capture(path: str | Path) -> BinaryIO:
+    """Open a capture file; raises ``CaptureError`` for what is not a regular file, such as a FIFO, and ``OSError``.
 
-    The format is told by the first bytes. A damaged file ends in a fault that counts the bytes which were not read.
+    Nobody may ever write to a FIFO: opening and reading it would wait without end.
+    """
+    file = open(path, "rb", opener=_open_without_waiting)  # noqa: SIM115 - the caller closes it
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise CaptureError(file=str(path), packet=None, reason="not a regular file")
+    return file
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def read_packets(file: BinaryIO) -> Iterator[Packet | CaptureFault]:
+    """Yield the packets of a capture in the order of the file, and faults where something is not a packet.
+
+    The first bytes say which format it is. A damaged file ends in a fault that counts the bytes which were not read.
     ``file`` must be seekable. Raises ``MissingExtraError`` without the extra ``capture``, and ``OSError``.
     """
     magic = file.read(_MAGIC_SIZE)
@@ -90,7 +114,7 @@ class _Pcap:
         data = _exactly(self._file, pcap.FileHdr.__hdr_len__, "the header of the file")
         layout: Any = pcap.MAGIC_TO_PKT_HDR.get(pcap.FileHdr(data).magic)
         if layout is None:
-            raise _Damaged("no capture, neither pcap nor pcapng")
+            raise _Damaged("not a capture, neither pcap nor pcapng")
         little = layout.__hdr_fmt__.startswith("<")
         header = (pcap.LEFileHdr if little else pcap.FileHdr)(data)
         ticks = _MICROS * 1000 if header.magic == pcap.TCPDUMP_MAGIC_NANO else _MICROS
@@ -125,25 +149,35 @@ class _Pcapng:
             dpkt.PCAPNG_BT_SPB: self._timeless,
         }
         while start := self._file.read(_BLOCK_START):
-            kind, block = self._block(start)
+            kind, block = self._block(start, readers)
             if kind in readers:
                 item = readers[kind](block)
                 if item is not None:
                     yield item
 
-    def _block(self, start: bytes) -> tuple[int, bytes]:
+    def _block(self, start: bytes, kinds: Collection[int]) -> tuple[int, bytes]:
         if len(start) < _BLOCK_START:
             raise _Damaged("a block that is cut off")
         if start.startswith(_SECTION):
             start += _exactly(self._file, _MAGIC_SIZE, "the header of a section")
             self._begin_section(start)
         kind, size = unpack_from(self._order("II"), start)
-        if size % 4 or not _BLOCK_LEAST <= size <= _MAX_BLOCK:
+        if size % 4 or size < max(_BLOCK_LEAST, len(start) + _SIZE):
             raise _Damaged(f"a block of {size} bytes")
-        block = start + _exactly(self._file, size - len(start), "a block")
-        if unpack_from(self._order("I"), block, size - 4) != (size,):
+        if kind not in kinds:
+            block = self._passed_over(size - len(start))
+        elif size > _MAX_BLOCK:
+            raise _Damaged(f"a block of {size} bytes, at most {_MAX_BLOCK} are possible")
+        else:
+            block = start + _exactly(self._file, size - len(start), "a block")
+        if unpack_from(self._order("I"), block, len(block) - _SIZE) != (size,):
             raise _Damaged(f"a block whose two sizes differ, the first is {size}")
         return kind, block
+
+    def _passed_over(self, size: int) -> bytes:
+        """Go to the end of a block that is of no use here, however large; return its last four bytes."""
+        self._file.seek(size - _SIZE, 1)
+        return _exactly(self._file, _SIZE, "a block")
 
     def _begin_section(self, start: bytes) -> None:
         (mark,) = unpack_from("<I", start, _BLOCK_START)
@@ -165,6 +199,8 @@ class _Pcapng:
 
     def _interface(self, block: bytes) -> None:
         fields = self._parsed("InterfaceDescriptionBlock", block)
+        if len(self._interfaces) == _MAX_INTERFACES:
+            raise _Damaged(f"more than {_MAX_INTERFACES} interfaces in a section")
         options = dict(self._options(block[fields.__hdr_len__ - 4 : -4]))
         resolution = options.get(self._dpkt.PCAPNG_OPT_IF_TSRESOL, b"\x06")[:1] or b"\x06"
         base = 2 if resolution[0] & 0x80 else 10

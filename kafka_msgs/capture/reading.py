@@ -12,36 +12,48 @@ from typing import BinaryIO, Final, TypeAlias
 
 from kafka_msgs.capture.connections import Endpoint
 from kafka_msgs.capture.conversations import Conversation, Limits
+from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.faults import CaptureFault, FaultKind
-from kafka_msgs.capture.files import Packet, read_packets
-from kafka_msgs.capture.matching import Item
+from kafka_msgs.capture.files import Packet, open_capture, read_packets
 from kafka_msgs.capture.segments import Segment, segment_of
+from kafka_msgs.lookup import MessageCatalog
 
 __all__ = ["DEFAULT_PORTS", "Conversations", "read_exchanges"]
 
 DEFAULT_PORTS: Final = (9092,)
 _PORTS_NAMED: Final = 3
-_ALIKE_TOLD: Final = 20
-"""Packets with the same fault that are told one by one."""
+_ALIKE_REPORTED: Final = 20
+"""Packets with the same fault that are reported one by one."""
+_REASONS_COUNTED: Final = 1000
+"""Different reasons, and different ports, that are counted apart; the others are counted together."""
+_OTHER_PORTS: Final = -1
+_PACKET_HEADER: Final = 16
+"""Bytes that the smallest packet takes in a file beside its content."""
 
 _Ends: TypeAlias = tuple[Endpoint, Endpoint]
 
 
 def read_exchanges(
-    source: str | Path | BinaryIO, *, ports: Collection[int] | None = DEFAULT_PORTS, limits: Limits | None = None
+    source: str | Path | BinaryIO,
+    *,
+    ports: Collection[int] | None = DEFAULT_PORTS,
+    limits: Limits | None = None,
+    catalog: MessageCatalog | None = None,
 ) -> Iterator[Item]:
     """Yield the exchanges in a capture file, pcap or pcapng, each as soon as it is known whole, and its faults.
 
     ``ports`` are those of the brokers; with None every connection is looked at, and those that start as Kafka's do are
-    taken for it. Exchanges and faults account for every byte of the connections looked at. ``source`` is a path or a
-    seekable binary file. Raises ``MissingExtraError`` without the extra ``capture``, and ``OSError``; damage of
-    whatever kind is a fault.
+    taken for it. Exchanges and faults account for every byte of the connections looked at. ``source`` is the path
+    of a regular file, or a seekable binary file. ``catalog`` has the classes that messages are decoded with, by default
+    the release's. Raises ``MissingExtraError`` without the extra ``capture``, ``CaptureError`` for a path of anything
+    but a regular file, and ``OSError``; damage of whatever kind is a fault.
     """
+    conversations = Conversations(ports, limits or Limits(), catalog)
     if isinstance(source, str | Path):
-        with open(source, "rb") as file:
-            yield from _read(file, Conversations(ports, limits or Limits()))
+        with open_capture(source) as file:
+            yield from _read(file, conversations)
     else:
-        yield from _read(source, Conversations(ports, limits or Limits()))
+        yield from _read(source, conversations)
 
 
 def _read(file: BinaryIO, conversations: Conversations) -> Iterator[Item]:
@@ -49,50 +61,55 @@ def _read(file: BinaryIO, conversations: Conversations) -> Iterator[Item]:
     for packet in read_packets(file):
         found = packet if isinstance(packet, CaptureFault) else segment_of(packet)
         if isinstance(found, CaptureFault):
-            yield from faults.tell(found)
+            yield from faults.report(found)
         elif found is not None and isinstance(packet, Packet):
-            yield from conversations.receive(found, packet.at, packet.number)
+            yield from conversations.receive(found, packet)
     yield from conversations.close()
     yield from faults.close()
 
 
 class _Faults:
-    """Tells what is wrong with packets, and where the same is wrong with many, only how many."""
+    """Reports what is wrong with packets, and where the same is wrong with many, only how many."""
 
     def __init__(self) -> None:
-        self._told: Counter[str] = Counter()
+        self._seen: Counter[str] = Counter()
         self._sizes: Counter[str] = Counter()
 
-    def tell(self, fault: CaptureFault) -> Iterator[CaptureFault]:
-        self._told[fault.reason] += 1
-        if self._told[fault.reason] <= _ALIKE_TOLD:
+    def report(self, fault: CaptureFault) -> Iterator[CaptureFault]:
+        known = fault.reason in self._seen or len(self._seen) < _REASONS_COUNTED
+        reason = fault.reason if known else "other reasons"
+        self._seen[reason] += 1
+        if self._seen[reason] <= _ALIKE_REPORTED:
             yield fault
         else:
-            self._sizes[fault.reason] += fault.size
+            self._sizes[reason] += fault.size
 
     def close(self) -> Iterator[CaptureFault]:
         for reason, size in self._sizes.items():
-            more = self._told[reason] - _ALIKE_TOLD
+            more = self._seen[reason] - _ALIKE_REPORTED
             yield CaptureFault(kind=FaultKind.PACKET, reason=f"{more} more packets: {reason}", size=size)
 
 
 class Conversations:
     """The connections of a capture, fed with segments in any order; no input or output."""
 
-    def __init__(self, ports: Collection[int] | None, limits: Limits) -> None:
+    def __init__(self, ports: Collection[int] | None, limits: Limits, catalog: MessageCatalog | None = None) -> None:
         self._ports = None if ports is None else frozenset(ports)
         self._limits = limits
+        self._catalog = catalog
+        self._read = 0
         self._known: OrderedDict[_Ends, Conversation] = OrderedDict()
         self._held = 0
         self._held_by: dict[_Ends, int] = {}
         self._count = 0
         self._left_out: Counter[int] = Counter()
 
-    def receive(self, segment: Segment, at: int, packet: int) -> Iterator[Item]:
-        """Take a segment; yield what is complete with it, and what had to be given up for it."""
+    def receive(self, segment: Segment, packet: Packet) -> Iterator[Item]:
+        """Take a segment and its packet; yield what is complete with it, and what had to be given up for it."""
+        self._read += _PACKET_HEADER + len(packet.data)
         ends = min(segment.source, segment.target), max(segment.source, segment.target)
         if self._ports is not None and not any(end.port in self._ports for end in ends):
-            self._left_out[min(end.port for end in ends)] += len(segment.data)
+            self._leave_out(min(end.port for end in ends), len(segment.data))
             return
         conversation = self._known.get(ends) or self._begin(ends)
         if conversation.starts_anew(segment):
@@ -100,9 +117,9 @@ class Conversations:
             conversation = self._begin(ends)
             conversation.starts_anew(segment)
         self._known.move_to_end(ends)
-        yield from conversation.receive(segment, at, packet)
+        yield from conversation.receive(segment, packet.at, packet.number)
         self._count_held(ends, conversation.held)
-        while len(self._known) > 1 and (self._held > self._limits.held or len(self._known) > self._limits.connections):
+        while len(self._known) > 1 and self._too_much():
             yield from self._close(next(iter(self._known)))
 
     def close(self) -> Iterator[Item]:
@@ -111,17 +128,26 @@ class Conversations:
             yield from self._close(next(iter(self._known)))
         size = self._left_out.total()
         if size:
-            ports = ", ".join(f"{port}" for port, _ in self._left_out.most_common(_PORTS_NAMED))
+            named = [port for port, _ in self._left_out.most_common(_PORTS_NAMED + 1) if port != _OTHER_PORTS]
+            ports = ", ".join(map(str, named[:_PORTS_NAMED]))
             reason = f"{size} bytes of connections on other ports ({ports}) were not looked at"
             self._left_out.clear()
             yield CaptureFault(kind=FaultKind.LEFT_OUT, reason=reason, size=size)
+
+    def _too_much(self) -> bool:
+        return self._held > self._limits.allowed(self._read) or len(self._known) > self._limits.connections
+
+    def _leave_out(self, port: int, size: int) -> None:
+        known = port in self._left_out or len(self._left_out) < _REASONS_COUNTED
+        self._left_out[port if known else _OTHER_PORTS] += size
 
     def _begin(self, ends: _Ends) -> Conversation:
         self._count += 1
         ports = self._ports or frozenset()
         servers = [end for end in ends if end.port in ports]
         server = servers[0] if len(servers) == 1 else None
-        made = Conversation(self._count, ends, server, self._limits, certain=self._ports is not None)
+        certain = self._ports is not None
+        made = Conversation(self._count, ends, server, self._limits, certain=certain, catalog=self._catalog)
         self._known[ends] = made
         return made
 

@@ -12,9 +12,9 @@ from typing import Final
 
 from attrs import define, field, frozen
 
+from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.exchanges import Exchange
 from kafka_msgs.capture.faults import CaptureFault, FaultKind
-from kafka_msgs.capture.matching import Item
 from kafka_msgs.error_codes import ErrorCode
 
 __all__ = ["QUANTILES", "ApiSummary", "CaptureSummary", "CaptureTally", "quantile", "summarise"]

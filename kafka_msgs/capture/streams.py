@@ -1,7 +1,7 @@
 """One direction of a TCP connection, put in order: no input, no output, and no more memory than it is given.
 
-Segments may come in any order, more than once, and overlapping; sequence numbers wrap. What is missing is told as a
-piece without bytes. What the bytes mean is left to ``framing``.
+Segments may come in any order, more than once, and overlapping; sequence numbers wrap. What is missing is reported as
+a piece without bytes. What the bytes mean is left to ``resync``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WINDOW: Final = 2**30
 """The largest window that TCP can have: no segment is further away from the one before."""
 _PATIENCE: Final = 500
 """Packets of a connection after which bytes that were acknowledged, and not captured, are no longer waited for."""
-_OVERHEAD: Final = 100
+_OVERHEAD: Final = 400
 """Bytes that holding a segment takes beside its content, about."""
 
 
@@ -25,7 +25,7 @@ class Piece(NamedTuple):
     """The next ``size`` bytes of a stream; ``data`` is None where they were not captured.
 
     ``at`` (microseconds since the epoch) and ``packet`` (number) are those of the packet that brought them, or that
-    told of them.
+    showed that they are missing.
     """
 
     size: int

@@ -2,13 +2,15 @@
 
 No input and output happens here; bytes in, values out. ``framing`` cuts connections into payloads, ``payloads`` turns
 these into frames (header and message together) and back, and ``headers`` has the rules of headers, and reads one whose
-message is unknown.
+message is unknown. ``correlation`` knows which response answers which request.
 """
 
+from kafka_msgs.wire.correlation import Answered, Correlation, Outcome, Unanswered, Unasked, request_needs_response
 from kafka_msgs.wire.framing import MAX_FRAME_SIZE, SIZE_BYTES, FrameSplitter, join_frames, read_frame_size
 from kafka_msgs.wire.headers import (
     RequestPrefix,
     header_version,
+    looks_like_request,
     read_correlation_id,
     read_request_header,
     read_request_prefix,
@@ -27,20 +29,27 @@ from kafka_msgs.wire.payloads import (
 __all__ = [
     "MAX_FRAME_SIZE",
     "SIZE_BYTES",
+    "Answered",
+    "Correlation",
     "FrameSplitter",
+    "Outcome",
     "RequestFrame",
     "RequestPrefix",
     "ResponseFrame",
+    "Unanswered",
+    "Unasked",
     "decode_request",
     "decode_response",
     "encode_request",
     "encode_response",
     "header_version",
     "join_frames",
+    "looks_like_request",
     "read_correlation_id",
     "read_frame_size",
     "read_request_header",
     "read_request_prefix",
     "request_header_version",
+    "request_needs_response",
     "response_header_version",
 ]

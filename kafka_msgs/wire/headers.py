@@ -22,6 +22,7 @@ __all__ = [
     "decode_request_header",
     "encode_request_header",
     "header_version",
+    "looks_like_request",
     "read_correlation_id",
     "read_request_header",
     "read_request_prefix",
@@ -39,6 +40,8 @@ _RESPONSE_EXCEPTIONS: Final = {API_VERSIONS: 0}
 
 _PREFIX: Final = Struct(">hhi")
 _CORRELATION_ID: Final = Struct(">i")
+_CLIENT_ID_LENGTH: Final = Struct(">h")
+_LONGEST_CLIENT_ID: Final = 1024
 _OLDEST_WITH_CLIENT_ID: Final = 1
 
 
@@ -88,6 +91,23 @@ def read_request_header(
         if expected <= _OLDEST_WITH_CLIENT_ID or (cls is not None and version in cls.INFO.versions):
             raise
         return decode_request_header(data, _OLDEST_WITH_CLIENT_ID, options)[0]
+
+
+def looks_like_request(payload: Buffer, size: int | None = None, catalog: MessageCatalog | None = None) -> bool:
+    """Whether the beginning of a frame of ``size`` bytes is the header of a request of a version that is known.
+
+    That is all that tells a request from other bytes, such as SASL tokens: an api key and a version that go together,
+    and a client id that fits.
+    """
+    size = len(payload) if size is None else size
+    if len(payload) < _PREFIX.size + _CLIENT_ID_LENGTH.size:
+        return False
+    api_key, version, _ = read_request_prefix(payload)
+    cls = (catalog or release_catalog()).find(api_key, "request", version)
+    if cls is None or version not in cls.INFO.versions:
+        return False
+    length: int = _CLIENT_ID_LENGTH.unpack_from(payload, _PREFIX.size)[0]
+    return -1 <= length <= min(_LONGEST_CLIENT_ID, size - _PREFIX.size - _CLIENT_ID_LENGTH.size)
 
 
 def decode_request_header(data: bytes, version: int, options: CodecOptions) -> tuple[RequestHeader, int]:

@@ -131,7 +131,7 @@ def test_a_file_cut_anywhere_ends_in_a_fault_that_counts_the_rest(make: type) ->
     ("data", "reason"),
     [
         (b"", "at byte 0: the header of the file ends after 0 of 24 bytes, 0 bytes are left"),
-        (b"GET / HTTP/1.1\r\nHost: example.org\r\n", "at byte 0: no capture, neither pcap nor pcapng, 35 bytes"),
+        (b"GET / HTTP/1.1\r\nHost: example.org\r\n", "at byte 0: not a capture, neither pcap nor pcapng, 35 bytes"),
         (section("<")[:8] + b"abcd" + bytes(16), "a section of unknown byte order"),
         (section("<") + struct.pack("<II", 6, 13), "a block of 13 bytes"),
         (section("<") + struct.pack("<II", 6, 2**31), "a block of 2147483648 bytes"),

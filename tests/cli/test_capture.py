@@ -102,7 +102,7 @@ def test_a_file_that_is_no_capture(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("no capture at all, but long enough for a header")
     fault, summary = lines(run, path, status=1)
-    assert fault["reason"].startswith("at byte 0: no capture, neither pcap nor pcapng")
+    assert fault["reason"].startswith("at byte 0: not a capture, neither pcap nor pcapng")
     assert summary["exchanges"] == 0
 
 

@@ -1,8 +1,8 @@
-"""Frames of one direction of a connection: a size of four bytes, then as many bytes.
+"""Frames of one direction of a captured connection, of which bytes may be missing.
 
-Owns what happens when bytes are missing. The size of a frame tells where the next one starts, however much of the
-frame is lost; where a size is lost, the next frame is searched for. What may be a frame, a ``Finder`` knows. No input
-or output.
+Owns what happens then. The size of a frame says where the next one starts, however much of the frame is lost; where a
+size is lost, the next frame is searched for. What may be a frame, a ``Finder`` knows. Sizes themselves are those of
+``kafka_msgs.wire.framing``. No input or output.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from kafka_msgs.capture.streams import Piece
+from kafka_msgs.wire import SIZE_BYTES, read_frame_size
 
-__all__ = ["Finder", "Frame", "Framer", "Skipped"]
+__all__ = ["Finder", "Found", "Frame", "ResyncSplitter", "Skipped"]
 
-SIZE_BYTES: Final = 4
 _CREDIT: Final = 2**20
-_CREDIT_A_BYTE: Final = 4
+_CREDIT_PER_BYTE: Final = 4
 """Bytes that may be decoded on trial for every byte received, so that made-up candidates cannot cost more than that."""
+_TRIAL: Final = 1000
+"""Bytes that a trial counts beside its size: however small the candidate, finding that it is none takes its time."""
 
 
 class Frame(NamedTuple):
@@ -67,7 +69,7 @@ class _Broken:
         self.missing = 0
 
 
-class Framer:
+class ResyncSplitter:
     """Cuts a stream into frames.
 
     ``least`` and ``most`` are the sizes that a frame can have. ``synchronised`` says whether a frame starts at the next
@@ -90,7 +92,7 @@ class Framer:
 
     @property
     def held(self) -> int:
-        """Bytes of memory that the frame under way takes."""
+        """Bytes that are held of the frame under way, or searched for the next one."""
         return len(self._buffer) + (len(self._broken.data) if self._broken else 0)
 
     def feed(self, piece: Piece) -> Iterator[Found]:
@@ -100,18 +102,18 @@ class Framer:
             yield from self._lose(piece.size)
         else:
             self._buffer += piece.data
-            self._credit += _CREDIT_A_BYTE * piece.size
+            self._credit += _CREDIT_PER_BYTE * piece.size
         yield from self._cut()
 
     def close(self) -> Iterator[Found]:
         """Yield what is left, the beginning of a frame too."""
-        yield from self._settle()
+        yield from self._end_trial()
         self._break()
         if self._broken:
             self._broken.missing += self._broken.left
             yield self._mended()
         self._skip(len(self._buffer))
-        yield from self._told()
+        yield from self._report_skipped()
 
     def _cut(self) -> Iterator[Found]:
         while True:
@@ -134,24 +136,24 @@ class Framer:
     def _size(self) -> int | None:
         if len(self._buffer) < SIZE_BYTES:
             return None
-        return int.from_bytes(self._buffer[:SIZE_BYTES], "big", signed=True)
+        return read_frame_size(self._buffer)
 
     def _whole(self, size: int) -> Iterator[Found]:
         data = bytes(memoryview(self._buffer)[SIZE_BYTES : SIZE_BYTES + size])
         if self._on_trial:
-            self._credit -= size
+            self._credit -= size + _TRIAL
             if not self._finder.confirms(data):
                 self._lose_track()
                 return
             self._on_trial = False
-            yield from self._told()
+            yield from self._report_skipped()
         del self._buffer[: SIZE_BYTES + size]
         yield Frame(size, data, 0, self._at, self._packet)
 
     def _search(self) -> bool:
         """Go to the next candidate; False where there is none yet."""
         place = self._finder.search(self._buffer, self._searched)
-        while place >= 0 and int.from_bytes(self._buffer[place : place + SIZE_BYTES], "big") > self._credit:
+        while place >= 0 and read_frame_size(self._buffer, place) + _TRIAL > self._credit:
             place = self._finder.search(self._buffer, place + 1)
         if place < 0:
             done = max(self._searched, len(self._buffer) - self._finder.margin + 1)
@@ -166,7 +168,7 @@ class Framer:
         """Search behind the place that is no frame after all."""
         self.synchronised, self._on_trial, self._searched = False, False, 1
 
-    def _settle(self) -> Iterator[Found]:
+    def _end_trial(self) -> Iterator[Found]:
         """Give up a candidate that will not become whole, and take the frames behind it."""
         while self._on_trial:
             self._lose_track()
@@ -176,14 +178,14 @@ class Framer:
         self._skipped += size
         del self._buffer[:size]
 
-    def _told(self) -> Iterator[Skipped]:
+    def _report_skipped(self) -> Iterator[Skipped]:
         if self._skipped:
             yield Skipped(self._skipped, self._at, self._packet)
             self._skipped = 0
 
     def _lose(self, size: int) -> Iterator[Found]:
         """Note that bytes are missing: of the frame under way as far as it goes, behind it of no one knows what."""
-        yield from self._settle()
+        yield from self._end_trial()
         self._break()
         if self._broken:
             lost = min(size, self._broken.left)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs import MetadataRequest
-from kafka_msgs.capture.framing import Found, Frame, Framer, Skipped
-from kafka_msgs.capture.protocol import RequestFinder
+from kafka_msgs.capture.finders import RequestFinder
+from kafka_msgs.capture.resync import Found, Frame, ResyncSplitter, Skipped
 from kafka_msgs.capture.streams import Piece
 from kafka_msgs.wire import encode_request
 from tests.support.packets import framed
@@ -22,13 +22,13 @@ SIZE = len(framed(PAYLOADS[0]))
 STREAM = b"".join(map(framed, PAYLOADS))
 
 
-def framer(*, synchronised: bool = True, least: int = 8) -> Framer:
-    made = Framer(RequestFinder(), least=least, most=MOST)
+def framer(*, synchronised: bool = True, least: int = 8) -> ResyncSplitter:
+    made = ResyncSplitter(RequestFinder(), least=least, most=MOST)
     made.synchronised = synchronised
     return made
 
 
-def fed(made: Framer, *parts: bytes | int) -> list[Found]:
+def fed(made: ResyncSplitter, *parts: bytes | int) -> list[Found]:
     """Feed bytes, and numbers for bytes that are missing; close the stream."""
     numbers = count(1)
     found: list[Found] = []
@@ -114,7 +114,7 @@ def test_what_is_tried_is_bounded_by_what_was_received() -> None:
             tried += len(payload)
             return super().confirms(payload)
 
-    made = Framer(Counting(), least=8, most=MOST)
+    made = ResyncSplitter(Counting(), least=8, most=MOST)
     data = lure * 40_000
     found = fed(made, data)
     assert sum(each.size for each in found if isinstance(each, Skipped)) == len(data)

@@ -1,0 +1,143 @@
+"""Exchanges out of the frames of a connection, and faults for frames that are not part of one.
+
+Which response answers which request, ``kafka_msgs.wire.correlation`` knows; this file owns what a capture makes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Final, TypeAlias
+
+from kafka_msgs.capture.connections import Connection
+from kafka_msgs.capture.exchanges import Exchange, Sent
+from kafka_msgs.capture.faults import REQUEST, RESPONSE, CaptureFault, Direction, FaultKind
+from kafka_msgs.capture.resync import Frame
+from kafka_msgs.errors import KafkaMsgsError, TruncatedError
+from kafka_msgs.lookup import MessageCatalog
+from kafka_msgs.wire import (
+    SIZE_BYTES,
+    Answered,
+    Correlation,
+    Outcome,
+    RequestPrefix,
+    Unanswered,
+    decode_response,
+    read_correlation_id,
+)
+
+__all__ = ["ExchangeBuilder", "Item"]
+
+Item: TypeAlias = Exchange | CaptureFault
+
+_FRAME_BYTES: Final = 600
+"""About what a waiting frame takes beside its payload."""
+
+
+class ExchangeBuilder:
+    """The requests and responses of a connection, paired; beyond ``limit`` bytes the oldest frames wait no longer."""
+
+    def __init__(self, connection: Connection, limit: int, catalog: MessageCatalog | None) -> None:
+        self._connection = connection
+        self._catalog = catalog
+        self._waiting: Correlation[Frame, Frame] = Correlation(limit_bytes=limit, catalog=catalog)
+
+    @property
+    def held(self) -> int:
+        """About how many bytes of memory the waiting frames take."""
+        return self._waiting.held + self._waiting.waiting * _FRAME_BYTES
+
+    @property
+    def tokens(self) -> bool:
+        """Whether frames without a header may follow."""
+        return self._waiting.tokens
+
+    def expected(self) -> Collection[int]:
+        """Return the correlation ids that responses are waited for with."""
+        return self._waiting.expected()
+
+    def decodes(self, payload: bytes) -> bool:
+        """Whether a payload is the response to a request that waits, and nothing else."""
+        request = self._waiting.request_of(read_correlation_id(payload))
+        if request is None:
+            return False
+        try:
+            decode_response(payload, request.api_key, request.version, catalog=self._catalog, refuse_trailing=True)
+        except KafkaMsgsError:
+            return False
+        return True
+
+    def ask(self, frame: Frame) -> Iterator[Item]:
+        """Take the next request; yield what is known with it."""
+        try:
+            outcomes = self._waiting.ask(frame.data, frame, whole=not frame.missing)
+        except TruncatedError:
+            yield self._unrecognised(frame, REQUEST)
+            return
+        yield from map(self._item, outcomes)
+
+    def answer(self, frame: Frame) -> Iterator[Item]:
+        """Take the next response; yield what is known with it."""
+        yield from map(self._item, self._waiting.answer(frame.data, frame))
+
+    def close(self) -> Iterator[Item]:
+        """Yield what has found no partner."""
+        yield from map(self._item, self._waiting.close())
+
+    def _item(self, outcome: Outcome[Frame, Frame]) -> Item:
+        if isinstance(outcome, Answered):
+            if outcome.prefix is None:
+                return self._token(outcome.question, outcome.answer)
+            return self._exchange(outcome.question, outcome.prefix, outcome.answer)
+        if isinstance(outcome, Unanswered):
+            if outcome.prefix is None:
+                return self._token(outcome.question, None)
+            return self._exchange(outcome.question, outcome.prefix, None)
+        if outcome.correlation_id is None:
+            return self._unrecognised(outcome.answer, RESPONSE)
+        return self._orphan(outcome.answer, outcome.correlation_id)
+
+    def _orphan(self, frame: Frame, number: int) -> CaptureFault:
+        reason = f"a response of {frame.size} bytes with the correlation id {number}, which no request had"
+        return self._fault(FaultKind.ORPHAN, reason, frame, RESPONSE)
+
+    def _token(self, asked: Frame, answer: Frame | None) -> CaptureFault:
+        answered = "unanswered" if answer is None else f"answered with {answer.size} bytes"
+        reason = f"a token of {asked.size} bytes, {answered}"
+        return self._fault(FaultKind.SASL, reason, asked, REQUEST, also=0 if answer is None else _captured(answer))
+
+    def _unrecognised(self, frame: Frame, direction: Direction) -> CaptureFault:
+        captured = "" if not frame.missing else f", of which {len(frame.data)} were captured"
+        reason = f"a {direction} of {frame.size} bytes{captured}: too few for its header"
+        return self._fault(FaultKind.UNRECOGNISED, reason, frame, direction)
+
+    def _fault(
+        self, kind: FaultKind, reason: str, frame: Frame, direction: Direction, *, also: int = 0
+    ) -> CaptureFault:
+        return CaptureFault(
+            kind=kind,
+            reason=reason,
+            size=_captured(frame) + also,
+            at=frame.at,
+            packet=frame.packet,
+            connection=self._connection,
+            direction=direction,
+        )
+
+    def _exchange(self, request: Frame, prefix: RequestPrefix, response: Frame | None) -> Exchange:
+        return Exchange(
+            connection=self._connection,
+            api_key=prefix.api_key,
+            version=prefix.version,
+            correlation_id=prefix.correlation_id,
+            request=_sent(request),
+            response=response and _sent(response),
+            catalog=self._catalog,
+        )
+
+
+def _sent(frame: Frame) -> Sent:
+    return Sent(payload=frame.data, size=frame.size, missing=frame.missing, at=frame.at, packet=frame.packet)
+
+
+def _captured(frame: Frame) -> int:
+    return SIZE_BYTES + frame.size - frame.missing

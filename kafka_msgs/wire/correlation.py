@@ -1,0 +1,253 @@
+"""Which response answers which request on one connection, for whoever sees both directions.
+
+A broker answers the requests of a connection in their order, each with the correlation id of its request. Requests in
+front of the one that was just answered will never be. A Produce with acks=0 has no response at all, and after a
+SaslHandshake of version 0 both sides send SASL tokens without any header (KIP-43). Owns these rules; no input or
+output.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator
+from itertools import takewhile
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from attrs import frozen
+
+from kafka_msgs.codec import Buffer, CodecOptions
+from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.lookup import MessageCatalog
+from kafka_msgs.message import Message
+from kafka_msgs.wire.headers import RequestPrefix, looks_like_request, read_correlation_id, read_request_prefix
+from kafka_msgs.wire.payloads import decode_request
+
+__all__ = ["Answered", "Correlation", "Outcome", "Unanswered", "Unasked", "request_needs_response"]
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+T = TypeVar("T")
+
+_PRODUCE: Final = 0
+_SASL_HANDSHAKE: Final = 17
+_VIEWS: Final = CodecOptions(memoryview_records=True, utf8_errors="surrogateescape")
+_CORRELATION_ID_BYTES: Final = 4
+
+
+def request_needs_response(request: Message) -> bool:
+    """Whether a broker answers this request: every one but a Produce with ``acks=0``."""
+    info = request.INFO
+    return not (info.kind == "request" and info.api_key == _PRODUCE and getattr(request, "acks", None) == 0)
+
+
+@frozen
+class Answered(Generic[Q, A]):
+    """A question and the answer to it. ``prefix`` is the start of the request, None for a SASL token."""
+
+    question: Q
+    answer: A
+    prefix: RequestPrefix | None
+
+
+@frozen
+class Unanswered(Generic[Q]):
+    """A question that no answer will come to, because none is sent, or a later question was answered."""
+
+    question: Q
+    prefix: RequestPrefix | None
+
+
+@frozen
+class Unasked(Generic[A]):
+    """An answer without a question; ``correlation_id`` is None where it is too short for one."""
+
+    answer: A
+    correlation_id: int | None
+
+
+Outcome: TypeAlias = Answered[Q, A] | Unanswered[Q] | Unasked[A]
+
+
+class _Waiting(NamedTuple, Generic[T]):
+    """What waits for the other direction. ``prefix`` is that of a request, None for a token and for answers."""
+
+    item: T
+    size: int
+    number: int | None
+    prefix: RequestPrefix | None = None
+
+
+class _Queue(Generic[T]):
+    """The items of one direction that wait, the oldest first; ``numbers`` has their correlation ids."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        self.numbers: Counter[int] = Counter()
+        self._waiting: deque[_Waiting[T]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[_Waiting[T]]:
+        return iter(self._waiting)
+
+    @property
+    def first(self) -> _Waiting[T]:
+        return self._waiting[0]
+
+    def add(self, waiting: _Waiting[T]) -> None:
+        self._waiting.append(waiting)
+        self.held += waiting.size
+        if waiting.number is not None:
+            self.numbers[waiting.number] += 1
+
+    def take(self) -> _Waiting[T]:
+        waiting = self._waiting.popleft()
+        self.held -= waiting.size
+        if waiting.number is not None:
+            self.numbers[waiting.number] -= 1
+            if not self.numbers[waiting.number]:
+                del self.numbers[waiting.number]
+        return waiting
+
+
+class Correlation(Generic[Q, A]):
+    """The questions and answers of a connection that wait for each other.
+
+    Frames of the two directions may be given in any order relative to each other. A question and an answer are
+    whatever the caller wants back, such as a frame with the time at which it was seen. No more than ``limit`` frames of
+    each direction wait, and no more than ``limit_bytes`` of both; beyond, the oldest are given up. A proxy that must
+    not lose one stops reading requests while ``len(correlation)`` is at the limit.
+    """
+
+    def __init__(
+        self, *, limit: int = 1000, limit_bytes: int = 128 * 2**20, catalog: MessageCatalog | None = None
+    ) -> None:
+        self._limit = limit
+        self._limit_bytes = limit_bytes
+        self._catalog = catalog
+        self._questions: _Queue[Q] = _Queue()
+        self._answers: _Queue[A] = _Queue()
+        self._tokens = False
+
+    def __len__(self) -> int:
+        """How many questions wait for their answers."""
+        return len(self._questions)
+
+    @property
+    def waiting(self) -> int:
+        """How many frames wait, of both directions."""
+        return len(self._questions) + len(self._answers)
+
+    @property
+    def held(self) -> int:
+        """Bytes of the payloads that wait."""
+        return self._questions.held + self._answers.held
+
+    @property
+    def tokens(self) -> bool:
+        """Whether frames without a header may follow: a SaslHandshake of version 0 was seen."""
+        return self._tokens
+
+    def expected(self) -> Collection[int]:
+        """Return the correlation ids that answers are waited for with."""
+        return self._questions.numbers.keys()
+
+    def request_of(self, correlation_id: int) -> RequestPrefix | None:
+        """Return the start of the first waiting request with a correlation id, or None."""
+        if correlation_id not in self._questions.numbers:
+            return None
+        return next(each.prefix for each in self._questions if each.number == correlation_id)
+
+    def ask(self, payload: Buffer, question: Q, *, whole: bool = True) -> list[Outcome[Q, A]]:
+        """Take the next request; return what is known with it, in order.
+
+        ``whole`` is False where ``payload`` is only the beginning of it. Raises ``TruncatedError`` for a payload that
+        is too short for a request and is not a token.
+        """
+        if self._tokens and whole and not looks_like_request(payload, catalog=self._catalog):
+            self._questions.add(_Waiting(question, len(payload), None))
+            return self._settle(None)
+        prefix = read_request_prefix(payload)
+        self._tokens |= prefix.api_key == _SASL_HANDSHAKE and prefix.version == 0
+        if whole and self._needs_none(payload, prefix):
+            return [Unanswered(question, prefix)]
+        self._questions.add(_Waiting(question, len(payload), prefix.correlation_id, prefix))
+        return self._settle(prefix.correlation_id)
+
+    def answer(self, payload: Buffer, answer: A) -> list[Outcome[Q, A]]:
+        """Take the next response; return what is known with it, in order."""
+        number = read_correlation_id(payload) if len(payload) >= _CORRELATION_ID_BYTES else None
+        self._answers.add(_Waiting(answer, len(payload), number))
+        return self._settle(number)
+
+    def close(self) -> list[Outcome[Q, A]]:
+        """Return what has found no partner; the connection has ended."""
+        return self._give_up(len(self._questions), len(self._answers))
+
+    def _needs_none(self, payload: Buffer, prefix: RequestPrefix) -> bool:
+        if prefix.api_key != _PRODUCE:
+            return False
+        try:
+            return not request_needs_response(decode_request(payload, catalog=self._catalog, options=_VIEWS).message)
+        except KafkaMsgsError:
+            return False
+
+    def _settle(self, number: int | None) -> list[Outcome[Q, A]]:
+        """Pair what the newcomer, with this correlation id, makes possible: no other pair can be new."""
+        found: list[Outcome[Q, A]] = []
+        if self._answers and self._first_is_token():
+            found += self._settle_tokens()
+        elif number is not None:
+            found += self._pair(number)
+        while self._too_many(self._questions):
+            found += self._give_up(1, 0)
+        while self._too_many(self._answers):
+            found += self._give_up(0, 1)
+        return found
+
+    def _settle_tokens(self) -> Iterator[Outcome[Q, A]]:
+        """Pair tokens with answers in order; a request behind them may then have its answer waiting."""
+        while self._answers and self._first_is_token():
+            yield Answered(self._questions.take().item, self._answers.take().item, None)
+            if not self._first_is_token():
+                yield from self._pair_any()
+
+    def _pair_any(self) -> Iterator[Outcome[Q, A]]:
+        numbers = {each.number for each in takewhile(_has_header, self._questions)}
+        for each in tuple(self._answers):
+            if each.number is not None and each.number in numbers:
+                yield from self._pair(each.number)
+
+    def _pair(self, number: int) -> list[Outcome[Q, A]]:
+        """Pair the first question and the first answer with a number, unless a token is in front of the question."""
+        if number not in self._questions.numbers or number not in self._answers.numbers:
+            return []
+        asked = _place(takewhile(_has_header, self._questions), number)
+        if asked is None:
+            return []
+        found = self._give_up(asked, _place(self._answers, number) or 0)
+        question, answer = self._questions.take(), self._answers.take()
+        return [*found, Answered(question.item, answer.item, question.prefix)]
+
+    def _give_up(self, questions: int, answers: int) -> list[Outcome[Q, A]]:
+        taken = [self._questions.take() for _ in range(questions)]
+        left = [self._answers.take() for _ in range(answers)]
+        return [
+            *(Unanswered(each.item, each.prefix) for each in taken),
+            *(Unasked(each.item, each.number) for each in left),
+        ]
+
+    def _first_is_token(self) -> bool:
+        return bool(self._questions) and not _has_header(self._questions.first)
+
+    def _too_many(self, waiting: _Queue[Q] | _Queue[A]) -> bool:
+        return len(waiting) > self._limit or (len(waiting) > 1 and self.held > self._limit_bytes)
+
+
+def _has_header(question: _Waiting[Any]) -> bool:
+    return question.prefix is not None
+
+
+def _place(waiting: Iterable[_Waiting[Any]], number: int) -> int | None:
+    return next((place for place, each in enumerate(waiting) if each.number == number), None)
