@@ -1,7 +1,7 @@
 """``record_table``: batches of records to Arrow record batches, one row a record, in constant memory.
 
 Owns the columns that say something about a whole batch, when a table is full, and what is done about damage. Columns of
-single records are made by a form; batches are read by ``kafka_msgs.records`` and ``kafka_msgs.log``.
+single records are made by ``native`` or ``python``; batches are read by ``kafka_msgs.records`` and ``kafka_msgs.log``.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_msgs._backend import implementation
 from kafka_msgs.codec import Buffer
-from kafka_msgs.columns.form import BATCH_NUMBER, RECORD_LEVEL, RecordBuffer
-from kafka_msgs.columns.python import FORM as PYTHON_FORM
+from kafka_msgs.columns import python
+from kafka_msgs.columns.common import BATCH_NUMBER, RECORD_LEVEL, RecordBuffer
 from kafka_msgs.columns.python import stated_offset
-from kafka_msgs.columns.switch import current_form
 from kafka_msgs.columns.types import RECORD_SCHEMA, record_schema
 from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.log.faults import OnError
@@ -33,6 +33,7 @@ RecordSource: TypeAlias = "str | os.PathLike[str] | Buffer | Batch | Iterable[Ba
 Fault: TypeAlias = RecordError | LogFileError
 """Damage: of a batch, or of a place in a file where no batch is."""
 
+_IMPLEMENTATION: Final = implementation("kafka_msgs.columns")
 _MAX_SEQUENCE: Final = 2**31 - 1
 _CODECS: Final = {codec.value: codec.name.lower() for codec in Compression}
 
@@ -123,8 +124,8 @@ class _Table:
         self._max_bytes = max_bytes
         needed = _needed(schema.names)
         self._names = [name for name in (*RECORD_LEVEL, BATCH_NUMBER) if name in needed]
-        self._fast = current_form().record_buffer(self._names)
-        self._slow = PYTHON_FORM.record_buffer(self._names)
+        self._fast: RecordBuffer = _IMPLEMENTATION.RecordColumns(self._names)
+        self._slow = python.RecordColumns(self._names)
         self._batches: list[Batch] = []
 
     def run(self, batches: Iterator[Any]) -> Iterator[Any]:
@@ -164,7 +165,7 @@ class _Table:
 
 
 def _needed(names: Sequence[str]) -> set[str]:
-    """Return which columns a form must make for ``names``."""
+    """Return which columns must be made of records for ``names``."""
     needed = set(names) & set(RECORD_LEVEL)
     if "sequence" in names:
         needed.add("offset")

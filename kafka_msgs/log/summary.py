@@ -1,7 +1,8 @@
 """What a walk over files of batches came to, in numbers.
 
-Owns the numbers, and adds to them batch by batch for those who read the batches too, or by what ``headers`` counted for
-those who want the numbers alone. What is no sound batch of magic 2 is left to the walk of ``scan``.
+Owns the numbers, and adds to them batch by batch for those who read the batches too, or by what ``native`` or
+``python`` counted for those who want the numbers alone. What is no sound batch of magic 2 is left to the walk of
+``scan``.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, Final, Literal
 
+from kafka_msgs._backend import implementation
 from kafka_msgs.errors import CrcMismatchError, KafkaMsgsError, LogFileError
 from kafka_msgs.log.faults import handle_faults
-from kafka_msgs.log.headers import BASE_IS_NO_TIME, NO_PRODUCER, Counted, counting
+from kafka_msgs.log.headers import BASE_IS_NO_TIME, NO_PRODUCER, Counted
 from kafka_msgs.log.scan import AnyBatch, FileScan
 from kafka_msgs.records import NO_TIMESTAMP, Compression, RecordBatch
 from kafka_msgs.records.common import CODEC_MASK
 
 __all__ = ["CODEC_NAMES", "LogSummary", "count_log", "fault_in_batch", "scan_log"]
 
+_IMPLEMENTATION: Final = implementation("kafka_msgs.log")
 _OFFSETS: Final = Struct(">q15xi")
 """Of a header: base offset, and how far the last offset is from it."""
 CODEC_NAMES: Final = tuple(
@@ -165,10 +168,9 @@ def fault_in_batch(path: Path, batch: AnyBatch, reason: str) -> LogFileError:
 
 def _count_ahead(scan: FileScan, summary: LogSummary, progress: Callable[[int], None]) -> None:
     """Count the sound batches of magic 2 that stand next, and move the walk behind them."""
-    count = counting()
     while True:
         stop = scan.position + _EACH_RUN
-        counted = count(scan.data, scan.position, stop, scan.check_crc)
+        counted: Counted = _IMPLEMENTATION.count_batches(scan.data, scan.position, stop, scan.check_crc)
         if counted.batches:
             summary.add_headers(counted, counted.position - scan.position)
             base_offset, delta = _OFFSETS.unpack_from(scan.data, counted.last)

@@ -1,7 +1,8 @@
 """Batches: the header of a magic 2 batch, and the walk over a buffer in which batches of any format follow each other.
 
-Owns the 61 bytes of header, the checksum over what follows them, and where one batch ends and the next begins.
-Records inside are read by ``loops``, entries of magic 0 and 1 by ``legacy``; written batches come from ``builder``.
+Owns the 61 bytes of header, the checksum over what follows them, and where one batch ends and the next begins. Records
+inside are read by ``native`` or ``python``, entries of magic 0 and 1 by ``legacy``; written batches come from
+``builder``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Final, Self
 from attrs import frozen
 from crc32c import crc32c
 
+from kafka_msgs._backend import implementation
 from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import CorruptRecordError, CrcMismatchError, UnsupportedMagicError
 from kafka_msgs.records import legacy
@@ -27,7 +29,6 @@ from kafka_msgs.records.common import (
 )
 from kafka_msgs.records.compression import DEFAULT_MAX_DECOMPRESSED, decompress
 from kafka_msgs.records.control import ControlRecord, read_control
-from kafka_msgs.records.loops import loops
 from kafka_msgs.records.record import Part, Payload, Record, RecordFaultError
 
 __all__ = ["HEADER_SIZE", "BatchReader", "RecordBatch", "read_batches"]
@@ -37,6 +38,7 @@ HEADER_SIZE: Final = HEADER.size
 CRC_FROM: Final = 21
 """Bytes before this one may be rewritten by a broker and are not covered by the checksum."""
 
+_IMPLEMENTATION: Final = implementation("kafka_msgs.records")
 _SMALLEST_SIZE: Final = 14
 _MAX_SEQUENCE: Final = 2**31 - 1
 
@@ -150,7 +152,10 @@ class RecordBatch(Batch):
     def _read(self, part: Part) -> list[Any]:
         times = self.base_timestamp, self.append_timestamp
         try:
-            return loops().read(part, *self.content(), self.count, self.base_offset, *times, self._options.views)
+            found: list[Any] = _IMPLEMENTATION.read(
+                part, *self.content(), self.count, self.base_offset, *times, self._options.views
+            )
+            return found
         except RecordFaultError as fault:
             compressed = self.codec != 0
             place = fault.at if compressed else fault.at - self._start

@@ -1,17 +1,18 @@
 """Writing batches: records are collected until a size is reached, then compressed once and put behind a header.
 
-Owns the sizes, and the checks that Kafka makes before it accepts a batch. Bytes of one record come from ``loops`` and
-``legacy``, the checks of one record from ``arguments``, codecs from ``compression``.
+Owns the sizes, and the checks that Kafka makes before it accepts a batch. Bytes of one record come from ``native`` or
+``python``, and from ``legacy``, the checks of one record from ``arguments``, codecs from ``compression``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from attrs import frozen
 from crc32c import crc32c
 
+from kafka_msgs._backend import implementation
 from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.message import Message
 from kafka_msgs.records.arguments import INT16, INT32, INT64, Content, check, checked_content
@@ -20,10 +21,11 @@ from kafka_msgs.records.common import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, 
 from kafka_msgs.records.compression import Compression, compress
 from kafka_msgs.records.control import ControlType, control_content
 from kafka_msgs.records.legacy import encode_entry
-from kafka_msgs.records.loops import loops
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload
 
 __all__ = ["BatchBuilder", "BatchHeader", "MessageSetBuilder"]
+
+_IMPLEMENTATION: Final = implementation("kafka_msgs.records")
 
 
 @frozen(kw_only=True)
@@ -102,7 +104,7 @@ class BatchBuilder:
             check("size_limit", size_limit, 0, INT64)
         base = self._header.base_offset
         room = None if size_limit is None else max(0, size_limit - HEADER_SIZE)
-        self._collector = loops().collector(base, min(INT64, base + INT32), self._header.delete_horizon, room)
+        self._collector = _IMPLEMENTATION.Collector(base, min(INT64, base + INT32), self._header.delete_horizon, room)
         if not self._header.control and type(self).append is BatchBuilder.append:
             # Callers come for every record: a frame of ours in between would cost more than the work.
             self.append = self._collector.append  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""The loops over the records of a magic 2 batch in C: the extension, with the words that it leaves to Python.
+"""The records of a magic 2 batch in C: the functions of the core, with the words that they leave to Python.
 
 It is imported only where the C core was chosen: ``Record`` then extends the storage of the core.
 """

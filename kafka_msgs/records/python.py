@@ -1,7 +1,7 @@
-"""The loops over the records of a magic 2 batch in Python: bytes to records, records to bytes.
+"""The records of a magic 2 batch in Python: bytes to records, records to bytes.
 
-The complete form, which runs everywhere; ``native`` does the same faster. Owns the layout of one record as it is
-written, and its zig-zag varints. What is wrong with bytes is left to ``record.explain``, with arguments to
+The complete implementation, which runs everywhere; ``native`` does the same faster. Owns the layout of one record as it
+is written, and its zig-zag varints. What is wrong with bytes is left to ``record.explain``, with arguments to
 ``arguments``.
 """
 

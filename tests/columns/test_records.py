@@ -27,7 +27,7 @@ from kafka_msgs.records import BatchBuilder, Compression, RecordBatch, read_batc
 from tests.support.batches import Described, by_hand, described, sealed
 from tests.support.dumped_logs import BATCHES, SAID, named
 
-pytestmark = pytest.mark.usefixtures("form")
+pytestmark = pytest.mark.usefixtures("implementation")
 
 Row = dict[str, Any]
 

@@ -9,10 +9,6 @@ from attrs import Factory, frozen
 from hypothesis import strategies as st
 
 from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder, Record, RecordBatch, read_batches
-from kafka_msgs.records.loops import PYTHON, native
-
-FORMS: Final = [form for form in (PYTHON, native()) if form is not None]
-"""Every form of the loops that can run here."""
 
 BORDERS: Final = (0, 1, 62, 63, 64, 65, 127, 128, 8190, 8191, 8192, 8193)
 """Sizes around which a zig-zag varint grows by a byte."""
