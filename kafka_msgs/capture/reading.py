@@ -20,6 +20,7 @@ from kafka_msgs.capture.segments import Segment, segment_of
 __all__ = ["DEFAULT_PORTS", "Conversations", "read_exchanges"]
 
 DEFAULT_PORTS: Final = (9092,)
+"""TCP ports on which brokers are expected, unless others are given."""
 _PORTS_NAMED: Final = 3
 _ALIKE_TOLD: Final = 20
 """Packets with the same fault that are told one by one."""

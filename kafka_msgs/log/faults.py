@@ -10,6 +10,7 @@ from kafka_msgs.errors import LogFileError
 __all__ = ["OnError", "handle_faults"]
 
 OnError: TypeAlias = Literal["raise", "skip", "yield"]
+"""What to do with damage: raise the error, skip what is damaged, or yield the fault in its place."""
 
 T = TypeVar("T")
 

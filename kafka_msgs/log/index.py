@@ -34,6 +34,7 @@ _OFFSET: Final = Struct(">ii")
 _TIME: Final = Struct(">qi")
 _ABORTED: Final = Struct(">hqqqq")
 OFFSET_ENTRY_SIZE: Final = _OFFSET.size
+"""Bytes of an entry of an offset index."""
 TIME_ENTRY_SIZE: Final = _TIME.size
 """Bytes of an entry in the file."""
 

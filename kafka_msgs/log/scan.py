@@ -22,6 +22,7 @@ from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET
 __all__ = ["AnyBatch", "BatchStart", "FileScan", "mapped", "read_log", "walk_headers"]
 
 AnyBatch: TypeAlias = RecordBatch | LegacyBatch
+"""A batch of any format: v2, or a message set of format v0 or v1."""
 
 _RELEASED_EVERY: Final = 2**25
 _START: Final = Struct(">qiib")

@@ -33,6 +33,7 @@ LONG_BITS: Final = 64
 """The most that a varint holds: of a timestamp the larger number, of everything else the smaller one."""
 
 NO_TIMESTAMP: Final = -1
+"""Timestamp of a record that has none."""
 
 Payload = bytes | memoryview
 """What a key or a value is: a view where the caller asked for views, bytes otherwise."""
@@ -41,6 +42,7 @@ Header = tuple[str, Payload | None]
 """A name and a value. A name whose bytes are not UTF-8 keeps them as surrogate escapes (PEP 383)."""
 
 Headers = tuple[Header, ...]
+"""Headers of a record, in their order; keys may repeat (KIP-82)."""
 
 
 if TYPE_CHECKING or backend() != "c":

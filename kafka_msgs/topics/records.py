@@ -105,6 +105,7 @@ class UnknownRecord:
 
 
 InternalRecord: TypeAlias = TopicRecord | UnknownRecord
+"""A record of an internal topic: one with typed key and value, or one that this release does not know."""
 
 
 class KeyValue(NamedTuple):
