@@ -124,7 +124,7 @@ class _Loading:
     def load(self, progress: Progress) -> None:
         for segment in self.partition.segments:
             progress.file(segment.path)
-            for item in segment.batches(on_error="yield"):
+            for item in segment.walk_batches():
                 if isinstance(item, LogFileError):
                     self._report(None, str(item))
                     continue

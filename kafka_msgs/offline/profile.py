@@ -18,7 +18,7 @@ from kafka_msgs.log.scan import AnyBatch
 from kafka_msgs.log.summary import CODEC_NAMES
 from kafka_msgs.offline.directories import Progress
 from kafka_msgs.offline.groups import Problem
-from kafka_msgs.records import ControlRecord, ControlType, Payload, Record, RecordBatch
+from kafka_msgs.records import ControlRecord, ControlType, Payload, ReadOptions, Record, RecordBatch
 
 __all__ = ["Figures", "Profile", "add_up", "read_profile"]
 
@@ -150,7 +150,7 @@ class _Walk:
     def run(self, partition: Partition, progress: Progress) -> None:
         for segment in partition.segments:
             progress.file(segment.path)
-            for item in segment.batches(on_error="yield", views=True):
+            for item in segment.walk_batches(options=ReadOptions(views=True)):
                 try:
                     if isinstance(item, LogFileError):
                         raise item

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_msgs._core import extension
-from kafka_msgs.records.arguments import checked
 from kafka_msgs.records.record import Part, Record, explain
+from kafka_msgs.records.write_checks import checked
 
 __all__ = ["Collector", "read"]
 

@@ -23,7 +23,7 @@ from kafka_msgs.errors import JobPathError
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.offline.directories import end_of, end_offsets_in, ends_of, partitions_in, topic_names
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, Groups, read_groups
-from kafka_msgs.records import BatchBuilder, ControlType
+from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
 from kafka_msgs.topics.batches import decode_batches
 from kafka_msgs.topics.replay import replay
 from tests.support.recorded_answers import answers
@@ -151,10 +151,10 @@ def segment(steps: list[tuple[str, int, Any, bool]]) -> bytes:
     for offset, (what, producer, arg, flag) in enumerate(steps):
         transactional = {"producer_id": producer, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
         if what == "record":
-            builder = BatchBuilder(base_offset=offset, **(transactional if producer >= 0 else {}))
+            builder = BatchBuilder(BatchHeader(base_offset=offset, **transactional if producer >= 0 else {}))
             builder.append(arg, commit(offset) if flag else None, timestamp=offset)
         else:
-            builder = BatchBuilder(base_offset=offset, control=True, **transactional)
+            builder = BatchBuilder(BatchHeader(base_offset=offset, control=True, **transactional))
             kind = ControlType.COMMIT if arg else ControlType.ABORT
             builder.append_control(kind, EndTxnMarker(), timestamp=offset)
         data += builder.build()

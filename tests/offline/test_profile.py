@@ -8,10 +8,10 @@ import pytest
 
 from kafka_msgs import EndTxnMarker
 from kafka_msgs.log.partition import Partition
-from kafka_msgs.log.summary import scan_log
+from kafka_msgs.log.summary import read_summary
 from kafka_msgs.offline.directories import partitions_in
 from kafka_msgs.offline.profile import add_up, read_profile
-from kafka_msgs.records import BatchBuilder, Compression, ControlType, MessageSetBuilder
+from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, ControlType, MessageSetBuilder
 from tests.support.recordings import GROUP_LOGS, LOGS
 
 HOUR = 3_600_000
@@ -20,16 +20,16 @@ HOUR = 3_600_000
 @pytest.fixture
 def partition(tmp_path: Path) -> Partition:
     """Two batches of hour 1 (one aborted, one of no transaction), a marker in hour 2, a batch without times."""
-    aborted = BatchBuilder(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    aborted = BatchBuilder(BatchHeader(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
     aborted.append(b"key", b"value", timestamp=HOUR, headers=[("h", b"12"), ("n", None)])
     aborted.append(None, b"value", timestamp=HOUR + 1)
-    plain = BatchBuilder(base_offset=2, codec=Compression.GZIP)
+    plain = BatchBuilder(BatchHeader(base_offset=2), codec=Compression.GZIP)
     plain.append(b"key", None, timestamp=HOUR + 5)
     plain.append(b"longer", b"v", timestamp=HOUR + 4)
     plain.append(b"longer", b"v", timestamp=HOUR)
-    marker = BatchBuilder(base_offset=5, producer_id=7, producer_epoch=0, transactional=True, control=True)
+    marker = BatchBuilder(BatchHeader(base_offset=5, producer_id=7, producer_epoch=0, transactional=True, control=True))
     marker.append_control(ControlType.ABORT, EndTxnMarker(), timestamp=2 * HOUR)
-    timeless = BatchBuilder(base_offset=6)
+    timeless = BatchBuilder(BatchHeader(base_offset=6))
     timeless.append(b"k", b"v", timestamp=-1)
     directory = tmp_path / "orders-3"
     directory.mkdir()
@@ -74,7 +74,7 @@ def test_figures_add_up(partition: Partition) -> None:
 def test_bytes_are_those_of_all_batches_with_records(directory: Path) -> None:
     for partition in partitions_in([directory]):
         figures = add_up(read_profile([partition]).figures.values())
-        summaries = [scan_log(segment.path) for segment in partition.segments]
+        summaries = [read_summary(segment.path) for segment in partition.segments]
         assert figures.bytes <= sum(summary.bytes for summary in summaries)
         empty = [batch for batch in partition.batches() if not batch.count]  # type: ignore[union-attr]
         assert figures.bytes == sum(summary.bytes for summary in summaries) - sum(batch.size for batch in empty)

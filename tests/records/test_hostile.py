@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs import KafkaMsgsError, RecordError
-from kafka_msgs.records import RecordBatch, python, read_batches
+from kafka_msgs.records import ReadOptions, RecordBatch, python, read_batches
 from kafka_msgs.records.record import Part, RecordFaultError, explain
 from tests.support.batches import by_hand, read_one
 from tests.support.damaged_batches import mutated, outcome, samples
@@ -22,7 +22,7 @@ from tests.support.damaged_batches import mutated, outcome, samples
 def read_everything(data: bytes, check_crc: bool) -> int:
     """Read what can be read, going on behind errors; return how many records there were."""
     found = 0
-    reader = read_batches(data, check_crc=check_crc, max_decompressed=1 << 20)
+    reader = read_batches(data, ReadOptions(check_crc=check_crc, max_decompressed=1 << 20))
     for _ in range(len(data) // 14 + 2):
         try:
             batch = next(reader)

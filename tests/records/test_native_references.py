@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_msgs import KafkaMsgsError
-from kafka_msgs.records import BatchBuilder, Record, read_batches
+from kafka_msgs.records import BatchBuilder, BatchHeader, ReadOptions, Record, read_batches
 from kafka_msgs.records.record import Part
 from tests.support.batches import sealed
 from tests.support.damaged_batches import mutated
@@ -22,7 +22,7 @@ SHARED: list[Any] = [None, True, False, (), b"", "", 0, 1, -1, Record]
 
 def rich_batch() -> bytes:
     """A batch of records with keys and headers, repeated names among them, and numbers beyond the small ones."""
-    made = BatchBuilder(base_offset=2**40)
+    made = BatchBuilder(BatchHeader(base_offset=2**40))
     for number in range(30):
         headers = [("source", b"till"), ("größe", None), (f"n{number}", b"%d" % number)][: number % 4]
         key = None if number % 5 == 0 else b"key-%d" % number
@@ -46,7 +46,7 @@ def test_reading_leaves_the_counts_as_they_were(implementation: Any, part: Part,
     def read_all() -> None:
         for each in (data, *damaged):
             with contextlib.suppress(KafkaMsgsError):
-                for batch in read_batches(each, views=views):
+                for batch in read_batches(each, ReadOptions(views=views)):
                     (batch.records, batch.offsets, batch.timestamps, batch.keys, batch.values)[part]()
 
     check_balance(read_all, [*SHARED, data])
