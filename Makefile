@@ -54,6 +54,7 @@ lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated 
 	$(BIN)/lint-imports
 	$(BIN)/kafka-msgs-generator generate --check
 	$(BIN)/python docs/tools/tables.py --check
+	$(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python -m benchmarks.figures --check
 
 warnings: .venv/dev ## compile the C core, every warning an error; where there is no compiler, say so
@@ -94,6 +95,9 @@ damage: .venv/dev ## damage the files of logs at random and read them: make dama
 
 check: lint test ## everything that a reviewer would run
 
+docs: .venv/dev ## build the site, with the API reference, into build/site; a warning is an error
+	$(BIN)/mkdocs build --quiet --strict
+
 generate: .venv/dev ## generate the message classes and the tables of docs/ from message_defs
 	$(BIN)/kafka-msgs-generator generate
 	$(BIN)/python docs/tools/tables.py
@@ -116,4 +120,4 @@ bench: .venv/dev ## the figures, as ratios against named peers
 clean: ## remove what the targets made
 	rm -rf .venv build dist *.egg-info kafka_msgs/*/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/oracle/target
 
-.PHONY: help demo test lint warnings sanitize valgrind fuzz damage check generate oracle capture bench clean
+.PHONY: help demo docs test lint warnings sanitize valgrind fuzz damage check generate oracle capture bench clean

@@ -29,7 +29,7 @@ from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolS
 from kafka_msgs.messages.end_txn_marker import EndTxnMarker
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
-from kafka_msgs.records import BatchBuilder, Compression, ControlType
+from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, ControlType
 from kafka_msgs.topics.records import TopicRecord, encode_record
 from kafka_msgs.versioned import encode_versioned
 
@@ -79,7 +79,7 @@ class _Block:
 
     def add(self, records: Iterable[_Record], **header: Any) -> None:
         """Add a batch of records; ``header`` holds arguments of ``BatchBuilder``."""
-        builder = BatchBuilder(**header)
+        builder = BatchBuilder(BatchHeader(**header))
         for number, (key, value, headers) in enumerate(records):
             builder.append(key, value, timestamp=self.time + number, headers=headers)
         self._place(builder)
@@ -91,7 +91,7 @@ class _Block:
         self.add(records, base_sequence=first, **of_producer, **header)
         if not committed:
             self.aborted.append((producer, first, self.next_offset))
-        marker = BatchBuilder(control=True, **of_producer)
+        marker = BatchBuilder(BatchHeader(control=True, **of_producer))
         kind = ControlType.COMMIT if committed else ControlType.ABORT
         marker.append_control(kind, EndTxnMarker(coordinator_epoch=1), timestamp=self.time)
         self._place(marker)

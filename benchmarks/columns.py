@@ -24,7 +24,7 @@ from benchmarks import peers
 from benchmarks.measure import PROTOCOL, fastest
 from benchmarks.report import Figure, Times, print_figures
 from kafka_msgs import OffsetCommitValue
-from kafka_msgs.columns import decode_column, record_table
+from kafka_msgs.columns import decode_column, read_record_table
 from kafka_msgs.records import BatchBuilder, read_batches
 
 __all__ = ["run"]
@@ -146,7 +146,7 @@ def record_batch(count: int) -> bytes:
 
 
 def _columns(data: bytes, columns: list[str] | None = None) -> Any:
-    (table,) = record_table(data, columns=columns)
+    (table,) = read_record_table(data, columns=columns)
     return table
 
 

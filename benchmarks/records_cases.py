@@ -16,8 +16,8 @@ from attrs import frozen
 from kafka.record import default_records as kafka_records  # type: ignore[import-untyped]
 from kafka.record import memory_records as kafka_memory
 
+from kafka_msgs._backend import BACKENDS, backend, implementation
 from kafka_msgs.records import BatchBuilder, Compression, batch, builder, read_batches
-from kafka_msgs.records.loops import PYTHON, Loops, native
 
 __all__ = [
     "AIOKAFKA",
@@ -36,9 +36,8 @@ __all__ = [
 AIOKAFKA: Final = "aiokafka"
 KAFKA_PYTHON: Final = "kafka-python"
 PEERS: Final = (AIOKAFKA, KAFKA_PYTHON)
-FORMS: Final[dict[str, Loops]] = {form.name: form for form in (native(), PYTHON) if form is not None}
-OURS: Final = tuple(FORMS)
-"""Our forms, the fastest first."""
+OURS: Final = tuple(name for name in BACKENDS if name == "python" or name == backend())
+"""Our implementations by their backends, the fastest first."""
 
 Row = tuple[int, bytes | None, bytes, list[tuple[str, bytes]]]
 """A record to be: timestamp, key, value and headers."""
@@ -118,8 +117,8 @@ def written(content: str, codec: Compression = Compression.NONE) -> bytes:
 
 
 def libraries() -> dict[str, Library]:
-    """Return every library that takes part, our forms first."""
-    made = {name: _ours(form) for name, form in FORMS.items()}
+    """Return every library that takes part, our implementations first."""
+    made = {name: _ours(implementation("kafka_msgs.records", name)) for name in OURS}
     made[AIOKAFKA] = _peer(aiokafka_memory, aiokafka_records)
     made[KAFKA_PYTHON] = _peer(kafka_memory, kafka_records)
     return made
@@ -132,10 +131,10 @@ def _write(given: list[Row], codec: Compression, level: int | None = None) -> by
     return made.build()
 
 
-def _ours(form: Loops) -> Library:
+def _ours(module: Any) -> Library:
     def chosen(work: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any) -> Any:
-            batch.loops = builder.loops = lambda: form  # type: ignore[assignment, attr-defined]
+            batch._IMPLEMENTATION = builder._IMPLEMENTATION = module  # type: ignore[misc]
             return work(*arguments)
 
         return run

@@ -24,7 +24,7 @@ from rich.console import Console
 
 from benchmarks.measure import Action, fastest
 from benchmarks.report import Figure, Times, print_figures, rows_table
-from kafka_msgs.log.summary import scan_log
+from kafka_msgs.log.summary import read_summary
 from kafka_msgs.records import BatchBuilder
 
 __all__ = ["run", "write_segment"]
@@ -57,11 +57,11 @@ _TARGET: Final = 20
 _MEMORY: Final = """
 import re, sys
 from pathlib import Path
-from kafka_msgs.log.summary import scan_log
+from kafka_msgs.log.summary import read_summary
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 before = peak()
-scan_log(Path(sys.argv[1]))
+read_summary(Path(sys.argv[1]))
 print(peak() - before)
 """
 
@@ -96,8 +96,8 @@ def _large(console: Console, directory: Path, rounds: int) -> list[Figure]:
     figures, memory = [], 0.0
     for name, batch_size in BATCHES.items():
         path = write_segment(directory, LARGE, batch_size)
-        seconds = fastest({name: partial(scan_log, path)}, rounds)[name]
-        summary, speed = scan_log(path), path.stat().st_size / seconds / 1e9
+        seconds = fastest({name: partial(read_summary, path)}, rounds)[name]
+        summary, speed = read_summary(path), path.stat().st_size / seconds / 1e9
         table.add_row(name, f"{summary.batches:,}", f"{summary.records:,}", f"{seconds:.3f}", f"{speed:.2f}")
         figures.append(Figure(f"1 GiB in batches of {name}", speed, "GB/s"))
         memory = max(memory, _peak_memory(path) if STATUS.exists() else 0)
@@ -137,7 +137,7 @@ def _cases(path: Path) -> dict[str, Action]:
     ours = [sys.executable, "-m", "kafka_msgs", "dump-log", str(path), "--format", "jsonl"]
     java = ["java", *JAVA_OPTIONS, "-cp", classpath(), "org.apache.kafka.tools.DumpLogSegments", "--files", str(path)]
     return {
-        LIBRARY: partial(scan_log, path),
+        LIBRARY: partial(read_summary, path),
         SUMMARY: partial(_done, [*ours, "--summary"]),
         ROWS: partial(_done, ours),
         KAFKA: partial(_done, java),

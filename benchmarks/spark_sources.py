@@ -26,7 +26,7 @@ from rich.console import Console
 
 from benchmarks.report import Figure, print_figures, rows_table
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
-from kafka_msgs.records import BatchBuilder
+from kafka_msgs.records import BatchBuilder, BatchHeader
 from kafka_msgs.spark import from_kafka, register, schema_of
 from kafka_msgs.spark.functions import column_function, decode
 from kafka_msgs.spark.types import without_notes
@@ -110,7 +110,7 @@ def _write(directory: Path) -> int:
 
 
 def _batch(dice: random.Random, first: int) -> bytes:
-    builder = BatchBuilder(base_offset=first)
+    builder = BatchBuilder(BatchHeader(base_offset=first))
     for offset in range(first, first + RECORDS):
         key = OffsetCommitKey(group=f"group-{dice.randrange(10_000)}", topic="orders", partition=dice.randrange(100))
         at = _START_MS + offset

@@ -3,6 +3,9 @@
 ``auto`` (the default) takes the fastest that can run here; ``c``, ``python`` and ``reference`` name one. With ``c`` the
 codec, the records, the columns and the log run in the C core; with the others nothing does, and the core is not loaded.
 ``reference`` is an executor of the codec alone: everything else then runs in Python.
+
+Each of these packages has two implementations, the modules ``native`` and ``python``, with the same functions.
+``python`` is complete and runs everywhere; ``native`` calls the C core. ``implementation`` returns the one that runs.
 """
 
 from __future__ import annotations
@@ -10,9 +13,9 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["BACKENDS", "CORE", "backend"]
+__all__ = ["BACKENDS", "CORE", "backend", "implementation"]
 
 CORE: Final = "kafka_msgs._core.extension"
 """The module of the C core."""
@@ -49,3 +52,11 @@ _BACKEND: Final = _chosen(_WANTED)
 def backend() -> str:
     """Return the name of the backend in use: ``c``, ``python`` or ``reference``."""
     return _BACKEND
+
+
+def implementation(package: str, name: str | None = None) -> Any:
+    """Return the module of a package that runs with a backend, by default with the one in use.
+
+    That is ``native`` for ``c``, and ``python`` for the others.
+    """
+    return import_module(f"{package}.{'native' if (name or _BACKEND) == 'c' else 'python'}")

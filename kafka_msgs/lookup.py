@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
-from typing import Final
+from typing import Final, Literal, overload
 
 from kafka_msgs.errors import UnknownMessageError, UnknownNameError
-from kafka_msgs.message import Message
+from kafka_msgs.message import Message, Request, Response
+from kafka_msgs.schema import Kind
 
 __all__ = ["CLIENTS", "MessageCatalog", "message_class", "message_classes", "message_named", "release_catalog"]
 
@@ -54,15 +55,30 @@ class MessageCatalog:
         Of two classes with the same name, or the same kind and api key, the later one counts.
         """
         named = {each.INFO.name: each for each in classes}
-        numbers = {
+        numbers: dict[_Number, str] = {
             (origin, each.INFO.kind, each.INFO.api_key): name
             for name, each in named.items()
             if each.INFO.api_key is not None
         }
         return cls(numbers, named, named.__getitem__, fallback=fallback)
 
+    @overload
     def message_class(
-        self, api_key: int, kind: str, version: int | None = None, *, origin: str = CLIENTS
+        self, api_key: int, kind: Literal["request"], version: int | None = None, *, origin: str = CLIENTS
+    ) -> type[Request[Response]]: ...
+
+    @overload
+    def message_class(
+        self, api_key: int, kind: Literal["response"], version: int | None = None, *, origin: str = CLIENTS
+    ) -> type[Response]: ...
+
+    @overload
+    def message_class(
+        self, api_key: int, kind: Kind, version: int | None = None, *, origin: str = CLIENTS
+    ) -> type[Message]: ...
+
+    def message_class(
+        self, api_key: int, kind: Kind, version: int | None = None, *, origin: str = CLIENTS
     ) -> type[Message]:
         """Return the class with an api key, as ``find`` does; raises ``UnknownMessageError`` where there is none."""
         found = self.find(api_key, kind, version, origin=origin)
@@ -70,8 +86,23 @@ class MessageCatalog:
             raise UnknownMessageError(api_key=api_key, kind=kind, origin=origin)
         return found
 
+    @overload
     def find(
-        self, api_key: int, kind: str, version: int | None = None, *, origin: str = CLIENTS
+        self, api_key: int, kind: Literal["request"], version: int | None = None, *, origin: str = CLIENTS
+    ) -> type[Request[Response]] | None: ...
+
+    @overload
+    def find(
+        self, api_key: int, kind: Literal["response"], version: int | None = None, *, origin: str = CLIENTS
+    ) -> type[Response] | None: ...
+
+    @overload
+    def find(
+        self, api_key: int, kind: Kind, version: int | None = None, *, origin: str = CLIENTS
+    ) -> type[Message] | None: ...
+
+    def find(
+        self, api_key: int, kind: Kind, version: int | None = None, *, origin: str = CLIENTS
     ) -> type[Message] | None:
         """Return the class with an api key, such as 9 and ``"request"``, or None where no class has it.
 
@@ -121,7 +152,19 @@ def release_catalog() -> MessageCatalog:
     return MessageCatalog(_index.API_KEYS, messages.__all__, load)
 
 
-def message_class(api_key: int, kind: str, origin: str = CLIENTS) -> type[Message]:
+@overload
+def message_class(api_key: int, kind: Literal["request"], origin: str = CLIENTS) -> type[Request[Response]]: ...
+
+
+@overload
+def message_class(api_key: int, kind: Literal["response"], origin: str = CLIENTS) -> type[Response]: ...
+
+
+@overload
+def message_class(api_key: int, kind: Kind, origin: str = CLIENTS) -> type[Message]: ...
+
+
+def message_class(api_key: int, kind: Kind, origin: str = CLIENTS) -> type[Message]:
     """Return the release's class with an api key; see ``MessageCatalog.message_class``."""
     return release_catalog().message_class(api_key, kind, origin=origin)
 

@@ -1,19 +1,32 @@
-"""``Message``: the base of every generated message class, with encoding and decoding as methods.
+"""The bases of generated message classes: ``Message``, with encoding and decoding as methods, and one base per kind.
 
-A thin surface over ``kafka_msgs.codec``; owns nothing but the spelling.
+A thin surface over ``kafka_msgs.codec``; owns the spelling, and what goes with what: a request with its response, a
+coordinator's key with its value. Type checkers know both, so ``def call(request: Request[R]) -> R`` is typed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
-from kafka_msgs.schema import Described
+from kafka_msgs.errors import UnknownNameError
+from kafka_msgs.schema import Described, KeyedMessageInfo, Kind
 
 if TYPE_CHECKING:
     from kafka_msgs.codec.json import RecordsForm
 
-__all__ = ["Message"]
+__all__ = [
+    "KIND_BASES",
+    "CoordinatorKey",
+    "CoordinatorValue",
+    "DataMessage",
+    "HeaderMessage",
+    "Message",
+    "MetadataRecord",
+    "Request",
+    "Response",
+]
 
 
 class Message(Described):
@@ -65,3 +78,98 @@ class Message(Described):
         from kafka_msgs.codec.json import from_json
 
         return from_json(cls, obj, version)
+
+
+class Response(Message):
+    """What a broker answers to a request."""
+
+    __slots__ = ()
+
+    INFO: ClassVar[KeyedMessageInfo]
+
+
+class HeaderMessage(Message):
+    """The header of a request or of a response."""
+
+    __slots__ = ()
+
+
+class DataMessage(Message):
+    """Data that is not asked for by an api key: what clients put into a field of type bytes, or into a file."""
+
+    __slots__ = ()
+
+
+class MetadataRecord(Message):
+    """The value of a record that starts with its record type: of the metadata log, or of tiered storage."""
+
+    __slots__ = ()
+
+    INFO: ClassVar[KeyedMessageInfo]
+
+
+class CoordinatorValue(Message):
+    """The value of a record of a coordinator's topic."""
+
+    __slots__ = ()
+
+    INFO: ClassVar[KeyedMessageInfo]
+
+
+R_co = TypeVar("R_co", bound=Response, covariant=True)
+V_co = TypeVar("V_co", bound=CoordinatorValue, covariant=True)
+
+
+class Request(Message, Generic[R_co]):
+    """What a client asks a broker; ``R_co`` is the class of the response.
+
+    >>> from kafka_msgs import OffsetFetchRequest
+    >>> OffsetFetchRequest.response_class().__name__
+    'OffsetFetchResponse'
+    """
+
+    __slots__ = ()
+
+    INFO: ClassVar[KeyedMessageInfo]
+
+    @classmethod
+    def response_class(cls) -> type[R_co]:
+        """Return the class of the response; it is imported now. Raises ``UnknownNameError`` where it is missing.
+
+        It is missing when the request was compiled without its response.
+        """
+        found: type[R_co] = _partner(cls)
+        return found
+
+
+class CoordinatorKey(Message, Generic[V_co]):
+    """The key of a record of a coordinator's topic, after the record type; ``V_co`` is the class of the value."""
+
+    __slots__ = ()
+
+    INFO: ClassVar[KeyedMessageInfo]
+
+    @classmethod
+    def value_class(cls) -> type[V_co]:
+        """Return the class of the value; it is imported now. Raises ``UnknownNameError`` where it is missing."""
+        found: type[V_co] = _partner(cls)
+        return found
+
+
+def _partner(cls: type[Request[Any] | CoordinatorKey[Any]]) -> Any:
+    """Return the class that belongs to ``cls``: it stands in the same generated package."""
+    if cls.INFO.partner is None:
+        raise UnknownNameError(name=f"the partner of {cls.INFO.name}", near=())
+    return getattr(import_module(cls.__module__.rpartition(".")[0]), cls.INFO.partner)
+
+
+KIND_BASES: Final[dict[Kind, type[Message]]] = {
+    "request": Request,
+    "response": Response,
+    "header": HeaderMessage,
+    "data": DataMessage,
+    "metadata": MetadataRecord,
+    "coordinator-key": CoordinatorKey,
+    "coordinator-value": CoordinatorValue,
+}
+"""The base of the classes of each kind of definition."""

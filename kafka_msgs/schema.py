@@ -8,18 +8,41 @@ nothing about bytes; ``kafka_msgs.codec`` turns the description into a plan.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import attrs
 
 from kafka_msgs.primitives import ZERO_UUID
 from kafka_msgs.versions import NONE, VersionRange
 
-__all__ = ["ZERO_UUID", "FieldInfo", "MessageInfo", "Struct", "field", "fields"]
+__all__ = [
+    "ZERO_UUID",
+    "FieldInfo",
+    "FieldRole",
+    "KeyedMessageInfo",
+    "Kind",
+    "MessageInfo",
+    "Struct",
+    "field",
+    "fields",
+]
 
 _METADATA_KEY: Final = "kafka_msgs"
 
 StructClass: TypeAlias = "type[Struct]"
+
+Kind: TypeAlias = Literal["request", "response", "header", "data", "metadata", "coordinator-key", "coordinator-value"]
+"""The type of a definition, as its JSON states it."""
+
+FieldRole: TypeAlias = Literal["error-code", "error-message", "throttle-time"]
+"""What a field means in every message that has it."""
+
+_ROLES: Final[Mapping[tuple[str, str], FieldRole]] = {
+    ("ErrorCode", "int16"): "error-code",
+    ("ErrorMessage", "string"): "error-message",
+    ("ThrottleTimeMs", "int32"): "throttle-time",
+}
+"""The end of a field's name, and its type, to its role."""
 
 
 @attrs.frozen(kw_only=True)
@@ -60,6 +83,18 @@ class FieldInfo:
         return self.type.removeprefix("[]")
 
     @property
+    def role(self) -> FieldRole | None:
+        """What the field reports about its request, by Kafka's convention of names; None for any other field.
+
+        ``"error-code"`` is an int16 whose name ends in ErrorCode, ``"error-message"`` a string whose name ends in
+        ErrorMessage, and ``"throttle-time"`` an int32 whose name ends in ThrottleTimeMs (KIP-124). The error fields of
+        a response are those of its own ``fields`` for the request as a whole, and those of its structs for each part.
+        """
+        return next(
+            (role for (end, type_), role in _ROLES.items() if self.type == type_ and self.name.endswith(end)), None
+        )
+
+    @property
     def json_name(self) -> str:
         """The key that Kafka's JSON converters use."""
         return self.name[0].lower() + self.name[1:]
@@ -69,18 +104,25 @@ def _versions(text: str | VersionRange) -> VersionRange:
     return text if isinstance(text, VersionRange) else VersionRange.parse(text)
 
 
+def _header_versions(
+    given: Mapping[str, int] | tuple[tuple[VersionRange, int], ...],
+) -> tuple[tuple[VersionRange, int], ...]:
+    if isinstance(given, tuple):
+        return given
+    return tuple((VersionRange.parse(versions), header) for versions, header in given.items())
+
+
 @attrs.frozen(kw_only=True)
 class MessageInfo:
     """What a definition says about a message as a whole.
 
-    ``kind`` is the definition's type: ``request``, ``response``, ``header``, ``data``, ``metadata``,
-    ``coordinator-key`` or ``coordinator-value``. ``api_key`` is None where the kind has none. ``errors`` maps the
-    names of the errors a response documents to the versions that may return them. ``draft`` names the page of a
-    definition that never shipped in this form, and is None otherwise.
+    ``kind`` is the definition's type, and ``api_key`` is None where the kind has none. ``errors`` maps the names of the
+    errors a response documents to the versions that may return them. ``draft`` names the page of a definition that
+    never shipped in this form, and is None otherwise.
     """
 
     name: str
-    kind: str
+    kind: Kind
     api_key: int | None = None
     versions: VersionRange = attrs.field(converter=_versions)
     flexible: VersionRange = attrs.field(converter=_versions)
@@ -89,6 +131,21 @@ class MessageInfo:
     latest_version_unstable: bool = False
     errors: Mapping[str, str] = attrs.field(factory=dict, hash=False)
     draft: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class KeyedMessageInfo(MessageInfo):
+    """What a definition says about a message that is found by a number: any kind but headers and data.
+
+    ``api_key`` is that of a request or response; of records it is the record type, which means something only within
+    their origin. ``partner`` is the name of the message that belongs to it: the response of a request, the value of a
+    coordinator's key; None where the definitions lack it, and for other kinds. ``header_versions`` pairs versions with
+    the version of the header that goes with them, where the definition states it; it is empty in most definitions.
+    """
+
+    api_key: int
+    partner: str | None = None
+    header_versions: tuple[tuple[VersionRange, int], ...] = attrs.field(converter=_header_versions, factory=dict)
 
 
 def field(

@@ -14,7 +14,7 @@ from benchmarks import content, figures, hostile, measure, segment
 from benchmarks.__main__ import NAMES, save
 from benchmarks.report import Figure
 from kafka_msgs import CreateDelegationTokenResponse, HeartbeatResponse, KafkaMsgsError
-from kafka_msgs.log.summary import scan_log
+from kafka_msgs.log.summary import read_summary
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_kafkas_java_is_not_measured_without_java(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_segment_is_scanned_without_java_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    summary = scan_log(segment.write_segment(tmp_path, 3_000_000, 2**14))
+    summary = read_summary(segment.write_segment(tmp_path, 3_000_000, 2**14))
     assert summary.errors == 0
     assert 2_900_000 < summary.bytes <= 3_000_000
     monkeypatch.setenv("PATH", "")

@@ -9,7 +9,8 @@ from typing import Final
 __all__ = ["RESERVED_CLASS_NAMES", "attribute_name", "json_name", "module_name", "snake_case"]
 
 RESERVED_CLASS_NAMES: Final = frozenset(
-    {"ClassVar", "False", "Message", "MessageInfo", "None", "Struct", "True", "UUID", "ZERO_UUID"}
+    {"ClassVar", "False", "KeyedMessageInfo", "MessageInfo", "None", "Struct", "True", "UUID", "ZERO_UUID"}
+    | {"CoordinatorKey", "CoordinatorValue", "DataMessage", "HeaderMessage", "MetadataRecord", "Request", "Response"}
     | {"MODULES", "TYPE_CHECKING"}
 )
 """Names that a generated module or package uses, so that no class of it can have them."""
@@ -17,7 +18,8 @@ RESERVED_CLASS_NAMES: Final = frozenset(
 _RESERVED_ATTRIBUTES: Final = frozenset(
     {"bool", "bytes", "float", "int", "memoryview", "str", "tuple"}  # stand in annotations and defaults
     | {"field", "frozen", "self"}  # called in, or by, a class body
-    | {"decode", "encode", "from_json", "read", "to_json", "unknown_tagged_fields"}  # the classes' own
+    | {"decode", "encode", "from_json", "read", "response_class", "to_json", "value_class"}  # the classes' own
+    | {"unknown_tagged_fields"}
 )
 _WORD_START = re.compile(r"(?<=[^A-Z_])(?=[A-Z])")
 

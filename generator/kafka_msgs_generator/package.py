@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from kafka_msgs_generator.emit import MARK, message_module
 from kafka_msgs_generator.layout import dictionary, docstring, quoted, sequence
-from kafka_msgs_generator.naming import module_name
-from kafka_msgs_generator.pipeline import Compiled
+from kafka_msgs_generator.naming import module_name, snake_case
+from kafka_msgs_generator.pipeline import PARTNERS, Compiled
 from kafka_msgs_generator.spec import KEYED_KINDS
 from kafka_msgs_generator.templating import render
 
-__all__ = ["INDEX", "drafts_package", "error_codes_module", "message_package"]
+__all__ = ["INDEX", "api_keys_module", "drafts_package", "error_codes_module", "message_package"]
 
 INDEX: Final = "_index.py"
 """The file that lists, among others, the files that the generator owns."""
@@ -30,8 +30,12 @@ def message_package(
     the title of the draft they are from; a draft's messages are not found by key.
     """
     living = sorted((item for item in compiled if not item.message.retired), key=lambda item: item.message.name)
+    partners = _partners(living)
     files = {
-        f"{module_name(item.message.name)}.py": message_module(item.message, item.source, draft) for item in living
+        f"{module_name(item.message.name)}.py": message_module(
+            item.message, item.source, draft=draft, partner=partners.get(item.message.name)
+        )
+        for item in living
     }
     modules = {item.message.name: module_name(item.message.name) for item in living}
     files["__init__.py"] = render(
@@ -43,6 +47,13 @@ def message_package(
     )
     files[INDEX] = _index(living, modules, release, draft, sorted((*files, INDEX)))
     return files
+
+
+def _partners(living: Iterable[Compiled]) -> dict[str, str]:
+    """Return the name of each request's response and of each coordinator key's value, where the package has it."""
+    keyed = {(item.origin, item.message.kind, item.message.api_key): item.message.name for item in living}
+    wanted = {name: (origin, PARTNERS[kind], key) for (origin, kind, key), name in keyed.items() if kind in PARTNERS}
+    return {name: keyed[place] for name, place in wanted.items() if place in keyed}
 
 
 def _all(names: Sequence[str]) -> str:
@@ -106,6 +117,13 @@ def drafts_package(drafts: Mapping[str, tuple[str, Sequence[Compiled]]]) -> dict
         files=_files(sorted((*files, INDEX))),
     )
     return files
+
+
+def api_keys_module(compiled: Iterable[Compiled]) -> str:
+    """Return the module that names the api keys of the requests among ``compiled``."""
+    requests = [item.message for item in compiled if item.message.kind == "request" and not item.message.retired]
+    keys = sorted((each.api_key or 0, snake_case(each.name.removesuffix("Request")).upper()) for each in requests)
+    return render("api_keys.py.j2", mark=MARK, keys=[(name, key) for key, name in keys])
 
 
 def error_codes_module(errors: Sequence[Mapping[str, Any]]) -> str:

@@ -23,6 +23,7 @@ from kafka_msgs_generator.site import Site
 from kafka_msgs_generator.spec import KEYED_KINDS, MessageSpec, read_message
 
 __all__ = [
+    "PARTNERS",
     "Binding",
     "Compiled",
     "InvalidDefinitionsError",
@@ -32,7 +33,9 @@ __all__ = [
     "compile_text",
 ]
 
-_PARTNERS: Final = (("request", "response"), ("coordinator-key", "coordinator-value"))
+PARTNERS: Final = {"request": "response", "coordinator-key": "coordinator-value"}
+"""The kind of the message that belongs to a message of each kind, and that depends on it."""
+
 Progress = Callable[[int, int], None]
 _SUFFIXES: Final = {"request": "Request", "response": "Response"}
 
@@ -176,7 +179,7 @@ def _check_unique(compiled: Iterable[Compiled]) -> None:
 def _check_pairs(compiled: Sequence[Compiled]) -> None:
     """Raise ``SchemaError`` (V70) when a message that needs a partner of the same origin and key lacks it."""
     keyed = {(item.origin, item.message.kind, item.message.api_key): item for item in compiled}
-    partner_kinds = dict(_PARTNERS) | {second: first for first, second in _PARTNERS}
+    partner_kinds = PARTNERS | {second: first for first, second in PARTNERS.items()}
     for (origin, kind, key), item in keyed.items():
         if kind not in partner_kinds:
             continue

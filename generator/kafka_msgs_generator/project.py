@@ -13,7 +13,7 @@ from pathlib import Path
 from kafka_msgs_generator.c_header import ops_header
 from kafka_msgs_generator.glossary import load_glossary
 from kafka_msgs_generator.output import Changes, plan
-from kafka_msgs_generator.package import drafts_package, error_codes_module, message_package
+from kafka_msgs_generator.package import api_keys_module, drafts_package, error_codes_module, message_package
 from kafka_msgs_generator.pipeline import Compiled, Progress, Reading, compile_set
 
 __all__ = ["project_changes"]
@@ -33,7 +33,7 @@ def project_changes(definitions: Path, package: Path, progress: Progress | None 
     return [
         plan(package / "messages", message_package(compiled, doc, release=release)),
         plan(package / "drafts", drafts_package(dict(_drafts(definitions / "drafts", reading)))),
-        plan(package, {"error_codes.py": error_codes_module(errors)}),
+        plan(package, {"api_keys.py": api_keys_module(compiled), "error_codes.py": error_codes_module(errors)}),
         plan(package / "_core", {"ops.h": ops_header()}),
     ]
 

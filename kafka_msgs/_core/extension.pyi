@@ -3,7 +3,6 @@ from typing import Any
 
 from kafka_msgs.log.resync import Mapped
 from kafka_msgs.records.record import Payload, Record
-from kafka_msgs.records.storage import _Slots
 
 # codec.c
 
@@ -27,7 +26,7 @@ class Codec:
 
 # records.c
 
-class RecordStorage(_Slots): ...
+class RecordStorage: ...
 
 class RecordCollector:
     def __new__(

@@ -1,6 +1,6 @@
 /* The count over the headers of batches in C: what a file of batches comes to, without an object for any of them.
  *
- * What it owns: speed. It counts the same batches as the Python form (headers.py) and stops at the same byte; why it
+ * What it owns: speed. It counts the same batches as log/python.py and stops at the same byte; why it
  * stopped there is for the walk of scan.py to say. The checksum is computed by the function that it is given, so that
  * there is one implementation of it.
  */
@@ -109,7 +109,7 @@ static PyObject *counted(const Tally *tally) {
 }
 
 PyDoc_STRVAR(count_doc,
-             "count_batches(data, position, stop, checksum, /)\n--\n\nDo what headers.count_in_python does.");
+             "count_batches(data, position, stop, checksum, /)\n--\n\nDo what log.python.count_batches does.");
 
 static PyObject *count(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_buffer data;

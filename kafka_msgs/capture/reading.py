@@ -21,6 +21,7 @@ from kafka_msgs.lookup import MessageCatalog
 __all__ = ["DEFAULT_PORTS", "Conversations", "read_exchanges"]
 
 DEFAULT_PORTS: Final = (9092,)
+"""TCP ports on which brokers are expected, unless others are given."""
 _PORTS_NAMED: Final = 3
 _ALIKE_REPORTED: Final = 20
 """Packets with the same fault that are reported one by one."""

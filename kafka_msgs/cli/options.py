@@ -6,11 +6,12 @@ Owns how ``--format`` and its short form ``--json`` become one value, whatever t
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
-__all__ = ["FORMS", "format_option", "json_option"]
+__all__ = ["FORMS", "format_option", "json_option", "log_dirs_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,6 +42,19 @@ def format_option(command: F) -> F:
         help="Print tables, one JSON document, or one JSON object per line.",
     )
     return long(short(command))
+
+
+def log_dirs_option(command: F) -> F:
+    """Give a command ``--log-dirs``, which may be repeated; it gets the paths as ``log_dirs``."""
+    option = click.option(
+        "--log-dirs",
+        metavar="DIR",
+        multiple=True,
+        required=True,
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="A log directory of a broker, or the directory of one partition; may be repeated.",
+    )
+    return option(command)
 
 
 def json_option(text: str) -> Callable[[F], F]:

@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 from kafka_msgs._backend import backend
 from kafka_msgs.codec.executors import EXECUTORS
-from kafka_msgs.codec.functions import Executor
+from kafka_msgs.codec.explain import Executor
 from kafka_msgs.codec.options import DEFAULT_OPTIONS, Buffer, CodecOptions
 from kafka_msgs.codec.plan import Plan
 from kafka_msgs.schema import Described

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, Final
 
-from kafka_msgs._backend import BACKENDS
+from kafka_msgs._backend import BACKENDS, implementation
 from kafka_msgs.codec import python, reference
-from kafka_msgs.codec.functions import Executor, Functions, guarded
+from kafka_msgs.codec.explain import Executor, Functions, guarded
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan
 
@@ -26,12 +25,12 @@ def _reference(plan: Plan, options: CodecOptions) -> Functions:
 
 def _native(plan: Plan, options: CodecOptions) -> Functions:
     """Make functions of the C core, which is loaded at the first use: it is here where ``backend`` found it."""
-    functions: Functions = import_module("kafka_msgs.codec.native").functions(plan, options)
+    functions: Functions = implementation("kafka_msgs.codec", "c").functions(plan, options)
     return functions
 
 
 EXECUTORS: Final[dict[str, Executor]] = {"python": python.functions, "reference": _reference}
-"""Every executor that can run here, by the name that ``backend`` gives."""
+"""Every executor that can run here, by the name that ``backend`` returns."""
 
 if "c" in BACKENDS:
     EXECUTORS["c"] = _native

@@ -3,18 +3,34 @@
 A fast executor only notices that something is wrong. The reference interpreter then goes over the same input and
 raises the one exact error, so that every executor words its errors alike and none pays for error reporting. If the
 reference finds nothing wrong, one of the two has a bug: that is an ``InternalError``.
+
+Owns what an executor makes of a plan (``Functions``), and ``guarded``, which gives the functions of an executor in
+Python their errors. The C core calls ``encode_failure``, ``decode_failure`` and ``trailing_data`` itself.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from kafka_msgs.codec import reference
-from kafka_msgs.codec.options import CodecOptions
+from kafka_msgs.codec.options import Buffer, CodecOptions, as_bytes
 from kafka_msgs.codec.plan import Plan
 from kafka_msgs.errors import DecodeError, EncodeError, InternalError, KafkaMsgsError, TrailingDataError
 
-__all__ = ["decode_failure", "encode_failure", "trailing_data"]
+__all__ = ["Executor", "Functions", "decode_failure", "encode_failure", "guarded", "trailing_data"]
+
+
+class Functions(NamedTuple):
+    """The working parts of a codec; ``Codec`` says what each does."""
+
+    encode: Callable[[Any], bytes]
+    decode: Callable[..., Any]
+    read: Callable[..., tuple[Any, int]]
+
+
+Executor = Callable[[Plan, CodecOptions], Functions]
+"""An executor makes the functions of one plan."""
 
 
 def encode_failure(plan: Plan, options: CodecOptions, message: Any, failure: Exception) -> KafkaMsgsError:
@@ -48,3 +64,40 @@ def trailing_data(plan: Plan, end: int, size: int) -> TrailingDataError:
 def _forget_frames(failure: Exception) -> None:
     """Let go of the frames where something failed: they would keep alive all that was made before the failure."""
     failure.__traceback__ = failure.__context__ = None
+
+
+def guarded(
+    plan: Plan,
+    options: CodecOptions,
+    encode: Callable[[Any], bytes],
+    decode_at: Callable[[bytes, int], tuple[Any, int]],
+) -> Functions:
+    """Return functions that explain the failures of ``encode(message)`` and ``decode_at(data, offset)``."""
+
+    def explained_encode(message: Any) -> bytes:
+        try:
+            return encode(message)
+        except MemoryError:
+            raise
+        except Exception as failure:
+            raise encode_failure(plan, options, message, failure) from None
+
+    def read(buffer: Buffer, offset: int = 0) -> tuple[Any, int]:
+        data = as_bytes(buffer)
+        if not 0 <= offset <= len(data):
+            raise ValueError(f"offset {offset} is outside a buffer of {len(data)} bytes")
+        try:
+            return decode_at(data, offset)
+        except MemoryError:
+            raise
+        except Exception as failure:
+            raise decode_failure(plan, options, data, offset, failure) from None
+
+    def decode(data: Buffer, offset: int = 0) -> Any:
+        buffer = as_bytes(data)
+        message, end = read(buffer, offset)
+        if end != len(buffer):
+            raise trailing_data(plan, end, len(buffer))
+        return message
+
+    return Functions(explained_encode, decode, read)

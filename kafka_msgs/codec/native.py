@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any
 
 from kafka_msgs._core import extension
-from kafka_msgs.codec.explain import decode_failure, encode_failure, trailing_data
-from kafka_msgs.codec.functions import Functions
+from kafka_msgs.codec.explain import Functions, decode_failure, encode_failure, trailing_data
 from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value

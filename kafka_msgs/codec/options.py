@@ -32,6 +32,7 @@ class DecodeBudget:
 
 
 DEFAULT_BUDGET: Final = DecodeBudget()
+"""The budget of every decoding that is given no other."""
 
 
 @frozen(kw_only=True)
@@ -52,3 +53,4 @@ class CodecOptions:
 
 
 DEFAULT_OPTIONS: Final = CodecOptions()
+"""The options of every call that is given no others."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_msgs.codec.emit_decode import decode_source
 from kafka_msgs.codec.emit_encode import encode_source
-from kafka_msgs.codec.functions import Functions, guarded
+from kafka_msgs.codec.explain import Functions, guarded
 from kafka_msgs.codec.options import CodecOptions, DecodeBudget
 from kafka_msgs.codec.plan import Plan
 from kafka_msgs.codec.source import MalformedError

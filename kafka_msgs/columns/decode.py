@@ -1,7 +1,7 @@
 """``decode_column``: bytes of messages in an Arrow array to a struct array, and what is wrong with rows that are none.
 
 Owns what callers see: kinds of input, chunks, threads, and the errors of bad rows, which the codec explains after the
-fact. The decoding itself is done by a form.
+fact. The decoding itself is done by ``native`` or ``python``.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any, Final, Literal, TypeAlias
 import pyarrow as pa
 from attrs import frozen
 
+from kafka_msgs._backend import implementation
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions
 from kafka_msgs.codec.options import as_bytes
-from kafka_msgs.columns.form import Decode, Part
-from kafka_msgs.columns.python import FORM as PYTHON_FORM
+from kafka_msgs.columns import python
+from kafka_msgs.columns.common import Decode, Part
 from kafka_msgs.columns.python import ROW_FAULTS, row_decoder
-from kafka_msgs.columns.switch import current_form
 from kafka_msgs.columns.types import ERROR_TYPE, arrow_type
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InternalError, KafkaMsgsError
 from kafka_msgs.schema import Described
@@ -31,6 +31,8 @@ Column: TypeAlias = "pa.Array | pa.ChunkedArray | Sequence[Buffer | None]"
 
 OnBadRow: TypeAlias = Literal["null", "raise"]
 """What becomes of a row that is not what it should be: null and an entry among the errors, or an exception."""
+
+_IMPLEMENTATION: Final = implementation("kafka_msgs.columns")
 
 MAX_ARRAY: Final = 2**31 - 1
 """Bytes that one array holds for certain: its offsets have 32 bits."""
@@ -80,8 +82,8 @@ def decode_column(
     source = _binary(column)
     type_ = arrow_type(message, version, columns=columns)
     # Replacing what is not UTF-8 is CPython's business.
-    form = current_form() if options.utf8_errors == "strict" else PYTHON_FORM
-    work = _Work(form.decoder(message, version, type_, options), _Explainer(message, version, options, on_error))
+    used = _IMPLEMENTATION if options.utf8_errors == "strict" else python
+    work = _Work(used.decoder(message, version, type_, options), _Explainer(message, version, options, on_error))
     if not isinstance(source, pa.ChunkedArray):
         return work.array(source)
     return _over_chunks(work, source, type_, workers)
@@ -96,7 +98,7 @@ def _binary(column: Any) -> Any:
 
 
 class _Explainer:
-    """Says what is wrong with single rows that a form refused."""
+    """Says what is wrong with single rows that were refused."""
 
     def __init__(
         self, message: type[Described], version: int | None, options: CodecOptions, on_error: OnBadRow

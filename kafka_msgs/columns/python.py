@@ -1,6 +1,6 @@
-"""The pure-Python form: what the codec and the records give, row by row, put into columns.
+"""Columns in Python: what the codec and the records give, row by row, put into columns.
 
-It is the form that says what the C form has to give. Only some rows at a time exist as Python objects.
+It is the implementation that says what ``native`` has to give. Only some rows at a time exist as Python objects.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kafka_msgs.codec import CodecOptions, codec_for
-from kafka_msgs.columns.form import BATCH_NUMBER, Decode, Form, Part
+from kafka_msgs.columns.common import BATCH_NUMBER, Decode, Part
 from kafka_msgs.columns.types import RECORD_SCHEMA
 from kafka_msgs.columns.values import bounded_slices, struct_array
 from kafka_msgs.errors import CorruptRecordError, DecodeError, InvalidKeyTypeError, UnsupportedVersionError
@@ -19,7 +19,7 @@ from kafka_msgs.records import Batch, Header, Record, RecordBatch
 from kafka_msgs.schema import Described
 from kafka_msgs.versioned import decode_versioned
 
-__all__ = ["FORM", "ROW_FAULTS", "RecordLists", "decoder", "row_decoder", "stated_offset"]
+__all__ = ["ROW_FAULTS", "RecordColumns", "decoder", "row_decoder", "stated_offset"]
 
 ROW_FAULTS: Final = (DecodeError, UnsupportedVersionError, InvalidKeyTypeError)
 """What may be wrong with the bytes of a row."""
@@ -36,7 +36,7 @@ def row_decoder(cls: Any, version: int | None, options: CodecOptions) -> Callabl
 
 
 def decoder(cls: type[Described], version: int | None, type_: pa.StructType, options: CodecOptions) -> Decode:
-    """Return the function that decodes columns of a message; see ``Decoder``."""
+    """Return the function that decodes columns of a message; the version is None where each row has its prefix."""
     decode = row_decoder(cls, version, options)
 
     def part(array: pa.Array) -> Part:
@@ -55,7 +55,7 @@ def decoder(cls: type[Described], version: int | None, type_: pa.StructType, opt
     return lambda array: [part(piece) for piece in bounded_slices(array)]
 
 
-class RecordLists:
+class RecordColumns:
     """The records of batches as one Python list a column; see ``RecordBuffer``."""
 
     rows: int
@@ -137,6 +137,3 @@ def _raw_header_names(record: Record) -> list[bytes] | None:
 
 
 _COLUMNS: Final[dict[str, Callable[[Record], Any]]] = {"headers": _headers, "raw_header_names": _raw_header_names}
-
-FORM: Final = Form(decoder, RecordLists)
-"""What there is everywhere."""

@@ -1,7 +1,7 @@
-"""``record_table``: batches of records to Arrow record batches, one row a record, in constant memory.
+"""Batches of records to Arrow record batches, one row per record, in constant memory.
 
 Owns the columns that say something about a whole batch, when a table is full, and what is done about damage. Columns of
-single records are made by a form; batches are read by ``kafka_msgs.records`` and ``kafka_msgs.log``.
+single records are made by ``native`` or ``python``; batches are read by ``kafka_msgs.records`` and ``kafka_msgs.log``.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from attrs import evolve
 
+from kafka_msgs._backend import implementation
 from kafka_msgs.codec import Buffer
-from kafka_msgs.columns.form import BATCH_NUMBER, RECORD_LEVEL, RecordBuffer
-from kafka_msgs.columns.python import FORM as PYTHON_FORM
+from kafka_msgs.columns import python
+from kafka_msgs.columns.common import BATCH_NUMBER, RECORD_LEVEL, RecordBuffer
 from kafka_msgs.columns.python import stated_offset
-from kafka_msgs.columns.switch import current_form
 from kafka_msgs.columns.types import RECORD_SCHEMA, record_schema
-from kafka_msgs.errors import LogFileError, RecordError
-from kafka_msgs.log.faults import OnError
-from kafka_msgs.log.scan import read_log
-from kafka_msgs.records import DEFAULT_MAX_DECOMPRESSED, Batch, Compression, RecordBatch, read_batches
+from kafka_msgs.errors import LogFileError, RecordError, shown
+from kafka_msgs.log.scan import walk_log
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, Batch, Compression, ReadOptions, RecordBatch, read_batches
+from kafka_msgs.records.batch import errors_in_place
 
-__all__ = ["Fault", "RecordSource", "record_table"]
+__all__ = ["Fault", "RecordSource", "read_record_table", "walk_record_table"]
 
 RecordSource: TypeAlias = "str | os.PathLike[str] | Buffer | Batch | Iterable[Batch | LogFileError]"
 """Where batches come from: a file, bytes, one batch, or whatever yields batches."""
@@ -33,25 +34,24 @@ RecordSource: TypeAlias = "str | os.PathLike[str] | Buffer | Batch | Iterable[Ba
 Fault: TypeAlias = RecordError | LogFileError
 """Damage: of a batch, or of a place in a file where no batch is."""
 
+_IMPLEMENTATION: Final = implementation("kafka_msgs.columns")
 _MAX_SEQUENCE: Final = 2**31 - 1
 _CODECS: Final = {codec.value: codec.name.lower() for codec in Compression}
 
 
-def record_table(
+def read_record_table(
     source: RecordSource,
+    options: ReadOptions = DEFAULT_READ_OPTIONS,
     *,
     columns: Sequence[str] | None = None,
-    on_error: OnError = "raise",
     max_rows: int = 65_536,
     max_bytes: int = 32 << 20,
-    check_crc: bool = True,
-    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
 ) -> Iterator[Any]:
     """Yield the records of ``source`` as Arrow record batches with the schema ``record_schema(columns)``.
 
     The source is the path of a segment or snapshot, bytes that start at a batch (a cut last batch is left alone, as
     ``read_batches`` leaves it), a batch, or an iterable of batches, such as a reader or a generator of one's own. The
-    arguments ``check_crc`` and ``max_decompressed`` are those of ``read_batches``, for sources that are not read yet.
+    options are for sources that are not read yet; content is never copied on the way, so ``views`` does not matter.
 
     ======================  ==========================================================================================
     column                  content
@@ -74,44 +74,45 @@ def record_table(
 
     A record batch is yielded when there are ``max_rows`` records or about ``max_bytes`` of content, so a source of any
     size takes the same memory; more than that only while one batch holds more. A batch in which anything is wrong gives
-    no rows. ``on_error`` says whether its ``RecordError`` (or the ``LogFileError`` of bytes in a file that are no
-    batch) is raised, skipped, or yielded between the record batches, in its place. Raises ``UnknownColumnError``,
-    ``ValueError`` for no column at all, ``MissingExtraError`` for a codec that is not installed, and ``OSError``.
+    no rows: its ``RecordError`` is raised, or the ``LogFileError`` of bytes in a file that are not a batch. Also raises
+    ``UnknownColumnError``, ``ValueError`` for no column at all and for a bound below 1, ``MissingExtraError`` for a
+    codec that is not installed, and ``OSError``.
     """
+    return _raising(walk_record_table(source, options, columns=columns, max_rows=max_rows, max_bytes=max_bytes))
+
+
+def walk_record_table(
+    source: RecordSource,
+    options: ReadOptions = DEFAULT_READ_OPTIONS,
+    *,
+    columns: Sequence[str] | None = None,
+    max_rows: int = 65_536,
+    max_bytes: int = 32 << 20,
+) -> Iterator[Any]:
+    """Yield what ``read_record_table`` yields, and between the record batches, in its place, each ``Fault``."""
     if columns is not None and not columns:
         raise ValueError("a table of records needs at least one column")
-    batches = _batches(source, check_crc=check_crc, max_decompressed=max_decompressed)
+    for name, bound in (("max_rows", max_rows), ("max_bytes", max_bytes)):
+        if not isinstance(bound, int) or bound < 1:
+            raise ValueError(f"{name} is {shown(bound)}: it must be 1 or more")
     table = _Table(record_schema(columns), max_rows, max_bytes)
-    return _handle_faults(table.run(batches), on_error)
+    return table.run(_batches(source, evolve(options, views=True)))
 
 
-def _handle_faults(items: Iterator[Any], on_error: OnError) -> Iterator[Any]:
+def _raising(items: Iterator[Any]) -> Iterator[Any]:
     for item in items:
-        if not isinstance(item, Fault) or on_error == "yield":
-            yield item
-        elif on_error == "raise":
+        if isinstance(item, Fault):
             raise item
+        yield item
 
 
-def _batches(source: Any, *, check_crc: bool, max_decompressed: int) -> Iterator[Any]:
-    """Return an iterator of batches; one that raises a ``RecordError`` may have more behind it."""
+def _batches(source: Any, options: ReadOptions) -> Iterator[Any]:
+    """Return an iterator of batches and faults; it may also raise a ``RecordError`` and have more behind it."""
     if isinstance(source, str | os.PathLike):
-        options: dict[str, Any] = {"check_crc": check_crc, "max_decompressed": max_decompressed}
-        return read_log(Path(source), on_error="yield", views=True, **options)
+        return walk_log(Path(source), options)
     if isinstance(source, bytes | bytearray | memoryview):
-        return read_batches(source, check_crc=check_crc, max_decompressed=max_decompressed, views=True)
+        return read_batches(source, options)
     return iter([source] if isinstance(source, Batch) else source)
-
-
-def _with_faults(batches: Iterator[Any]) -> Iterator[Any]:
-    """Yield batches, and in their places the faults that were raised instead of one."""
-    while True:
-        try:
-            yield next(batches)
-        except StopIteration:
-            return
-        except RecordError as fault:
-            yield fault
 
 
 class _Table:
@@ -123,13 +124,13 @@ class _Table:
         self._max_bytes = max_bytes
         needed = _needed(schema.names)
         self._names = [name for name in (*RECORD_LEVEL, BATCH_NUMBER) if name in needed]
-        self._fast = current_form().record_buffer(self._names)
-        self._slow = PYTHON_FORM.record_buffer(self._names)
+        self._fast: RecordBuffer = _IMPLEMENTATION.RecordColumns(self._names)
+        self._slow = python.RecordColumns(self._names)
         self._batches: list[Batch] = []
 
     def run(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield the record batches of all batches, and the faults in their places."""
-        for item in _with_faults(batches):
+        for item in errors_in_place(batches):
             yield from self._fault(item) if isinstance(item, Fault) else self._add(item)
         yield from self._flush(self._fast)
 
@@ -164,7 +165,7 @@ class _Table:
 
 
 def _needed(names: Sequence[str]) -> set[str]:
-    """Return which columns a form must make for ``names``."""
+    """Return which columns must be made of records for ``names``."""
     needed = set(names) & set(RECORD_LEVEL)
     if "sequence" in names:
         needed.add("offset")

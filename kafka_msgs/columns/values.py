@@ -1,6 +1,6 @@
 """Messages as Python objects to Arrow arrays and back, of any type that ``arrow_type`` gives.
 
-Owns the way of each single value, in both directions, for the pure-Python form and for encoding. Nothing is checked
+Owns the way of each single value, in both directions, for ``python`` and for encoding. Nothing is checked
 here: what an object may hold is left to the codec.
 """
 

@@ -1,23 +1,28 @@
-"""What readers of files do about damage: raise it, skip it, or hand it out between what could be read."""
+"""Damage of files as a value: readers named ``walk_...`` yield each fault in its place among what could be read.
+
+Owns what is done with the faults of such a walk. A reader named ``read_...`` raises the first one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, TypeAlias, TypeVar
+from typing import TypeVar
 
 from kafka_msgs.errors import LogFileError
 
-__all__ = ["OnError", "handle_faults"]
-
-OnError: TypeAlias = Literal["raise", "skip", "yield"]
+__all__ = ["raising", "without_faults"]
 
 T = TypeVar("T")
 
 
-def handle_faults(items: Iterator[T | LogFileError], on_error: OnError) -> Iterator[T | LogFileError]:
-    """Yield the items, and do with the faults among them what ``on_error`` says; raises ``LogFileError`` if told to."""
+def raising(items: Iterator[T | LogFileError]) -> Iterator[T]:
+    """Yield the items of a walk up to the first fault, which is raised."""
     for item in items:
-        if on_error == "yield" or not isinstance(item, LogFileError):
-            yield item
-        elif on_error == "raise":
+        if isinstance(item, LogFileError):
             raise item
+        yield item
+
+
+def without_faults(items: Iterator[T | LogFileError]) -> Iterator[T]:
+    """Yield the items of a walk that are sound, and pass over the faults."""
+    return (item for item in items if not isinstance(item, LogFileError))

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from struct import Struct
-from typing import Any, Final, Literal, TypeAlias, TypeVar, overload
+from typing import Any, Final, TypeVar
 
 from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.faults import OnError, handle_faults
+from kafka_msgs.log.faults import raising
 
 __all__ = [
     "OFFSET_ENTRY_SIZE",
@@ -25,15 +25,18 @@ __all__ = [
     "read_aborted_transactions",
     "read_offset_index",
     "read_time_index",
+    "walk_aborted_transactions",
+    "walk_offset_index",
+    "walk_time_index",
 ]
 
 T = TypeVar("T")
-_Quiet: TypeAlias = Literal["raise", "skip"]
 
 _OFFSET: Final = Struct(">ii")
 _TIME: Final = Struct(">qi")
 _ABORTED: Final = Struct(">hqqqq")
 OFFSET_ENTRY_SIZE: Final = _OFFSET.size
+"""Bytes of an entry of an offset index."""
 TIME_ENTRY_SIZE: Final = _TIME.size
 """Bytes of an entry in the file."""
 
@@ -69,19 +72,19 @@ class AbortedTransaction:
     last_stable_offset: int
 
 
-@overload
-def read_offset_index(path: Path, *, on_error: _Quiet = ...) -> Iterator[OffsetEntry]: ...
-@overload
-def read_offset_index(path: Path, *, on_error: OnError) -> Iterator[OffsetEntry | LogFileError]: ...
-def read_offset_index(path: Path, *, on_error: OnError = "raise") -> Iterator[OffsetEntry | LogFileError]:
+def read_offset_index(path: Path) -> Iterator[OffsetEntry]:
     """Yield the entries of an ``.index`` file; offsets are absolute, by the first offset that the file is named after.
 
-    A file that ends within an entry, and entries that do not ascend, are a ``LogFileError``, which ``on_error`` raises,
-    skips or yields. A file whose name is no offset is a ``LogFileError`` at once. Raises ``OSError``.
+    A file that ends within an entry, and entries that do not ascend, are a ``LogFileError``. A file whose name is not
+    an offset is a ``LogFileError`` at once. Raises ``OSError``.
     """
+    return raising(walk_offset_index(path))
+
+
+def walk_offset_index(path: Path) -> Iterator[OffsetEntry | LogFileError]:
+    """Yield what ``read_offset_index`` yields, and in its place each ``LogFileError`` about an entry."""
     base = _base_offset(path)
-    entries = _entries(path, _OFFSET, lambda offset, position: OffsetEntry(base + offset, position), _ascends)
-    return handle_faults(entries, on_error)
+    return _entries(path, _OFFSET, lambda offset, position: OffsetEntry(base + offset, position), _ascends)
 
 
 def _base_offset(path: Path) -> int:
@@ -94,34 +97,32 @@ def _ascends(last: OffsetEntry, entry: OffsetEntry) -> bool:
     return entry.offset > last.offset and entry.position > last.position
 
 
-@overload
-def read_time_index(path: Path, *, on_error: _Quiet = ...) -> Iterator[TimeEntry]: ...
-@overload
-def read_time_index(path: Path, *, on_error: OnError) -> Iterator[TimeEntry | LogFileError]: ...
-def read_time_index(path: Path, *, on_error: OnError = "raise") -> Iterator[TimeEntry | LogFileError]:
+def read_time_index(path: Path) -> Iterator[TimeEntry]:
     """Yield the entries of a ``.timeindex`` file; like ``read_offset_index``."""
+    return raising(walk_time_index(path))
+
+
+def walk_time_index(path: Path) -> Iterator[TimeEntry | LogFileError]:
+    """Yield what ``read_time_index`` yields, and in its place each ``LogFileError`` about an entry."""
     base = _base_offset(path)
-    entries = _entries(path, _TIME, lambda timestamp, offset: TimeEntry(timestamp, base + offset), _not_earlier)
-    return handle_faults(entries, on_error)
+    return _entries(path, _TIME, lambda timestamp, offset: TimeEntry(timestamp, base + offset), _not_earlier)
 
 
 def _not_earlier(last: TimeEntry, entry: TimeEntry) -> bool:
     return entry.timestamp >= last.timestamp and entry.offset >= last.offset
 
 
-@overload
-def read_aborted_transactions(path: Path, *, on_error: _Quiet = ...) -> Iterator[AbortedTransaction]: ...
-@overload
-def read_aborted_transactions(path: Path, *, on_error: OnError) -> Iterator[AbortedTransaction | LogFileError]: ...
-def read_aborted_transactions(
-    path: Path, *, on_error: OnError = "raise"
-) -> Iterator[AbortedTransaction | LogFileError]:
+def read_aborted_transactions(path: Path) -> Iterator[AbortedTransaction]:
     """Yield the entries of a ``.txnindex`` file, in the order in which the transactions ended.
 
     Like ``read_offset_index``; entries of a version that is not known are a ``LogFileError``, too.
     """
-    entries = _entries(path, _ABORTED, AbortedTransaction, _ends_later, _is_known)
-    return handle_faults(entries, on_error)
+    return raising(walk_aborted_transactions(path))
+
+
+def walk_aborted_transactions(path: Path) -> Iterator[AbortedTransaction | LogFileError]:
+    """Yield what ``read_aborted_transactions`` yields, and in its place each ``LogFileError`` about an entry."""
+    return _entries(path, _ABORTED, AbortedTransaction, _ends_later, _is_known)
 
 
 def _ends_later(last: AbortedTransaction, entry: AbortedTransaction) -> bool:

@@ -16,10 +16,10 @@ from kafka_msgs.log.index import (
     TIME_ENTRY_SIZE,
     OffsetEntry,
     TimeEntry,
-    read_offset_index,
-    read_time_index,
+    walk_offset_index,
+    walk_time_index,
 )
-from kafka_msgs.log.scan import AnyBatch, read_log
+from kafka_msgs.log.scan import AnyBatch, walk_log
 from kafka_msgs.log.segment import Segment
 
 __all__ = ["check_offset_index", "check_time_index"]
@@ -32,7 +32,7 @@ def check_offset_index(path: Path) -> Iterator[OffsetEntry | LogFileError]:
     offset, and ``OSError``.
     """
     segment = Segment(path.with_suffix(".log"))
-    for number, item in enumerate(read_offset_index(path, on_error="yield")):
+    for number, item in enumerate(walk_offset_index(path)):
         yield item
         if isinstance(item, OffsetEntry) and segment.path.exists():
             batch = _batch_at(segment, item.position)
@@ -44,7 +44,7 @@ def check_offset_index(path: Path) -> Iterator[OffsetEntry | LogFileError]:
 def check_time_index(path: Path) -> Iterator[TimeEntry | LogFileError]:
     """Yield the entries of a ``.timeindex`` file and what is said against them; like ``check_offset_index``."""
     segment = Segment(path.with_suffix(".log"))
-    for number, item in enumerate(read_time_index(path, on_error="yield")):
+    for number, item in enumerate(walk_time_index(path)):
         yield item
         if isinstance(item, TimeEntry) and segment.path.exists():
             found = _said_of_time(segment, item)
@@ -55,13 +55,13 @@ def check_time_index(path: Path) -> Iterator[TimeEntry | LogFileError]:
 def _batch_at(segment: Segment, position: int) -> AnyBatch | None:
     if not 0 <= position < segment.size:
         return None
-    item = next(read_log(segment.path, start=position, on_error="yield"), None)
+    item = next(walk_log(segment.path, start=position), None)
     return None if isinstance(item, LogFileError) or item is None or item.position != position else item
 
 
 def _said_of_time(segment: Segment, entry: TimeEntry) -> str | None:
     """Return what the segment says against an entry, if anything."""
-    batch = next(segment.batches(entry.offset, on_error="skip"), None)
+    batch = segment.batch_at(entry.offset)
     if batch is None or batch.last_offset != entry.offset:
         return "no batch ends with that offset"
     try:

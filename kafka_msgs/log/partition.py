@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal, get_args, overload
+from typing import Final, get_args
 
 from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.faults import OnError
+from kafka_msgs.log.faults import raising
 from kafka_msgs.log.files import (
     LeaderEpoch,
     MetaProperties,
@@ -24,11 +24,11 @@ from kafka_msgs.log.files import (
     read_partition_metadata,
     read_quorum_state,
 )
-from kafka_msgs.log.scan import AnyBatch, read_log
+from kafka_msgs.log.scan import AnyBatch, read_log, walk_log
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.transactions import Isolation, Transactions, find_transactions
 from kafka_msgs.messages.quorum_state_data import QuorumStateData
-from kafka_msgs.records import Record
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, Record
 from kafka_msgs.versioned import Versioned
 
 __all__ = ["KRaftSnapshot", "LogDirectory", "Partition"]
@@ -46,13 +46,13 @@ class KRaftSnapshot:
     end_offset: int
     epoch: int
 
-    @overload
-    def batches(self, *, on_error: Literal["raise", "skip"] = ..., views: bool = ...) -> Iterator[AnyBatch]: ...
-    @overload
-    def batches(self, *, on_error: OnError, views: bool = ...) -> Iterator[AnyBatch | LogFileError]: ...
-    def batches(self, *, on_error: OnError = "raise", views: bool = False) -> Iterator[AnyBatch | LogFileError]:
+    def batches(self, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch]:
         """Yield the batches in order, the header's and the footer's among them; like ``read_log``."""
-        return read_log(self.path, on_error=on_error, views=views)
+        return read_log(self.path, options)
+
+    def walk_batches(self, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch | LogFileError]:
+        """Yield what ``batches`` yields, and in its place each ``LogFileError``."""
+        return walk_log(self.path, options)
 
 
 @frozen
@@ -92,45 +92,41 @@ class Partition:
         """Return the transactions in the segments: which were aborted, and the last stable offset."""
         return find_transactions(segment.path for segment in self.segments)
 
-    @overload
-    def batches(
-        self,
-        from_offset: int = ...,
-        *,
-        isolation: Isolation = ...,
-        on_error: Literal["raise", "skip"] = ...,
-        views: bool = ...,
-    ) -> Iterator[AnyBatch]: ...
-    @overload
-    def batches(
-        self, from_offset: int = ..., *, isolation: Isolation = ..., on_error: OnError, views: bool = ...
-    ) -> Iterator[AnyBatch | LogFileError]: ...
     def batches(
         self,
         from_offset: int = 0,
+        options: ReadOptions = DEFAULT_READ_OPTIONS,
         *,
         isolation: Isolation = "read_uncommitted",
-        on_error: OnError = "raise",
-        views: bool = False,
-    ) -> Iterator[AnyBatch | LogFileError]:
+    ) -> Iterator[AnyBatch]:
         """Yield the batches of all segments from the one that holds ``from_offset`` on; like ``Segment.batches``.
 
         With ``isolation="read_committed"`` batches of aborted transactions are left out, and so is everything from the
         last stable offset on, as for a consumer with that ``isolation.level`` (KIP-98). Control batches are yielded
         with either isolation. Raises ``ValueError`` for another isolation.
         """
+        return raising(self.walk_batches(from_offset, options, isolation=isolation))
+
+    def walk_batches(
+        self,
+        from_offset: int = 0,
+        options: ReadOptions = DEFAULT_READ_OPTIONS,
+        *,
+        isolation: Isolation = "read_uncommitted",
+    ) -> Iterator[AnyBatch | LogFileError]:
+        """Yield what ``batches`` yields, and in its place each ``LogFileError``."""
         if isolation not in get_args(Isolation):
             raise ValueError(f"isolation is one of {', '.join(get_args(Isolation))}, not {isolation!r}")
         transactions = self.transactions() if isolation == "read_committed" else Transactions()
-        return self._batches(transactions, from_offset, on_error=on_error, views=views)
+        return self._walk(transactions, from_offset, options)
 
-    def _batches(
-        self, transactions: Transactions, from_offset: int, *, on_error: OnError, views: bool
+    def _walk(
+        self, transactions: Transactions, from_offset: int, options: ReadOptions
     ) -> Iterator[AnyBatch | LogFileError]:
         segments = self.segments
         for segment, after in zip(segments, (*segments[1:], None), strict=True):
             if after is None or after.base_offset > from_offset:
-                for item in segment.batches(from_offset, on_error=on_error, views=views):
+                for item in segment.walk_batches(from_offset, options):
                     if isinstance(item, LogFileError) or not transactions.hides(item):
                         yield item
 

@@ -11,70 +11,44 @@ import mmap
 from collections.abc import Iterator
 from pathlib import Path
 from struct import Struct
-from typing import Final, Literal, NamedTuple, TypeAlias, overload
+from typing import Final, NamedTuple, TypeAlias
 
 from kafka_msgs.errors import LogFileError, RecordError
-from kafka_msgs.log.faults import OnError, handle_faults
+from kafka_msgs.log.faults import raising
 from kafka_msgs.log.resync import Mapped, claims_a_batch, is_zero, next_batch, stated_size
-from kafka_msgs.records import DEFAULT_MAX_DECOMPRESSED, BatchReader, LegacyBatch, RecordBatch, read_batches
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, BatchReader, LegacyBatch, ReadOptions, RecordBatch
 from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET
 
-__all__ = ["AnyBatch", "BatchStart", "FileScan", "mapped", "read_log", "walk_headers"]
+__all__ = ["AnyBatch", "BatchStart", "FileScan", "mapped", "read_log", "walk_headers", "walk_log"]
 
 AnyBatch: TypeAlias = RecordBatch | LegacyBatch
+"""A batch of any format: v2, or a message set of format v0 or v1."""
 
 _RELEASED_EVERY: Final = 2**25
 _START: Final = Struct(">qiib")
 
 
-@overload
 def read_log(
-    path: Path,
-    *,
-    start: int = ...,
-    on_error: Literal["raise", "skip"] = ...,
-    check_crc: bool = ...,
-    max_decompressed: int = ...,
-    views: bool = ...,
-    closed: bool = ...,
-) -> Iterator[AnyBatch]: ...
-@overload
-def read_log(
-    path: Path,
-    *,
-    start: int = ...,
-    on_error: OnError,
-    check_crc: bool = ...,
-    max_decompressed: int = ...,
-    views: bool = ...,
-    closed: bool = ...,
-) -> Iterator[AnyBatch | LogFileError]: ...
-def read_log(
-    path: Path,
-    *,
-    start: int = 0,
-    on_error: OnError = "raise",
-    check_crc: bool = True,
-    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
-    views: bool = False,
-    closed: bool = False,
-) -> Iterator[AnyBatch | LogFileError]:
+    path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS, *, start: int = 0, closed: bool = False
+) -> Iterator[AnyBatch]:
     """Yield the batches of a file in order; their ``position`` is the byte of the file.
 
-    ``start`` is the byte of the batch to start at. The file is mapped, and one batch at a time is copied from it;
-    ``check_crc``, ``max_decompressed`` and ``views`` are those of ``read_batches``. Where the bytes are no batch (a
-    torn tail, a hole, a wrong checksum) there is a ``LogFileError``, whose cause is the error of the batch if there is
-    one; ``on_error`` says whether it is raised, skipped, or yielded in its place among the batches. What follows the
-    damage is read.
+    ``start`` is the byte of the batch to start at. The file is mapped, and one batch at a time is copied from it.
+    Where the bytes are not a batch (a torn tail, a hole, a wrong checksum) a ``LogFileError`` is raised, whose cause is
+    the error of the batch if there is one.
 
-    Zeros from the end of a batch to the end of the file are no damage but space allocated in advance, or what a crash
+    Zeros from the end of a batch to the end of the file are not damage but space allocated in advance, or what a crash
     left of it: the walk ends there, as Kafka's recovery does. Only in a file that is ``closed``, because its broker has
     gone on to the next, they are damage like any other: there it would have cut them off. Raises ``OSError``.
     """
-    scan = FileScan(
-        path, start=start, check_crc=check_crc, max_decompressed=max_decompressed, views=views, closed=closed
-    )
-    return handle_faults(scan, on_error)
+    return raising(walk_log(path, options, start=start, closed=closed))
+
+
+def walk_log(
+    path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS, *, start: int = 0, closed: bool = False
+) -> FileScan:
+    """Yield what ``read_log`` yields, and in its place each ``LogFileError``; what follows the damage is read."""
+    return FileScan(path, options, start=start, closed=closed)
 
 
 class FileScan(Iterator[AnyBatch | LogFileError]):
@@ -88,20 +62,17 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
     def __init__(
         self,
         path: Path,
+        options: ReadOptions = DEFAULT_READ_OPTIONS,
         *,
         start: int = 0,
-        check_crc: bool = True,
-        max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
-        views: bool = False,
         closed: bool = False,
     ) -> None:
         self.data: Final = mapped(path)
         self.position = start
         self.preallocated = 0
-        self.check_crc: Final = check_crc
+        self.options: Final = options
         self._path = path
         self._closed = closed
-        self._options = {"check_crc": check_crc, "max_decompressed": max_decompressed, "views": views}
         self._next_offset = 0
         self._newest = 0
         self._released = 0
@@ -130,7 +101,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
         self._reader = self._read_from(position)
 
     def _read_from(self, position: int) -> BatchReader:
-        reader = read_batches(self.data, **self._options)  # type: ignore[arg-type]
+        reader = BatchReader(self.data, self.options)
         reader.position = position
         return reader
 

@@ -10,22 +10,22 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal, TypeVar, overload
+from typing import TypeVar
 
 from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.faults import OnError
+from kafka_msgs.log.faults import raising, without_faults
 from kafka_msgs.log.index import (
     AbortedTransaction,
     OffsetEntry,
     TimeEntry,
-    read_aborted_transactions,
-    read_offset_index,
-    read_time_index,
+    walk_aborted_transactions,
+    walk_offset_index,
+    walk_time_index,
 )
-from kafka_msgs.log.scan import AnyBatch, read_log
-from kafka_msgs.records import Record
+from kafka_msgs.log.scan import AnyBatch, walk_log
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, Record
 
 __all__ = ["Segment"]
 
@@ -54,25 +54,29 @@ class Segment:
         names = (path.stem for path in self.path.parent.glob("*.log"))
         return any(int(name) > self.base_offset for name in names if name.isdecimal())
 
-    @overload
-    def batches(
-        self, from_offset: int = ..., *, on_error: Literal["raise", "skip"] = ..., views: bool = ...
-    ) -> Iterator[AnyBatch]: ...
-    @overload
-    def batches(
-        self, from_offset: int = ..., *, on_error: OnError, views: bool = ...
-    ) -> Iterator[AnyBatch | LogFileError]: ...
-    def batches(
-        self, from_offset: int = 0, *, on_error: OnError = "raise", views: bool = False
-    ) -> Iterator[AnyBatch | LogFileError]:
+    def batches(self, from_offset: int = 0, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch]:
         """Yield the batches from the one that holds ``from_offset`` on, or the first after it.
 
-        That batch may start before the offset. ``on_error`` and ``views`` are those of ``read_log``.
+        That batch may start before the offset. Raises what ``read_log`` raises.
         """
-        start = self.position_of(from_offset)
-        # Where faults are skipped, nobody sees what zeros at the end are taken for, and a long directory is not listed.
-        closed = on_error != "skip" and self.closed
-        for item in read_log(self.path, start=start, on_error=on_error, views=views, closed=closed):
+        return raising(self.walk_batches(from_offset, options))
+
+    def walk_batches(
+        self, from_offset: int = 0, options: ReadOptions = DEFAULT_READ_OPTIONS
+    ) -> Iterator[AnyBatch | LogFileError]:
+        """Yield what ``batches`` yields, and in its place each ``LogFileError``."""
+        yield from self._walk(from_offset, options, closed=self.closed)
+
+    def batch_at(self, offset: int) -> AnyBatch | None:
+        """Return the first sound batch that ends with ``offset`` or later, None where there is none."""
+        return next(self._sound_batches(offset), None)
+
+    def _sound_batches(self, from_offset: int) -> Iterator[AnyBatch]:
+        # Nobody sees what zeros at the end are taken for: a directory that may be long is not listed.
+        return without_faults(self._walk(from_offset, DEFAULT_READ_OPTIONS, closed=False))
+
+    def _walk(self, from_offset: int, options: ReadOptions, *, closed: bool) -> Iterator[AnyBatch | LogFileError]:
+        for item in walk_log(self.path, options, start=self.position_of(from_offset), closed=closed):
             if isinstance(item, LogFileError) or item.last_offset >= from_offset:
                 yield item
 
@@ -83,7 +87,7 @@ class Segment:
         """
         if offset <= self.base_offset:
             return 0
-        entries = _believed(self.offset_index(on_error="yield"))
+        entries = _believed(self.walk_offset_index())
         index = bisect_right(entries, offset, key=attrgetter("offset")) - 1
         if index < 0 or not self._fits(entries[index]):
             return 0
@@ -94,48 +98,48 @@ class Segment:
 
         None where all are earlier; damaged batches are passed over. Raises what ``records`` of a batch raises.
         """
-        entries = _believed(self.time_index(on_error="yield"))
+        entries = _believed(self.walk_time_index())
         index = bisect_left(entries, timestamp, key=attrgetter("timestamp")) - 1
         start = entries[index].offset if index >= 0 else self.base_offset
-        for batch in self.batches(start, on_error="skip"):
+        for batch in self._sound_batches(start):
             if batch.max_timestamp >= timestamp:
                 for record in batch:
                     if record.timestamp >= timestamp:
                         return record
         return None
 
-    @overload
-    def offset_index(self, *, on_error: Literal["raise", "skip"] = ...) -> Iterator[OffsetEntry]: ...
-    @overload
-    def offset_index(self, *, on_error: OnError) -> Iterator[OffsetEntry | LogFileError]: ...
-    def offset_index(self, *, on_error: OnError = "raise") -> Iterator[OffsetEntry | LogFileError]:
+    def offset_index(self) -> Iterator[OffsetEntry]:
         """Yield the entries of the ``.index`` file, none without one; like ``read_offset_index``."""
+        return raising(self.walk_offset_index())
+
+    def walk_offset_index(self) -> Iterator[OffsetEntry | LogFileError]:
+        """Yield what ``offset_index`` yields, and in its place each ``LogFileError``."""
         path = self.path.with_suffix(".index")
-        return read_offset_index(path, on_error=on_error) if path.exists() else iter(())
+        return walk_offset_index(path) if path.exists() else iter(())
 
-    @overload
-    def time_index(self, *, on_error: Literal["raise", "skip"] = ...) -> Iterator[TimeEntry]: ...
-    @overload
-    def time_index(self, *, on_error: OnError) -> Iterator[TimeEntry | LogFileError]: ...
-    def time_index(self, *, on_error: OnError = "raise") -> Iterator[TimeEntry | LogFileError]:
+    def time_index(self) -> Iterator[TimeEntry]:
         """Yield the entries of the ``.timeindex`` file, none without one; like ``read_time_index``."""
-        path = self.path.with_suffix(".timeindex")
-        return read_time_index(path, on_error=on_error) if path.exists() else iter(())
+        return raising(self.walk_time_index())
 
-    @overload
-    def aborted_transactions(self, *, on_error: Literal["raise", "skip"] = ...) -> Iterator[AbortedTransaction]: ...
-    @overload
-    def aborted_transactions(self, *, on_error: OnError) -> Iterator[AbortedTransaction | LogFileError]: ...
-    def aborted_transactions(self, *, on_error: OnError = "raise") -> Iterator[AbortedTransaction | LogFileError]:
+    def walk_time_index(self) -> Iterator[TimeEntry | LogFileError]:
+        """Yield what ``time_index`` yields, and in its place each ``LogFileError``."""
+        path = self.path.with_suffix(".timeindex")
+        return walk_time_index(path) if path.exists() else iter(())
+
+    def aborted_transactions(self) -> Iterator[AbortedTransaction]:
         """Yield the entries of the ``.txnindex`` file, none without one; like ``read_aborted_transactions``."""
+        return raising(self.walk_aborted_transactions())
+
+    def walk_aborted_transactions(self) -> Iterator[AbortedTransaction | LogFileError]:
+        """Yield what ``aborted_transactions`` yields, and in its place each ``LogFileError``."""
         path = self.path.with_suffix(".txnindex")
-        return read_aborted_transactions(path, on_error=on_error) if path.exists() else iter(())
+        return walk_aborted_transactions(path) if path.exists() else iter(())
 
     def _fits(self, entry: OffsetEntry) -> bool:
         """Whether a sound batch starts where an entry says, and ends no later than it says."""
         if entry.position >= self.size:
             return False
-        first = next(read_log(self.path, start=entry.position, on_error="yield"), None)
+        first = next(walk_log(self.path, start=entry.position), None)
         return not isinstance(first, LogFileError) and first is not None and first.last_offset <= entry.offset
 
 

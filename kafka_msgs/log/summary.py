@@ -1,7 +1,8 @@
 """What a walk over files of batches came to, in numbers.
 
-Owns the numbers, and adds to them batch by batch for those who read the batches too, or by what ``headers`` counted for
-those who want the numbers alone. What is no sound batch of magic 2 is left to the walk of ``scan``.
+Owns the numbers, and adds to them batch by batch for those who read the batches too, or by what ``native`` or
+``python`` counted for those who want the numbers alone. What is no sound batch of magic 2 is left to the walk of
+``scan``.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from collections.abc import Callable, Iterator
 from operator import add
 from pathlib import Path
 from struct import Struct
-from typing import Any, Final, Literal
+from typing import Any, Final
 
+from kafka_msgs._backend import implementation
 from kafka_msgs.errors import CrcMismatchError, KafkaMsgsError, LogFileError
-from kafka_msgs.log.faults import handle_faults
-from kafka_msgs.log.headers import BASE_IS_NO_TIME, NO_PRODUCER, Counted, counting
+from kafka_msgs.log.headers import BASE_IS_NO_TIME, NO_PRODUCER, Counted
 from kafka_msgs.log.scan import AnyBatch, FileScan
-from kafka_msgs.records import NO_TIMESTAMP, Compression, RecordBatch
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, NO_TIMESTAMP, Compression, ReadOptions, RecordBatch
 from kafka_msgs.records.common import CODEC_MASK
 
-__all__ = ["CODEC_NAMES", "LogSummary", "count_log", "fault_in_batch", "scan_log"]
+__all__ = ["CODEC_NAMES", "LogSummary", "fault_in_batch", "read_summary", "walk_summary"]
 
+_IMPLEMENTATION: Final = implementation("kafka_msgs.log")
 _OFFSETS: Final = Struct(">q15xi")
 """Of a header: base offset, and how far the last offset is from it."""
 CODEC_NAMES: Final = tuple(
@@ -112,34 +114,32 @@ class LogSummary:
                 self.last_timestamp = timestamp
 
 
-def scan_log(
-    path: Path, *, on_error: Literal["raise", "skip"] = "raise", check_crc: bool = True, closed: bool = False
-) -> LogSummary:
-    """Return what the batches of a file come to; checksums are compared unless ``check_crc`` says otherwise.
+def read_summary(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS, *, closed: bool = False) -> LogSummary:
+    """Return what the batches of a file come to.
 
     The file is walked over by the headers of its batches, at about the speed at which memory can be read where they
-    are large. Damage is a ``LogFileError``, which ``on_error`` raises or only counts; zeros at the end of the file are
-    damage if it is ``closed``, as for ``read_log``. Raises ``OSError``.
+    are large. Damage raises ``LogFileError``; zeros at the end of the file are damage if it is ``closed``, as for
+    ``read_log``. Raises ``OSError``.
     """
     summary = LogSummary()
-    for _ in handle_faults(count_log(path, summary, check_crc=check_crc, closed=closed), on_error):
-        pass
+    for fault in walk_summary(path, summary, options, closed=closed):
+        raise fault
     return summary
 
 
-def count_log(
+def walk_summary(
     path: Path,
     summary: LogSummary,
+    options: ReadOptions = DEFAULT_READ_OPTIONS,
     *,
-    check_crc: bool = True,
     closed: bool = False,
     progress: Callable[[int], None] = lambda position: None,
 ) -> Iterator[LogFileError]:
-    """Count the batches of a file into ``summary``, and yield the faults, which are counted too; like ``scan_log``.
+    """Count the batches of a file into ``summary``, and yield the faults, which are counted too; like ``read_summary``.
 
-    ``progress`` is told now and then how many bytes of the file are read. Raises ``OSError``.
+    ``progress`` is called now and then with how many bytes of the file are read. Raises ``OSError``.
     """
-    scan = FileScan(path, check_crc=check_crc, closed=closed)
+    scan = FileScan(path, options, closed=closed)
     _count_ahead(scan, summary, progress)
     for item in scan:
         if isinstance(item, LogFileError):
@@ -165,10 +165,9 @@ def fault_in_batch(path: Path, batch: AnyBatch, reason: str) -> LogFileError:
 
 def _count_ahead(scan: FileScan, summary: LogSummary, progress: Callable[[int], None]) -> None:
     """Count the sound batches of magic 2 that stand next, and move the walk behind them."""
-    count = counting()
     while True:
         stop = scan.position + _EACH_RUN
-        counted = count(scan.data, scan.position, stop, scan.check_crc)
+        counted: Counted = _IMPLEMENTATION.count_batches(scan.data, scan.position, stop, scan.options.check_crc)
         if counted.batches:
             summary.add_headers(counted, counted.position - scan.position)
             base_offset, delta = _OFFSETS.unpack_from(scan.data, counted.last)

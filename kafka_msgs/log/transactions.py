@@ -18,8 +18,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from attrs import evolve, field, frozen
 
 from kafka_msgs.errors import RecordError
+from kafka_msgs.log.faults import without_faults
 from kafka_msgs.log.resync import Mapped
-from kafka_msgs.log.scan import AnyBatch, BatchStart, mapped, read_log, walk_headers
+from kafka_msgs.log.scan import AnyBatch, BatchStart, mapped, walk_headers, walk_log
 from kafka_msgs.records import ControlType, RecordBatch, read_batches
 from kafka_msgs.records.batch import CRC_FROM, HEADER_SIZE
 from kafka_msgs.records.common import CONTROL, TRANSACTIONAL
@@ -97,7 +98,8 @@ def _marks(path: Path) -> Iterator[_Mark]:
         end = start.position + start.size
         if mark := _mark_at(data, start):
             yield mark
-    for batch in read_log(path, start=end, on_error="skip"):
+    behind: Iterator[AnyBatch] = without_faults(walk_log(path, start=end))
+    for batch in behind:
         if mark := _mark_of(batch):
             yield mark
 

@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class AbortTransactionRecord(Message):
+class AbortTransactionRecord(MetadataRecord):
     """Aborts a transaction of the metadata log: its records are dropped (KIP-868).
 
     Metadata record type 25, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="AbortTransactionRecord", kind="metadata", api_key=25, versions="0", flexible="0+"
     )
     reason: str | None = field("Reason", "string", "0+", nullable="0+", tag=0, tagged="0+", default=None)

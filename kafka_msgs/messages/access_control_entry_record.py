@@ -6,18 +6,18 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class AccessControlEntryRecord(Message):
+class AccessControlEntryRecord(MetadataRecord):
     """An entry was added to the access control lists (KIP-801).
 
     Metadata record type 18, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="AccessControlEntryRecord", kind="metadata", api_key=18, versions="0", flexible="0+"
     )
     id: UUID = field("Id", "uuid", "0+", default=ZERO_UUID)

@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class AddOffsetsToTxnResponse(Message):
+class AddOffsetsToTxnResponse(Response):
     """Outcome of adding the offsets of a group to a transaction.
 
     API key 25, versions 0-4, flexible from version 3.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="AddOffsetsToTxnResponse", kind="response", api_key=25, versions="0-4", flexible="3+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -53,13 +53,13 @@ class AddPartitionsToTxnResult(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class AddPartitionsToTxnResponse(Message):
+class AddPartitionsToTxnResponse(Response):
     """Outcome for each partition that was to be added to a transaction.
 
     API key 24, versions 0-5, flexible from version 3.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="AddPartitionsToTxnResponse", kind="response", api_key=24, versions="0-5", flexible="3+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

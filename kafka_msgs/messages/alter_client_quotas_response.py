@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -35,13 +35,13 @@ class EntryData(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class AlterClientQuotasResponse(Message):
+class AlterClientQuotasResponse(Response):
     """Outcome for each entity whose quotas were to change.
 
     API key 49, versions 0-1, flexible from version 1.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="AlterClientQuotasResponse", kind="response", api_key=49, versions="0-1", flexible="1+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

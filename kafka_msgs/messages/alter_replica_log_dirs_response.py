@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -34,13 +34,13 @@ class AlterReplicaLogDirTopicResult(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class AlterReplicaLogDirsResponse(Message):
+class AlterReplicaLogDirsResponse(Response):
     """Whether the moves that were asked for have started. It does not wait until they have ended.
 
     API key 34, versions 1-2, flexible from version 2.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="AlterReplicaLogDirsResponse", kind="response", api_key=34, versions="1-2", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

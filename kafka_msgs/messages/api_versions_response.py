@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -52,14 +52,14 @@ class FinalizedFeatureKey(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ApiVersionsResponse(Message):
+class ApiVersionsResponse(Response):
     """The requests and features that a broker supports. A broker that does not know the version of the request answers
     in version 0, with error UNSUPPORTED_VERSION (35).
 
     API key 18, versions 0-4, flexible from version 3.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ApiVersionsResponse", kind="response", api_key=18, versions="0-4", flexible="3+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -54,13 +54,13 @@ class NodeEndpoint(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class BeginQuorumEpochResponse(Message):
+class BeginQuorumEpochResponse(Response):
     """Whether the voter accepts the leader.
 
     API key 53, versions 0-1, flexible from version 1.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="BeginQuorumEpochResponse", kind="response", api_key=53, versions="0-1", flexible="1+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)

@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class BeginTransactionRecord(Message):
+class BeginTransactionRecord(MetadataRecord):
     """Begins a transaction of the metadata log: the records up to its end take effect together or not at all (KIP-868).
 
     Metadata record type 23, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="BeginTransactionRecord", kind="metadata", api_key=23, versions="0", flexible="0+"
     )
     name: str | None = field("Name", "string", "0+", nullable="0+", tag=0, tagged="0+", default=None)

@@ -6,18 +6,18 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class BrokerRegistrationChangeRecord(Message):
+class BrokerRegistrationChangeRecord(MetadataRecord):
     """A registered broker has changed its state. What has not changed has its default.
 
     Metadata record type 17, versions 0-3, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="BrokerRegistrationChangeRecord", kind="metadata", api_key=17, versions="0-3", flexible="0+"
     )
     broker_id: int = field("BrokerId", "int32", "0+", default=0, entity="brokerId")

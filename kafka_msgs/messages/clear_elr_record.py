@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ClearElrRecord(Message):
+class ClearElrRecord(MetadataRecord):
     """The eligible leader replicas of topics were cleared (KIP-966).
 
     Metadata record type 28, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ClearElrRecord", kind="metadata", api_key=28, versions="0", flexible="0+"
     )
     topic_name: str = field("TopicName", "string", "0+", default="", entity="topicName")

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -21,13 +21,13 @@ class EntityData(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ClientQuotaRecord(Message):
+class ClientQuotaRecord(MetadataRecord):
     """One quota was set or removed (KIP-546).
 
     Metadata record type 14, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ClientQuotaRecord", kind="metadata", api_key=14, versions="0", flexible="0+"
     )
     entity: tuple[EntityData, ...] = field("Entity", "[]EntityData", "0+", struct=EntityData, default=())

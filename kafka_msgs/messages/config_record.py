@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ConfigRecord(Message):
+class ConfigRecord(MetadataRecord):
     """One key of a configuration was set or removed.
 
     Metadata record type 4, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ConfigRecord", kind="metadata", api_key=4, versions="0", flexible="0+"
     )
     resource_type: int = field("ResourceType", "int8", "0+", default=0)

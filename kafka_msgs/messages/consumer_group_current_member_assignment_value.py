@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -31,13 +31,13 @@ class TopicPartitions(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ConsumerGroupCurrentMemberAssignmentValue(Message):
+class ConsumerGroupCurrentMemberAssignmentValue(CoordinatorValue):
     """What one member of a consumer group reads now, and how far it is on the way to its target (KIP-848).
 
     Value of coordinator record type 8, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ConsumerGroupCurrentMemberAssignmentValue",
         kind="coordinator-value",
         api_key=8,

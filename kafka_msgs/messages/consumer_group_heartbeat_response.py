@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -34,13 +34,13 @@ class Assignment(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ConsumerGroupHeartbeatResponse(Message):
+class ConsumerGroupHeartbeatResponse(Response):
     """The member's epoch and assignment in a consumer group (KIP-848).
 
     API key 68, versions 0-1, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ConsumerGroupHeartbeatResponse",
         kind="response",
         api_key=68,

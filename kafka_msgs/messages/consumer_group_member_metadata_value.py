@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -34,13 +34,13 @@ class ClassicMemberMetadata(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ConsumerGroupMemberMetadataValue(Message):
+class ConsumerGroupMemberMetadataValue(CoordinatorValue):
     """What a member of a consumer group has reported about itself (KIP-848).
 
     Value of coordinator record type 5, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ConsumerGroupMemberMetadataValue", kind="coordinator-value", api_key=5, versions="0", flexible="0+"
     )
     instance_id: str | None = field("InstanceId", "string", "0+", nullable="0+", default="")

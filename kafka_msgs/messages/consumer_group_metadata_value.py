@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ConsumerGroupMetadataValue(Message):
+class ConsumerGroupMetadataValue(CoordinatorValue):
     """Epoch of a consumer group (KIP-848).
 
     Value of coordinator record type 3, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ConsumerGroupMetadataValue", kind="coordinator-value", api_key=3, versions="0", flexible="0+"
     )
     epoch: int = field("Epoch", "int32", "0+", default=0)

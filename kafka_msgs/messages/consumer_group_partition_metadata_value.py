@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -43,13 +43,13 @@ class TopicMetadata(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ConsumerGroupPartitionMetadataValue(Message):
+class ConsumerGroupPartitionMetadataValue(CoordinatorValue):
     """The topics that a consumer group reads, as its coordinator last saw them (KIP-848).
 
     Value of coordinator record type 4, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ConsumerGroupPartitionMetadataValue", kind="coordinator-value", api_key=4, versions="0", flexible="0+"
     )
     topics: tuple[TopicMetadata, ...] = field("Topics", "[]TopicMetadata", "0+", struct=TopicMetadata, default=())

@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ConsumerGroupRegularExpressionValue(Message):
+class ConsumerGroupRegularExpressionValue(CoordinatorValue):
     """The topics that a pattern matches, as the coordinator last looked (KIP-848).
 
     Value of coordinator record type 16, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ConsumerGroupRegularExpressionValue", kind="coordinator-value", api_key=16, versions="0", flexible="0+"
     )
     topics: tuple[str, ...] = field("Topics", "[]string", "0+", default=())

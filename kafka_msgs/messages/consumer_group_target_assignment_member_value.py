@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -24,13 +24,13 @@ class TopicPartition(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ConsumerGroupTargetAssignmentMemberValue(Message):
+class ConsumerGroupTargetAssignmentMemberValue(CoordinatorValue):
     """What one member of a consumer group is to read once the group has settled (KIP-848).
 
     Value of coordinator record type 7, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ConsumerGroupTargetAssignmentMemberValue",
         kind="coordinator-value",
         api_key=7,

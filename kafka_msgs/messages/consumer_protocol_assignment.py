@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
@@ -21,7 +21,7 @@ class TopicPartition(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ConsumerProtocolAssignment(Message):
+class ConsumerProtocolAssignment(DataMessage):
     """What a consumer is to read, embedded in ``SyncGroupResponse`` after an int16 version.
 
     Data, versions 0-3, never flexible.

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ControlRecordTypeSchema(Message):
+class ControlRecordTypeSchema(DataMessage):
     """Key of a control record after its int16 version. It tells which control record follows.
 
     Data, version 0, never flexible.

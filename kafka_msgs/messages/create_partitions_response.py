@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -24,13 +24,13 @@ class CreatePartitionsTopicResult(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class CreatePartitionsResponse(Message):
+class CreatePartitionsResponse(Response):
     """Outcome for each topic that was to get more partitions.
 
     API key 37, versions 0-3, flexible from version 2.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="CreatePartitionsResponse", kind="response", api_key=37, versions="0-3", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -74,13 +74,13 @@ class CreatableTopicResult(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class CreateTopicsResponse(Message):
+class CreateTopicsResponse(Response):
     """Outcome for each topic that was to be created; from version 5 also what it was created with (KIP-525).
 
     API key 19, versions 2-7, flexible from version 5.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="CreateTopicsResponse", kind="response", api_key=19, versions="2-7", flexible="5+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "2+", default=0, ignorable=True)

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class DefaultPrincipalData(Message):
+class DefaultPrincipalData(DataMessage):
     """A principal as brokers write it into ``EnvelopeRequest`` after an int16 version
     (``DefaultKafkaPrincipalBuilder``, KIP-590).
 

@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class DelegationTokenRecord(Message):
+class DelegationTokenRecord(MetadataRecord):
     """A delegation token was created or renewed (KIP-900). Its secret is computed from its id, not stored.
 
     Metadata record type 10, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="DelegationTokenRecord", kind="metadata", api_key=10, versions="0", flexible="0+"
     )
     owner: str = field("Owner", "string", "0+", default="")

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -30,13 +30,13 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class DeleteShareGroupOffsetsResponse(Message):
+class DeleteShareGroupOffsetsResponse(Response):
     """Outcome for each topic whose offsets were to be deleted.
 
     API key 92, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="DeleteShareGroupOffsetsResponse",
         kind="response",
         api_key=92,

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -31,13 +31,13 @@ class DeletableTopicResult(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class DeleteTopicsResponse(Message):
+class DeleteTopicsResponse(Response):
     """Outcome for each topic that was to be deleted.
 
     API key 20, versions 1-6, flexible from version 4.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="DeleteTopicsResponse", kind="response", api_key=20, versions="1-6", flexible="4+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)

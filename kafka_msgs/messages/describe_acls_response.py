@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -44,13 +44,13 @@ class DescribeAclsResource(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class DescribeAclsResponse(Message):
+class DescribeAclsResponse(Response):
     """The entries of access control lists that match a filter.
 
     API key 29, versions 1-3, flexible from version 2.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="DescribeAclsResponse", kind="response", api_key=29, versions="1-3", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -44,13 +44,13 @@ class EntryData(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class DescribeClientQuotasResponse(Message):
+class DescribeClientQuotasResponse(Response):
     """The quotas of users, client ids and addresses (KIP-546).
 
     API key 48, versions 0-1, flexible from version 1.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="DescribeClientQuotasResponse", kind="response", api_key=48, versions="0-1", flexible="1+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

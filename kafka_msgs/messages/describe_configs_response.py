@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -82,13 +82,13 @@ class DescribeConfigsResult(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class DescribeConfigsResponse(Message):
+class DescribeConfigsResponse(Response):
     """The configuration of topics, brokers, groups and other resources.
 
     API key 32, versions 1-4, flexible from version 4.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="DescribeConfigsResponse", kind="response", api_key=32, versions="1-4", flexible="4+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -58,13 +58,13 @@ class DescribedDelegationToken(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class DescribeDelegationTokenResponse(Message):
+class DescribeDelegationTokenResponse(Response):
     """Delegation tokens that the caller may see.
 
     API key 41, versions 1-3, flexible from version 2.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="DescribeDelegationTokenResponse", kind="response", api_key=41, versions="1-3", flexible="2+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -67,13 +67,13 @@ class DescribeLogDirsResult(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class DescribeLogDirsResponse(Message):
+class DescribeLogDirsResponse(Response):
     """The log directories of a broker and the replicas in them.
 
     API key 35, versions 1-5, flexible from version 2.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="DescribeLogDirsResponse", kind="response", api_key=35, versions="1-5", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

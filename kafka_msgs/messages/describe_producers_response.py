@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -65,13 +65,13 @@ class TopicResponse(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class DescribeProducersResponse(Message):
+class DescribeProducersResponse(Response):
     """Producers that write to partitions, to find transactions that hang (KIP-664).
 
     API key 61, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="DescribeProducersResponse", kind="response", api_key=61, versions="0", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -106,13 +106,13 @@ class Node(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class DescribeQuorumResponse(Message):
+class DescribeQuorumResponse(Response):
     """The state of the replicas of the KRaft quorum (KIP-595, KIP-836).
 
     API key 55, versions 0-2, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="DescribeQuorumResponse", kind="response", api_key=55, versions="0-2", flexible="0+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)

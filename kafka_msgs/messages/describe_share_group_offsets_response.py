@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -83,13 +83,13 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class DescribeShareGroupOffsetsResponse(Message):
+class DescribeShareGroupOffsetsResponse(Response):
     """The start offsets of share groups (KIP-932).
 
     API key 90, versions 0-1, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="DescribeShareGroupOffsetsResponse",
         kind="response",
         api_key=90,

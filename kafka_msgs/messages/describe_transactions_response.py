@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -52,13 +52,13 @@ class TransactionState(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class DescribeTransactionsResponse(Message):
+class DescribeTransactionsResponse(Response):
     """State of transactions (KIP-664).
 
     API key 65, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="DescribeTransactionsResponse", kind="response", api_key=65, versions="0", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

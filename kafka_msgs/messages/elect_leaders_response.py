@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -38,13 +38,13 @@ class ReplicaElectionResult(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ElectLeadersResponse(Message):
+class ElectLeadersResponse(Response):
     """Outcome of the elections that were asked for.
 
     API key 43, versions 0-2, flexible from version 2.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ElectLeadersResponse", kind="response", api_key=43, versions="0-2", flexible="2+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

@@ -5,17 +5,17 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class EndTransactionRecord(Message):
+class EndTransactionRecord(MetadataRecord):
     """Ends a transaction of the metadata log: its records take effect (KIP-868).
 
     Metadata record type 24, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="EndTransactionRecord", kind="metadata", api_key=24, versions="0", flexible="0+"
     )

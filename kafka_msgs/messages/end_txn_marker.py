@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class EndTxnMarker(Message):
+class EndTxnMarker(DataMessage):
     """Value of the control record that ends a transaction in a partition. The record's key tells whether it commits or
     aborts.
 

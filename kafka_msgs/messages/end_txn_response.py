@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class EndTxnResponse(Message):
+class EndTxnResponse(Response):
     """Outcome of ending a transaction. From version 5 it brings the epoch for the next one (KIP-890).
 
     API key 26, versions 0-5, flexible from version 3.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="EndTxnResponse", kind="response", api_key=26, versions="0-5", flexible="3+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

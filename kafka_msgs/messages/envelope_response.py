@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class EnvelopeResponse(Message):
+class EnvelopeResponse(Response):
     """The controller's response to a forwarded request (KIP-590).
 
     API key 58, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="EnvelopeResponse", kind="response", api_key=58, versions="0", flexible="0+"
     )
     response_data: bytes | memoryview | None = field(

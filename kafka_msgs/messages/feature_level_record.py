@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class FeatureLevelRecord(Message):
+class FeatureLevelRecord(MetadataRecord):
     """The level of a feature of the whole cluster was set (KIP-584).
 
     Metadata record type 12, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="FeatureLevelRecord", kind="metadata", api_key=12, versions="0", flexible="0+"
     )
     name: str = field("Name", "string", "0+", default="")

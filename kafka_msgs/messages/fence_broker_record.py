@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class FenceBrokerRecord(Message):
+class FenceBrokerRecord(MetadataRecord):
     """A broker was fenced. ``BrokerRegistrationChangeRecord`` has taken its place.
 
     Metadata record type 7, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="FenceBrokerRecord", kind="metadata", api_key=7, versions="0", flexible="0+"
     )
     id: int = field("Id", "int32", "0+", default=0, entity="brokerId")

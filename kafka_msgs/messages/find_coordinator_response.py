@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -33,13 +33,13 @@ class Coordinator(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class FindCoordinatorResponse(Message):
+class FindCoordinatorResponse(Response):
     """Addresses of the coordinators asked for.
 
     API key 10, versions 0-6, flexible from version 3.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="FindCoordinatorResponse", kind="response", api_key=10, versions="0-6", flexible="3+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)

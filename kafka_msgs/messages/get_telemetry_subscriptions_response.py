@@ -6,18 +6,18 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class GetTelemetrySubscriptionsResponse(Message):
+class GetTelemetrySubscriptionsResponse(Response):
     """The metrics that a client is to push, and how often (KIP-714).
 
     API key 71, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="GetTelemetrySubscriptionsResponse", kind="response", api_key=71, versions="0", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -46,13 +46,13 @@ class MemberMetadata(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class GroupMetadataValue(Message):
+class GroupMetadataValue(CoordinatorValue):
     """A classic group with its members, as the last rebalance left it.
 
     Value of coordinator record type 2, versions 0-4, flexible from version 4.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="GroupMetadataValue", kind="coordinator-value", api_key=2, versions="0-4", flexible="4+"
     )
     protocol_type: str = field("protocolType", "string", "0+", default="")

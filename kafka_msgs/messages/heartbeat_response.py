@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class HeartbeatResponse(Message):
+class HeartbeatResponse(Response):
     """Whether the member still belongs to the group. REBALANCE_IN_PROGRESS (27) asks it to join again.
 
     API key 12, versions 0-4, flexible from version 4.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="HeartbeatResponse", kind="response", api_key=12, versions="0-4", flexible="4+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -27,13 +27,13 @@ class AlterConfigsResourceResponse(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class IncrementalAlterConfigsResponse(Message):
+class IncrementalAlterConfigsResponse(Response):
     """Outcome for each resource that was to be configured.
 
     API key 44, versions 0-1, flexible from version 1.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="IncrementalAlterConfigsResponse", kind="response", api_key=44, versions="0-1", flexible="1+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

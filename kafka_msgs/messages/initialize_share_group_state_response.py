@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -40,13 +40,13 @@ class InitializeStateResult(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class InitializeShareGroupStateResponse(Message):
+class InitializeShareGroupStateResponse(Response):
     """Outcome for each partition whose state was to be initialized.
 
     API key 83, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="InitializeShareGroupStateResponse", kind="response", api_key=83, versions="0", flexible="0+"
     )
     results: tuple[InitializeStateResult, ...] = field(

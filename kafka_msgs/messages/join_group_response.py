@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -26,14 +26,14 @@ class JoinGroupResponseMember(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class JoinGroupResponse(Message):
+class JoinGroupResponse(Response):
     """Result of joining. The member named in ``leader`` gets all members, and sends their assignments with
     ``SyncGroupRequest``.
 
     API key 11, versions 0-9, flexible from version 6.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="JoinGroupResponse", kind="response", api_key=11, versions="0-9", flexible="6+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "2+", default=0, ignorable=True)

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class KRaftVersionRecord(Message):
+class KRaftVersionRecord(DataMessage):
     """Control record that sets the level of ``kraft.version`` (KIP-853).
 
     Data, version 0, always flexible.

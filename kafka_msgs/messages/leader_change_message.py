@@ -6,7 +6,7 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
@@ -22,7 +22,7 @@ class Voter(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class LeaderChangeMessage(Message):
+class LeaderChangeMessage(DataMessage):
     """Control record that a new leader of the KRaft quorum writes first in its epoch (KIP-595).
 
     Data, versions 0-1, always flexible.

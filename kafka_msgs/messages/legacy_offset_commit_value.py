@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class LegacyOffsetCommitValue(Message):
+class LegacyOffsetCommitValue(CoordinatorValue):
     """A committed offset in the form that brokers before 0.9 wrote.
 
     Value of coordinator record type 0, version 0, never flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="LegacyOffsetCommitValue", kind="coordinator-value", api_key=0, versions="0", flexible="none"
     )
     offset: int = field("offset", "int64", "0", default=0)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -21,13 +21,13 @@ class ConfigResource(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ListConfigResourcesResponse(Message):
+class ListConfigResourcesResponse(Response):
     """The resources that have a configuration.
 
     API key 74, versions 0-1, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ListConfigResourcesResponse", kind="response", api_key=74, versions="0-1", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -31,13 +31,13 @@ class ListedGroup(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ListGroupsResponse(Message):
+class ListGroupsResponse(Response):
     """The groups that a broker coordinates.
 
     API key 16, versions 0-5, flexible from version 3.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ListGroupsResponse", kind="response", api_key=16, versions="0-5", flexible="3+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -45,13 +45,13 @@ class ListOffsetsTopicResponse(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ListOffsetsResponse(Message):
+class ListOffsetsResponse(Response):
     """The offsets that were found.
 
     API key 2, versions 1-11, flexible from version 6.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ListOffsetsResponse", kind="response", api_key=2, versions="1-11", flexible="6+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "2+", default=0, ignorable=True)

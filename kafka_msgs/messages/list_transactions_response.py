@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -26,13 +26,13 @@ class TransactionState(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ListTransactionsResponse(Message):
+class ListTransactionsResponse(Response):
     """The transactions that a broker coordinates (KIP-664).
 
     API key 66, versions 0-2, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ListTransactionsResponse", kind="response", api_key=66, versions="0-2", flexible="0+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

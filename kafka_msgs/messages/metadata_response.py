@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -85,13 +85,13 @@ class MetadataResponseTopic(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class MetadataResponse(Message):
+class MetadataResponse(Response):
     """The brokers of the cluster, and topics with their partitions and leaders, as the answering broker knows them.
 
     API key 3, versions 0-13, flexible from version 9.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="MetadataResponse", kind="response", api_key=3, versions="0-13", flexible="9+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "3+", default=0, ignorable=True)

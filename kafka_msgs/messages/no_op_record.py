@@ -5,17 +5,17 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class NoOpRecord(Message):
+class NoOpRecord(MetadataRecord):
     """Changes nothing. The controller writes it regularly so that the log moves on (KIP-835).
 
     Metadata record type 20, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="NoOpRecord", kind="metadata", api_key=20, versions="0", flexible="0+"
     )

@@ -6,18 +6,18 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class OffsetCommitValue(Message):
+class OffsetCommitValue(CoordinatorValue):
     """A committed offset in the topic ``__consumer_offsets``.
 
     Value of coordinator record type 1, versions 0-4, flexible from version 4.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="OffsetCommitValue", kind="coordinator-value", api_key=1, versions="0-4", flexible="4+"
     )
     offset: int = field("offset", "int64", "0+", default=0)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -34,13 +34,13 @@ class OffsetDeleteResponseTopic(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class OffsetDeleteResponse(Message):
+class OffsetDeleteResponse(Response):
     """Outcome for each partition whose offset was to be deleted.
 
     API key 47, version 0, never flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="OffsetDeleteResponse", kind="response", api_key=47, versions="0", flexible="none"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)

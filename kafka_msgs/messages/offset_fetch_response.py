@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -96,14 +96,14 @@ class OffsetFetchResponseGroup(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class OffsetFetchResponse(Message):
+class OffsetFetchResponse(Response):
     """The offsets that a group has committed. Errors are in two places: those of the group or its coordinator beside
     the group, those of a partition beside the partition (KIP-88).
 
     API key 9, versions 1-10, flexible from version 6.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="OffsetFetchResponse",
         kind="response",
         api_key=9,

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -40,13 +40,13 @@ class OffsetForLeaderTopicResult(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class OffsetForLeaderEpochResponse(Message):
+class OffsetForLeaderEpochResponse(Response):
     """Where the leader epochs asked for ended.
 
     API key 23, versions 2-4, flexible from version 4.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="OffsetForLeaderEpochResponse", kind="response", api_key=23, versions="2-4", flexible="4+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "2+", default=0, ignorable=True)

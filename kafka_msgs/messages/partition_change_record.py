@@ -6,18 +6,18 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class PartitionChangeRecord(Message):
+class PartitionChangeRecord(MetadataRecord):
     """A partition has changed. What has not changed has its default.
 
     Metadata record type 5, versions 0-2, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="PartitionChangeRecord", kind="metadata", api_key=5, versions="0-2", flexible="0+"
     )
     partition_id: int = field("PartitionId", "int32", "0+", default=-1)

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -114,13 +114,13 @@ class NodeEndpoint(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ProduceResponse(Message):
+class ProduceResponse(Response):
     """Outcome for each partition that was written to.
 
     API key 0, versions 3-13, flexible from version 9.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ProduceResponse", kind="response", api_key=0, versions="3-13", flexible="9+"
     )
     responses: tuple[TopicProduceResponse, ...] = field(

@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ProducerIdsRecord(Message):
+class ProducerIdsRecord(MetadataRecord):
     """A block of producer ids was given to a broker (KIP-730).
 
     Metadata record type 15, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ProducerIdsRecord", kind="metadata", api_key=15, versions="0", flexible="0+"
     )
     broker_id: int = field("BrokerId", "int32", "0+", default=0, entity="brokerId")

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
@@ -40,7 +40,7 @@ class ProducerEntry(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ProducerSnapshot(Message):
+class ProducerSnapshot(DataMessage):
     """Content of a file ``<offset>.snapshot`` after its int16 version: the producers of a partition up to that offset
     (``ProducerStateManager``).
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
@@ -19,7 +19,7 @@ class Voter(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class QuorumStateData(Message):
+class QuorumStateData(DataMessage):
     """Content of the file ``quorum-state``, in which a node of the KRaft quorum keeps its vote (KIP-595).
 
     Data, versions 0-1, always flexible.

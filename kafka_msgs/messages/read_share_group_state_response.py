@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -68,13 +68,13 @@ class ReadStateResult(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ReadShareGroupStateResponse(Message):
+class ReadShareGroupStateResponse(Response):
     """The state of partitions that a share group reads.
 
     API key 84, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ReadShareGroupStateResponse", kind="response", api_key=84, versions="0", flexible="0+"
     )
     results: tuple[ReadStateResult, ...] = field(

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -54,13 +54,13 @@ class ReadStateSummaryResult(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ReadShareGroupStateSummaryResponse(Message):
+class ReadShareGroupStateSummaryResponse(Response):
     """The start offsets of partitions that a share group reads.
 
     API key 87, versions 0-1, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ReadShareGroupStateSummaryResponse", kind="response", api_key=87, versions="0-1", flexible="0+"
     )
     results: tuple[ReadStateSummaryResult, ...] = field(

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -42,13 +42,13 @@ class BrokerFeature(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class RegisterBrokerRecord(Message):
+class RegisterBrokerRecord(MetadataRecord):
     """A broker has registered. It replaces an earlier registration of the same broker (KIP-631).
 
     Metadata record type 0, versions 0-4, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="RegisterBrokerRecord", kind="metadata", api_key=0, versions="0-4", flexible="0+"
     )
     broker_id: int = field("BrokerId", "int32", "0+", default=0, entity="brokerId")

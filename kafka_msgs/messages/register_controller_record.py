@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -42,13 +42,13 @@ class ControllerFeature(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class RegisterControllerRecord(Message):
+class RegisterControllerRecord(MetadataRecord):
     """A controller has registered (KIP-919).
 
     Metadata record type 27, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="RegisterControllerRecord", kind="metadata", api_key=27, versions="0", flexible="0+"
     )
     controller_id: int = field("ControllerId", "int32", "0+", default=0)

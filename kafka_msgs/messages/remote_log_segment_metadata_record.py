@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -49,14 +49,14 @@ class SegmentLeaderEpochEntry(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class RemoteLogSegmentMetadataRecord(Message):
+class RemoteLogSegmentMetadataRecord(MetadataRecord):
     """A log segment is being copied to remote storage. Records of this kind are in the topic ``__remote_log_metadata``
     (KIP-405).
 
     Metadata record type 0, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="RemoteLogSegmentMetadataRecord", kind="metadata", api_key=0, versions="0", flexible="0+"
     )
     remote_log_segment_id: RemoteLogSegmentIdEntry = field(

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -22,13 +22,13 @@ class SegmentLeaderEpochEntry(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class RemoteLogSegmentMetadataSnapshotRecord(Message):
+class RemoteLogSegmentMetadataSnapshotRecord(MetadataRecord):
     """A log segment in remote storage, with all changes up to now (KIP-405). It does not name the partition.
 
     Metadata record type 3, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="RemoteLogSegmentMetadataSnapshotRecord", kind="metadata", api_key=3, versions="0", flexible="0+"
     )
     segment_id: UUID = field("SegmentId", "uuid", "0+", default=ZERO_UUID)

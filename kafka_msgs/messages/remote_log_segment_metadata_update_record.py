@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -38,13 +38,13 @@ class RemoteLogSegmentIdEntry(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class RemoteLogSegmentMetadataUpdateRecord(Message):
+class RemoteLogSegmentMetadataUpdateRecord(MetadataRecord):
     """The state of a log segment in remote storage has changed (KIP-405).
 
     Metadata record type 1, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="RemoteLogSegmentMetadataUpdateRecord", kind="metadata", api_key=1, versions="0", flexible="0+"
     )
     remote_log_segment_id: RemoteLogSegmentIdEntry = field(

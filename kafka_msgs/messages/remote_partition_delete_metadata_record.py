@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -25,13 +25,13 @@ class TopicIdPartitionEntry(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class RemotePartitionDeleteMetadataRecord(Message):
+class RemotePartitionDeleteMetadataRecord(MetadataRecord):
     """A partition is being deleted from remote storage (KIP-405).
 
     Metadata record type 2, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="RemotePartitionDeleteMetadataRecord", kind="metadata", api_key=2, versions="0", flexible="0+"
     )
     topic_id_partition: TopicIdPartitionEntry = field(

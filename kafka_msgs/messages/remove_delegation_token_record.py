@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class RemoveDelegationTokenRecord(Message):
+class RemoveDelegationTokenRecord(MetadataRecord):
     """A delegation token was removed (KIP-900).
 
     Metadata record type 26, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="RemoveDelegationTokenRecord", kind="metadata", api_key=26, versions="0", flexible="0+"
     )
     token_id: str = field("TokenId", "string", "0+", default="")

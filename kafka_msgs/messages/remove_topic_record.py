@@ -6,18 +6,18 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class RemoveTopicRecord(Message):
+class RemoveTopicRecord(MetadataRecord):
     """A topic was deleted, with its partitions.
 
     Metadata record type 9, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="RemoveTopicRecord", kind="metadata", api_key=9, versions="0", flexible="0+"
     )
     topic_id: UUID = field("TopicId", "uuid", "0+", default=ZERO_UUID)

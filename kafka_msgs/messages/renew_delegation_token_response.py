@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class RenewDelegationTokenResponse(Message):
+class RenewDelegationTokenResponse(Response):
     """Until when a renewed delegation token lives.
 
     API key 39, versions 1-2, flexible from version 2.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="RenewDelegationTokenResponse", kind="response", api_key=39, versions="1-2", flexible="2+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)

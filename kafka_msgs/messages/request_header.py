@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import HeaderMessage
 from kafka_msgs.schema import MessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class RequestHeader(Message):
+class RequestHeader(HeaderMessage):
     """Comes before every request: it names the request, its version and its number. Version 1 goes with bodies that are
     not flexible, version 2 with flexible ones.
 

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import HeaderMessage
 from kafka_msgs.schema import MessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ResponseHeader(Message):
+class ResponseHeader(HeaderMessage):
     """Comes before every response. Version 0 goes with bodies that are not flexible and with every ApiVersionsResponse,
     version 1 with the other flexible ones.
 

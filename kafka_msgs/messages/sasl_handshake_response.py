@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class SaslHandshakeResponse(Message):
+class SaslHandshakeResponse(Response):
     """Whether the broker accepts the SASL mechanism.
 
     API key 17, versions 0-1, never flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="SaslHandshakeResponse", kind="response", api_key=17, versions="0-1", flexible="none"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -24,13 +24,13 @@ class TopicPartitions(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ShareGroupCurrentMemberAssignmentValue(Message):
+class ShareGroupCurrentMemberAssignmentValue(CoordinatorValue):
     """What one member of a share group reads now (KIP-932).
 
     Value of coordinator record type 14, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ShareGroupCurrentMemberAssignmentValue", kind="coordinator-value", api_key=14, versions="0", flexible="0+"
     )
     member_epoch: int = field("MemberEpoch", "int32", "0+", default=0)

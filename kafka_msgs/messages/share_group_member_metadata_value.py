@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ShareGroupMemberMetadataValue(Message):
+class ShareGroupMemberMetadataValue(CoordinatorValue):
     """What a member of a share group has reported about itself (KIP-932).
 
     Value of coordinator record type 10, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ShareGroupMemberMetadataValue", kind="coordinator-value", api_key=10, versions="0", flexible="0+"
     )
     rack_id: str | None = field("RackId", "string", "0+", nullable="0+", default="")

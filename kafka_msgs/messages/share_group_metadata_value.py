@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ShareGroupMetadataValue(Message):
+class ShareGroupMetadataValue(CoordinatorValue):
     """Epoch of a share group (KIP-932).
 
     Value of coordinator record type 11, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ShareGroupMetadataValue", kind="coordinator-value", api_key=11, versions="0", flexible="0+"
     )
     epoch: int = field("Epoch", "int32", "0+", default=0)

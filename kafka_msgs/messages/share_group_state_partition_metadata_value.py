@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -40,13 +40,13 @@ class TopicInfo(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ShareGroupStatePartitionMetadataValue(Message):
+class ShareGroupStatePartitionMetadataValue(CoordinatorValue):
     """The partitions that a share group has delivery state for at the share coordinator (KIP-932).
 
     Value of coordinator record type 15, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ShareGroupStatePartitionMetadataValue", kind="coordinator-value", api_key=15, versions="0", flexible="0+"
     )
     initializing_topics: tuple[TopicPartitionsInfo, ...] = field(

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -24,13 +24,13 @@ class TopicPartition(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ShareGroupTargetAssignmentMemberValue(Message):
+class ShareGroupTargetAssignmentMemberValue(CoordinatorValue):
     """What one member of a share group is to read (KIP-932).
 
     Value of coordinator record type 13, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ShareGroupTargetAssignmentMemberValue", kind="coordinator-value", api_key=13, versions="0", flexible="0+"
     )
     topic_partitions: tuple[TopicPartition, ...] = field(

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -29,14 +29,14 @@ class StateBatch(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ShareSnapshotValue(Message):
+class ShareSnapshotValue(CoordinatorValue):
     """The whole delivery state of one partition for one share group. It replaces earlier snapshots and updates
     (KIP-932).
 
     Value of coordinator record type 0, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ShareSnapshotValue", kind="coordinator-value", api_key=0, versions="0", flexible="0+"
     )
     snapshot_epoch: int = field("SnapshotEpoch", "int32", "0+", default=0)

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class SnapshotHeaderRecord(Message):
+class SnapshotHeaderRecord(DataMessage):
     """Control record that begins a KRaft snapshot (KIP-630).
 
     Data, version 0, always flexible.

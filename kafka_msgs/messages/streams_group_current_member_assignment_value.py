@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -28,13 +28,13 @@ class TaskIds(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupCurrentMemberAssignmentValue(Message):
+class StreamsGroupCurrentMemberAssignmentValue(CoordinatorValue):
     """What one member of a streams group runs now, and how far it is on the way to its target.
 
     Value of coordinator record type 22, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="StreamsGroupCurrentMemberAssignmentValue",
         kind="coordinator-value",
         api_key=22,

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -32,13 +32,13 @@ class KeyValue(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupMemberMetadataValue(Message):
+class StreamsGroupMemberMetadataValue(CoordinatorValue):
     """What a member of a streams group has reported about itself, collected from its heartbeats.
 
     Value of coordinator record type 19, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="StreamsGroupMemberMetadataValue", kind="coordinator-value", api_key=19, versions="0", flexible="0+"
     )
     instance_id: str | None = field("InstanceId", "string", "0+", nullable="0+", default="")

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -21,13 +21,13 @@ class LastAssignmentConfig(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupMetadataValue(Message):
+class StreamsGroupMetadataValue(CoordinatorValue):
     """Epoch of a streams group, with the facts that its last assignment was based on.
 
     Value of coordinator record type 17, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="StreamsGroupMetadataValue", kind="coordinator-value", api_key=17, versions="0", flexible="0+"
     )
     epoch: int = field("Epoch", "int32", "0+", default=0)

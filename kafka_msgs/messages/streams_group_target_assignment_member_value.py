@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -21,13 +21,13 @@ class TaskIds(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupTargetAssignmentMemberValue(Message):
+class StreamsGroupTargetAssignmentMemberValue(CoordinatorValue):
     """What one member of a streams group is to run once the group has settled.
 
     Value of coordinator record type 21, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="StreamsGroupTargetAssignmentMemberValue",
         kind="coordinator-value",
         api_key=21,

@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupTargetAssignmentMetadataValue(Message):
+class StreamsGroupTargetAssignmentMetadataValue(CoordinatorValue):
     """The group epoch for which the target assignments of the members hold; written after the last of them.
 
     Value of coordinator record type 20, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="StreamsGroupTargetAssignmentMetadataValue",
         kind="coordinator-value",
         api_key=20,

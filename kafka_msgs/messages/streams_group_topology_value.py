@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -86,13 +86,13 @@ class Subtopology(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupTopologyValue(Message):
+class StreamsGroupTopologyValue(CoordinatorValue):
     """The topology of a streams group, as a member described it.
 
     Value of coordinator record type 23, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="StreamsGroupTopologyValue", kind="coordinator-value", api_key=23, versions="0", flexible="0+"
     )
     epoch: int = field("Epoch", "int32", "0+", default=0)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
@@ -68,7 +68,7 @@ class ClientTag(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class SubscriptionInfoData(Message):
+class SubscriptionInfoData(DataMessage):
     """What a Kafka Streams client reports to its assignor: ``user_data`` of ``ConsumerProtocolSubscription``
     (``StreamsPartitionAssignor``).
 

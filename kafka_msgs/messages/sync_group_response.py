@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class SyncGroupResponse(Message):
+class SyncGroupResponse(Response):
     """The member's assignment.
 
     API key 14, versions 0-5, flexible from version 4.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="SyncGroupResponse", kind="response", api_key=14, versions="0-5", flexible="4+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "1+", default=0, ignorable=True)

@@ -6,18 +6,18 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class TopicRecord(Message):
+class TopicRecord(MetadataRecord):
     """A topic was created. Its partitions follow in records of their own.
 
     Metadata record type 2, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="TopicRecord", kind="metadata", api_key=2, versions="0", flexible="0+"
     )
     name: str = field("Name", "string", "0+", default="", entity="topicName")

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import CoordinatorValue
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -21,13 +21,13 @@ class PartitionsSchema(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class TransactionLogValue(Message):
+class TransactionLogValue(CoordinatorValue):
     """State of one transactional id in the topic ``__transaction_state``.
 
     Value of coordinator record type 0, versions 0-1, flexible from version 1.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="TransactionLogValue", kind="coordinator-value", api_key=0, versions="0-1", flexible="1+"
     )
     producer_id: int = field("ProducerId", "int64", "0+", default=0)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -34,13 +34,13 @@ class TxnOffsetCommitResponseTopic(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class TxnOffsetCommitResponse(Message):
+class TxnOffsetCommitResponse(Response):
     """Outcome for each partition whose offset was to be committed in a transaction.
 
     API key 28, versions 0-5, flexible from version 3.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="TxnOffsetCommitResponse", kind="response", api_key=28, versions="0-5", flexible="3+"
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class UnfenceBrokerRecord(Message):
+class UnfenceBrokerRecord(MetadataRecord):
     """The fencing of a broker has ended. ``BrokerRegistrationChangeRecord`` has taken its place.
 
     Metadata record type 8, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="UnfenceBrokerRecord", kind="metadata", api_key=8, versions="0", flexible="0+"
     )
     id: int = field("Id", "int32", "0+", default=0, entity="brokerId")

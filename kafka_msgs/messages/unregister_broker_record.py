@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class UnregisterBrokerRecord(Message):
+class UnregisterBrokerRecord(MetadataRecord):
     """The registration of a broker was removed.
 
     Metadata record type 1, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="UnregisterBrokerRecord", kind="metadata", api_key=1, versions="0", flexible="0+"
     )
     broker_id: int = field("BrokerId", "int32", "0+", default=0, entity="brokerId")

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -57,13 +57,13 @@ class NodeEndpoint(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class VoteResponse(Message):
+class VoteResponse(Response):
     """The vote of a voter of the KRaft quorum (KIP-595).
 
     API key 52, versions 0-2, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="VoteResponse", kind="response", api_key=52, versions="0-2", flexible="0+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)

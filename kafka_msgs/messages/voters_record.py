@@ -6,7 +6,7 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
@@ -55,7 +55,7 @@ class Voter(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class VotersRecord(Message):
+class VotersRecord(DataMessage):
     """Control record that sets the voters of the KRaft quorum (KIP-853).
 
     Data, version 0, always flexible.

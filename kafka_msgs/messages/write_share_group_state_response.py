@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -40,13 +40,13 @@ class WriteStateResult(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class WriteShareGroupStateResponse(Message):
+class WriteShareGroupStateResponse(Response):
     """Outcome for each partition whose state was to be written.
 
     API key 85, versions 0-1, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="WriteShareGroupStateResponse", kind="response", api_key=85, versions="0-1", flexible="0+"
     )
     results: tuple[WriteStateResult, ...] = field(

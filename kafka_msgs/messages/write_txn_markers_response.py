@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -47,13 +47,13 @@ class WritableTxnMarkerResult(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class WriteTxnMarkersResponse(Message):
+class WriteTxnMarkersResponse(Response):
     """Outcome for each partition that was to get a marker.
 
     API key 27, versions 1-2, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="WriteTxnMarkersResponse", kind="response", api_key=27, versions="1-2", flexible="1+"
     )
     markers: tuple[WritableTxnMarkerResult, ...] = field(

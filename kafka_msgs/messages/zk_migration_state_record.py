@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, field
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.schema import KeyedMessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class ZkMigrationStateRecord(Message):
+class ZkMigrationStateRecord(MetadataRecord):
     """State of a migration from ZooKeeper. Kafka 4.0 removed the migration (KIP-866).
 
     Metadata record type 21, version 0, always flexible.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="ZkMigrationStateRecord", kind="metadata", api_key=21, versions="0", flexible="0+"
     )
     zk_migration_state: int = field("ZkMigrationState", "int8", "0+", default=0)

@@ -1,7 +1,7 @@
 """Records as Kafka stores and sends them: batches of magic 2, message sets of magic 0 and 1, read and written.
 
-    >>> from kafka_msgs.records import BatchBuilder, read_batches
-    >>> builder = BatchBuilder(base_offset=40)
+    >>> from kafka_msgs.records import BatchBuilder, BatchHeader, read_batches
+    >>> builder = BatchBuilder(BatchHeader(base_offset=40))
     >>> builder.append(b"k", b"v", timestamp=1_700_000_000_000)
     True
     >>> [(record.offset, record.value) for batch in read_batches(builder.build()) for record in batch]
@@ -11,16 +11,17 @@ What the bytes of a key or a value mean is left to the message classes. snappy, 
 ``compression``; gzip does not.
 """
 
-from kafka_msgs.records.batch import BatchReader, RecordBatch, read_batches
+from kafka_msgs.records.batch import BatchReader, RecordBatch, read_batches, walk_batches
 from kafka_msgs.records.builder import BatchBuilder, BatchHeader, MessageSetBuilder
 from kafka_msgs.records.common import Batch, TimestampType
-from kafka_msgs.records.compression import DEFAULT_MAX_DECOMPRESSED, Compression
+from kafka_msgs.records.compression import Compression
 from kafka_msgs.records.control import ControlRecord, ControlType
 from kafka_msgs.records.legacy import LegacyBatch
+from kafka_msgs.records.options import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.records.record import NO_TIMESTAMP, Header, Headers, Payload, Record
 
 __all__ = [
-    "DEFAULT_MAX_DECOMPRESSED",
+    "DEFAULT_READ_OPTIONS",
     "NO_TIMESTAMP",
     "Batch",
     "BatchBuilder",
@@ -34,8 +35,10 @@ __all__ = [
     "LegacyBatch",
     "MessageSetBuilder",
     "Payload",
+    "ReadOptions",
     "Record",
     "RecordBatch",
     "TimestampType",
     "read_batches",
+    "walk_batches",
 ]

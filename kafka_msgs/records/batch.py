@@ -1,20 +1,23 @@
 """Batches: the header of a magic 2 batch, and the walk over a buffer in which batches of any format follow each other.
 
-Owns the 61 bytes of header, the checksum over what follows them, and where one batch ends and the next begins.
-Records inside are read by ``loops``, entries of magic 0 and 1 by ``legacy``; written batches come from ``builder``.
+Owns the 61 bytes of header, the checksum over what follows them, and where one batch ends and the next begins. Records
+inside are read by ``native`` or ``python``, entries of magic 0 and 1 by ``legacy``; written batches come from
+``builder``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from mmap import mmap
 from struct import Struct
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from attrs import frozen
 from crc32c import crc32c
 
+from kafka_msgs._backend import implementation
 from kafka_msgs.codec import Buffer
-from kafka_msgs.errors import CorruptRecordError, CrcMismatchError, UnsupportedMagicError
+from kafka_msgs.errors import CorruptRecordError, CrcMismatchError, RecordError, UnsupportedMagicError
 from kafka_msgs.records import legacy
 from kafka_msgs.records.common import (
     CONTROL,
@@ -23,20 +26,22 @@ from kafka_msgs.records.common import (
     SIZE_AND_OFFSET,
     TRANSACTIONAL,
     Batch,
-    ReadOptions,
 )
-from kafka_msgs.records.compression import DEFAULT_MAX_DECOMPRESSED, decompress
+from kafka_msgs.records.compression import decompress
 from kafka_msgs.records.control import ControlRecord, read_control
-from kafka_msgs.records.loops import loops
+from kafka_msgs.records.options import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.records.record import Part, Payload, Record, RecordFaultError
 
-__all__ = ["HEADER_SIZE", "BatchReader", "RecordBatch", "read_batches"]
+__all__ = ["HEADER_SIZE", "BatchReader", "RecordBatch", "errors_in_place", "read_batches", "walk_batches"]
+
+T = TypeVar("T")
 
 HEADER: Final = Struct(">qiibIhiqqqhii")
 HEADER_SIZE: Final = HEADER.size
 CRC_FROM: Final = 21
 """Bytes before this one may be rewritten by a broker and are not covered by the checksum."""
 
+_IMPLEMENTATION: Final = implementation("kafka_msgs.records")
 _SMALLEST_SIZE: Final = 14
 _MAX_SEQUENCE: Final = 2**31 - 1
 
@@ -150,7 +155,10 @@ class RecordBatch(Batch):
     def _read(self, part: Part) -> list[Any]:
         times = self.base_timestamp, self.append_timestamp
         try:
-            return loops().read(part, *self.content(), self.count, self.base_offset, *times, self._options.views)
+            found: list[Any] = _IMPLEMENTATION.read(
+                part, *self.content(), self.count, self.base_offset, *times, self._options.views
+            )
+            return found
         except RecordFaultError as fault:
             compressed = self.codec != 0
             place = fault.at if compressed else fault.at - self._start
@@ -179,7 +187,7 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
     next call goes on behind it; where its size cannot be trusted either, there is no next one.
     """
 
-    def __init__(self, buffer: Buffer, options: ReadOptions) -> None:
+    def __init__(self, buffer: Buffer | mmap, options: ReadOptions) -> None:
         self._data = buffer if isinstance(buffer, bytes) else memoryview(buffer).cast("B")
         self._options = options
         self._ended = False
@@ -229,23 +237,32 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
         return None if size + SIZE_AND_OFFSET > self.left else size + SIZE_AND_OFFSET
 
 
-def read_batches(
-    buffer: Buffer,
-    *,
-    check_crc: bool = True,
-    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
-    views: bool = False,
-) -> BatchReader:
+def read_batches(buffer: Buffer | mmap, options: ReadOptions = DEFAULT_READ_OPTIONS) -> BatchReader:
     """Return the batches in ``buffer``: records of a fetch response, a segment, or any part that starts at a batch.
 
-    A partial last batch is left alone; the reader's ``left`` says how many bytes it has. ``max_decompressed`` bounds
-    the bytes that the records of one batch may become. With ``views`` keys and values are
-    memoryviews of the bytes that were read, which live as long as the views.
-
-    ``bytes`` are read in place; of anything else each batch is copied when its turn comes. Iterating raises
-    ``CrcMismatchError``, ``CorruptRecordError`` and ``UnsupportedMagicError``.
+    A partial last batch is left alone; the reader's ``left`` says how many bytes it has. ``bytes`` are read in place;
+    of anything else each batch is copied when its turn comes. Iterating raises ``CrcMismatchError``,
+    ``CorruptRecordError`` and ``UnsupportedMagicError``; the next call goes on behind the batch.
     """
-    return BatchReader(buffer, ReadOptions(check_crc, max_decompressed, views))
+    return BatchReader(buffer, options)
+
+
+def walk_batches(
+    buffer: Buffer | mmap, options: ReadOptions = DEFAULT_READ_OPTIONS
+) -> Iterator[RecordBatch | legacy.LegacyBatch | RecordError]:
+    """Yield what ``read_batches`` yields, and in their places the errors that it raises."""
+    return errors_in_place(BatchReader(buffer, options))
+
+
+def errors_in_place(batches: Iterator[T]) -> Iterator[T | RecordError]:
+    """Yield the items of an iterator that goes on after a ``RecordError``, and the errors in their places."""
+    while True:
+        try:
+            yield next(batches)
+        except StopIteration:
+            return
+        except RecordError as error:
+            yield error
 
 
 def _record_batch(data: bytes, start: int, position: int, size: int, options: ReadOptions) -> RecordBatch:

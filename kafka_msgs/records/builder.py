@@ -1,34 +1,36 @@
 """Writing batches: records are collected until a size is reached, then compressed once and put behind a header.
 
-Owns the sizes, and the checks that Kafka makes before it accepts a batch. Bytes of one record come from ``loops`` and
-``legacy``, the checks of one record from ``arguments``, codecs from ``compression``.
+Owns the sizes, and the checks that Kafka makes before it accepts a batch. Bytes of one record come from ``native`` or
+``python``, and from ``legacy``, the checks of one record from ``write_checks``, codecs from ``compression``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Final
 
 from attrs import frozen
 from crc32c import crc32c
 
+from kafka_msgs._backend import implementation
 from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.message import Message
-from kafka_msgs.records.arguments import INT16, INT32, INT64, Content, check, checked_content
 from kafka_msgs.records.batch import CRC_FROM, HEADER, HEADER_SIZE
 from kafka_msgs.records.common import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, SIZE_AND_OFFSET, TRANSACTIONAL
 from kafka_msgs.records.compression import Compression, compress
 from kafka_msgs.records.control import ControlType, control_content
 from kafka_msgs.records.legacy import encode_entry
-from kafka_msgs.records.loops import loops
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload
+from kafka_msgs.records.write_checks import INT16, INT32, INT64, Content, check, checked_content
 
 __all__ = ["BatchBuilder", "BatchHeader", "MessageSetBuilder"]
+
+_IMPLEMENTATION: Final = implementation("kafka_msgs.records")
 
 
 @frozen(kw_only=True)
 class BatchHeader:
-    """What a magic 2 batch says beside its records; ``BatchBuilder`` has the arguments of the same names.
+    """What a magic 2 batch says beside its records.
 
     Raises ``RecordWriteError`` for what Kafka would refuse: a transaction without a producer, a producer without
     an epoch, and, unless the batch is a control batch, a producer without a sequence.
@@ -80,29 +82,32 @@ class BatchHeader:
         )
 
 
+DEFAULT_HEADER: Final = BatchHeader()
+
+
 class BatchBuilder:
     """Collects records for one magic 2 batch.
 
     ``size_limit`` bounds the batch in bytes as it would be without compression; the first record is always taken, as
-    Kafka's producer does, whatever its size. The other arguments are fields of ``BatchHeader``.
+    Kafka's producer does, whatever its size.
     """
 
     def __init__(
         self,
+        header: BatchHeader = DEFAULT_HEADER,
         *,
         codec: Compression = Compression.NONE,
         level: int | None = None,
         size_limit: int | None = None,
-        **header: Any,
     ) -> None:
-        self._header = BatchHeader(**header)
+        self._header = header
         self._codec = Compression(codec)
         self._level = level
         if size_limit is not None:
             check("size_limit", size_limit, 0, INT64)
         base = self._header.base_offset
         room = None if size_limit is None else max(0, size_limit - HEADER_SIZE)
-        self._collector = loops().collector(base, min(INT64, base + INT32), self._header.delete_horizon, room)
+        self._collector = _IMPLEMENTATION.Collector(base, min(INT64, base + INT32), self._header.delete_horizon, room)
         if not self._header.control and type(self).append is BatchBuilder.append:
             # Callers come for every record: a frame of ours in between would cost more than the work.
             self.append = self._collector.append  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""What batches of every format have in common: their attributes, how they are read, and what can be asked of them."""
+"""What batches of every format have in common: their attributes, and what can be asked of them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
-from attrs import frozen
-
-from kafka_msgs.records.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_msgs.records.record import Payload, Record
 
 __all__ = [
@@ -21,7 +18,6 @@ __all__ = [
     "SIZE_AND_OFFSET",
     "TRANSACTIONAL",
     "Batch",
-    "ReadOptions",
     "TimestampType",
 ]
 
@@ -42,15 +38,6 @@ class TimestampType(IntEnum):
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
-
-
-@frozen
-class ReadOptions:
-    """How batches are read: whether checksums are compared, bytes that one batch may become, views instead of bytes."""
-
-    check_crc: bool = True
-    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
-    views: bool = False
 
 
 class Batch(ABC):

@@ -15,12 +15,9 @@ from functools import cache
 from typing import Any, Final
 
 from kafka_msgs.errors import CompressionError, DecompressedSizeError, MissingExtraError, RecordWriteError
-from kafka_msgs.records import frames
+from kafka_msgs.records import compression_framing as framing
 
-__all__ = ["DEFAULT_MAX_DECOMPRESSED", "Compression", "compress", "decompress"]
-
-DEFAULT_MAX_DECOMPRESSED: Final = 128 << 20
-"""Bytes that the records of one batch may become, unless the caller says otherwise."""
+__all__ = ["Compression", "compress", "decompress"]
 
 Data = bytes | bytearray | memoryview
 """What can be compressed."""
@@ -89,7 +86,7 @@ def decompress(
     except _TooLargeError:
         reason = f"{name} data of {len(data)} bytes becomes more than the limit of {limit}"
         raise DecompressedSizeError(position=position, offset=offset, reason=reason, codec=name, limit=limit) from None
-    except (_MalformedError, frames.FrameError, zlib.error) as damage:
+    except (_MalformedError, framing.FrameError, zlib.error) as damage:
         reason = f"{name} data is damaged: {damage}"
         raise CompressionError(position=position, offset=offset, reason=reason, codec=name) from None
 
@@ -118,7 +115,7 @@ def _gunzip(data: memoryview, limit: int, magic: int) -> bytes:
 
 
 def _unsnappy(data: memoryview, limit: int, magic: int) -> bytes:
-    blocks = [(block, frames.snappy_size(block)) for block in frames.snappy_blocks(data)]
+    blocks = [(block, framing.snappy_size(block)) for block in framing.snappy_blocks(data)]
     total = sum(size for _, size in blocks)
     if total > limit:
         raise _TooLargeError
@@ -134,14 +131,14 @@ def _unsnappy(data: memoryview, limit: int, magic: int) -> bytes:
 
 
 def _unlz4(data: memoryview, limit: int, magic: int) -> bytes:
-    bound = frames.lz4_bound(data)
-    source = frames.lz4_with_right_check(data) if magic == 0 else data
+    bound = framing.lz4_bound(data)
+    source = framing.lz4_with_right_check(data) if magic == 0 else data
     return _into(_cramjam().lz4.decompress_into, source, min(bound, limit))
 
 
 def _unzstd(data: memoryview, limit: int, magic: int) -> bytes:
-    bound, window = frames.zstd_bound_and_window(data)
-    return _into(_cramjam().zstd.decompress_into, data, min(bound, frames.zstd_room(limit, window)))
+    bound, window = framing.zstd_bound_and_window(data)
+    return _into(_cramjam().zstd.decompress_into, data, min(bound, framing.zstd_room(limit, window)))
 
 
 def _into(work: Callable[[Any, bytearray], int], data: Any, size: int) -> bytes:
@@ -163,14 +160,14 @@ def _gzip(data: Data, level: int | None, magic: int) -> bytes:
 
 
 def _snappy(data: Data, level: int | None, magic: int) -> bytes:
-    return frames.snappy_framed(memoryview(data), _cramjam().snappy.compress_raw)
+    return framing.snappy_framed(memoryview(data), _cramjam().snappy.compress_raw)
 
 
 def _lz4(data: Data, level: int | None, magic: int) -> bytes:
     work = _cramjam().lz4.Compressor(level=level, content_checksum=False, block_linked=False)
     work.compress(bytes(data))
     frame = bytes(work.finish())
-    return frames.lz4_with_old_check(frame) if magic == 0 else frame
+    return framing.lz4_with_old_check(frame) if magic == 0 else frame
 
 
 def _zstd(data: Data, level: int | None, magic: int) -> bytes:

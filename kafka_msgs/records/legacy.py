@@ -14,8 +14,9 @@ from zlib import crc32
 from attrs import frozen
 
 from kafka_msgs.errors import CompressionError, CorruptRecordError, CrcMismatchError
-from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET, Batch, ReadOptions
+from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET, Batch
 from kafka_msgs.records.compression import Compression, decompress
+from kafka_msgs.records.options import ReadOptions
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload, Record
 
 __all__ = ["LegacyBatch", "encode_entry", "read_entry"]

@@ -1,4 +1,4 @@
-"""The loops over the records of a magic 2 batch in C: the extension, with the words that it leaves to Python.
+"""The records of a magic 2 batch in C: the functions of the core, with the words that they leave to Python.
 
 It is imported only where the C core was chosen: ``Record`` then extends the storage of the core.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_msgs._core import extension
-from kafka_msgs.records.arguments import checked
 from kafka_msgs.records.record import Part, Record, explain
+from kafka_msgs.records.write_checks import checked
 
 __all__ = ["Collector", "read"]
 

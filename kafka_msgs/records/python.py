@@ -1,8 +1,8 @@
-"""The loops over the records of a magic 2 batch in Python: bytes to records, records to bytes.
+"""The records of a magic 2 batch in Python: bytes to records, records to bytes.
 
-The complete form, which runs everywhere; ``native`` does the same faster. Owns the layout of one record as it is
-written, and its zig-zag varints. What is wrong with bytes is left to ``record.explain``, with arguments to
-``arguments``.
+The complete implementation, which runs everywhere; ``native`` does the same faster. Owns the layout of one record as it
+is written, and its zig-zag varints. What is wrong with bytes is left to ``record.explain``, with arguments to
+``write_checks``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, Final, TypeGuard
 
-from kafka_msgs.records.arguments import INT64, Content, Named, checked
 from kafka_msgs.records.record import (
     INT_BITS,
     LONG_BITS,
@@ -23,6 +22,7 @@ from kafka_msgs.records.record import (
     Record,
     explain,
 )
+from kafka_msgs.records.write_checks import INT64, Content, Named, checked
 
 __all__ = ["Collector", "decode_records", "encode_record", "read"]
 

@@ -1,19 +1,19 @@
 """A record, and what is wrong with bytes that are none.
 
-Owns the values that a record is read into, and the slow, obvious reader of the records inside a magic 2 batch. The
-loops of ``python`` and ``native`` only notice that something is wrong; ``explain`` then reads the same bytes step by
-step and says what and where. So the loop that every record passes stays short, and there may be several of it.
+Owns the values that a record is read into, and the slow, obvious reader of the records inside a magic 2 batch.
+``native`` and ``python`` only notice that something is wrong; ``explain`` then reads the same bytes step by step and
+says what and where. So the loop that every record passes stays short, and there may be two of it.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
+from kafka_msgs._backend import backend
 from kafka_msgs.errors import InternalError
-from kafka_msgs.records.storage import Storage
 
 __all__ = [
     "INT_BITS",
@@ -33,6 +33,7 @@ LONG_BITS: Final = 64
 """The most that a varint holds: of a timestamp the larger number, of everything else the smaller one."""
 
 NO_TIMESTAMP: Final = -1
+"""Timestamp of a record that has none."""
 
 Payload = bytes | memoryview
 """What a key or a value is: a view where the caller asked for views, bytes otherwise."""
@@ -41,10 +42,23 @@ Header = tuple[str, Payload | None]
 """A name and a value. A name whose bytes are not UTF-8 keeps them as surrogate escapes (PEP 383)."""
 
 Headers = tuple[Header, ...]
+"""Headers of a record, in their order; keys may repeat (KIP-82)."""
+
+
+if TYPE_CHECKING or backend() != "c":
+
+    class _Storage:
+        """Leaves the slots to the class that extends it."""
+
+        __slots__ = ()
+
+else:
+    # Keeps the offset as a number: an object for each would cost memory, and time, before anybody reads it.
+    from kafka_msgs._core.extension import RecordStorage as _Storage
 
 
 @frozen(weakref_slot=False)
-class Record(Storage):
+class Record(_Storage):
     """One record of a log.
 
     ``offset`` is its place in the partition; ``timestamp`` is in milliseconds since the epoch, -1 for none; ``key`` and
@@ -59,7 +73,7 @@ class Record(Storage):
 
 
 class Part(IntEnum):
-    """What can be asked of records; the numbers are those of the C loops."""
+    """What can be asked of records; the numbers are those of the C core."""
 
     RECORDS = 0
     OFFSETS = 1

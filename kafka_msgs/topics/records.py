@@ -29,6 +29,7 @@ from kafka_msgs.errors import (
 from kafka_msgs.lookup import message_class
 from kafka_msgs.message import Message
 from kafka_msgs.primitives import read_uvarint, write_uvarint
+from kafka_msgs.schema import Kind
 from kafka_msgs.versioned import decode_versioned, encode_versioned
 from kafka_msgs.versions import VersionRange
 
@@ -105,6 +106,7 @@ class UnknownRecord:
 
 
 InternalRecord: TypeAlias = TopicRecord | UnknownRecord
+"""A record of an internal topic: one with typed key and value, or one that this release does not know."""
 
 
 class KeyValue(NamedTuple):
@@ -149,7 +151,7 @@ def encode_record(record: InternalRecord) -> KeyValue:
 
 
 @cache
-def _class(origin: str, kind: str, number: int) -> type[Message] | None:
+def _class(origin: str, kind: Kind, number: int) -> type[Message] | None:
     try:
         return message_class(number, kind, origin)
     except UnknownMessageError:

@@ -42,6 +42,7 @@ T = TypeVar("T")
 _Entries: TypeAlias = dict[Message, tuple[int, TopicRecord]]
 
 GroupKind: TypeAlias = Literal["classic", "consumer", "share", "streams"]
+"""The types of groups, as ``ListGroupsResponse`` writes them."""
 
 _GROUP_KINDS: Final[Mapping[type[Message], GroupKind]] = {
     GroupMetadataKey: "classic",

@@ -9,15 +9,15 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final, NamedTuple
 
+from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions
 from kafka_msgs.codec.options import as_bytes
 from kafka_msgs.errors import DecodeError, TruncatedError
 from kafka_msgs.lookup import MessageCatalog, release_catalog
-from kafka_msgs.message import Message
+from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.request_header import RequestHeader
 
 __all__ = [
-    "API_VERSIONS",
     "RequestPrefix",
     "decode_request_header",
     "encode_request_header",
@@ -30,12 +30,13 @@ __all__ = [
     "response_header_version",
 ]
 
-API_VERSIONS: Final = 18
+_CONTROLLED_SHUTDOWN: Final = 7
+"""An api that Kafka 4.0 removed."""
 
-_REQUEST_EXCEPTIONS: Final = {(7, 0): 0}
+_REQUEST_EXCEPTIONS: Final = {(_CONTROLLED_SHUTDOWN, 0): 0}
 """ControlledShutdown version 0 has a header without client id."""
 
-_RESPONSE_EXCEPTIONS: Final = {API_VERSIONS: 0}
+_RESPONSE_EXCEPTIONS: Final[dict[int, int]] = {ApiKey.API_VERSIONS: 0}
 """The header of ApiVersions responses never changes: the client does not yet know what the broker speaks (KIP-511)."""
 
 _PREFIX: Final = Struct(">hhi")
@@ -132,13 +133,19 @@ def encode_request_header(header: RequestHeader, version: int, options: CodecOpt
     return whole[: _PREFIX.size]
 
 
-def header_version(cls: type[Message], version: int) -> int:
-    """Return the version of the header in front of a request or response of this class at ``version``."""
+def header_version(cls: type[Request[Response] | Response], version: int) -> int:
+    """Return the version of the header in front of a request or response of this class at ``version``.
+
+    A definition that states it counts; for all others the rule and the exceptions above do.
+    """
     info = cls.INFO
+    for versions, stated in info.header_versions:
+        if version in versions:
+            return stated
     flexible = version in info.flexible
     if info.kind == "response":
-        return _RESPONSE_EXCEPTIONS.get(info.api_key or 0, 1 if flexible else 0)
-    return _REQUEST_EXCEPTIONS.get((info.api_key or 0, version), 2 if flexible else 1)
+        return _RESPONSE_EXCEPTIONS.get(info.api_key, 1 if flexible else 0)
+    return _REQUEST_EXCEPTIONS.get((info.api_key, version), 2 if flexible else 1)
 
 
 def request_header_version(api_key: int, version: int, catalog: MessageCatalog | None = None) -> int:

@@ -13,15 +13,15 @@ from typing import Final, TypeVar
 
 from attrs import field, frozen
 
+from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
 from kafka_msgs.codec.options import as_bytes
 from kafka_msgs.errors import DecodeError, EncodeError, TrailingDataError, UnsupportedVersionError
 from kafka_msgs.lookup import MessageCatalog, release_catalog
-from kafka_msgs.message import Message
+from kafka_msgs.message import Message, Request, Response
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.messages.response_header import ResponseHeader
 from kafka_msgs.wire.headers import (
-    API_VERSIONS,
     decode_request_header,
     encode_request_header,
     header_version,
@@ -61,6 +61,7 @@ class RequestFrame(_Frame):
     """
 
     header: RequestHeader
+    message: Request[Response]
 
     @property
     def version(self) -> int:
@@ -74,7 +75,7 @@ class RequestFrame(_Frame):
         """
         if self._received is not None:
             return self._received
-        _check_kind(self.message, "request", self.version)
+        _check_kind(self.message, Request, self.version)
         version = header_version(type(self.message), self.version)
         return encode_request_header(self.header, version, self.options) + self._body(self.version)
 
@@ -88,6 +89,7 @@ class ResponseFrame(_Frame):
     """
 
     header: ResponseHeader
+    message: Response
     version: int
 
     def encode(self) -> bytes:
@@ -97,7 +99,7 @@ class ResponseFrame(_Frame):
         """
         if self._received is not None:
             return self._received
-        _check_kind(self.message, "response", self.version)
+        _check_kind(self.message, Response, self.version)
         version = header_version(type(self.message), self.version)
         return self.header.encode(version, options=self.options) + self._body(self.version)
 
@@ -126,7 +128,7 @@ def decode_request(
 
 
 def encode_request(
-    message: Message,
+    message: Request[Response],
     version: int,
     *,
     correlation_id: int,
@@ -137,9 +139,9 @@ def encode_request(
 
     Raises ``UnsupportedVersionError`` and ``EncodeError``, also for a message that is not a request.
     """
-    _check_kind(message, "request", version)
+    _check_kind(message, Request, version)
     header = RequestHeader(
-        request_api_key=message.INFO.api_key or 0,
+        request_api_key=message.INFO.api_key,
         request_api_version=version,
         correlation_id=correlation_id,
         client_id=client_id,
@@ -168,14 +170,14 @@ def decode_response(
     try:
         return _response(data, classes, api_key, version, options, refuse_trailing)
     except (DecodeError, UnsupportedVersionError):
-        if api_key == API_VERSIONS and version != _FALLBACK:
+        if api_key == ApiKey.API_VERSIONS and version != _FALLBACK:
             with suppress(DecodeError, UnsupportedVersionError):
                 return _response(data, classes, api_key, _FALLBACK, options, refuse_trailing=True)
         raise
 
 
 def encode_response(
-    message: Message, version: int, *, correlation_id: int, options: CodecOptions = DEFAULT_OPTIONS
+    message: Response, version: int, *, correlation_id: int, options: CodecOptions = DEFAULT_OPTIONS
 ) -> bytes:
     """Return the payload of a frame: the header that the response needs, and the response.
 
@@ -210,7 +212,8 @@ def _received(frame: _F, data: bytes) -> _F:
     return frame
 
 
-def _check_kind(message: Message, kind: str, version: int) -> None:
-    if message.INFO.kind != kind:
-        reason = f"a {message.INFO.kind}, expected a {kind}"
+def _check_kind(message: Message, base: type[Message], version: int) -> None:
+    """Refuse what a type checker would: a response for a request, or data that has no api key."""
+    if not isinstance(message, base):
+        reason = f"a {message.INFO.kind}, expected a {base.__name__.lower()}"
         raise EncodeError(message=message.INFO.name, version=version, path="", value=message, reason=reason)

@@ -319,24 +319,30 @@ def test_a_table_shows_no_commands_to_the_terminal(run: Run, tmp_path: Path) -> 
     assert "[bold]value" in shown
 
 
-def test_progress_of_long_files_is_shown_on_a_terminal_only(tmp_path: Path) -> None:
-    path = tmp_path / CODECS.name
-    builder = BatchBuilder()
-    builder.append(None, bytes(2**20), timestamp=0)
-    path.write_bytes(builder.build() * 65)
-    command = [sys.executable, "-m", "kafka_msgs", "dump-log", str(path), "--format", "jsonl"]
-    quiet = subprocess.run(command, capture_output=True, check=True, timeout=60)
-    assert quiet.stderr == b""
+IMPATIENT = (
+    "from kafka_msgs.cli import main; from kafka_msgs.cli.render import progress;"
+    "progress.PATIENCE_SECONDS = {seconds}; main()"
+)
+
+
+def shown_on_a_terminal(seconds: float) -> bytes:
+    """What ``dump-log`` draws on standard error, which is a terminal, when it waits ``seconds`` before it does."""
+    code = IMPATIENT.format(seconds=seconds)
+    command = [sys.executable, "-c", code, "dump-log", str(CODECS), "--format", "jsonl"]
     master, slave = pty.openpty()
     try:
-        shown = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=slave, check=True, timeout=60, env={**os.environ, "TERM": "xterm"}
-        )
-        assert path.name.encode() in os.read(master, 100_000)
-        assert shown.stdout == quiet.stdout
+        os.write(slave, b"|")
+        environment = {**os.environ, "TERM": "xterm"}
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=slave, check=True, timeout=60, env=environment)
+        return os.read(master, 100_000)
     finally:
         os.close(slave)
         os.close(master)
+
+
+def test_progress_is_shown_on_a_terminal_when_reading_takes_its_time() -> None:
+    assert CODECS.name.encode() in shown_on_a_terminal(seconds=-1)
+    assert shown_on_a_terminal(seconds=3600) == b"|"
 
 
 def test_a_missing_file_is_a_wrong_call(run: Run, tmp_path: Path) -> None:

@@ -1,16 +1,16 @@
-"""Runs every test of columns over every form that can run here."""
+"""Runs the tests of columns over both implementations, the one in Python and the one in C."""
 
 from __future__ import annotations
 
 import pytest
 
-from kafka_msgs.columns import switch
-from tests.support.columns import FORMS
+from kafka_msgs.columns import decode, records
+from tests.support.implementations import implementations, name_of
 
 
-@pytest.fixture(params=FORMS)
-def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a form, which runs for the time of the test whatever the environment chose."""
-    name = str(request.param)
-    monkeypatch.setattr(switch, "backend", lambda: name)
-    return name
+@pytest.fixture(params=implementations("kafka_msgs.columns"), ids=name_of)
+def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> object:
+    """The implementation under test, in the place of the one that is chosen."""
+    for module in (decode, records):
+        monkeypatch.setattr(module, "_IMPLEMENTATION", request.param)
+    return request.param

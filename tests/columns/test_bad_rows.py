@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +14,8 @@ from hypothesis import strategies as st
 from kafka_msgs import MetadataResponse, OffsetCommitValue, OffsetFetchRequest
 from kafka_msgs.codec import CodecOptions, DecodeBudget, codec_for
 from kafka_msgs.codec.plan import compile_plan
-from kafka_msgs.columns import arrow_type, decode, decode_column
-from kafka_msgs.columns.form import Form, Part
-from kafka_msgs.columns.python import FORM
+from kafka_msgs.columns import arrow_type, decode, decode_column, python
+from kafka_msgs.columns.common import Part
 from kafka_msgs.errors import InternalError, KafkaMsgsError
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
@@ -27,7 +27,7 @@ from tests.support.nested_structs import SHAPES, nested
 
 PAIRS = [(cls, version) for cls in CLASSES for version in cls.INFO.versions]
 
-pytestmark = pytest.mark.usefixtures("form")
+pytestmark = pytest.mark.usefixtures("implementation")
 
 
 def assert_as_the_codec(data: list[Any], cls: Any, version: int | None, **options: Any) -> int:
@@ -155,10 +155,10 @@ def test_a_count_beyond_the_input_is_refused_before_anything_is_made_for_it() ->
     assert pa.total_allocated_bytes() - before < 1 << 20
 
 
-def test_a_form_that_refuses_what_the_codec_reads_is_called_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_implementation_that_refuses_what_the_codec_reads_is_called_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
     def decoder(*given: Any) -> Any:
-        return lambda array: [Part(part.values, [0]) for part in FORM.decoder(*given)(array)]
+        return lambda array: [Part(part.values, [0]) for part in python.decoder(*given)(array)]
 
-    monkeypatch.setattr(decode, "current_form", lambda: Form(decoder, FORM.record_buffer))
+    monkeypatch.setattr(decode, "_IMPLEMENTATION", SimpleNamespace(decoder=decoder))
     with pytest.raises(InternalError, match="row 0 of a column of OffsetCommitValue was refused and has no fault"):
         decode_column([OffsetCommitValue().encode(1)], OffsetCommitValue, 1)

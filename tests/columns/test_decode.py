@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from tests.support.columns import CLASSES, NAMES, plain, prefixed_rows, random_r
 
 ROWS = 12
 
-pytestmark = pytest.mark.usefixtures("form")
+pytestmark = pytest.mark.usefixtures("implementation")
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=NAMES)
@@ -159,8 +160,7 @@ def test_values_for_which_one_array_is_too_small_are_given_in_chunks(monkeypatch
     parts = [part for lot in (data[:9000], data[9000:]) for part in [decode_column(lot, OffsetCommitValue, 4).values]]
     split = [decode.Part(parts[0], []), decode.Part(parts[1], [])]
     monkeypatch.setattr(decode, "MAX_ARRAY", parts[0].nbytes)
-    form = decode.current_form()._replace(decoder=lambda *_: lambda array: split)
-    monkeypatch.setattr(decode, "current_form", lambda: form)
+    monkeypatch.setattr(decode, "_IMPLEMENTATION", SimpleNamespace(decoder=lambda *_: lambda array: split))
     found = decode_column(pa.chunked_array([data], pa.binary()), OffsetCommitValue, 4)
     assert [len(chunk) for chunk in found.values.chunks] == [9000, 11_000]
     assert found.values.combine_chunks().equals(whole.values)

@@ -14,14 +14,15 @@ import pytest
 from kafka_msgs import DescribeGroupsResponse, FetchResponse, MetadataResponse, OffsetCommitValue, VotersRecord
 from kafka_msgs._backend import backend
 from kafka_msgs.codec import DEFAULT_OPTIONS
+from kafka_msgs.columns.lowering import Lowering
 from kafka_msgs.columns.types import arrow_type
 from kafka_msgs.records import BatchBuilder, RecordBatch, read_batches
 from tests.support.columns import prefixed_rows, random_rows
 from tests.support.damage import mutated
 from tests.support.references import check_balance
 
-native = pytest.importorskip("kafka_msgs.columns.native", reason="the C core of columns is not built")
-pytestmark = pytest.mark.skipif(backend() != "c", reason="another form was chosen")
+native = pytest.importorskip("kafka_msgs.columns.native", reason="the C core is not built")
+pytestmark = pytest.mark.skipif(backend() != "c", reason="another backend was chosen")
 
 CLASSES: list[Any] = [MetadataResponse, FetchResponse, DescribeGroupsResponse, VotersRecord, OffsetCommitValue]
 RECORD_COLUMNS = ("offset", "timestamp", "key", "value", "headers", "batch")
@@ -56,7 +57,7 @@ def batch(count: int = 40) -> RecordBatch:
 
 def append(columns: Any, made: RecordBatch, cut: int = 0) -> bool:
     body, at, end = made.content()
-    return bool(columns.append(body, at, end - cut, made.count, made.base_offset, made.base_timestamp, None))
+    return bool(columns._core.append(body, at, end - cut, made.count, made.base_offset, made.base_timestamp, None))
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
@@ -110,7 +111,7 @@ def test_memory_that_cannot_be_had_ends_in_memory_error(cls: Any, monkeypatch: p
     array = column(cls)
     chosen: list[Callable[[int], Any]] = [bytearray]
     monkeypatch.setattr(native, "_allocate", lambda size: chosen[0](size))
-    program = native._Lowering(arrow_type(cls)).program(cls, None, DEFAULT_OPTIONS)
+    program = native.extension.ColumnProgram(*programs(cls), native._allocate)
     used = pa.total_allocated_bytes()
 
     def action(allocate: Callable[[int], Any]) -> None:
@@ -158,13 +159,9 @@ def test_memory_that_is_too_small_or_cannot_be_written_is_refused(memory: Any, m
         append(native.RecordColumns(RECORD_COLUMNS), batch())
 
 
-def programs(cls: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The arguments of which the program of a message is made."""
-    found: list[Any] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(native.extension, "ColumnProgram", lambda *arguments: found.extend(arguments))
-        native._Lowering(arrow_type(cls)).program(cls, None, DEFAULT_OPTIONS)
-    return found
+def programs(cls: Any) -> tuple[Any, ...]:
+    """The arguments of which the program of a message is made, without the last one, which makes memory."""
+    return Lowering(arrow_type(cls)).program(cls, None, DEFAULT_OPTIONS)
 
 
 def changed(spec: Any, rng: Random) -> Any:
@@ -178,9 +175,9 @@ def changed(spec: Any, rng: Random) -> Any:
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_no_program_can_make_the_core_write_beside_its_columns(cls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_program_can_make_the_core_write_beside_its_columns(cls: Any) -> None:
     """What is no program is refused; one that is, though it means nothing, fills in all of its columns."""
-    columns, structs, forms, *rest = programs(cls, monkeypatch)
+    columns, structs, forms, *rest = (*programs(cls), native._allocate)
     array = column(cls)
     valid, offsets, data = array.buffers()
     rng = Random(cls.__name__)
@@ -223,7 +220,7 @@ def test_what_was_not_initialised_refuses_to_work() -> None:
     with pytest.raises(ValueError, match="no further column"):
         native.extension.RecordColumns(("key", "key"), bytearray)
     with pytest.raises(ValueError, match="not within the buffer"):
-        native.RecordColumns(("key",)).append(b"1", 0, 2, 0, 0, 0, None)
+        native.RecordColumns(("key",))._core.append(b"1", 0, 2, 0, 0, 0, None)
 
 
 def test_an_allocation_may_not_append_to_the_columns_that_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs import RecordError
-from kafka_msgs.columns import RECORD_SCHEMA, record_schema, record_table
+from kafka_msgs.columns import RECORD_SCHEMA, read_record_table, record_schema, walk_record_table
 from kafka_msgs.errors import (
     CorruptRecordError,
     CrcMismatchError,
@@ -23,18 +23,18 @@ from kafka_msgs.errors import (
     UnknownColumnError,
 )
 from kafka_msgs.log.scan import read_log
-from kafka_msgs.records import BatchBuilder, Compression, RecordBatch, read_batches
+from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, ReadOptions, RecordBatch, read_batches
 from tests.support.batches import Described, by_hand, described, sealed
 from tests.support.dumped_logs import BATCHES, SAID, named
 
-pytestmark = pytest.mark.usefixtures("form")
+pytestmark = pytest.mark.usefixtures("implementation")
 
 Row = dict[str, Any]
 
 
-def rows(source: Any, **options: Any) -> list[Row]:
+def rows(source: Any, *options: ReadOptions, **asked: Any) -> list[Row]:
     found = []
-    for table in record_table(source, **options):
+    for table in read_record_table(source, *options, **asked):
         table.validate(full=True)
         found += table.to_pylist()
     return found
@@ -162,7 +162,7 @@ def outcome(read: Callable[[], list[Row]]) -> Any:
 
 
 def batch_of(*headers: tuple[str, bytes | None], key: bytes = b"k", **options: Any) -> bytes:
-    builder = BatchBuilder(**options)
+    builder = BatchBuilder(BatchHeader(**options))
     assert builder.append(key, b"v", timestamp=5, headers=headers)
     return builder.build()
 
@@ -182,7 +182,7 @@ def test_a_header_name_that_is_not_utf8_is_null_and_its_bytes_are_kept() -> None
 
 
 def test_sequence_numbers_start_again_after_the_highest() -> None:
-    builder = BatchBuilder(producer_id=1, producer_epoch=0, base_sequence=2**31 - 2, base_offset=7)
+    builder = BatchBuilder(BatchHeader(producer_id=1, producer_epoch=0, base_sequence=2**31 - 2, base_offset=7))
     for _ in range(4):
         builder.append(None, b"")
     assert [row["sequence"] for row in rows(builder.build())] == [2**31 - 2, 2**31 - 1, 0, 1]
@@ -191,7 +191,7 @@ def test_sequence_numbers_start_again_after_the_highest() -> None:
 def test_offsets_beyond_64_bits_are_a_fault_and_no_wrong_number() -> None:
     data = bytearray(by_hand("0c000002010100"))
     data[:8] = (2**63 - 1).to_bytes(8, "big")
-    (fault,) = record_table(sealed(data), on_error="yield")
+    (fault,) = walk_record_table(sealed(data))
     assert isinstance(fault, CorruptRecordError)
     assert fault.reason == "its offset or its timestamp has more than 64 bits"
 
@@ -208,15 +208,15 @@ def test_a_column_alone_is_the_one_of_the_whole(column: str) -> None:
 
 def test_columns_have_the_order_and_the_schema_that_were_asked_for() -> None:
     columns = ["codec", "value", "sequence"]
-    (table,) = record_table(batch_of(), columns=columns)
+    (table,) = read_record_table(batch_of(), columns=columns)
     assert table.schema.equals(record_schema(columns), check_metadata=True)
     with pytest.raises(UnknownColumnError, match="a record has no column 'values'; similar: value"):
-        record_table(batch_of(), columns=["values"])
+        read_record_table(batch_of(), columns=["values"])
 
 
 def test_a_table_without_columns_is_refused_for_it_could_not_say_its_rows() -> None:
     with pytest.raises(ValueError, match="at least one column"):
-        record_table(batch_of(), columns=[])
+        read_record_table(batch_of(), columns=[])
 
 
 # Sources and sizes
@@ -226,7 +226,7 @@ def segment(count: int, size: int = 10, each: int = 10) -> bytes:
     """Batches of ``each`` records of ``size`` bytes."""
     made = []
     for first in range(0, count, each):
-        builder = BatchBuilder(base_offset=first)
+        builder = BatchBuilder(BatchHeader(base_offset=first))
         for _ in range(each):
             builder.append(None, b"x" * size)
         made.append(builder.build())
@@ -247,15 +247,16 @@ def test_paths_buffers_batches_and_iterables_are_the_same(tmp_path: Path) -> Non
 
 def test_a_table_is_full_at_its_rows_or_its_bytes() -> None:
     data = segment(100)
-    sizes = [table.num_rows for table in record_table(data, max_rows=25)]
+    sizes = [table.num_rows for table in read_record_table(data, max_rows=25)]
     assert sizes == [25, 5, 25, 5, 25, 5, 10]
-    assert [table.num_rows for table in record_table(segment(100, size=1000), max_bytes=25_000)] == [30, 30, 30, 10]
+    tables = read_record_table(segment(100, size=1000), max_bytes=25_000)
+    assert [table.num_rows for table in tables] == [30, 30, 30, 10]
     headers = batch_of(("a", bytes(1000)), key=b"") * 4
-    assert [table.num_rows for table in record_table(headers, max_bytes=1500)] == [2, 2]
+    assert [table.num_rows for table in read_record_table(headers, max_bytes=1500)] == [2, 2]
     builder = BatchBuilder(codec=Compression.GZIP)
     for _ in range(100):
         builder.append(None, bytes(10_000))
-    assert [table.num_rows for table in record_table(builder.build() * 3, max_bytes=1000)] == [100, 100, 100]
+    assert [table.num_rows for table in read_record_table(builder.build() * 3, max_bytes=1000)] == [100, 100, 100]
 
 
 def test_memory_does_not_grow_with_the_source() -> None:
@@ -263,7 +264,7 @@ def test_memory_does_not_grow_with_the_source() -> None:
     gc.collect()
     before = pa.total_allocated_bytes()
     most = 0
-    for _ in record_table((batch for _ in range(100)), columns=["value"], max_bytes=4 << 20):
+    for _ in read_record_table((batch for _ in range(100)), columns=["value"], max_bytes=4 << 20):
         most = max(most, pa.total_allocated_bytes() - before)
     assert most < 16 << 20
 
@@ -288,10 +289,9 @@ def kinds(items: Iterator[Any]) -> list[Any]:
 
 def test_damage_in_a_buffer_stands_in_its_place() -> None:
     data = segment(20) + damaged(segment(10)) + segment(30)
-    assert kinds(record_table(data, on_error="yield")) == [20, CrcMismatchError, 30]
-    assert kinds(record_table(data, on_error="skip")) == [20, 30]
-    assert len(rows(data, check_crc=False)) == 60
-    table = record_table(data)
+    assert kinds(walk_record_table(data)) == [20, CrcMismatchError, 30]
+    assert len(rows(data, ReadOptions(check_crc=False))) == 60
+    table = read_record_table(data)
     assert next(table).num_rows == 20
     with pytest.raises(CrcMismatchError):
         next(table)
@@ -299,22 +299,22 @@ def test_damage_in_a_buffer_stands_in_its_place() -> None:
 
 def test_a_batch_whose_records_are_damaged_gives_no_row() -> None:
     wrong = by_hand("0c000000010100" + "0c0000020101", count=2)
-    assert kinds(record_table(segment(10) + wrong + segment(10), on_error="yield")) == [10, CorruptRecordError, 10]
+    assert kinds(walk_record_table(segment(10) + wrong + segment(10))) == [10, CorruptRecordError, 10]
 
 
 def test_damage_in_a_file_stands_in_its_place_and_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
-    builder = BatchBuilder(base_offset=30)
+    builder = BatchBuilder(BatchHeader(base_offset=30))
     builder.append(None, b"")
     path.write_bytes(segment(20) + b"\xff" * 100 + builder.build() + builder.build()[:40])
-    items = list(record_table(path, on_error="yield"))
+    items = list(walk_record_table(path))
     assert kinds(iter(items)) == [20, LogFileError, 1, LogFileError]
     assert [item.position for item in items if isinstance(item, LogFileError)] == [
         len(segment(20)),
         len(segment(20)) + 100 + builder.size,
     ]
     with pytest.raises(LogFileError, match=str(path)):
-        list(record_table(path))
+        list(read_record_table(path))
 
 
 def test_a_cut_batch_at_the_end_of_a_buffer_is_left_to_its_reader() -> None:
@@ -327,4 +327,4 @@ def test_a_bomb_is_a_fault() -> None:
     builder = BatchBuilder(codec=Compression.GZIP)
     builder.append(None, bytes(10_000_000))
     data = segment(10) + builder.build()
-    assert kinds(record_table(data, on_error="yield", max_decompressed=1_000_000)) == [10, DecompressedSizeError]
+    assert kinds(walk_record_table(data, ReadOptions(max_decompressed=1_000_000))) == [10, DecompressedSizeError]

@@ -94,7 +94,7 @@ def test_a_definition_that_goes_takes_its_module_along(definitions: Path, packag
     (package / "mine.py").write_text("mine = True\n")
     (definitions / "PingResponse.json").unlink()
     result = run("compile", definitions, "--out", package, "--partial")
-    assert result.output == f"{package}: 2 files written, 1 removed\n"
+    assert result.output == f"{package}: 3 files written, 1 removed\n"
     assert {path.name for path in package.iterdir()} == {"__init__.py", "_index.py", "ping_request.py", "mine.py"}
 
 

@@ -52,7 +52,7 @@ def golden(path: Path) -> Compiled:
 def golden_module(name: str, draft: str | None = None) -> ModuleType:
     """The module of a golden definition."""
     item = golden(GOLDEN[0].with_name(f"{name}.json"))
-    return executed(message_module(item.message, item.source, draft))
+    return executed(message_module(item.message, item.source, draft=draft))
 
 
 def executed(text: str) -> ModuleType:
@@ -142,7 +142,7 @@ def test_documentation_stands_below_what_it_documents(path: Path) -> None:
 def test_generated_code_is_as_the_formatter_would_have_it(tmp_path: Path) -> None:
     for path in GOLDEN:
         for suffix, reading in (("plain", Reading()), ("documented", Reading(documentation=Sentences()))):
-            text = message_module(compile_file(path, reading, "golden").message, "golden", "Title")
+            text = message_module(compile_file(path, reading, "golden").message, "golden", draft="Title")
             (tmp_path / f"{path.stem.lower()}_{suffix}.py").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", str(layout.WIDTH), "--diff", "."]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -1,10 +1,9 @@
-"""The count over headers: its forms agree on any bytes, and end where the first batch is not sound."""
+"""The count over headers: both implementations agree on any bytes, and end where the first batch is not sound."""
 
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -12,60 +11,46 @@ from crc32c import crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs._backend import BACKENDS, CORE
-from kafka_msgs.log.headers import Counted, CountForm, count_in_python, native
+from kafka_msgs._backend import CORE
+from kafka_msgs.log.headers import Counted
+from tests.support.implementations import implementations, name_of
 from tests.support.pieces_of_logs import PIECES, PLAIN, PRODUCER, batch
 from tests.support.references import check_balance, fail_each
 
-FORMS: dict[str, CountForm] = {"python": count_in_python}
-if (in_c := native()) is not None:
-    FORMS["c"] = in_c
-BY_NAME = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+Count = Callable[[bytes, int, int, bool], Counted]
+COUNTS: dict[str, Count] = {name_of(each): each.count_batches for each in implementations("kafka_msgs.log")}
+BY_NAME = pytest.mark.parametrize("count", COUNTS.values(), ids=COUNTS)
 EVERYTHING = 2**40
 
 
-def test_the_log_has_a_core_where_the_codec_has_one() -> None:
-    assert ("c" in FORMS) == ("c" in BACKENDS)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_the_backend_chooses_the_form_and_loads_no_other(backend: str) -> None:
-    code = "import sys; from kafka_msgs.log.headers import counting; print(counting().__name__, *sys.modules)"
-    command, environment = [sys.executable, "-c", code], {"KAFKA_MSGS_BACKEND": backend}
-    name, *modules = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=True, timeout=60
-    ).stdout.split()
-    assert (name, CORE in modules) == (("count_in_c", True) if backend == "c" else ("count_in_python", False))
-
-
 @BY_NAME
-def test_what_batches_come_to(form: CountForm) -> None:
+def test_what_batches_come_to(count: Count) -> None:
     data = batch(5, 9, **PRODUCER) + batch(7, 2, base_offset=2)
-    assert form(data, 0, EVERYTHING, True) == Counted(
+    assert count(data, 0, EVERYTHING, True) == Counted(
         len(data), len(batch(5, 9, **PRODUCER)), 2, 4, 5, 9, (2, 0, 0, 0, 0, 0, 0, 0), {7}
     )
 
 
 @BY_NAME
-def test_counting_ends_behind_the_batch_that_starts_before_the_stop(form: CountForm) -> None:
+def test_counting_ends_behind_the_batch_that_starts_before_the_stop(count: Count) -> None:
     size = len(PLAIN)
-    assert [form(PLAIN * 3, 0, stop, True).position for stop in (0, 1, size, size + 1, EVERYTHING)] == [
+    assert [count(PLAIN * 3, 0, stop, True).position for stop in (0, 1, size, size + 1, EVERYTHING)] == [
         0, size, size, 2 * size, 3 * size,
     ]  # fmt: skip
-    assert form(PLAIN * 3, size, EVERYTHING, True).batches == 2
-    assert form(PLAIN * 3, 4 * size, EVERYTHING, True).batches == 0
+    assert count(PLAIN * 3, size, EVERYTHING, True).batches == 2
+    assert count(PLAIN * 3, 4 * size, EVERYTHING, True).batches == 0
 
 
 @BY_NAME
 @pytest.mark.parametrize("size", range(len(PLAIN)))
-def test_a_batch_that_is_cut_off_is_not_counted(form: CountForm, size: int) -> None:
-    found = form(PLAIN + PLAIN[:size], 0, EVERYTHING, True)
+def test_a_batch_that_is_cut_off_is_not_counted(count: Count, size: int) -> None:
+    found = count(PLAIN + PLAIN[:size], 0, EVERYTHING, True)
     assert (found.position, found.batches) == (len(PLAIN), 1)
 
 
 @BY_NAME
-def test_checksums_may_be_left_aside(form: CountForm) -> None:
-    assert [form(PLAIN[:-1] + b"?", 0, EVERYTHING, check).batches for check in (True, False)] == [0, 1]
+def test_checksums_may_be_left_aside(count: Count) -> None:
+    assert [count(PLAIN[:-1] + b"?", 0, EVERYTHING, check).batches for check in (True, False)] == [0, 1]
 
 
 HEADER = st.builds(
@@ -94,27 +79,27 @@ def sealed(data: bytes) -> bytes:
 
 @settings(max_examples=400, deadline=None)
 @given(pieces=st.lists(HEADER.map(sealed) | st.sampled_from(PIECES), max_size=8), data=st.data())
-def test_forms_agree_on_any_headers(pieces: list[bytes], data: st.DataObject) -> None:
+def test_both_agree_on_any_headers(pieces: list[bytes], data: st.DataObject) -> None:
     content = b"".join(pieces)
     position, stop = (data.draw(st.integers(0, len(content) + 1)) for _ in range(2))
     for start, end in ((0, EVERYTHING), (position, stop)):
         for check in (True, False):
-            found = [form(content, start, end, check) for form in FORMS.values()]
+            found = [count(content, start, end, check) for count in COUNTS.values()]
             assert found[1:] == found[:-1]
 
 
 @BY_NAME
-def test_a_count_over_mutated_files_ends_within_them(form: CountForm) -> None:
+def test_a_count_over_mutated_files_ends_within_them(count: Count) -> None:
     rng = Random(3)
     for _ in range(2000):
         content = bytearray(b"".join(rng.choices(PIECES, k=4)))
         for _ in range(rng.randrange(4)):
             content[rng.randrange(len(content))] = rng.randrange(256)
-        found = form(bytes(content), 0, EVERYTHING, True)
+        found = count(bytes(content), 0, EVERYTHING, True)
         assert 0 <= found.last <= found.position <= len(content)
 
 
-def test_the_form_in_c_leaves_the_counts_as_they_were() -> None:
+def test_the_core_leaves_the_counts_as_they_were() -> None:
     core = pytest.importorskip(CORE)
     data = b"".join(PIECES[:7])
 
@@ -126,7 +111,7 @@ def test_the_form_in_c_leaves_the_counts_as_they_were() -> None:
     check_balance(calls, [None, 0, data, crc32c])
 
 
-def test_the_form_in_c_ends_in_memory_error_wherever_an_allocation_fails() -> None:
+def test_the_core_ends_in_memory_error_wherever_an_allocation_fails() -> None:
     core = pytest.importorskip(CORE)
     data = batch(2**40, 2**41, **{**PRODUCER, "producer_id": 2**40}) * 3
     found: list[int] = []
@@ -137,7 +122,7 @@ def test_the_form_in_c_ends_in_memory_error_wherever_an_allocation_fails() -> No
     assert min(found) >= 5
 
 
-def test_the_form_in_c_hands_on_what_goes_wrong() -> None:
+def test_the_core_hands_on_what_goes_wrong() -> None:
     core = pytest.importorskip(CORE)
     with pytest.raises(ZeroDivisionError):
         core.count_batches(PLAIN, 0, EVERYTHING, lambda view: 1 // 0)

@@ -15,7 +15,7 @@ import pytest
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.index import TimeEntry, read_offset_index, read_time_index
 from kafka_msgs.log.index_check import check_offset_index, check_time_index
-from kafka_msgs.records import BatchBuilder
+from kafka_msgs.records import BatchBuilder, BatchHeader
 from tests.recorders.broker import java_command
 from tests.support.recordings import GROUP_LOGS, LOGS, TIERED_LOGS
 
@@ -54,7 +54,7 @@ def written_segment(folder: Path, rng: Random) -> tuple[Pairs, Pairs]:
     data, offset = b"", BASE
     places, times = [], []
     for number in range(12):
-        builder = BatchBuilder(base_offset=offset)
+        builder = BatchBuilder(BatchHeader(base_offset=offset))
         stamps = [10_000 * number + rng.randrange(9000) for _ in range(rng.randrange(1, 4))]
         for stamp in stamps:
             builder.append(b"key", b"value", timestamp=stamp)

@@ -12,12 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import CrcMismatchError, LogFileError
-from kafka_msgs.log.scan import AnyBatch, FileScan, read_log
-from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
+from kafka_msgs.log.faults import without_faults
+from kafka_msgs.log.scan import AnyBatch, FileScan, read_log, walk_log
+from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, MessageSetBuilder, ReadOptions
 
 
 def batch(base_offset: int, codec: Compression = Compression.NONE) -> bytes:
-    builder = BatchBuilder(base_offset=base_offset, codec=codec)
+    builder = BatchBuilder(BatchHeader(base_offset=base_offset), codec=codec)
     for number in range(3):
         builder.append(b"key", b"value %d" % number, timestamp=1000 + base_offset + number)
     return builder.build()
@@ -43,11 +44,11 @@ Log = Callable[[bytes], Path]
 
 
 def offsets(path: Path, start: int = 0) -> list[int]:
-    return [record.offset for each in read_log(path, start=start, on_error="skip") for record in each]
+    return [record.offset for each in without_faults(walk_log(path, start=start)) for record in each]
 
 
 def faults(path: Path) -> list[tuple[int, int, str]]:
-    items = read_log(path, on_error="yield")
+    items = walk_log(path)
     found = [item for item in items if isinstance(item, LogFileError)]
     assert {fault.file for fault in found} <= {str(path)}
     return [(fault.position, fault.skipped, fault.reason) for fault in found]
@@ -210,21 +211,19 @@ def test_damage_is_raised_unless_told_otherwise(log: Log) -> None:
 
 
 def test_the_cause_of_damage_is_the_error_of_the_batch(log: Log) -> None:
-    (fault,) = [
-        item for item in read_log(log(FIRST + SECOND[:-1] + b"?"), on_error="yield") if isinstance(item, LogFileError)
-    ]
+    (fault,) = [item for item in walk_log(log(FIRST + SECOND[:-1] + b"?")) if isinstance(item, LogFileError)]
     assert isinstance(fault.__cause__, CrcMismatchError)
     assert fault.__cause__.offset == 3
 
 
 def test_damage_is_yielded_in_its_place(log: Log) -> None:
-    items = list(read_log(log(FIRST + bytes(40) + SECOND), on_error="yield"))
+    items = list(walk_log(log(FIRST + bytes(40) + SECOND)))
     assert [isinstance(item, LogFileError) for item in items] == [False, True, False]
 
 
 def test_checksums_may_be_left_aside(log: Log) -> None:
     path = log(FIRST + SECOND[:-1] + b"?" + THIRD)
-    assert [each.position for each in read_log(path, check_crc=False)] == [0, START, END]
+    assert [each.position for each in read_log(path, ReadOptions(check_crc=False))] == [0, START, END]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)
@@ -277,6 +276,6 @@ def test_a_long_file_is_scanned_in_little_memory(log: Log) -> None:
 
 
 def test_a_batch_outlives_the_walk(log: Log) -> None:
-    batches: list[AnyBatch] = list(read_log(log(SOUND), views=True))
+    batches: list[AnyBatch] = list(read_log(log(SOUND), ReadOptions(views=True)))
     log(b"")
     assert [bytes(record.value or b"") for record in batches[2]] == [b"value 0", b"value 1", b"value 2"]

@@ -9,6 +9,7 @@ from struct import pack
 import pytest
 
 from kafka_msgs.errors import LogFileError
+from kafka_msgs.log.faults import without_faults
 from kafka_msgs.log.index import (
     AbortedTransaction,
     OffsetEntry,
@@ -16,9 +17,12 @@ from kafka_msgs.log.index import (
     read_aborted_transactions,
     read_offset_index,
     read_time_index,
+    walk_aborted_transactions,
+    walk_offset_index,
+    walk_time_index,
 )
 from kafka_msgs.log.segment import Segment
-from kafka_msgs.records import BatchBuilder
+from kafka_msgs.records import BatchBuilder, BatchHeader
 
 BASE = 100
 STARTS: list[int] = []
@@ -30,7 +34,7 @@ def content() -> bytes:
     STARTS.clear()
     for first in range(BASE, BASE + 100, 10):
         STARTS.append(len(data))
-        builder = BatchBuilder(base_offset=first)
+        builder = BatchBuilder(BatchHeader(base_offset=first))
         for number in range(first, first + 10):
             builder.append(b"key", str(number).encode(), timestamp=1000 * number)
         data += builder.build()
@@ -104,7 +108,8 @@ def test_offsets_and_times_beyond_damage_are_found(segment: Segment) -> None:
     data = bytearray(segment.path.read_bytes())
     data[STARTS[1] : STARTS[2]] = bytes(STARTS[2] - STARTS[1])
     segment.path.write_bytes(data)
-    beyond = next(segment.batches(BASE + 10, on_error="skip"))
+    beyond = segment.batch_at(BASE + 10)
+    assert beyond is not None
     assert beyond.position == STARTS[2]
     found = segment.first_at(1000 * (BASE + 10))
     assert found is not None
@@ -144,7 +149,7 @@ def test_an_index_that_is_not_named_after_an_offset(tmp_path: Path) -> None:
     path = tmp_path / "copy.index"
     path.write_bytes(bytes(8))
     with pytest.raises(LogFileError, match="not named after an offset"):
-        read_offset_index(path, on_error="skip")
+        walk_offset_index(path)
 
 
 def test_space_for_more_entries_is_left_out(tmp_path: Path) -> None:
@@ -156,12 +161,12 @@ def test_space_for_more_entries_is_left_out(tmp_path: Path) -> None:
 def test_a_truncated_index_is_said_and_the_rest_read(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.index"
     path.write_bytes(pack(">iiii", 7, 4096, 9, 8192) + b"\0\0\0")
-    entry, other, fault = read_offset_index(path, on_error="yield")
+    entry, other, fault = walk_offset_index(path)
     assert (entry, other) == (OffsetEntry(7, 4096), OffsetEntry(9, 8192))
     assert isinstance(fault, LogFileError)
     assert str(fault) == f"{path} at byte 16: 3 bytes left, an entry has 8"
     assert fault.skipped == 3
-    assert list(read_offset_index(path, on_error="skip")) == [entry, other]
+    assert list(without_faults(walk_offset_index(path))) == [entry, other]
     with pytest.raises(LogFileError, match="3 bytes left"):
         list(read_offset_index(path))
 
@@ -169,7 +174,7 @@ def test_a_truncated_index_is_said_and_the_rest_read(tmp_path: Path) -> None:
 def test_entries_that_do_not_ascend_are_said(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.timeindex"
     path.write_bytes(pack(">qiqiqi", 1000, 7, 900, 8, 2000, 9))
-    entries = list(read_time_index(path, on_error="yield"))
+    entries = list(walk_time_index(path))
     assert [isinstance(entry, LogFileError) for entry in entries] == [False, True, False]
     fault = entries[1]
     assert isinstance(fault, LogFileError)
@@ -189,7 +194,7 @@ def test_aborted_transactions(tmp_path: Path) -> None:
 def test_an_aborted_transaction_that_cannot_be(tmp_path: Path, entry: tuple[int, ...]) -> None:
     path = tmp_path / f"{0:020}.txnindex"
     path.write_bytes(pack(">hqqqq", 0, 7, 10, 20, 15) + pack(">hqqqq", *entry))
-    first, fault = read_aborted_transactions(path, on_error="yield")
+    first, fault = walk_aborted_transactions(path)
     assert first == AbortedTransaction(0, 7, 10, 20, 15)
     assert isinstance(fault, LogFileError)
     assert fault.position == 34

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kafka_msgs.errors import CrcMismatchError, LogFileError
 from kafka_msgs.log.scan import FileScan
-from kafka_msgs.log.summary import LogSummary, count_log, scan_log
-from kafka_msgs.records import Compression, MessageSetBuilder
+from kafka_msgs.log.summary import LogSummary, read_summary, walk_summary
+from kafka_msgs.records import Compression, MessageSetBuilder, ReadOptions
 from tests.support.pieces_of_logs import PIECES, PLAIN, batch
 from tests.support.recordings import LOGS
 
@@ -32,6 +32,14 @@ def log(tmp_path: Path) -> Log:
     return log
 
 
+def counted(path: Path) -> LogSummary:
+    """What the sound batches of a file come to, damage passed over."""
+    summary = LogSummary()
+    for _ in walk_summary(path, summary):
+        pass
+    return summary
+
+
 def by_batches(path: Path) -> tuple[dict[str, Any], int]:
     summary, scan = LogSummary(), FileScan(path)
     for item in scan:
@@ -45,7 +53,7 @@ def by_batches(path: Path) -> tuple[dict[str, Any], int]:
 
 
 def by_headers(path: Path) -> tuple[dict[str, Any], int]:
-    summary = scan_log(path, on_error="skip")
+    summary = counted(path)
     assert summary.bytes + summary.skipped + summary.preallocated == path.stat().st_size
     return summary.facts(), summary.skipped
 
@@ -53,7 +61,7 @@ def by_headers(path: Path) -> tuple[dict[str, Any], int]:
 @pytest.mark.parametrize("path", FILES, ids=[f"{path.parent.name}/{path.name}" for path in FILES])
 def test_what_a_broker_wrote_comes_to_the_same_by_headers(path: Path) -> None:
     assert by_headers(path) == by_batches(path)
-    assert scan_log(path).batches > 0
+    assert read_summary(path).batches > 0
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=400)
@@ -76,25 +84,25 @@ def test_changed_headers_come_to_the_same(log: Log, data: st.DataObject) -> None
 
 
 def test_times_are_those_of_records_where_the_header_tells_them(log: Log) -> None:
-    facts = scan_log(log(PLAIN + batch(20, log_append_timestamp=700) + batch(6, delete_horizon=900))).facts()
+    facts = read_summary(log(PLAIN + batch(20, log_append_timestamp=700) + batch(6, delete_horizon=900))).facts()
     assert (facts["firstTimestamp"], facts["lastTimestamp"]) == (3, 700)
-    facts = scan_log(log(batch(-1) + batch())).facts()
+    facts = read_summary(log(batch(-1) + batch())).facts()
     assert (facts["firstTimestamp"], facts["lastTimestamp"], facts["records"]) == (None, None, 1)
 
 
 def test_damage_is_raised_unless_it_is_skipped(log: Log) -> None:
     path = log(PLAIN + PLAIN[:-1] + b"?" + PLAIN)
     with pytest.raises(LogFileError, match="the checksum is") as raised:
-        scan_log(path)
+        read_summary(path)
     assert raised.value.position == len(PLAIN)
     assert isinstance(raised.value.__cause__, CrcMismatchError)
-    summary = scan_log(path, on_error="skip")
+    summary = counted(path)
     assert (summary.batches, summary.errors, summary.crc_failures) == (2, 1, 1)
     assert (summary.bytes, summary.skipped) == (2 * len(PLAIN), len(PLAIN))
 
 
 def test_checksums_may_be_left_aside(log: Log) -> None:
-    assert scan_log(log(PLAIN[:-1] + b"?"), check_crc=False).records == 3
+    assert read_summary(log(PLAIN[:-1] + b"?"), ReadOptions(check_crc=False)).records == 3
 
 
 def test_a_compressed_message_set_that_cannot_be_counted_is_said(log: Log) -> None:
@@ -103,14 +111,14 @@ def test_a_compressed_message_set_that_cannot_be_counted_is_said(log: Log) -> No
     data = bytearray(wrapper.build())
     data[17] |= Compression.GZIP
     with pytest.raises(LogFileError, match="the checksum is"):
-        scan_log(log(bytes(data)))
-    summary = scan_log(log(bytes(data)), on_error="skip")
+        read_summary(log(bytes(data)))
+    summary = counted(log(bytes(data)))
     assert (summary.batches, summary.records, summary.errors) == (0, 0, 1)
 
 
 def test_progress_is_told_as_a_long_file_is_read(log: Log) -> None:
     large = batch(1) + batch(*range(1000), base_offset=1) * 1200
     path, seen = log(large), list[int]()
-    assert list(count_log(path, LogSummary(), progress=seen.append)) == []
+    assert list(walk_summary(path, LogSummary(), progress=seen.append)) == []
     assert seen == sorted(seen)
     assert (len(seen), seen[-1]) == (-(-len(large) // 2**25), len(large))

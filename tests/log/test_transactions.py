@@ -10,7 +10,7 @@ from kafka_msgs import EndTxnMarker, ListOffsetsResponse
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.transactions import Transactions
-from kafka_msgs.records import BatchBuilder, ControlType, RecordBatch
+from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType, RecordBatch
 from tests.support.recorded_answers import answers
 from tests.support.recordings import GROUP_LOGS, LOGS
 
@@ -62,7 +62,7 @@ def test_aborted_transactions_are_those_of_the_brokers_index() -> None:
 
 def batch(offset: int, *, producer: int = 7, end: ControlType | None = None, plain: bool = False) -> bytes:
     """One record of a transaction, or (``end``) the control record after it, or (``plain``) one outside of any."""
-    builder = BatchBuilder(
+    header = BatchHeader(
         base_offset=offset,
         producer_id=producer,
         producer_epoch=0,
@@ -70,6 +70,7 @@ def batch(offset: int, *, producer: int = 7, end: ControlType | None = None, pla
         transactional=not plain,
         control=end is not None,
     )
+    builder = BatchBuilder(header)
     if end is None:
         builder.append(None, b"value", timestamp=1)
     else:
@@ -104,7 +105,7 @@ def test_a_transaction_whose_control_record_is_damaged_counts_as_open(tmp_path: 
     damaged[-1] ^= 1
     partition = partition_of(tmp_path, (0, batch(0) + bytes(damaged) + batch(2, plain=True)))
     assert partition.transactions() == Transactions({}, last_stable_offset=0)
-    (fault,) = partition.batches(isolation="read_committed", on_error="yield")
+    (fault,) = partition.walk_batches(isolation="read_committed")
     assert isinstance(fault, LogFileError)
 
 

@@ -20,6 +20,7 @@ CORE = {
     "kafka_msgs.codec",
     "kafka_msgs.codec.options",
     "kafka_msgs.errors",
+    *(f"kafka_msgs.errors.{path.stem}" for path in (ROOT / "kafka_msgs" / "errors").glob("[a-z]*.py")),
     "kafka_msgs.message",
     "kafka_msgs.primitives",
     "kafka_msgs.schema",

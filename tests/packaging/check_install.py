@@ -16,8 +16,8 @@ from random import Random
 from typing import Any, Final
 
 import kafka_msgs
-from kafka_msgs.columns import decode_column, record_table
-from kafka_msgs.log.summary import scan_log
+from kafka_msgs.columns import decode_column, read_record_table
+from kafka_msgs.log.summary import read_summary
 from kafka_msgs.records import BatchBuilder, read_batches
 from kafka_msgs.testing.random_values import random_message
 
@@ -53,7 +53,7 @@ def count() -> None:
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory, "00000000000000000000.log")
         file.write_bytes(a_batch())
-        assert scan_log(file).records == 9
+        assert read_summary(file).records == 9
 
 
 MESSAGE: Final = kafka_msgs.OffsetFetchRequest(group_id="billing", topics=None)
@@ -66,7 +66,7 @@ WORK: Final[dict[str, tuple[Callable[[], object], set[str]]]] = {
         lambda: decode_column([MESSAGE.encode(2)], kafka_msgs.OffsetFetchRequest, 2),
         {"ColumnProgram.decode"},
     ),
-    "a table of records": (lambda: list(record_table(a_batch())), {"RecordColumns.append"}),
+    "a table of records": (lambda: list(read_record_table(a_batch())), {"RecordColumns.append"}),
     "the scan of a log file": (count, {"count_batches"}),
 }
 """What the library does, and what of the C core does it."""

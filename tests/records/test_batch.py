@@ -11,6 +11,7 @@ from kafka_msgs import RecordError
 from kafka_msgs.errors import CorruptRecordError, CrcMismatchError, UnsupportedMagicError
 from kafka_msgs.records import (
     BatchBuilder,
+    BatchHeader,
     Compression,
     LegacyBatch,
     MessageSetBuilder,
@@ -86,7 +87,7 @@ def test_bits_without_a_meaning_are_kept_and_ignored() -> None:
 
 
 def a_batch(offset: int = 0) -> bytes:
-    builder = BatchBuilder(base_offset=offset)
+    builder = BatchBuilder(BatchHeader(base_offset=offset))
     builder.append(b"key", b"value", timestamp=1)
     return builder.build()
 

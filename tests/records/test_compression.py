@@ -13,7 +13,7 @@ import cramjam
 import pytest
 
 from kafka_msgs.errors import CompressionError, DecompressedSizeError, MissingExtraError, RecordWriteError
-from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
+from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, MessageSetBuilder, ReadOptions
 from kafka_msgs.records.compression import compress, decompress
 from tests.support.batches import read_one
 
@@ -149,7 +149,7 @@ def test_gzip_needs_no_other_package() -> None:
 
 
 def test_the_error_of_a_batch_has_its_place() -> None:
-    builder = BatchBuilder(codec=Compression.GZIP, base_offset=7)
+    builder = BatchBuilder(BatchHeader(base_offset=7), codec=Compression.GZIP)
     builder.append(None, bytes(5000))
     with pytest.raises(DecompressedSizeError, match=r"batch at byte 0, offset 7: gzip data of .* limit of 4000"):
         read_one(builder.build(), max_decompressed=4000).records()
@@ -161,7 +161,7 @@ def test_message_sets_have_the_same_limit(codec: Compression) -> None:
 
     builder = MessageSetBuilder(magic=1, codec=codec)
     builder.append(None, bytes(5000))
-    (batch,) = read_batches(builder.build(), max_decompressed=4000)
+    (batch,) = read_batches(builder.build(), ReadOptions(max_decompressed=4000))
     with pytest.raises(DecompressedSizeError):
         batch.records()
 

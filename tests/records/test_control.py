@@ -7,8 +7,7 @@ import pytest
 from kafka_msgs import EndTxnMarker, LeaderChangeMessage, VotersRecord
 from kafka_msgs.errors import CorruptRecordError, RecordWriteError
 from kafka_msgs.messages.leader_change_message import Voter
-from kafka_msgs.records import BatchBuilder, ControlRecord, ControlType
-from kafka_msgs.records.builder import BatchHeader
+from kafka_msgs.records import BatchBuilder, BatchHeader, ControlRecord, ControlType
 from kafka_msgs.records.record import Record
 from tests.support.batches import by_hand, read_one
 from tests.support.control_records import MESSAGES, control_batch
@@ -86,7 +85,7 @@ def test_other_batches_have_no_control_records() -> None:
 
 def test_control_records_and_others_do_not_mix() -> None:
     with pytest.raises(RecordWriteError, match="control batch"):
-        BatchBuilder(control=True).append(b"k", b"v")
+        BatchBuilder(BatchHeader(control=True)).append(b"k", b"v")
     with pytest.raises(RecordWriteError, match="control batch"):
         BatchBuilder().append_control(ControlType.COMMIT, EndTxnMarker(), timestamp=0)
 

@@ -6,14 +6,14 @@ import random
 import tracemalloc
 from collections import Counter
 from itertools import islice
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs import KafkaMsgsError, RecordError
-from kafka_msgs.records import RecordBatch, read_batches
-from kafka_msgs.records.loops import PYTHON, Loops
+from kafka_msgs.records import ReadOptions, RecordBatch, python, read_batches
 from kafka_msgs.records.record import Part, RecordFaultError, explain
 from tests.support.batches import by_hand, read_one
 from tests.support.damaged_batches import mutated, outcome, samples
@@ -22,7 +22,7 @@ from tests.support.damaged_batches import mutated, outcome, samples
 def read_everything(data: bytes, check_crc: bool) -> int:
     """Read what can be read, going on behind errors; return how many records there were."""
     found = 0
-    reader = read_batches(data, check_crc=check_crc, max_decompressed=1 << 20)
+    reader = read_batches(data, ReadOptions(check_crc=check_crc, max_decompressed=1 << 20))
     for _ in range(len(data) // 14 + 2):
         try:
             batch = next(reader)
@@ -50,7 +50,7 @@ def test_any_bytes_end_in_errors_of_this_library(data: bytes) -> None:
     read_everything(data, check_crc=False)
 
 
-def test_the_loops_and_their_explanation_agree(form: Loops) -> None:
+def test_the_loops_and_their_explanation_agree(implementation: Any) -> None:
     """What a loop refuses has a fault that the slow reader finds and words, and what it accepts has none."""
     chance = random.Random(23)
     whole = read_one(next(each for each in samples() if each[16] == 2))
@@ -61,9 +61,9 @@ def test_the_loops_and_their_explanation_agree(form: Loops) -> None:
         count = chance.choice([whole.count, whole.count, chance.randrange(8)])
         for part in Part:
             place = (part, body, 0, end, count, 0, 0, None, False)
-            verdict, found = outcome(lambda: form.read(*place))  # noqa: B023
+            verdict, found = outcome(lambda: implementation.read(*place))  # noqa: B023
             slow = explain(body, 0, end, count)
-            assert (verdict, found) == outcome(lambda: PYTHON.read(*place))  # noqa: B023
+            assert (verdict, found) == outcome(lambda: python.read(*place))  # noqa: B023
             assert (verdict == "fault") == isinstance(slow, RecordFaultError)
         verdicts[verdict] += 1
     assert min(verdicts.values()) > 50

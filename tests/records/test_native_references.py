@@ -1,4 +1,4 @@
-"""The loops in C keep no reference that they do not own and lose none that they do, whatever comes of a call."""
+"""The records in C keep no reference that they do not own and lose none that they do, whatever comes of a call."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from kafka_msgs import KafkaMsgsError
-from kafka_msgs.records import BatchBuilder, Record, read_batches
-from kafka_msgs.records.loops import Loops
+from kafka_msgs.records import BatchBuilder, BatchHeader, ReadOptions, Record, read_batches
 from kafka_msgs.records.record import Part
 from tests.support.batches import sealed
 from tests.support.damaged_batches import mutated
+from tests.support.implementations import name_of
 from tests.support.references import check_balance, fail_each
 
 SHARED: list[Any] = [None, True, False, (), b"", "", 0, 1, -1, Record]
@@ -22,7 +22,7 @@ SHARED: list[Any] = [None, True, False, (), b"", "", 0, 1, -1, Record]
 
 def rich_batch() -> bytes:
     """A batch of records with keys and headers, repeated names among them, and numbers beyond the small ones."""
-    made = BatchBuilder(base_offset=2**40)
+    made = BatchBuilder(BatchHeader(base_offset=2**40))
     for number in range(30):
         headers = [("source", b"till"), ("größe", None), (f"n{number}", b"%d" % number)][: number % 4]
         key = None if number % 5 == 0 else b"key-%d" % number
@@ -31,14 +31,14 @@ def rich_batch() -> bytes:
 
 
 @pytest.fixture(autouse=True)
-def _only_in_c(form: Loops) -> None:
-    if form.name != "c":
-        pytest.skip("this is about the form in C")
+def _only_in_c(implementation: Any) -> None:
+    if name_of(implementation) != "native":
+        pytest.skip("this is about the core")
 
 
 @pytest.mark.parametrize("views", [False, True])
 @pytest.mark.parametrize("part", Part)
-def test_reading_leaves_the_counts_as_they_were(form: Loops, part: Part, views: bool) -> None:
+def test_reading_leaves_the_counts_as_they_were(implementation: Any, part: Part, views: bool) -> None:
     data = rich_batch()
     chance = Random(5)
     damaged = [sealed(data[:61] + mutated(data[61:], chance)) for _ in range(40)]
@@ -46,7 +46,7 @@ def test_reading_leaves_the_counts_as_they_were(form: Loops, part: Part, views: 
     def read_all() -> None:
         for each in (data, *damaged):
             with contextlib.suppress(KafkaMsgsError):
-                for batch in read_batches(each, views=views):
+                for batch in read_batches(each, ReadOptions(views=views)):
                     (batch.records, batch.offsets, batch.timestamps, batch.keys, batch.values)[part]()
 
     check_balance(read_all, [*SHARED, data])
@@ -68,19 +68,19 @@ def test_writing_leaves_the_counts_as_they_were() -> None:
     check_balance(write_all, [*SHARED, content, view, *headers])
 
 
-def test_what_is_no_call_leaves_nothing_behind(form: Loops) -> None:
+def test_what_is_no_call_leaves_nothing_behind(implementation: Any) -> None:
     data = rich_batch()
     wrong: list[Callable[[], object]] = [
-        lambda: form.read(9, data, 61, len(data), 1, 0, 0, None, False),
-        lambda: form.read(0, data, -1, len(data), 1, 0, 0, None, False),
-        lambda: form.read(0, data, 61, len(data) + 1, 1, 0, 0, None, False),
-        lambda: form.read(0, data, 9, 8, 1, 0, 0, None, False),
-        lambda: form.read(0, bytearray(data), 61, len(data), 1, 0, 0, None, False),
-        lambda: form.read(0, data, 61, len(data), 1, 0, 0, "now", False),
-        lambda: form.collector(0, 5, "now", None),
-        lambda: form.collector(0, 5, None, "much"),
-        lambda: form.collector(0, 5, None, None, None),
-        lambda: form.collector(0, 5, None, None).sealed(b"head"),
+        lambda: implementation.read(9, data, 61, len(data), 1, 0, 0, None, False),
+        lambda: implementation.read(0, data, -1, len(data), 1, 0, 0, None, False),
+        lambda: implementation.read(0, data, 61, len(data) + 1, 1, 0, 0, None, False),
+        lambda: implementation.read(0, data, 9, 8, 1, 0, 0, None, False),
+        lambda: implementation.read(0, bytearray(data), 61, len(data), 1, 0, 0, None, False),
+        lambda: implementation.read(0, data, 61, len(data), 1, 0, 0, "now", False),
+        lambda: implementation.Collector(0, 5, "now", None),
+        lambda: implementation.Collector(0, 5, None, "much"),
+        lambda: implementation.Collector(0, 5, None, None, None),
+        lambda: implementation.Collector(0, 5, None, None).sealed(b"head"),
     ]
 
     def refuse_all() -> None:
@@ -91,10 +91,10 @@ def test_what_is_no_call_leaves_nothing_behind(form: Loops) -> None:
     check_balance(refuse_all, [*SHARED, data])
 
 
-def test_an_allocation_that_fails_anywhere_ends_in_memory_error(form: Loops) -> None:
+def test_an_allocation_that_fails_anywhere_ends_in_memory_error(implementation: Any) -> None:
     data = rich_batch()
     content, headers = b"content" * 100, [("name", b"content")]
-    read, collector, head = form.read, form.collector, data[:61]
+    read, collector, head = implementation.read, implementation.Collector, data[:61]
 
     def write() -> None:
         made = collector(0, 50, None, None)

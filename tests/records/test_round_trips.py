@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.records import (
     BatchBuilder,
+    BatchHeader,
     Compression,
     LegacyBatch,
     MessageSetBuilder,
@@ -79,7 +80,7 @@ def test_timestamps_before_and_after_the_first_one(delta: int) -> None:
 
 
 def test_a_batch_that_compaction_emptied_keeps_its_offsets() -> None:
-    batch = read_one(BatchBuilder(base_offset=10, last_offset=14).build())
+    batch = read_one(BatchBuilder(BatchHeader(base_offset=10, last_offset=14)).build())
     assert (batch.count, batch.base_offset, batch.last_offset) == (0, 10, 14)
     assert (batch.base_timestamp, batch.max_timestamp, batch.records()) == (-1, -1, [])
 
@@ -127,7 +128,7 @@ REFUSED_HEADERS = [
 @pytest.mark.parametrize(("header", "field"), REFUSED_HEADERS)
 def test_headers_that_kafka_refuses_are_refused(header: dict[str, object], field: str) -> None:
     with pytest.raises(RecordWriteError) as caught:
-        BatchBuilder(**header)
+        BatchBuilder(BatchHeader(**header))
     assert caught.value.field == field
 
 
@@ -150,7 +151,7 @@ REFUSED_RECORDS = [
 def test_records_that_the_format_cannot_hold_are_refused_and_leave_nothing(
     changed: dict[str, object], field: str
 ) -> None:
-    builder = BatchBuilder(base_offset=5)
+    builder = BatchBuilder(BatchHeader(base_offset=5))
     with pytest.raises(RecordWriteError) as caught:
         builder.append(**{"key": None, "value": None, **changed})  # type: ignore[arg-type]
     assert caught.value.field == field
@@ -158,7 +159,7 @@ def test_records_that_the_format_cannot_hold_are_refused_and_leave_nothing(
 
 
 def test_deltas_that_do_not_fit_are_refused() -> None:
-    builder = BatchBuilder(delete_horizon=0, last_offset=3)
+    builder = BatchBuilder(BatchHeader(delete_horizon=0, last_offset=3))
     builder.append(None, None, timestamp=2**63 - 1, offset=4)
     with pytest.raises(RecordWriteError, match="last_offset"):
         builder.build()
@@ -186,7 +187,7 @@ def test_magic_0_has_no_timestamps() -> None:
 def test_a_batch_says_what_it_is() -> None:
     old = MessageSetBuilder(magic=1, base_offset=3)
     old.append(None, b"v")
-    builder = BatchBuilder(base_offset=4)
+    builder = BatchBuilder(BatchHeader(base_offset=4))
     builder.append(None, b"v")
     first, second = read_batches(old.build() + builder.build())
     assert isinstance(first, LegacyBatch)

@@ -15,7 +15,7 @@ from kafka_msgs.errors import LogFileError, OptionError, UnknownColumnError
 from kafka_msgs.log.partition import LogDirectory, Partition
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
 from kafka_msgs.messages.legacy_offset_commit_value import LegacyOffsetCommitValue
-from kafka_msgs.records import BatchBuilder, RecordBatch
+from kafka_msgs.records import BatchBuilder, BatchHeader, RecordBatch
 from kafka_msgs.spark.sources.cluster_metadata import KafkaClusterMetadataSource
 from kafka_msgs.spark.sources.offsets import KafkaOffsetsSource
 from kafka_msgs.topics.records import TopicRecord, decode_record, encode_record
@@ -98,7 +98,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _rows_of(records: list[tuple[bytes | None, bytes | None]], **options: object) -> list[dict[str, Any]]:
-    builder = BatchBuilder(base_offset=0)
+    builder = BatchBuilder(BatchHeader(base_offset=0))
     for key, value in records:
         builder.append(key, value, timestamp=1)
     path = Path("__consumer_offsets-0") / f"{0:020}.log"

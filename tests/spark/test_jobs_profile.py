@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from kafka_msgs.log.faults import without_faults
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.records import ControlRecord, ControlType, RecordBatch
 from kafka_msgs.spark.jobs.log_directories import log_frame, partitions_in
@@ -22,7 +23,7 @@ Facts = dict[str, Any]
 
 
 def batches(partition: Partition) -> Iterator[RecordBatch]:
-    for batch in partition.batches(on_error="skip"):
+    for batch in without_faults(partition.walk_batches()):
         assert isinstance(batch, RecordBatch)
         yield batch
 

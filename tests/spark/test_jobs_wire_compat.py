@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from kafka_msgs import message_classes
 from kafka_msgs._backend import BACKENDS
 from kafka_msgs.codec.executors import EXECUTORS
-from kafka_msgs.codec.functions import Executor, Functions
+from kafka_msgs.codec.explain import Executor, Functions
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan
 from kafka_msgs.errors import UnknownNameError

@@ -13,10 +13,18 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, LessThanOrE
 from kafka_msgs.errors import KafkaMsgsError, LogFileError, OptionError, UnknownColumnError
 from kafka_msgs.log.index import read_aborted_transactions
 from kafka_msgs.log.partition import LogDirectory, Partition
-from kafka_msgs.log.scan import read_log
+from kafka_msgs.log.scan import read_log, walk_log
 from kafka_msgs.messages.end_txn_marker import EndTxnMarker
 from kafka_msgs.messages.list_offsets_response import ListOffsetsResponse
-from kafka_msgs.records import BatchBuilder, Compression, ControlType, MessageSetBuilder, RecordBatch
+from kafka_msgs.records import (
+    BatchBuilder,
+    BatchHeader,
+    Compression,
+    ControlType,
+    MessageSetBuilder,
+    ReadOptions,
+    RecordBatch,
+)
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.recorded_answers import answers
 from tests.support.recordings import GROUP_LOGS, LOGS
@@ -168,7 +176,7 @@ def test_an_aborted_transaction_is_seen_only_by_who_reads_what_is_not_committed(
 def test_a_segment_alone_knows_the_transactions_that_later_segments_end(tmp_path: Path) -> None:
     home = tmp_path / "orders-0"
     home.mkdir()
-    begun = BatchBuilder(base_offset=0, producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    begun = BatchBuilder(BatchHeader(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
     begun.append(None, b"in it", timestamp=1)
     first = home / f"{0:020}.log"
     first.write_bytes(begun.build())
@@ -179,7 +187,9 @@ def test_a_segment_alone_knows_the_transactions_that_later_segments_end(tmp_path
 
 
 def _marker(offset: int, kind: ControlType) -> bytes:
-    builder = BatchBuilder(base_offset=offset, producer_id=7, producer_epoch=0, transactional=True, control=True)
+    builder = BatchBuilder(
+        BatchHeader(base_offset=offset, producer_id=7, producer_epoch=0, transactional=True, control=True)
+    )
     builder.append_control(kind, EndTxnMarker(), timestamp=2)
     return builder.build()
 
@@ -212,7 +222,7 @@ def test_splits_of_any_size_give_every_record_and_every_error_of_a_damaged_segme
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(damaged(seed))
     whole = log(path, splitBytes="1g", control=True)
-    told = [item for item in read_log(path, on_error="yield") if isinstance(item, LogFileError)]
+    told = [item for item in walk_log(path) if isinstance(item, LogFileError)]
     assert [row["batchPosition"] for row in whole if row["_error"]] == [error.position for error in told]
     for split in ("1", "500"):
         assert log(path, splitBytes=split, control=True) == whole
@@ -247,7 +257,7 @@ def _stored(path: Path) -> str:
 
 
 def _computed(path: Path) -> str:
-    batch = next(iter(read_log(path, check_crc=False)))
+    batch = next(iter(read_log(path, ReadOptions(check_crc=False))))
     assert isinstance(batch, RecordBatch)
     return f"{batch.computed_crc():08x}"
 

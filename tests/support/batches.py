@@ -8,11 +8,16 @@ from typing import Any, Final
 from attrs import Factory, frozen
 from hypothesis import strategies as st
 
-from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder, Record, RecordBatch, read_batches
-from kafka_msgs.records.loops import PYTHON, native
-
-FORMS: Final = [form for form in (PYTHON, native()) if form is not None]
-"""Every form of the loops that can run here."""
+from kafka_msgs.records import (
+    BatchBuilder,
+    BatchHeader,
+    Compression,
+    MessageSetBuilder,
+    ReadOptions,
+    Record,
+    RecordBatch,
+    read_batches,
+)
 
 BORDERS: Final = (0, 1, 62, 63, 64, 65, 127, 128, 8190, 8191, 8192, 8193)
 """Sizes around which a zig-zag varint grows by a byte."""
@@ -53,7 +58,7 @@ class Described:
             for record in self.records:
                 entries.append(record.key, record.value, timestamp=record.timestamp, offset=record.offset)
             return entries.build()
-        builder = BatchBuilder(codec=self.codec, **common, **self.header)
+        builder = BatchBuilder(BatchHeader(**common, **self.header), codec=self.codec)
         for record in self.records:
             assert builder.append(
                 record.key, record.value, timestamp=record.timestamp, headers=record.headers, offset=record.offset
@@ -106,15 +111,14 @@ def record_for_kafka(record: Record) -> dict[str, Any]:
 
 def read_one(data: bytes, **options: Any) -> RecordBatch:
     """The only batch of ``data``, of magic 2."""
-    (batch,) = read_batches(data, **options)
+    (batch,) = read_batches(data, ReadOptions(**options))
     assert isinstance(batch, RecordBatch)
     return batch
 
 
 def sealed(data: bytes | bytearray) -> bytes:
     """The magic 2 batch with its length and its checksum set right, whatever else is wrong with it."""
-    (batch,) = read_batches(bytes(data[:8]) + (len(data) - 12).to_bytes(4, "big") + data[12:], check_crc=False)
-    assert isinstance(batch, RecordBatch)
+    batch = read_one(bytes(data[:8]) + (len(data) - 12).to_bytes(4, "big") + data[12:], check_crc=False)
     whole = bytearray(batch.stored)
     whole[17:21] = batch.computed_crc().to_bytes(4, "big")
     return bytes(whole)

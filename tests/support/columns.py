@@ -1,4 +1,4 @@
-"""What the tests of columns share: which forms there are, columns of random messages, and what they should hold."""
+"""What the tests of columns share: columns of random messages, and what they should hold."""
 
 from __future__ import annotations
 
@@ -10,16 +10,11 @@ from uuid import UUID
 import pyarrow as pa
 
 from kafka_msgs import message_classes
-from kafka_msgs.columns import python
-from kafka_msgs.columns.switch import FORMS as BY_NAME
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.message import Message
 from kafka_msgs.schema import Struct
 from kafka_msgs.testing.random_values import random_message
 from kafka_msgs.versioned import encode_versioned
-
-FORMS: Final = [name for name in BY_NAME if name == "python" or BY_NAME[name]() is not python.FORM]
-"""The names of the forms that can run here."""
 
 CLASSES: Final = sorted(message_classes(), key=lambda cls: cls.INFO.name)
 NAMES: Final = [cls.INFO.name for cls in CLASSES]

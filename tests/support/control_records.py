@@ -12,7 +12,7 @@ from kafka_msgs import (
     VotersRecord,
 )
 from kafka_msgs.messages.leader_change_message import Voter
-from kafka_msgs.records import BatchBuilder, ControlType
+from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
 
 MESSAGES: dict[ControlType, Message] = {
     ControlType.ABORT: EndTxnMarker(coordinator_epoch=3),
@@ -26,6 +26,6 @@ MESSAGES: dict[ControlType, Message] = {
 
 
 def control_batch(kind: ControlType, message: Message, version: int = 0) -> bytes:
-    builder = BatchBuilder(control=True, base_offset=9, producer_id=1, producer_epoch=0)
+    builder = BatchBuilder(BatchHeader(control=True, base_offset=9, producer_id=1, producer_epoch=0))
     assert builder.append_control(kind, message, timestamp=1000, version=version)
     return builder.build()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
+from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, MessageSetBuilder
 
 
 def batch(*timestamps: int, codec: Compression = Compression.NONE, **header: Any) -> bytes:
-    builder = BatchBuilder(codec=codec, **header)
+    builder = BatchBuilder(BatchHeader(**header), codec=codec)
     for timestamp in timestamps:
         builder.append(b"key", b"value", timestamp=timestamp)
     return builder.build()

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_msgs import EndTxnMarker, ListTransactionsResponse, OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.log.partition import LogDirectory, Partition
-from kafka_msgs.records import BatchBuilder, ControlType, MessageSetBuilder, RecordBatch, read_batches
+from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType, MessageSetBuilder, RecordBatch, read_batches
 from kafka_msgs.topics.batches import decode_batches
 from kafka_msgs.topics.records import TOPICS, TopicRecord, decode_record, encode_record
 from kafka_msgs.topics.replay import TransactionEnd, replay
@@ -24,9 +24,9 @@ KEY, VALUE = encode_record(COMMIT)
 
 
 def test_offsets_of_a_transaction_have_their_producer_and_its_end() -> None:
-    data = BatchBuilder(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    data = BatchBuilder(BatchHeader(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
     data.append(KEY, VALUE, timestamp=0)
-    marker = BatchBuilder(producer_id=7, producer_epoch=0, transactional=True, control=True)
+    marker = BatchBuilder(BatchHeader(producer_id=7, producer_epoch=0, transactional=True, control=True))
     marker.append_control(ControlType.ABORT, EndTxnMarker(), timestamp=0)
     batches = list(read_batches(data.build() + marker.build()))
     assert list(decode_batches(OFFSETS, batches)) == [
@@ -36,7 +36,7 @@ def test_offsets_of_a_transaction_have_their_producer_and_its_end() -> None:
 
 
 def test_offsets_of_an_idempotent_producer_and_of_old_formats_are_in_no_transaction() -> None:
-    new, old = BatchBuilder(producer_id=7, producer_epoch=0, base_sequence=0), MessageSetBuilder(magic=1)
+    new, old = BatchBuilder(BatchHeader(producer_id=7, producer_epoch=0, base_sequence=0)), MessageSetBuilder(magic=1)
     for builder in (new, old):
         builder.append(KEY, VALUE, timestamp=0)
     assert list(decode_batches(OFFSETS, read_batches(new.build() + old.build()))) == [COMMIT, COMMIT]

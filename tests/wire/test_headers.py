@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_msgs import message_classes
+from kafka_msgs import compile_schema, message_classes
 from kafka_msgs.errors import UnknownMessageError
-from kafka_msgs.wire import request_header_version, response_header_version
+from kafka_msgs.message import Response
+from kafka_msgs.wire import encode_response, header_version, request_header_version, response_header_version
 
 PRODUCE, METADATA, OFFSET_FETCH, CONTROLLED_SHUTDOWN, SASL_HANDSHAKE, API_VERSIONS = 0, 3, 9, 7, 17, 18
 OFFSET_DELETE, STREAMS_GROUP_HEARTBEAT = 47, 88
@@ -66,3 +67,14 @@ def test_an_unknown_api_key(api_key: int) -> None:
     assert (caught.value.api_key, caught.value.kind) == (api_key, "request")
     with pytest.raises(UnknownMessageError, match=f"no response of clients has the api key {api_key}"):
         response_header_version(api_key, 0)
+
+
+def test_a_definition_that_states_header_versions_counts() -> None:
+    text = (
+        '{"name": "PingResponse", "type": "response", "apiKey": 500, "validVersions": "0-3", "flexibleVersions": "2+",'
+        ' "headerVersions": {"0-2": "0", "3+": "1"}, "fields": []}'
+    )
+    cls = compile_schema(text)
+    assert issubclass(cls, Response)
+    assert [header_version(cls, version) for version in (0, 2, 3, 9)] == [0, 0, 1, 1]
+    assert encode_response(cls(), 2, correlation_id=7) == bytes.fromhex("0000000700")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,8 @@ import click
 from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Exchange, read_exchanges
 from kafka_msgs.capture.report import QUANTILES, ApiSummary, CaptureSummary, CaptureTally
 from kafka_msgs.cli.options import format_option
-from kafka_msgs.cli.render.rows import Named, Row, print_rows, progress_over
+from kafka_msgs.cli.render.progress import progress_over
+from kafka_msgs.cli.render.rows import Named, Row, print_rows
 from kafka_msgs.cli.render.times import iso_of_us
 
 __all__ = ["capture_command"]
@@ -67,12 +67,11 @@ class _Rows:
         self._bodies = bodies
 
     def of(self, paths: Sequence[Path]) -> Iterator[Named]:
-        before = 0
         with progress_over(paths) as progress:
             for path in paths:
-                for row in self._of_file(path, partial(progress, path, before)):
+                progress.file(path)
+                for row in self._of_file(path, progress.read):
                     yield path, row
-                before += path.stat().st_size
 
     def _of_file(self, path: Path, progress: Callable[[int], None]) -> Iterator[Row]:
         tally = CaptureTally()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +11,8 @@ import click
 from kafka_msgs.cli.log_paths import log_files
 from kafka_msgs.cli.options import format_option
 from kafka_msgs.cli.render.log_files import DECODERS, View, rows
-from kafka_msgs.cli.render.rows import Named, print_rows, progress_over
+from kafka_msgs.cli.render.progress import progress_over
+from kafka_msgs.cli.render.rows import Named, print_rows
 from kafka_msgs.cli.render.times import with_times
 from kafka_msgs.log.summary import LogSummary
 
@@ -105,9 +105,8 @@ def _view(
 
 
 def _all_rows(paths: Sequence[Path], view: View, summary: LogSummary) -> Iterator[Named]:
-    before = 0
     with progress_over(paths) as progress:
         for path in paths:
-            for row in rows(path, view, summary, partial(progress, path, before)):
+            progress.file(path)
+            for row in rows(path, view, summary, progress.read):
                 yield path, row
-            before += path.stat().st_size

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import textwrap
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-__all__ = ["console", "print_json", "table"]
+__all__ = ["console", "print_json", "print_paragraphs", "table"]
 
 _UNBOUNDED: Final = 10_000
 """Columns of output that is not a terminal: nothing is wrapped or cut there, so that it can be searched."""
@@ -30,6 +33,17 @@ def table(*columns: str, title: str | None = None) -> Table:
     for column in columns:
         made.add_column(column, overflow="fold")
     return made
+
+
+def print_paragraphs(out: Console, names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print each row as a paragraph of ``name=value``, for rows that a table would fold into pieces."""
+    for row in rows:
+        words = " ".join(f"{name}={cell}" for name, cell in zip(names, row, strict=True))
+        for line in textwrap.wrap(words, out.width, subsequent_indent="  ", break_on_hyphens=False):
+            shown = Text(line)
+            shown.highlight_regex(r"(?<!\S)\w+(?==)", "cyan")
+            out.print(shown)
+    out.print()
 
 
 def print_json(value: Any) -> None:

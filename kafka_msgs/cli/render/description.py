@@ -99,7 +99,7 @@ def _text(versions: VersionRange) -> str | None:
 
 def _heading(cls: type[Message], versions: VersionRange) -> Text:
     info = cls.INFO
-    facts = [info.kind]
+    facts: list[str] = [info.kind]
     if info.api_key is not None:
         facts.append(f"api key {info.api_key}")
     facts.append(f"version{_range(versions)}")

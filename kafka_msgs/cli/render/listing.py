@@ -7,21 +7,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import click
 from rich.text import Text
 
-from kafka_msgs.cli.render.console import console, print_json, table
+from kafka_msgs.cli.render.console import console, print_json, print_paragraphs, table
 
 __all__ = ["print_listing"]
 
+_GAP: Final = 2
+"""Columns of space behind each column of a table."""
 
-def print_listing(form: str, columns: Sequence[str], listed: Sequence[Mapping[str, Any]], title: str = "") -> None:
+_TEXT_WIDTHS: Final = (40, 24, 12)
+"""How much of a text should stand on one line, the first that fits the terminal."""
+
+
+def print_listing(
+    form: str,
+    columns: Sequence[str],
+    listed: Sequence[Mapping[str, Any]],
+    *,
+    title: str = "",
+    in_table: Sequence[str] | None = None,
+) -> None:
     """Print rows, each a mapping with the keys ``columns``, in the order of these.
 
-    ``form`` is one of ``FORMS``. Values are those that JSON has. In a table None is an empty cell, numbers are aligned
-    to the right, and a column that is empty in every row is left out.
+    ``form`` is one of ``FORMS``. Values are those that JSON has. A table has the columns ``in_table``, by default all:
+    None is an empty cell, numbers are aligned to the right, and a column that is empty in every row is left out.
     """
     if form == "json":
         print_json([{name: row[name] for name in columns} for row in listed])
@@ -29,19 +42,39 @@ def print_listing(form: str, columns: Sequence[str], listed: Sequence[Mapping[st
         for row in listed:
             click.echo(json.dumps({name: row[name] for name in columns}, ensure_ascii=False))
     else:
-        _print_table(columns, listed, title)
+        _print_table(columns if in_table is None else in_table, listed, title)
 
 
 def _print_table(columns: Sequence[str], listed: Sequence[Mapping[str, Any]], title: str) -> None:
-    wanted = [name for name in columns if not listed or any(row[name] is not None for row in listed)]
+    """Print a table in which no number and no word of a heading is broken, or paragraphs where it would not fit."""
+    wanted = [name for name in columns if not listed or any(row[name] not in (None, "", []) for row in listed)]
+    cells = [[_cell(row[name]) for name in wanted] for row in listed]
+    numbers = [any(type(row[name]) in (int, float) for row in listed) for name in wanted]
+    out = console()
+    widths = next(
+        (found for most in _TEXT_WIDTHS if sum(found := _widths(wanted, cells, numbers, most)) < out.width), None
+    )
+    if widths is None:
+        print_paragraphs(out, wanted, cells)
+        return
     shown = table(*map(_heading, wanted), title=title or None)
-    for column, name in zip(shown.columns, wanted, strict=True):
-        if any(type(row[name]) in (int, float) for row in listed):
-            column.justify = "right"
-            column.no_wrap = True
-    for row in listed:
-        shown.add_row(*(Text(_cell(row[name])) for name in wanted))
-    console().print(shown)
+    for column, width, number in zip(shown.columns, widths, numbers, strict=True):
+        column.justify = "right" if number else "left"
+        column.min_width = width - _GAP
+    for row in cells:
+        shown.add_row(*map(Text, row))
+    out.print(shown)
+
+
+def _widths(wanted: Sequence[str], cells: Sequence[Sequence[str]], numbers: Sequence[bool], most: int) -> list[int]:
+    """Return the least widths of columns, gaps included; of a text, ``most`` letters and no more need one line."""
+    widths = []
+    for place, (name, number) in enumerate(zip(wanted, numbers, strict=True)):
+        words = [word for row in cells for word in row[place].split(" ")]
+        longest = max(map(len, words), default=0)
+        heading = max(map(len, _heading(name).split()))
+        widths.append(_GAP + max(heading, longest if number else min(longest, most)))
+    return widths
 
 
 def _heading(name: str) -> str:
@@ -54,6 +87,8 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3g}" if value < 100 else f"{value:.0f}"
     if isinstance(value, list | tuple):
         return ", ".join(map(_cell, value))
     return str(value)

@@ -21,7 +21,7 @@ from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.log import files, index, index_check
 from kafka_msgs.log.scan import AnyBatch, FileScan
 from kafka_msgs.log.segment import Segment
-from kafka_msgs.log.summary import CODEC_NAMES, LogSummary, count_log, fault_in_batch
+from kafka_msgs.log.summary import CODEC_NAMES, LogSummary, fault_in_batch, walk_summary
 from kafka_msgs.message import Message
 from kafka_msgs.records import ControlRecord, ControlType, Payload, Record, RecordBatch
 from kafka_msgs.records.common import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
@@ -94,9 +94,9 @@ _COMPARED: Final[Mapping[str, _Read]] = {
     ".timeindex": index_check.check_time_index,
 }
 _ENTRIES: Final[Mapping[str, _Read]] = {
-    ".index": lambda path: index.read_offset_index(path, on_error="yield"),
-    ".timeindex": lambda path: index.read_time_index(path, on_error="yield"),
-    ".txnindex": lambda path: index.read_aborted_transactions(path, on_error="yield"),
+    ".index": lambda path: index.walk_offset_index(path),
+    ".timeindex": lambda path: index.walk_time_index(path),
+    ".txnindex": lambda path: index.walk_aborted_transactions(path),
     ".snapshot": lambda path: files.read_producer_snapshot(path).producer_entries,
     "leader-epoch-checkpoint": files.read_leader_epochs,
     "recovery-point-offset-checkpoint": _offsets,
@@ -125,7 +125,7 @@ def _batches(path: Path, view: View, summary: LogSummary, progress: Callable[[in
     segment = Segment(path) if path.stem.isdecimal() else None
     closed = segment is not None and segment.closed
     if not view.kinds & {"batch", "record"} and not view.from_offset and view.max_bytes is None:
-        yield from map(_error, count_log(path, summary, closed=closed, progress=progress))
+        yield from map(_error, walk_summary(path, summary, closed=closed, progress=progress))
         return
     scan = FileScan(path, start=segment.position_of(view.from_offset) if segment else 0, closed=closed)
     for item in scan:

@@ -1,6 +1,6 @@
 """Rows of files in the forms that commands print: as tables, as one JSON document, or as JSON lines, with a summary.
 
-Owns how a row is written, and the progress that is shown while long files are read. What rows say is for the commands.
+Owns how a row is written. What rows say is for the commands.
 """
 
 from __future__ import annotations
@@ -8,19 +8,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
 
-__all__ = ["Named", "Row", "Summary", "print_rows", "progress_over"]
+__all__ = ["Named", "Row", "Summary", "print_rows"]
 
-_LONG: Final = 2**26
-"""Bytes of all files from which on progress is shown."""
 _ROWS_A_TABLE: Final = 500
 _ROWS_A_WRITE: Final = 100
 
@@ -42,25 +38,6 @@ Summary = Callable[[], dict[str, Any]]
 def print_rows(form: str, found: Iterator[Named], summary: Summary) -> None:
     """Print rows as they come, and the summary after them; ``form`` is one of the command's ``FORMS``."""
     _PRINTERS[form](found, summary)
-
-
-@contextmanager
-def progress_over(paths: Sequence[Path]) -> Iterator[Callable[[Path, int, int], None]]:
-    """Show on a terminal how far the reading of long files is; what it takes is loaded only then.
-
-    Gives a function to call with the file at hand, the bytes of the files before it, and those read of itself.
-    """
-    total = sum(path.stat().st_size for path in paths)
-    if total < _LONG or not sys.stderr.isatty():
-        yield lambda path, before, position: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("", total=total)
-        yield lambda path, before, position: shown.update(task, description=path.name, completed=before + position)
 
 
 def _fact(named: Named) -> dict[str, Any]:
@@ -90,31 +67,25 @@ def _print_tables(found: Iterator[Named], summary: Summary) -> None:
 
 
 def _show_on_terminal(title: str, names: Sequence[str], cells: list[list[str]]) -> None:
-    """Print a table where it fits the terminal, else each row as a paragraph of names and values."""
+    """Print a table where it fits the terminal, else each row as a paragraph."""
     from rich.text import Text
 
-    from kafka_msgs.cli.render.console import console, table
+    from kafka_msgs.cli.render.console import console, print_paragraphs, table
 
     out = console()
     out.print(Text(title, style="italic"))
-    if _width(names, cells) <= out.width:
-        shown = table(*names)
-        for row in cells:
-            shown.add_row(*map(Text, row))
-        out.print(shown)
+    if _width(names, cells) > out.width:
+        print_paragraphs(out, names, cells)
         return
+    shown = table(*names)
     for row in cells:
-        words = " ".join(f"{name}={cell}" for name, cell in zip(names, row, strict=True))
-        for line in textwrap.wrap(words, out.width, subsequent_indent="  ", break_on_hyphens=False):
-            shown_line = Text(line)
-            shown_line.highlight_regex(r"(?<!\S)\w+(?==)", "cyan")
-            out.print(shown_line)
-    out.print()
+        shown.add_row(*map(Text, row))
+    out.print(shown)
 
 
 def _width(names: Sequence[str], cells: list[list[str]]) -> int:
     """Return the columns that a table takes in which nothing is folded, as ``table`` lays it out."""
-    return 1 + sum(max(map(len, column)) + 1 for column in zip(names, *cells, strict=True))
+    return 1 + sum(max(map(len, column)) + 2 for column in zip(names, *cells, strict=True))
 
 
 def _show_aligned(title: str, names: Sequence[str], cells: list[list[str]]) -> None:

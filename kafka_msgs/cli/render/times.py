@@ -9,7 +9,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-__all__ = ["is_time", "iso_of_ms", "iso_of_us", "time_name", "with_times"]
+__all__ = ["is_time", "iso_of_ms", "iso_of_us", "short_time", "time_name", "with_times"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME_FIELD: Final = re.compile(r"(?:timestamp|append_time|start_time)(?:_ms)?$")
@@ -22,6 +22,12 @@ def iso_of_ms(milliseconds: int | None) -> str | None:
     None for a negative number, with which Kafka says that there is no time, and for one after the year 9999.
     """
     return None if milliseconds is None else _iso(milliseconds, "milliseconds")
+
+
+def short_time(milliseconds: int | None) -> str | None:
+    """Return ``2023-11-14 22:13:20Z``, for tables: the date and the time can be on two lines."""
+    text = iso_of_ms(milliseconds)
+    return None if text is None else f"{text[:10]} {text[11:19]}Z"
 
 
 def iso_of_us(microseconds: int | None) -> str | None:

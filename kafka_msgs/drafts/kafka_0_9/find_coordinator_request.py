@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class FindCoordinatorRequest(Message):
+class FindCoordinatorRequest(DataMessage):
     """Asks any broker which one coordinates a group, the transactions of a producer, or a partition of a share group.
     From version 4 it can ask for several keys (KIP-699).
 

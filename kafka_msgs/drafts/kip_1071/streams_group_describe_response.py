@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -238,7 +238,7 @@ class TopicPartitions(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupDescribeResponse(Message):
+class StreamsGroupDescribeResponse(Response):
     """State, topology and members of streams groups (KIP-1071).
 
     API key 89, version 0, always flexible.
@@ -246,7 +246,7 @@ class StreamsGroupDescribeResponse(Message):
     Draft: Streams rebalance protocol, as its proposal writes it.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="StreamsGroupDescribeResponse",
         kind="response",
         api_key=89,

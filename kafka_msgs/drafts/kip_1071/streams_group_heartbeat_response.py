@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -70,7 +70,7 @@ class EndpointToPartitions(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupHeartbeatResponse(Message):
+class StreamsGroupHeartbeatResponse(Response):
     """The member's epoch, the tasks that it is to run, and the problems of the group (KIP-1071).
 
     API key 88, version 0, always flexible.
@@ -78,7 +78,7 @@ class StreamsGroupHeartbeatResponse(Message):
     Draft: Streams rebalance protocol, as its proposal writes it.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="StreamsGroupHeartbeatResponse",
         kind="response",
         api_key=88,

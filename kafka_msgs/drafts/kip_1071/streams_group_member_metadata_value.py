@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
@@ -32,7 +32,7 @@ class KeyValue(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupMemberMetadataValue(Message):
+class StreamsGroupMemberMetadataValue(DataMessage):
     """What a member of a streams group has reported about itself, collected from its heartbeats.
 
     Data, version 0, always flexible.

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupMetadataKey(Message):
+class StreamsGroupMetadataKey(DataMessage):
     """Key of the record of a streams group's epoch.
 
     Data, version 17, never flexible.

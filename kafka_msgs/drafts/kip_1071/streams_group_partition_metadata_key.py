@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupPartitionMetadataKey(Message):
+class StreamsGroupPartitionMetadataKey(DataMessage):
     """Key of the record of the topics that a streams group reads; in KIP-1071 only, never released.
 
     Data, version 18, never flexible.

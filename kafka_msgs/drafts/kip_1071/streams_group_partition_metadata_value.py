@@ -6,7 +6,7 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, Struct, field
 
 
@@ -43,7 +43,7 @@ class TopicMetadata(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupPartitionMetadataValue(Message):
+class StreamsGroupPartitionMetadataValue(DataMessage):
     """The topics that a streams group reads, as its assignment last saw them; in KIP-1071 only, never released.
 
     Data, version 0, always flexible.

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupTargetAssignmentMemberKey(Message):
+class StreamsGroupTargetAssignmentMemberKey(DataMessage):
     """Key of the record of what one member of a streams group is to run.
 
     Data, version 21, never flexible.

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
@@ -21,7 +21,7 @@ class TaskIds(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupTargetAssignmentMemberValue(Message):
+class StreamsGroupTargetAssignmentMemberValue(DataMessage):
     """What one member of a streams group is to run once the group has settled.
 
     Data, version 0, always flexible.

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupTargetAssignmentMetadataKey(Message):
+class StreamsGroupTargetAssignmentMetadataKey(DataMessage):
     """Key of the record that a target assignment of a streams group is complete.
 
     Data, version 20, never flexible.

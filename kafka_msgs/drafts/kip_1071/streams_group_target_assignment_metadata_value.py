@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupTargetAssignmentMetadataValue(Message):
+class StreamsGroupTargetAssignmentMetadataValue(DataMessage):
     """The group epoch for which the target assignments of the members hold; written after the last of them.
 
     Data, version 0, always flexible.

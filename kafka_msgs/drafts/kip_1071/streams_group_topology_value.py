@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
+from kafka_msgs.message import DataMessage
 from kafka_msgs.schema import MessageInfo, Struct, field
 
 
@@ -86,7 +86,7 @@ class Subtopology(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class StreamsGroupTopologyValue(Message):
+class StreamsGroupTopologyValue(DataMessage):
     """The topology of a streams group, as a member described it.
 
     Data, version 0, always flexible.

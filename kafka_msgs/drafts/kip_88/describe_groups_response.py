@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -83,7 +83,7 @@ class Group(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class DescribeGroupsResponse(Message):
+class DescribeGroupsResponse(Response):
     """State and members of classic groups. Committed offsets are not part of it: ``OffsetFetchRequest`` asks for those.
 
     API key 15, versions 0-1, never flexible.
@@ -91,7 +91,7 @@ class DescribeGroupsResponse(Message):
     Draft: Committed offsets of a group without its members.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="DescribeGroupsResponse",
         kind="response",
         api_key=15,

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct, field
+from kafka_msgs.message import Response
+from kafka_msgs.schema import KeyedMessageInfo, Struct, field
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -40,7 +40,7 @@ class ResponseTopic(Struct):
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
-class OffsetFetchResponse(Message):
+class OffsetFetchResponse(Response):
     """The offsets that a group has committed. Errors are in two places: those of the group or its coordinator beside
     the group, those of a partition beside the partition (KIP-88).
 
@@ -49,7 +49,7 @@ class OffsetFetchResponse(Message):
     Draft: Committed offsets of a group without its members.
     """
 
-    INFO: ClassVar[MessageInfo] = MessageInfo(
+    INFO: ClassVar[KeyedMessageInfo] = KeyedMessageInfo(
         name="OffsetFetchResponse",
         kind="response",
         api_key=9,

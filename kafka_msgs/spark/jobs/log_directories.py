@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.errors import JobPathError, LogFileError
+from kafka_msgs.log.faults import without_faults
 from kafka_msgs.log.partition import LogDirectory, Partition
-from kafka_msgs.log.scan import read_log
+from kafka_msgs.log.scan import walk_log
+from kafka_msgs.records import ReadOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,7 +62,8 @@ def end_of(partition: Partition) -> int | None:
     if not segments:
         return None
     last, end = segments[-1], segments[-1].base_offset
-    for batch in read_log(last.path, start=last.position_of(sys.maxsize), on_error="skip", check_crc=False):
+    items = walk_log(last.path, ReadOptions(check_crc=False), start=last.position_of(sys.maxsize))
+    for batch in without_faults(items):
         end = batch.last_offset + 1
     return end
 

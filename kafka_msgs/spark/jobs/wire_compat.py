@@ -17,7 +17,7 @@ from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, Stru
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
-from kafka_msgs.codec.functions import Executor
+from kafka_msgs.codec.explain import Executor
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.lookup import message_classes, message_named
 from kafka_msgs.spark.jobs.job import Job, Step, Tables

@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPa
 from pyspark.sql.types import StructType
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.records import DEFAULT_MAX_DECOMPRESSED
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.spark.sources.files import LogFile, log_files
 from kafka_msgs.spark.sources.filters import Predicate, predicates_of
 from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
@@ -91,8 +91,10 @@ def reading_of(options: Options, columns: Sequence[str] | None, decoded: Sequenc
         decoded=tuple(decoded),
         mode=mode,
         control=options.flag("control", False),
-        check_crc=options.flag("checkCrc", True),
-        max_decompressed=options.size("maxDecompressed", DEFAULT_MAX_DECOMPRESSED),
+        options=ReadOptions(
+            check_crc=options.flag("checkCrc", DEFAULT_READ_OPTIONS.check_crc),
+            max_decompressed=options.size("maxDecompressed", DEFAULT_READ_OPTIONS.max_decompressed),
+        ),
     )
 
 

@@ -13,14 +13,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import frozen
+from attrs import evolve, frozen
 from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
 
-from kafka_msgs.columns import decode_column, record_schema, record_table
+from kafka_msgs.columns import decode_column, record_schema, walk_record_table
 from kafka_msgs.errors import LogFileError, RecordError, UnknownColumnError
-from kafka_msgs.log.scan import AnyBatch, read_log
+from kafka_msgs.log.scan import AnyBatch, walk_log
 from kafka_msgs.message import Message
-from kafka_msgs.records import DEFAULT_MAX_DECOMPRESSED, RecordBatch
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 from kafka_msgs.spark.functions import error_texts
 from kafka_msgs.spark.sources.files import LogFile, local_copy
 from kafka_msgs.spark.sources.filters import Predicate
@@ -94,8 +94,7 @@ class Reading:
     decoded: tuple[Decoded, ...] = ()
     mode: str = PERMISSIVE
     control: bool = False
-    check_crc: bool = True
-    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
+    options: ReadOptions = DEFAULT_READ_OPTIONS
     predicates: tuple[Predicate, ...] = ()
 
     @property
@@ -148,7 +147,7 @@ class _PartRows:
         self._sources = sorted(sources or {"offset"})
 
     def run(self, path: Path) -> Iterator[pa.RecordBatch]:
-        for item in record_table(self._batches(path), columns=self._sources, on_error="yield"):
+        for item in walk_record_table(self._batches(path), columns=self._sources):
             if isinstance(item, pa.RecordBatch):
                 yield self._rows(item)
             else:
@@ -156,15 +155,7 @@ class _PartRows:
 
     def _batches(self, path: Path) -> Iterator[AnyBatch | LogFileError]:
         reading, part = self._reading, self._part
-        items = read_log(
-            path,
-            start=part.start - self._shift,
-            on_error="yield",
-            check_crc=reading.check_crc,
-            max_decompressed=reading.max_decompressed,
-            views=True,
-        )
-        for item in items:
+        for item in walk_log(path, evolve(reading.options, views=True), start=part.start - self._shift):
             if item.position + self._shift >= part.end:
                 return
             if isinstance(item, LogFileError) or self._is_wanted(item):

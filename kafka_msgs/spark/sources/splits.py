@@ -16,8 +16,9 @@ from attrs import evolve, frozen
 from pyarrow import NativeFile
 
 from kafka_msgs.errors import LogFileError, RecordError
-from kafka_msgs.log.index import read_offset_index
-from kafka_msgs.log.scan import mapped, read_log, walk_headers
+from kafka_msgs.log.faults import without_faults
+from kafka_msgs.log.index import walk_offset_index
+from kafka_msgs.log.scan import mapped, walk_headers, walk_log
 from kafka_msgs.log.transactions import Transactions, find_transactions
 from kafka_msgs.records import read_batches
 from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET
@@ -92,7 +93,7 @@ def cut_tails(files: Iterable[LogFile]) -> Iterator[LogFileError]:
     """Yield what is wrong with the end of each file: a batch that is not whole."""
     for file in files:
         last = _end_of_batches(Path(file.path))
-        for error in read_log(Path(file.path), start=last, on_error="yield"):
+        for error in walk_log(Path(file.path), start=last):
             if isinstance(error, LogFileError) and is_cut_tail(error, file.size):
                 yield error
 
@@ -129,7 +130,7 @@ def _batches(file: LogFile) -> Iterator[int]:
         with opened(index) as data:
             index = evolve(index, size=data.size())
         with local_copy(index) as (path, _):
-            yield from [entry.position for entry in read_offset_index(path, on_error="skip")]
+            yield from [entry.position for entry in without_faults(walk_offset_index(path))]
     except OSError:
         return
 

@@ -13,7 +13,7 @@ import tests.support.instrumented  # noqa: F401 - first, so that the instrumente
 import atheris  # type: ignore[import-not-found]  # isort: skip
 
 from kafka_msgs.codec.executors import EXECUTORS  # isort: skip
-from kafka_msgs.records.loops import native  # isort: skip
+from kafka_msgs._backend import backend  # isort: skip
 from tests.campaigns.fuzz import columns, messages, records, seeds  # isort: skip
 
 TARGETS = {"messages": messages, "records": records, "columns": columns}
@@ -23,7 +23,7 @@ TARGETS = {"messages": messages, "records": records, "columns": columns}
 def main() -> None:
     """Run until the time is up or an input breaks the property, which is then saved in the folder."""
     assert "c" in EXECUTORS, "the instrumented C core cannot be loaded"
-    assert native() is not None, "the instrumented C core of the records cannot be loaded"
+    assert backend() == "c", "another backend was chosen"
     target, folder = TARGETS[sys.argv[1]], Path(sys.argv[2])
     print(f"{seeds.write(folder / 'seeds', target.seeds(), target.MAX_SIZE)} seeds", file=sys.stderr)
     (folder / "corpus").mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Columns, and what must hold for any input: both forms refuse the same rows, and have the same values in the others.
+"""Columns, and what must hold for any input: in C and in Python the same rows are bad and the others equal.
 
 The first two bytes of an input choose a message at a version, or with the version in front of each row; the third the
 columns that are wanted. The rest is the rows, each behind a byte that tells its size; 255 stands for null. Seeds are

@@ -1,4 +1,4 @@
-"""Records, and what must hold for any input: both forms of the loops agree, and what is read is written alike by both.
+"""Records, and what must hold for any input: both implementations agree, and what is read is written alike by both.
 
 The first byte of an input chooses how the rest is read, the second how many records are asked for; the rest is what
 they are read from. Seeds are batches with all that a record can have.
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafka_msgs.records import Record
-from kafka_msgs.records.loops import PYTHON, Loops, native
+from kafka_msgs.records import Record, native, python
 from kafka_msgs.records.record import Part
 from tests.support.damaged_batches import outcome, samples
 
@@ -36,26 +35,24 @@ def seeds() -> Iterator[bytes]:
 
 def check(data: bytes) -> None:
     """Check the property for one input of the fuzzer; ``AssertionError`` if it is broken."""
-    native_form = native()
-    assert native_form is not None
     if len(data) < _HEAD:
         return
     choice, part = divmod(data[0], len(_PARTS))
     base, body = _BASES[choice % 4], data[_HEAD:]
     times = (base, 17 if choice & 4 else None)
     place: tuple[Any, ...] = (_PARTS[part], body, 0, len(body), data[1], base, *times, bool(choice & 8))
-    expected = outcome(lambda: PYTHON.read(*place))
-    found = outcome(lambda: native_form.read(*place))
+    expected = outcome(lambda: python.read(*place))
+    found = outcome(lambda: native.read(*place))
     assert found == expected, f"c: {found}; python: {expected}"
     if expected[0] == "value" and _PARTS[part] is Part.RECORDS:
         records: Any = expected[1]
-        ways = [outcome(lambda: _written(form, records)) for form in (native_form, PYTHON)]  # noqa: B023
+        ways = [outcome(lambda: _written(module, records)) for module in (native, python)]  # noqa: B023
         assert ways[0] == ways[1], ways
 
 
-def _written(form: Loops, records: list[Record]) -> object:
+def _written(module: Any, records: list[Record]) -> object:
     """Write records that were read, each with an offset and a time that may not fit; say what came of each."""
-    collector = form.collector(0, 2**31 - 1, None, 1500)
+    collector = module.Collector(0, 2**31 - 1, None, 1500)
     outcomes = []
     for each in records:
         given = {"timestamp": each.timestamp, "headers": each.headers, "offset": each.offset}

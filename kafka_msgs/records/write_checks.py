@@ -1,7 +1,7 @@
-"""What a caller hands in to be written: checked, and made exactly what the loops write.
+"""What a caller hands in to be written: checked, and made exactly what is written.
 
-Owns the bounds of numbers, the kinds of content, and the words for what is neither. Every form of the loops comes here
-with what is not exact already, so that all refuse the same in the same words.
+Owns the bounds of numbers, the kinds of content, and the words for what is neither. Both implementations come
+here with what is not exact already, so that both refuse the same in the same words.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""The forms of the loops over records agree: the same values, bytes and errors, whichever runs."""
+"""Both implementations of records agree: the same values, bytes and errors, whichever runs."""
 
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -13,38 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs._backend import BACKENDS, backend
 from kafka_msgs.errors import RecordWriteError
-from kafka_msgs.records import BatchBuilder, Compression, Record, builder
-from kafka_msgs.records.loops import PYTHON, Loops, native
+from kafka_msgs.records import BatchBuilder, Compression, Record, builder, python
 from kafka_msgs.records.record import Part
 from tests.support.batches import Described, described, read_one, sealed
 from tests.support.damaged_batches import mutated, outcome
-
-
-def test_the_records_have_a_core_where_the_codec_runs_in_one() -> None:
-    assert (native() is not None) == (backend() == "c")
-
-
-@pytest.mark.parametrize("chosen", BACKENDS)
-def test_the_backend_chooses_the_form_and_loads_no_other(chosen: str) -> None:
-    code = (
-        "import sys; from kafka_msgs.records.loops import loops; "
-        "print(loops().name, *(name for name in sys.modules if name == 'kafka_msgs._core.extension'))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={"KAFKA_MSGS_BACKEND": chosen}, capture_output=True, text=True, check=True
-    )
-    form = "c kafka_msgs._core.extension" if chosen == "c" else "python"
-    assert done.stdout.split() == form.split()
+from tests.support.implementations import name_of
 
 
 @settings(max_examples=60, deadline=None)
 @given(described(2))
-def test_forms_write_the_same_bytes(form: Loops, batch: Described) -> None:
+def test_both_write_the_same_bytes(implementation: Any, batch: Described) -> None:
     written = batch.written()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(builder, "loops", lambda: PYTHON)
+        patch.setattr(builder, "_IMPLEMENTATION", python)
         assert batch.written() == written
 
 
@@ -56,35 +36,35 @@ def place(data: bytes, views: bool, base_offset: int = 7, append_timestamp: int 
 
 @settings(max_examples=100, deadline=None)
 @given(described(2), st.integers(0, 2**32), st.booleans(), st.sampled_from([None, 5]))
-def test_forms_read_damaged_batches_alike(
-    form: Loops, batch: Described, seed: int, views: bool, append_timestamp: int | None
+def test_both_read_damaged_batches_alike(
+    implementation: Any, batch: Described, seed: int, views: bool, append_timestamp: int | None
 ) -> None:
     whole = Described(2, Compression.NONE, batch.records, batch.base_offset, None, batch.header).written()
     for data in (whole, sealed(whole[:61] + mutated(whole[61:], Random(seed)))):
         for part in Part:
             arguments = (part, *place(data, views, append_timestamp=append_timestamp))
-            found = outcome(lambda: form.read(*arguments))  # noqa: B023
-            assert found == outcome(lambda: PYTHON.read(*arguments))  # noqa: B023
+            found = outcome(lambda: implementation.read(*arguments))  # noqa: B023
+            assert found == outcome(lambda: python.read(*arguments))  # noqa: B023
 
 
 @pytest.mark.parametrize("part", Part)
-def test_parts_are_the_fields_of_the_records(form: Loops, part: Part) -> None:
+def test_parts_are_the_fields_of_the_records(implementation: Any, part: Part) -> None:
     records = tuple(Record(7 + 3 * n, n // 2, b"k" if n % 3 else None, b"v" * n, (("h", b""),)) for n in range(40))
     data = Described(2, Compression.NONE, records, 7).written()
     names = ("offset", "timestamp", "key", "value")
     expected = [records[n] if part is Part.RECORDS else getattr(records[n], names[part - 1]) for n in range(40)]
-    assert form.read(part, *place(data, views=False)) == expected
-    assert form.read(part, *place(data, views=True)) == expected
+    assert implementation.read(part, *place(data, views=False)) == expected
+    assert implementation.read(part, *place(data, views=True)) == expected
     batch = read_one(data)
     parts = [batch.records(), batch.offsets(), batch.timestamps(), batch.keys(), batch.values()]
     assert parts[part] == expected
 
 
-def test_sums_of_more_than_64_bits_are_read_as_they_are(form: Loops) -> None:
+def test_sums_of_more_than_64_bits_are_read_as_they_are(implementation: Any) -> None:
     data = bytes.fromhex("10 00 02 02 02 6b 02 76 00 10 00 01 01 02 6b 02 76 00")
     for base, step in ((2**63 - 1, (1, -1)), (-(2**63), (1, -1))):
         for part in (Part.OFFSETS, Part.TIMESTAMPS):
-            found = form.read(part, data, 0, len(data), 2, base, base, None, False)
+            found = implementation.read(part, data, 0, len(data), 2, base, base, None, False)
             assert found == [base + each for each in step]
 
 
@@ -98,14 +78,14 @@ def test_headers_may_differ_from_those_of_the_record_before() -> None:
 
 
 @pytest.mark.parametrize("views", [False, True])
-def test_records_in_c_are_unknown_to_the_collector(form: Loops, views: bool) -> None:
+def test_records_in_c_are_unknown_to_the_collector(implementation: Any, views: bool) -> None:
     """They can be in no cycle, and programs that hold many do not pay for the search of one."""
     made = BatchBuilder()
     made.append(b"key", b"value", headers=[("name", b"content")])
     (record,) = batch = read_one(made.build(), views=views).records()
     assert gc.is_tracked(batch)
     tracked = [gc.is_tracked(each) for each in (record, record.headers, record.headers[0])]
-    assert tracked == [form.name == "python"] * 3 or form.name == "python"
+    assert tracked == [name_of(implementation) == "python"] * 3 or name_of(implementation) == "python"
 
 
 @pytest.mark.parametrize(
@@ -198,8 +178,8 @@ def test_a_builder_may_override_append() -> None:
     assert (made.calls, made.count) == (1, 1)
 
 
-def test_nothing_is_appended_while_the_records_are_looked_at(form: Loops) -> None:
-    made = form.collector(0, 5, None, None)
+def test_nothing_is_appended_while_the_records_are_looked_at(implementation: Any) -> None:
+    made = implementation.Collector(0, 5, None, None)
     made.append(None, b"v")
     with memoryview(made.records) as view:
         with pytest.raises(BufferError):

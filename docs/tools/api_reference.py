@@ -1,0 +1,143 @@
+"""The API reference: a hook for MkDocs that adds one page per public module, written from its docstrings.
+
+Owns which names are public: what ``__all__`` lists, in each public module of the package. A package with an ``__all__``
+is one page; a package without one is a page per module. Message modules have no ``__all__`` and show all their classes.
+mkdocstrings reads the docstrings; nothing is imported. A public name that is missing from the site, or that has no
+docstring, is a warning, and a warning ends a strict build.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+import griffe
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
+from mkdocstrings import Inventory
+
+__all__ = ["on_files", "on_page_markdown", "on_post_build"]
+
+PACKAGE: Final = "kafka_msgs"
+COMMAND_LINE: Final = frozenset({"cli", "__main__"})
+"""Not an API: ``kafka-msgs --help`` describes it."""
+
+GENERATED: Final = ("messages", "drafts")
+"""Packages whose modules, one per message, are pages of their own."""
+
+_FENCE = re.compile(r"^(```\w+) .*$", re.MULTILINE)
+_LOG = logging.getLogger(f"mkdocs.hooks.{__name__}")
+_LINK = re.compile(r"\[([^\]]*)\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of the reference; those of messages are found from their index, not from the menu."""
+    modules, messages = list(_modules()), list(_message_modules())
+    for name in (*modules, *messages):
+        shown = InclusionLevel.INCLUDED if name in modules else InclusionLevel.NOT_IN_NAV
+        files.append(File.generated(config, _page(name), content=_text(name), inclusion=shown))
+    files.append(File.generated(config, "api/index.md", content=_index(modules, messages)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Drop what the site cannot show: links to files outside ``docs/``, and options of code blocks."""
+    here = PurePosixPath(page.file.src_uri).parent
+
+    def kept(link: re.Match[str]) -> str:
+        return link[1] if _leaves(here / link[2]) else link[0]
+
+    return _LINK.sub(kept, _FENCE.sub(r"\1", markdown))
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Warn of public names that the inventory of the site does not have, and of those without a docstring."""
+    with (Path(config.site_dir) / "objects.inv").open("rb") as file:
+        shown = Inventory.parse_sphinx(file)
+    for name in _public_names():
+        if name not in shown:
+            _LOG.warning("%s is public and not in the reference", name)
+        elif not _has_docstring(name):
+            _LOG.warning("%s is public and has no docstring", name)
+
+
+def _public_names() -> Iterator[str]:
+    for name in (*_modules(), *_message_modules()):
+        yield name
+        yield from (f"{name}.{member}" for member in _members(name))
+
+
+def _has_docstring(name: str) -> bool:
+    found = _package()[name.removeprefix(f"{PACKAGE}.")] if name != PACKAGE else _package()
+    return found.has_docstring
+
+
+def _modules() -> Iterator[str]:
+    yield PACKAGE
+    for child in sorted(_package().modules.values(), key=lambda module: module.name):
+        if child.name.startswith("_") or child.name in COMMAND_LINE or child.name in GENERATED:
+            continue
+        if child.exports is not None:
+            yield child.path
+        else:
+            yield from (part.path for part in child.modules.values() if _is_public(part))
+
+
+def _message_modules() -> Iterator[str]:
+    for name in GENERATED:
+        yield from (module.path for module in _leaves_of(_package()[name]) if not module.name.startswith("_"))
+
+
+def _leaves_of(module: griffe.Module) -> Iterator[griffe.Module]:
+    for child in module.modules.values():
+        yield from _leaves_of(child) if child.modules else (child,)
+
+
+def _is_public(module: griffe.Module) -> bool:
+    return not module.name.startswith("_") and module.exports is not None
+
+
+def _members(name: str) -> list[str]:
+    module = _package()[name.removeprefix(f"{PACKAGE}.")] if name != PACKAGE else _package()
+    if module.exports is not None:
+        return sorted(str(export) for export in module.exports)
+    return [member.name for member in module.classes.values() if not member.is_alias]
+
+
+@cache
+def _package() -> griffe.Module:
+    root = Path(__file__).resolve().parents[2]
+    loaded = griffe.load(PACKAGE, search_paths=[root])
+    assert isinstance(loaded, griffe.Module)
+    return loaded
+
+
+def _page(name: str) -> str:
+    return f"api/{name}.md"
+
+
+def _text(name: str) -> str:
+    members = "".join(f"\n        - {member}" for member in _members(name))
+    return f"::: {name}\n    options:\n      members:{members}\n"
+
+
+def _index(modules: list[str], messages: list[str]) -> str:
+    lines = ["# API", "", "Public names, module by module. What is not listed here is internal and may change.", ""]
+    lines += [f"- [`{name}`]({name}.md)" for name in modules]
+    lines += ["", "## Messages and drafts", ""]
+    return "\n".join([*lines, *(f"- [`{name}`]({name}.md)" for name in messages), ""])
+
+
+def _leaves(path: PurePosixPath) -> bool:
+    """Whether a path leads out of the folder of the documentation."""
+    depth = 0
+    for part in path.parts:
+        depth += -1 if part == ".." else part != "."
+        if depth < 0:
+            return True
+    return False

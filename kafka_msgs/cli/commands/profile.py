@@ -1,0 +1,94 @@
+"""``kafka-msgs profile``: what is in topics, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from kafka_msgs.cli.options import format_option, log_dirs_option
+from kafka_msgs.cli.render.listing import print_listing
+from kafka_msgs.cli.render.progress import progress_over
+from kafka_msgs.cli.render.times import iso_of_ms
+from kafka_msgs.offline.directories import partitions_in
+from kafka_msgs.offline.profile import Figures, Profile, add_up, read_profile
+
+__all__ = ["profile_command"]
+
+_PLACE: Final = ("topic", "partition", "hour")
+_COLUMNS: Final = (
+    "records", "batches", "bytes", "contentBytes", "ratio", "codecs", "meanKeySize", "maxKeySize", "meanValueSize",
+    "maxValueSize", "withoutKey", "tombstones", "producers", "transactions", "abortedTransactions", "abortedRecords",
+    "outOfOrder", "firstOffset", "lastOffset",
+)  # fmt: skip
+_IN_TABLE: Final = ("records", "bytes", "ratio", "codecs", "tombstones", "abortedRecords", "outOfOrder")
+
+
+@click.command("profile")
+@click.argument("topics", metavar="[TOPIC]...", nargs=-1)
+@log_dirs_option
+@click.option(
+    "--by",
+    type=click.Choice(_PLACE),
+    default="topic",
+    show_default=True,
+    help="One row per topic, per partition, or per partition and hour.",
+)
+@format_option
+def profile_command(topics: tuple[str, ...], log_dirs: tuple[Path, ...], by: str, form: str) -> None:
+    """List what is in topics: records, bytes, codecs, sizes, producers, transactions, order of times.
+
+    With names of topics only these. JSON has more columns than the table. The exit status is 1 if some batch could not
+    be read; standard error says which.
+    """
+    partitions = partitions_in(log_dirs)
+    for topic in topics:
+        if topic not in {each.topic for each in partitions}:
+            raise click.ClickException(f"there is no topic {topic!r}")
+    wanted = [each for each in partitions if not topics or each.topic in topics]
+    with progress_over([segment.path for each in wanted for segment in each.segments]) as progress:
+        found = read_profile(wanted, progress=progress)
+    place = _PLACE[: _PLACE.index(by) + 1]
+    print_listing(form, (*place, *_COLUMNS), _rows(found, len(place)), in_table=(*place, *_IN_TABLE))
+    for name, problem in found.problems:
+        click.echo(f"{name}: {problem.reason}", err=True)
+    if found.problems:
+        click.get_current_context().exit(1)
+
+
+def _rows(found: Profile, depth: int) -> list[dict[str, Any]]:
+    parts: dict[tuple[Any, ...], list[Figures]] = {}
+    for place, figures in found.figures.items():
+        parts.setdefault(place[:depth], []).append(figures)
+    by_place = sorted(parts, key=lambda place: [(part is None, part) for part in place])
+    return [_place(place) | _row(add_up(parts[place])) for place in by_place]
+
+
+def _place(place: tuple[Any, ...]) -> dict[str, Any]:
+    named = dict(zip(_PLACE, place, strict=False))
+    return {name: iso_of_ms(value) if name == "hour" else value for name, value in named.items()}
+
+
+def _row(figures: Figures) -> dict[str, Any]:
+    return {
+        "records": figures.records,
+        "batches": figures.batches,
+        "bytes": figures.bytes,
+        "contentBytes": figures.content_bytes,
+        "ratio": figures.ratio,
+        "codecs": sorted(figures.codecs),
+        "meanKeySize": figures.mean_key_size,
+        "maxKeySize": figures.max_key_size,
+        "meanValueSize": figures.mean_value_size,
+        "maxValueSize": figures.max_value_size,
+        "withoutKey": figures.without_key,
+        "tombstones": figures.tombstones,
+        "producers": len(figures.producers),
+        "transactions": figures.transactions,
+        "abortedTransactions": figures.aborted_transactions,
+        "abortedRecords": figures.aborted_records,
+        "outOfOrder": figures.out_of_order,
+        "firstOffset": figures.first_offset,
+        "lastOffset": figures.last_offset,
+    }

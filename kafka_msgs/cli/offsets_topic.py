@@ -1,0 +1,53 @@
+"""Groups for commands: read out of log directories, with progress, chosen by name, and what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from kafka_msgs.cli.render.progress import progress_over
+from kafka_msgs.errors import JobPathError
+from kafka_msgs.offline.directories import end_offsets_in, ends_of, partitions_in, topic_names
+from kafka_msgs.offline.groups import OFFSETS_TOPIC, Group, Groups, read_groups
+
+__all__ = ["chosen", "groups_in", "names_in", "report_problems"]
+
+
+def groups_in(log_dirs: Sequence[Path], end_offsets: Path | None = None) -> Groups:
+    """Return the groups in log directories; lags are taken from the file ``end_offsets``, or from the partitions there.
+
+    Raises ``JobPathError`` and ``OSError``.
+    """
+    partitions = partitions_in(log_dirs)
+    wanted = [each for each in partitions if each.topic == OFFSETS_TOPIC]
+    if not wanted:
+        reason = f"there is no partition of {OFFSETS_TOPIC} in it"
+        raise JobPathError(path=", ".join(map(str, log_dirs)), reason=reason)
+    ends = ends_of(partitions) if end_offsets is None else end_offsets_in(end_offsets)
+    with progress_over([segment.path for each in wanted for segment in each.segments]) as progress:
+        return read_groups(wanted, ends, progress=progress)
+
+
+def names_in(log_dirs: Sequence[Path]) -> dict[str, str]:
+    """Return the names of topics by their ids, as text, as far as the log directories have them."""
+    return {str(topic_id): name for topic_id, name in topic_names(partitions_in(log_dirs)).items()}
+
+
+def chosen(found: Groups, wanted: Sequence[str]) -> list[Group]:
+    """Return the groups with these names, or all for no name; raises ``click.ClickException`` for an unknown name."""
+    known = {each.description.group_id for each in found.groups}
+    for name in wanted:
+        if name not in known:
+            raise click.ClickException(f"there is no group {name!r}")
+    return [each for each in found.groups if not wanted or each.description.group_id in wanted]
+
+
+def report_problems(found: Groups) -> None:
+    """Say on standard error what could not be read, and exit with status 1 if that is anything."""
+    for problem in found.problems:
+        place = "" if problem.offset is None else f" at offset {problem.offset}"
+        click.echo(f"{OFFSETS_TOPIC}-{problem.partition}{place}: {problem.reason}", err=True)
+    if found.problems:
+        click.get_current_context().exit(1)

@@ -1,0 +1,211 @@
+"""Lowers plans and Arrow types to the programs that the C core runs.
+
+A program says where in a table of columns each field goes. The table is the Arrow type in preorder; every place in it
+has a struct of its own in the program, for each version. The core checks programs, as far as memory depends on them;
+what a program means is owned here.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+from attrs import frozen
+
+from kafka_msgs.codec import CodecOptions
+from kafka_msgs.codec.ops import FIXED, PRIMITIVES, Op
+from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value, compile_plan
+from kafka_msgs.columns.types import KAFKA_TYPE, UNKNOWN_TAGS
+from kafka_msgs.schema import Described, FieldInfo, fields
+
+__all__ = ["Lowering", "inner_types"]
+
+_COMPACT, _NULLABLE = 1, 2
+_UNLIMITED: Final = 2**63 - 1
+_SKIP: Final = len(Op)
+"""Number of the pseudo-op for bytes that nobody wants."""
+
+_BITS, _FIXED, _TEXT, _LIST, _STRUCT = range(5)
+_UUID_TEXT: Final = 36
+
+
+def inner_types(type_: pa.DataType, uuid: bool) -> Iterator[tuple[str, pa.DataType, bool]]:
+    """Yield what is below a column: name, type, and whether it is text of UUIDs."""
+    if pa.types.is_struct(type_):
+        for field in type_:
+            yield field.name, field.type, (field.metadata or {}).get(KAFKA_TYPE, b"").endswith(b"uuid")
+    elif pa.types.is_map(type_):
+        yield "", pa.struct([type_.key_field, type_.item_field]), False
+    elif pa.types.is_list(type_):
+        yield "", type_.value_type, uuid
+
+
+@frozen
+class _Column:
+    """A place in the table: its number there, and the places of what is below it by name; ``""`` for an element."""
+
+    number: int
+    below: dict[str, _Column]
+
+    def get(self, name: str) -> _Column | None:
+        return self.below.get(name)
+
+
+_Spec = tuple[Any, ...]
+_Program = tuple[_Spec, _Spec, _Spec, bool, int, int]
+
+
+class Lowering:
+    """Makes the program of a type: the table of its columns, and the structs that go into them."""
+
+    def __init__(self, type_: pa.StructType) -> None:
+        self.columns: list[_Spec] = []
+        self.structs: list[_Spec] = []
+        self.root = self.place(type_, uuid=False)
+
+    def program(self, cls: type[Described], version: int | None, options: CodecOptions) -> _Program:
+        """Describe the program for a message, at a version or with the prefix that ``decode_versioned`` reads."""
+        budget = options.budget
+        forms = []
+        for prefix, plan in _plans(cls, version):
+            forms.append((prefix, plan.root.depth > budget.depth, self.struct(plan.root, self.root)))
+        return (
+            tuple(self.columns),
+            tuple(self.structs),
+            tuple(forms),
+            version is None,
+            min(budget.elements, _UNLIMITED),
+            min(budget.bytes, _UNLIMITED),
+        )
+
+    # Columns
+
+    def place(self, type_: pa.DataType, uuid: bool) -> _Column:
+        """Give the columns of a type their places."""
+        number = len(self.columns)
+        self.columns.append(())
+        kind, width = _shape(type_, uuid)
+        below = {name: self.place(inner, within) for name, inner, within in inner_types(type_, uuid)}
+        self.columns[number] = (kind, width, len(self.columns) - number)
+        return _Column(number, below)
+
+    # Structs
+
+    def struct(self, plan: StructPlan, column: _Column | None) -> int:
+        """Describe a struct whose fields go below a column, or nowhere; return its number."""
+        number = len(self.structs)
+        self.structs.append(())
+        infos = {info.attribute: info for info in fields(plan.cls)}
+        absent = [each for each in plan.absent if column and column.get(each.attribute)]
+        self.structs[number] = (
+            column.number if column else -1,
+            _number(column and column.get(UNKNOWN_TAGS)),
+            plan.flexible,
+            tuple(self.steps(plan.steps, column)),
+            tuple(self.tagged(step, infos[step.attribute], column) for step in plan.tagged),
+            tuple(self.constant(infos[each.attribute], each.default, column) for each in absent),
+            tuple(plan.inactive_tags),
+        )
+        return number
+
+    def steps(self, steps: Sequence[Step], column: _Column | None) -> Iterator[_Spec]:
+        """Yield the ops of positional fields; unwanted ones of fixed size become one op with their neighbours."""
+        skipped = 0
+        for step in steps:
+            target = column and column.get(step.attribute)
+            if target is None and step.value.op in FIXED:
+                skipped += FIXED[step.value.op][1]
+                continue
+            if skipped:
+                yield (_SKIP, 0, 0, 0, skipped, -1, 0, 0, None)
+                skipped = 0
+            yield self.op(step, target, None)
+        if skipped:
+            yield (_SKIP, 0, 0, 0, skipped, -1, 0, 0, None)
+
+    def tagged(self, step: Step, info: FieldInfo, column: _Column | None) -> _Spec:
+        target = column and column.get(step.attribute)
+        initial = (step.value.op, 0, True, None, -1) if target is None else self.constant(info, step.default, column)
+        return self.op(step, target, initial)
+
+    def op(self, step: Step, target: _Column | None, initial: _Spec | None) -> _Spec:
+        value, item, place = step.value, step.value, target
+        if value.op is Op.ARRAY:
+            item, place = value.item, target and target.get("")
+        nested = self.struct(item.inner, place) if item.op is Op.STRUCT else -1
+        return (
+            value.op, _flags(value), item.op, _flags(item), item.min_size, nested, _number(target), step.tag or 0,
+            initial,
+        )  # fmt: skip
+
+    # Defaults
+
+    def constant(self, info: FieldInfo, default: Any, column: _Column | None) -> _Spec:
+        """Describe what goes into a wanted column where the field is not in the bytes."""
+        target = column and column.get(info.attribute)
+        assert target is not None, "only wanted fields have constants"
+        op = Op.ARRAY if info.is_array else PRIMITIVES.get(info.type, Op.STRUCT)
+        if default is None or op is Op.ARRAY:
+            assert default in (None, ()), "arrays are empty by default"
+            return (op, target.number, default is None, None, -1)
+        if op is Op.STRUCT:
+            return (op, target.number, False, None, self.constants(default, target))
+        return (op, target.number, False, _raw(op, default), -1)
+
+    def constants(self, default: Any, column: _Column) -> int:
+        """Describe a struct that is a default; return its number."""
+        number = len(self.structs)
+        self.structs.append(())
+        found = [
+            self.constant(info, getattr(default, info.attribute), column)
+            for info in fields(type(default))
+            if column.get(info.attribute)
+        ]
+        tags = column.get(UNKNOWN_TAGS)
+        if tags:
+            found.append((Op.ARRAY, tags.number, True, None, -1))
+        self.structs[number] = (column.number, 0, False, (), (), tuple(found), ())
+        return number
+
+
+def _plans(cls: type[Described], version: int | None) -> Iterator[tuple[int, Plan]]:
+    """Yield each form that a row may have, with the number it starts with; of one version, only that one."""
+    if version is not None:
+        yield 0, compile_plan(cls, version)
+    elif cls.INFO.kind == "coordinator-key" and cls.INFO.api_key is not None:
+        yield cls.INFO.api_key, compile_plan(cls, 0)
+    else:
+        for each in cls.INFO.versions:
+            yield each, compile_plan(cls, each)
+
+
+def _shape(type_: pa.DataType, uuid: bool) -> tuple[int, int]:
+    """Return the kind of a column, and the bytes of a value or of the text that is reserved with it."""
+    if pa.types.is_struct(type_):
+        return _STRUCT, 0
+    if pa.types.is_list(type_) or pa.types.is_map(type_):
+        return _LIST, 0
+    if pa.types.is_boolean(type_):
+        return _BITS, 0
+    if pa.types.is_string(type_) or pa.types.is_binary(type_):
+        return _TEXT, _UUID_TEXT if uuid else 0
+    return _FIXED, type_.bit_width // 8
+
+
+def _raw(op: Op, default: Any) -> bytes:
+    """Return a default as it would be on the wire, without a length."""
+    if op is Op.STRING:
+        return str(default).encode()
+    if op is Op.UUID:
+        return bytes(default.bytes)
+    return struct.pack(f">{FIXED[op][0]}", default) if op in FIXED else bytes(default)
+
+
+def _number(column: _Column | None) -> int:
+    return column.number if column else 0
+
+
+def _flags(value: Value) -> int:
+    return _COMPACT * value.compact | _NULLABLE * value.nullable

@@ -1,0 +1,16 @@
+"""The count over the headers of batches in C."""
+
+from __future__ import annotations
+
+from crc32c import crc32c
+
+from kafka_msgs._core import extension
+from kafka_msgs.log.headers import Counted
+from kafka_msgs.log.resync import Mapped
+
+__all__ = ["count_batches"]
+
+
+def count_batches(data: Mapped, position: int, stop: int, check_crc: bool) -> Counted:
+    """Do what ``python.count_batches`` does."""
+    return Counted._make(extension.count_batches(data, position, stop, crc32c if check_crc else None))

@@ -1,0 +1,61 @@
+"""The count over the headers of batches in Python; ``native`` does the same faster."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+from crc32c import crc32c
+
+from kafka_msgs.log.headers import BASE_IS_NO_TIME, NO_PRODUCER, Counted
+from kafka_msgs.log.resync import Mapped
+from kafka_msgs.records import NO_TIMESTAMP
+from kafka_msgs.records.batch import CRC_FROM, HEADER_SIZE
+from kafka_msgs.records.common import CODEC_MASK, SIZE_AND_OFFSET
+
+__all__ = ["count_batches"]
+
+_HEADER: Final = Struct(">8xi4xbIh4xqqq6xi")
+"""Size, magic, checksum, flags, base and greatest timestamp, producer, count of records."""
+_NEVER: Final = 2**63
+
+
+def count_batches(data: Mapped, position: int, stop: int, check_crc: bool) -> Counted:
+    """Count sound batches of magic 2 from ``position`` up to the first that starts at ``stop`` or later.
+
+    The loop is what a scan of small batches takes its time for: what it counts has local names.
+    """
+    length, unpack = len(data), _HEADER.unpack_from
+    by_codec, producers, producer = [0] * (CODEC_MASK + 1), set[int](), NO_PRODUCER
+    last, batches, records, first_time, last_time = position, 0, 0, _NEVER, -_NEVER
+    with memoryview(data) as view:
+        while position < stop and length - position >= HEADER_SIZE:
+            size, magic, crc, flags, base, latest, writer, count = unpack(data, position)
+            end = position + size + SIZE_AND_OFFSET
+            if magic != 2 or end - position < HEADER_SIZE or end > length:
+                break
+            if check_crc and crc32c(view[position + CRC_FROM : end]) != crc:
+                break
+            if flags & BASE_IS_NO_TIME or not 0 <= base <= latest:
+                base, latest = _range_of_times(flags, base, latest)
+            if base < first_time:
+                first_time = base
+            if latest > last_time:
+                last_time = latest
+            if writer != producer:
+                producer = writer
+                producers.add(producer)
+            by_codec[flags & CODEC_MASK] += 1
+            batches += 1
+            records += count
+            last, position = position, end
+    producers.discard(NO_PRODUCER)
+    first, latest_of_all = (None, None) if first_time > last_time else (first_time, last_time)
+    return Counted(position, last, batches, records, first, latest_of_all, tuple(by_codec), producers)
+
+
+def _range_of_times(flags: int, base: int, latest: int) -> tuple[int, int]:
+    """Return the lowest and highest timestamp of a header; ``_NEVER`` and its opposite where it has none."""
+    found = [latest] if flags & BASE_IS_NO_TIME else [base, latest]
+    known = [timestamp for timestamp in found if timestamp != NO_TIMESTAMP]
+    return (min(known), max(known)) if known else (_NEVER, -_NEVER)

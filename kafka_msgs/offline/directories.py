@@ -1,0 +1,107 @@
+"""Which partitions lie in log directories, and where each of them ends.
+
+Owns the choice of partitions, and the file of end offsets that Kafka's own tool prints. The files themselves are read
+by ``kafka_msgs.log``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final, TypeAlias
+from uuid import UUID
+
+from kafka_msgs.errors import JobPathError, LogFileError
+from kafka_msgs.log.faults import without_faults
+from kafka_msgs.log.partition import LogDirectory, Partition
+from kafka_msgs.log.scan import walk_log
+from kafka_msgs.records import ReadOptions
+
+__all__ = ["EndOffsets", "Progress", "end_of", "end_offsets_in", "ends_of", "partitions_in", "topic_names"]
+
+EndOffsets: TypeAlias = Mapping[tuple[str, int], int]
+"""The offset after the last record, by topic and partition."""
+
+_END: Final = re.compile(r"(?P<topic>[^:\s]{1,249}):(?P<partition>[0-9]{1,10}):(?P<offset>[0-9]{1,19})")
+
+
+class Progress:
+    """Is told which segment is being read, and how many of its bytes are read. This one does nothing."""
+
+    def file(self, path: Path) -> None:
+        """A segment was opened; what was opened before it is read."""
+
+    def read(self, position: int) -> None:
+        """The bytes before ``position`` of that segment are read."""
+
+
+def partitions_in(paths: Iterable[Path]) -> list[Partition]:
+    """Return the partitions in paths, each a log directory or the directory of one partition, by topic and number.
+
+    Raises ``JobPathError`` for a path without partitions, and for a partition that is there twice: the copies of a
+    replicated partition may have been compacted at different times, and what is deleted in one would come back from the
+    other.
+    """
+    found: dict[tuple[str, int], Partition] = {}
+    for path in paths:
+        for each in _partitions_of(path):
+            other = found.setdefault((each.topic, each.number), each)
+            if other.path.resolve() != each.path.resolve():
+                reason = f"another copy of this partition is {other.path}; give one of them"
+                raise JobPathError(path=str(each.path), reason=reason)
+    return [found[key] for key in sorted(found)]
+
+
+def _partitions_of(path: Path) -> tuple[Partition, ...]:
+    if not path.is_dir():
+        raise JobPathError(path=str(path), reason="is not a directory")
+    found = (Partition(path),) if any(path.glob("*.log")) else LogDirectory(path).partitions
+    if not found:
+        raise JobPathError(path=str(path), reason="there is no partition in it")
+    return found
+
+
+def end_of(partition: Partition) -> int | None:
+    """Return the offset after the last record of a partition, from its last segment; None without a segment."""
+    segments = partition.segments
+    if not segments:
+        return None
+    last, end = segments[-1], segments[-1].base_offset
+    items = walk_log(last.path, ReadOptions(check_crc=False), start=last.position_of(sys.maxsize))
+    for batch in without_faults(items):
+        end = batch.last_offset + 1
+    return end
+
+
+def ends_of(partitions: Iterable[Partition]) -> dict[tuple[str, int], int]:
+    """Return the ends of those partitions that have one."""
+    ends = {(each.topic, each.number): end_of(each) for each in partitions}
+    return {place: end for place, end in ends.items() if end is not None}
+
+
+def end_offsets_in(path: Path) -> dict[tuple[str, int], int]:
+    """Return the ends in a file of lines ``topic:partition:offset``, as Kafka's ``kafka-get-offsets`` prints them.
+
+    Raises ``JobPathError`` for another line, and ``OSError``.
+    """
+    ends = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        match = _END.fullmatch(line.strip())
+        if match is not None:
+            ends[match["topic"], int(match["partition"])] = int(match["offset"])
+        elif line.strip():
+            raise JobPathError(path=f"{path}, line {number}", reason="topic:partition:offset was expected")
+    return ends
+
+
+def topic_names(partitions: Iterable[Partition]) -> dict[UUID, str]:
+    """Return the names of topics by their ids, as far as ``partition.metadata`` files tell them."""
+    names = {}
+    for each in partitions:
+        try:
+            names[each.metadata().topic_id] = each.topic
+        except (LogFileError, OSError):
+            continue
+    return names

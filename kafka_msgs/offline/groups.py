@@ -1,0 +1,197 @@
+"""Every group in ``__consumer_offsets``, as its coordinator would describe it, with committed offsets and lag.
+
+Owns the way from the partitions of the topic to groups: which records are decoded, and what becomes of those that
+cannot be read. What records mean is left to ``kafka_msgs.topics``, files to ``kafka_msgs.log``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeAlias
+from uuid import UUID
+
+from attrs import field, frozen
+
+from kafka_msgs.errors import KafkaMsgsError, LogFileError
+from kafka_msgs.log.partition import Partition
+from kafka_msgs.log.scan import AnyBatch
+from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
+from kafka_msgs.offline.directories import EndOffsets, Progress
+from kafka_msgs.records import ControlType, RecordBatch
+from kafka_msgs.topics.describe import GroupDescription, describe_group
+from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, UnknownRecord, decode_record
+from kafka_msgs.topics.replay import GroupState, TransactionEnd, replay
+
+__all__ = ["OFFSETS_TOPIC", "CommittedOffset", "Group", "Groups", "Problem", "read_groups"]
+
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+
+_NO_EPOCH: Final = -1
+_NO_TIME: Final = -1
+_NO_TOPIC_ID: Final = UUID(int=0)
+
+
+@frozen(kw_only=True)
+class CommittedOffset:
+    """What a group committed for a partition.
+
+    Times are in milliseconds since the epoch. ``end_offset`` is None where the end of the partition is not known;
+    ``leader_epoch``, ``expire_timestamp`` and ``topic_id`` are None where the commit has none.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int | None
+    metadata: str
+    commit_timestamp: int
+    expire_timestamp: int | None
+    topic_id: UUID | None
+    end_offset: int | None
+
+    @property
+    def lag(self) -> int | None:
+        """How many offsets are left to read, as Kafka's tools count: markers and compacted records count too."""
+        return None if self.end_offset is None else self.end_offset - self.offset
+
+
+@frozen(kw_only=True)
+class Group:
+    """A group: how its coordinator describes it, and its committed offsets by topic and partition."""
+
+    description: GroupDescription
+    offsets: tuple[CommittedOffset, ...]
+
+    @property
+    def lag(self) -> int | None:
+        """The sum of the lags that are known, None if none is."""
+        lags = [each.lag for each in self.offsets if each.lag is not None]
+        return sum(lags) if lags else None
+
+    @property
+    def last_commit(self) -> int | None:
+        """The time of the latest commit, None without one."""
+        return max((each.commit_timestamp for each in self.offsets), default=None)
+
+
+@frozen(kw_only=True)
+class Problem:
+    """What could not be read: ``partition`` of the topic, ``offset`` of the record if it is one, and why."""
+
+    partition: int
+    offset: int | None
+    reason: str
+
+
+@frozen(kw_only=True)
+class Groups:
+    """All groups, by name, and what could not be read."""
+
+    groups: tuple[Group, ...]
+    problems: tuple[Problem, ...]
+
+
+def read_groups(partitions: Iterable[Partition], ends: EndOffsets, *, progress: Progress | None = None) -> Groups:
+    """Return the groups in partitions of ``__consumer_offsets``; lags are taken from ``ends``.
+
+    A record that cannot be read is a problem, as is a damaged part of a file, and all else counts. Raises ``OSError``.
+    """
+    found: list[Group] = []
+    problems: list[Problem] = []
+    for partition in partitions:
+        loading = _Loading(partition, problems)
+        loading.load(progress or Progress())
+        found += [_group(each, ends) for each in replay(loading.records()).groups().values()]
+    return Groups(groups=tuple(sorted(found, key=lambda each: each.description.group_id)), problems=tuple(problems))
+
+
+_Kept: TypeAlias = "tuple[int, bytes | None, bytes | None, int] | TransactionEnd"
+"""Offset, key, value and producer id of a record that is not decoded yet, or the end of a transaction."""
+
+
+@frozen
+class _Loading:
+    """Loads one partition.
+
+    Most records are commits that a later commit of the same key replaces. Outside transactions only the last record of
+    each key is kept, undecoded: this leaves the state as it is, and most of the work undone.
+    """
+
+    partition: Partition
+    problems: list[Problem]
+    kept: dict[bytes | int, _Kept] = field(factory=dict)
+
+    def load(self, progress: Progress) -> None:
+        for segment in self.partition.segments:
+            progress.file(segment.path)
+            for item in segment.walk_batches():
+                if isinstance(item, LogFileError):
+                    self._report(None, str(item))
+                    continue
+                try:
+                    self._add(item)
+                except KafkaMsgsError as error:
+                    self._report(None, f"{segment.path.name} at byte {item.position}: {error}")
+                progress.read(item.position)
+
+    def records(self) -> Iterator[InternalRecord | TransactionEnd]:
+        for each in self.kept.values():
+            if isinstance(each, TransactionEnd):
+                yield each
+            else:
+                yield from self._decoded(*each)
+
+    def _add(self, batch: AnyBatch) -> None:
+        if isinstance(batch, RecordBatch) and batch.is_control:
+            self._add_markers(batch)
+            return
+        producer = batch.producer_id if isinstance(batch, RecordBatch) and batch.is_transactional else NO_PRODUCER
+        for record in batch:
+            key = None if record.key is None else bytes(record.key)
+            value = None if record.value is None else bytes(record.value)
+            place = record.offset if key is None or producer != NO_PRODUCER else key
+            self.kept.pop(place, None)
+            self.kept[place] = record.offset, key, value, producer
+
+    def _add_markers(self, batch: RecordBatch) -> None:
+        for record in batch.control_records():
+            if record.type in (ControlType.ABORT, ControlType.COMMIT):
+                committed = record.type is ControlType.COMMIT
+                self.kept[record.offset] = TransactionEnd(producer_id=batch.producer_id, committed=committed)
+
+    def _decoded(
+        self, offset: int, key: bytes | None, value: bytes | None, producer: int
+    ) -> Iterator[InternalRecord | TransactionEnd]:
+        try:
+            record = decode_record(OFFSETS_TOPIC, key, value, producer_id=producer)
+        except KafkaMsgsError as error:
+            self._report(offset, str(error))
+            return
+        if isinstance(record, UnknownRecord):
+            self._report(offset, f"this release has no records of type {record.record_type}")
+        yield record
+
+    def _report(self, offset: int | None, reason: str) -> None:
+        self.problems.append(Problem(partition=self.partition.number, offset=offset, reason=reason))
+
+
+def _group(state: GroupState, ends: EndOffsets) -> Group:
+    offsets = (
+        _committed(topic, partition, value, ends.get((topic, partition)))
+        for (topic, partition), value in sorted(state.offsets.items())
+    )
+    return Group(description=describe_group(state), offsets=tuple(offsets))
+
+
+def _committed(topic: str, partition: int, value: OffsetCommitValue, end: int | None) -> CommittedOffset:
+    return CommittedOffset(
+        topic=topic,
+        partition=partition,
+        offset=value.offset,
+        leader_epoch=None if value.leader_epoch == _NO_EPOCH else value.leader_epoch,
+        metadata=value.metadata,
+        commit_timestamp=value.commit_timestamp,
+        expire_timestamp=None if value.expire_timestamp == _NO_TIME else value.expire_timestamp,
+        topic_id=None if value.topic_id == _NO_TOPIC_ID else value.topic_id,
+        end_offset=end,
+    )

@@ -1,0 +1,70 @@
+"""The API reference documents every public name, and refuses to leave one out."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from importlib import import_module, util
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_msgs.lookup import message_classes
+from tests.support.pages import ROOT
+
+pytest.importorskip("mkdocstrings")
+
+
+@pytest.fixture(scope="module")
+def hook() -> ModuleType:
+    """The hook of MkDocs that writes the pages of the reference."""
+    spec = util.spec_from_file_location("api_reference", ROOT / "docs" / "tools" / "api_reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_name_that_a_module_exports_is_on_its_page(hook: ModuleType) -> None:
+    modules = list(hook._modules())
+    assert {"kafka_msgs", "kafka_msgs.wire", "kafka_msgs.records", "kafka_msgs.errors"} <= set(modules)
+    for name in modules:
+        assert hook._members(name) == sorted(import_module(name).__all__), name
+
+
+def test_every_message_has_a_page(hook: ModuleType) -> None:
+    names = set(hook._public_names())
+    assert {f"{found.__module__}.{found.__name__}" for found in message_classes()} <= names
+
+
+def test_a_name_that_the_site_lacks_is_a_warning(
+    hook: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    inventory = sys.modules["mkdocstrings"].Inventory()
+    inventory.register(name="kafka_msgs.wire", domain="py", role="module", uri="x", priority="1", dispname="-")
+    (tmp_path / "objects.inv").write_bytes(inventory.format_sphinx())
+    monkeypatch.setattr(hook, "_public_names", lambda: iter(["kafka_msgs.wire", "kafka_msgs.wire.decode_request"]))
+    with caplog.at_level(logging.WARNING):
+        hook.on_post_build(SimpleNamespace(site_dir=tmp_path))
+    assert [record.getMessage() for record in caplog.records] == [
+        "kafka_msgs.wire.decode_request is public and not in the reference"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "shown"),
+    [
+        ("index.md", "[a](../README.md) [b](tutorial/x.md)", "a [b](tutorial/x.md)"),
+        ("reference/y.md", "[a](../index.md#top) [b](../../CONTRIBUTING.md#c)", "[a](../index.md#top) b"),
+        ("reference/y.md", "[a](#here) [b](https://example.org/)", "[a](#here) [b](https://example.org/)"),
+        ("y.md", "```python file=x.py\nx = 1\n```", "```python\nx = 1\n```"),
+    ],
+)
+def test_links_out_of_the_documentation_and_options_of_blocks_are_dropped(
+    hook: ModuleType, page: str, text: str, shown: str
+) -> None:
+    where: Any = SimpleNamespace(file=SimpleNamespace(src_uri=page))
+    assert hook.on_page_markdown(text, where, None, None) == shown

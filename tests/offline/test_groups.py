@@ -1,0 +1,176 @@
+"""Groups out of log directories: held against what the broker answered about them, and against a full replay."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kafka_msgs import (
+    EndTxnMarker,
+    ListGroupsResponse,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    OffsetFetchResponse,
+    encode_versioned,
+)
+from kafka_msgs.errors import JobPathError
+from kafka_msgs.log.partition import Partition
+from kafka_msgs.offline.directories import end_of, end_offsets_in, ends_of, partitions_in, topic_names
+from kafka_msgs.offline.groups import OFFSETS_TOPIC, Groups, read_groups
+from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
+from kafka_msgs.topics.batches import decode_batches
+from kafka_msgs.topics.replay import replay
+from tests.support.recorded_answers import answers
+from tests.support.recordings import END_OFFSETS, GROUP_LOGS
+
+
+def recorded(*directories: Path) -> Groups:
+    partitions = partitions_in(directories or [GROUP_LOGS])
+    return read_groups([each for each in partitions if each.topic == OFFSETS_TOPIC], ends_of(partitions))
+
+
+def test_committed_offsets_are_those_that_the_broker_fetches() -> None:
+    fetched = {
+        (group.group_id, topic.name, each.partition_index): (
+            each.committed_offset,
+            None if each.committed_leader_epoch == -1 else each.committed_leader_epoch,
+            each.metadata,
+        )
+        for answer in answers(OffsetFetchResponse)
+        for group in answer.groups
+        for topic in group.topics
+        for each in topic.partitions
+    }
+    found = {
+        (group.description.group_id, each.topic, each.partition): (each.offset, each.leader_epoch, each.metadata)
+        for group in recorded().groups
+        for each in group.offsets
+    }
+    assert found == fetched != {}
+
+
+def test_groups_are_those_that_the_broker_lists_with_their_kinds_and_states() -> None:
+    (answer,) = answers(ListGroupsResponse)
+    listed = {each.group_id: (each.group_type, each.group_state) for each in answer.groups}
+    described = [group.description for group in recorded().groups]
+    assert {each.group_id: (each.kind, each.state) for each in described} == listed
+    assert recorded().problems == ()
+
+
+def test_ends_are_those_that_kafkas_tool_printed() -> None:
+    printed = end_offsets_in(END_OFFSETS)
+    found = ends_of(partitions_in([GROUP_LOGS]))
+    assert {place: found[place] for place in printed} == printed != {}
+
+
+def test_a_lag_is_the_distance_to_the_end_and_the_lag_of_a_group_their_sum() -> None:
+    (audit,) = (group for group in recorded().groups if group.description.group_id == "audit")
+    assert [(each.end_offset, each.lag) for each in audit.offsets] == [(10, 6), (10, 6)]
+    assert (audit.lag, audit.last_commit) == (12, max(each.commit_timestamp for each in audit.offsets))
+
+
+def test_without_ends_no_lag_is_known() -> None:
+    wanted = [each for each in partitions_in([GROUP_LOGS]) if each.topic == OFFSETS_TOPIC]
+    found = read_groups(wanted, {})
+    assert {group.lag for group in found.groups} == {None}
+
+
+def test_what_is_damaged_is_a_problem_and_all_else_counts(tmp_path: Path) -> None:
+    copy = tmp_path / "logs"
+    shutil.copytree(GROUP_LOGS, copy)
+    path = max(copy.glob(f"{OFFSETS_TOPIC}-*/*.log"), key=lambda each: each.stat().st_size)
+    data = bytearray(path.read_bytes())
+    data[30] ^= 1
+    path.write_bytes(data)
+    found = recorded(copy)
+    (problem,) = found.problems
+    assert f"{path} at byte 0" in problem.reason
+    assert f"{OFFSETS_TOPIC}-{problem.partition}" == path.parent.name
+    assert len(found.groups) >= 8
+
+
+def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    copy = tmp_path / "orders-0"
+    shutil.copytree(GROUP_LOGS / "orders-0", copy)
+    with pytest.raises(JobPathError, match="another copy of this partition"):
+        partitions_in([GROUP_LOGS, copy])
+    assert len(partitions_in([GROUP_LOGS, GROUP_LOGS])) == len(partitions_in([GROUP_LOGS]))
+
+
+def test_a_directory_without_partitions_and_a_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(JobPathError, match="there is no partition in it"):
+        partitions_in([tmp_path])
+    with pytest.raises(JobPathError, match="is not a directory"):
+        partitions_in([END_OFFSETS])
+
+
+def test_a_line_that_is_not_an_end_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "ends.txt"
+    path.write_text("orders:0:10\n\norders:one:10\n")
+    with pytest.raises(JobPathError, match=r"ends.txt, line 3: topic:partition:offset was expected"):
+        end_offsets_in(path)
+
+
+def test_an_empty_partition_ends_where_its_segment_starts(tmp_path: Path) -> None:
+    directory = tmp_path / "orders-0"
+    directory.mkdir()
+    assert end_of(Partition(directory)) is None
+    (directory / f"{7:020}.log").touch()
+    assert end_of(Partition(directory)) == 7
+
+
+def test_names_of_topics_by_their_ids() -> None:
+    names = topic_names(partitions_in([GROUP_LOGS]))
+    assert names[UUID("37938c14-5b14-4338-8da8-e51e7900a990")] == "orders"
+
+
+def commit(offset: int) -> bytes:
+    return encode_versioned(OffsetCommitValue(offset=offset, metadata="", commit_timestamp=offset), 3)
+
+
+KEYS = [encode_versioned(OffsetCommitKey(group=name, topic="t", partition=0), 0) for name in ("a", "b", "c")]
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("record"), st.integers(-1, 1), st.sampled_from(KEYS), st.booleans()),
+        st.tuples(st.just("end"), st.integers(0, 1), st.booleans(), st.just(False)),
+    ),
+    max_size=25,
+)
+"""A record of a producer's transaction or (-1) of none, with or without a value; or the end of a transaction."""
+
+
+def segment(steps: list[tuple[str, int, Any, bool]]) -> bytes:
+    data = b""
+    for offset, (what, producer, arg, flag) in enumerate(steps):
+        transactional = {"producer_id": producer, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
+        if what == "record":
+            builder = BatchBuilder(BatchHeader(base_offset=offset, **transactional if producer >= 0 else {}))
+            builder.append(arg, commit(offset) if flag else None, timestamp=offset)
+        else:
+            builder = BatchBuilder(BatchHeader(base_offset=offset, control=True, **transactional))
+            kind = ControlType.COMMIT if arg else ControlType.ABORT
+            builder.append_control(kind, EndTxnMarker(), timestamp=offset)
+        data += builder.build()
+    return data
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
+@given(steps=STEPS)
+def test_what_is_left_out_changes_nothing(tmp_path: Path, steps: list[tuple[str, int, Any, bool]]) -> None:
+    """Records that later ones replace are not decoded; a replay of all of them comes to the same."""
+    directory = tmp_path / f"{OFFSETS_TOPIC}-0"
+    directory.mkdir(exist_ok=True)
+    (directory / f"{0:020}.log").write_bytes(segment(steps))
+    partition = Partition(directory)
+    expected = replay(decode_batches(OFFSETS_TOPIC, partition.batches())).groups()
+    found = read_groups([partition], {})
+    assert {group.description.group_id: [each.offset for each in group.offsets] for group in found.groups} == {
+        name: [value.offset for value in state.offsets.values()] for name, state in expected.items()
+    }

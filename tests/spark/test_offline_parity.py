@@ -1,0 +1,99 @@
+"""The jobs on Spark and the functions in one process come to the same numbers, on the same recorded directories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from kafka_msgs.offline.directories import ends_of, partitions_in
+from kafka_msgs.offline.groups import OFFSETS_TOPIC, Groups, read_groups
+from kafka_msgs.offline.profile import Figures, read_profile
+from kafka_msgs.spark.jobs import log_directories
+from kafka_msgs.spark.jobs.group_offsets import group_offsets
+from kafka_msgs.spark.jobs.topic_profile import topic_profile
+from tests.support.recordings import GROUP_LOGS, LOGS
+
+Rows = list[dict[str, Any]]
+
+
+def rows_of(table: DataFrame) -> Rows:
+    return [row.asDict() for row in table.collect()]
+
+
+def in_process() -> Groups:
+    partitions = partitions_in([GROUP_LOGS])
+    return read_groups([each for each in partitions if each.topic == OFFSETS_TOPIC], ends_of(partitions))
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession) -> dict[str, Rows]:
+    every = log_directories.partitions_in([GROUP_LOGS])
+    records = log_directories.log_frame(spark, [each for each in every if each.topic == OFFSETS_TOPIC])
+    found = group_offsets(records, partitions=log_directories.partitions_frame(spark, every))
+    return {name: rows_of(found[name]) for name in ("groups", "offsets", "problems")}
+
+
+def test_groups(tables: dict[str, Rows]) -> None:
+    expected = {
+        row["group"]: (
+            row["kind"], row["state"], row["epoch"] or 0, row["members"], row["partitions"], row["lag"],
+            row["lastCommit"],
+        )
+        for row in tables["groups"]
+    }  # fmt: skip
+    found = {
+        each.description.group_id: (
+            each.description.kind, each.description.state, each.description.epoch, len(each.description.members),
+            len(each.offsets), each.lag, each.last_commit,
+        )
+        for each in in_process().groups
+    }  # fmt: skip
+    assert found == expected
+    assert not tables["problems"]
+
+
+def test_offsets(tables: dict[str, Rows]) -> None:
+    expected = {
+        (row["group"], row["topic"], row["topicPartition"]): (
+            row["committedOffset"], row["metadata"], row["commitTimestamp"], row["endOffset"], row["lag"],
+        )
+        for row in tables["offsets"]
+    }  # fmt: skip
+    found = {
+        (group.description.group_id, each.topic, each.partition): (
+            each.offset, each.metadata, each.commit_timestamp, each.end_offset, each.lag,
+        )
+        for group in in_process().groups
+        for each in group.offsets
+    }  # fmt: skip
+    assert found == expected
+
+
+COLUMNS = {
+    "records": "records", "batches": "batches", "bytes": "bytes", "contentBytes": "content_bytes", "ratio": "ratio",
+    "meanKeySize": "mean_key_size", "maxKeySize": "max_key_size", "meanValueSize": "mean_value_size",
+    "maxValueSize": "max_value_size", "withoutKey": "without_key", "tombstones": "tombstones",
+    "transactions": "transactions", "abortedTransactions": "aborted_transactions",
+    "abortedRecords": "aborted_records", "outOfOrder": "out_of_order", "firstOffset": "first_offset",
+    "lastOffset": "last_offset",
+}  # fmt: skip
+
+
+def facts(figures: Figures) -> dict[str, Any]:
+    named = {column: getattr(figures, name) for column, name in COLUMNS.items()}
+    return named | {"codecs": sorted(figures.codecs), "producers": len(figures.producers)}
+
+
+@pytest.mark.parametrize("directory", [LOGS, GROUP_LOGS], ids=lambda path: path.name)
+def test_profiles(spark: SparkSession, directory: Path) -> None:
+    records = log_directories.log_frame(spark, log_directories.partitions_in([directory]))
+    expected = {
+        (row["topic"], row["partition"], row["hour"]): {name: row[name] for name in (*COLUMNS, "codecs", "producers")}
+        for row in rows_of(topic_profile(records)["profile"])
+    }
+    found = {place: facts(figures) for place, figures in read_profile(partitions_in([directory])).figures.items()}
+    assert found == expected
+    assert len(found) >= 4
