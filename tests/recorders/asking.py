@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import Any, Final
 
 from kafka_msgs import Message
-from kafka_msgs.wire import decode_response, encode_request
+from kafka_msgs.wire import SIZE_BYTES, decode_response, encode_request, join_frames, read_frame_size
 from tests.recorders.broker import LOOPBACK
-from tests.support.recorded_frames import REQUEST, RESPONSE, SIZE_BYTES, Direction, Frame
+from tests.support.recorded_frames import REQUEST, RESPONSE, Direction, Frame
 
 __all__ = ["Conversation"]
 
@@ -41,10 +41,10 @@ class Conversation:
         """Send a request and return the broker's answer to it."""
         number = len(self.frames) // 2 + 1
         payload = encode_request(request, version, correlation_id=number, client_id=self._client_id)
-        self._note(REQUEST, len(payload).to_bytes(SIZE_BYTES, "big") + payload)
+        self._note(REQUEST, join_frames(payload))
         self._socket.sendall(self.frames[-1].data)
         prefix = self._stream.read(SIZE_BYTES)
-        self._note(RESPONSE, prefix + self._stream.read(int.from_bytes(prefix, "big")))
+        self._note(RESPONSE, prefix + self._stream.read(read_frame_size(prefix)))
         api_key = request.INFO.api_key
         assert api_key is not None
         return decode_response(self.frames[-1].payload, api_key, version).message

@@ -14,12 +14,15 @@ import time
 from types import TracebackType
 from typing import Final
 
+from kafka_msgs.errors import FrameSizeError
+from kafka_msgs.wire import FrameSplitter, join_frames
 from tests.recorders.broker import LOOPBACK
-from tests.support.recorded_frames import REQUEST, RESPONSE, SIZE_BYTES, Direction, Frame
+from tests.support.recorded_frames import REQUEST, RESPONSE, Direction, Frame
 
 __all__ = ["RecordingProxy"]
 
 _MAX_FRAME: Final = 8 << 20
+_CHUNK: Final = 1 << 16
 _IDLE_SECONDS: Final = 120
 
 
@@ -74,10 +77,13 @@ class RecordingProxy:
             answers.join()
 
     def _pump(self, number: int, direction: Direction, source: socket.socket, sink: socket.socket) -> None:
-        with contextlib.suppress(OSError):  # Either side may hang up at any time; the connection is over then.
-            while data := _read_frame(source):
-                self._note(number, direction, data)
-                sink.sendall(data)
+        splitter = FrameSplitter(limit=_MAX_FRAME)
+        # Either side may hang up at any time, or send what is not a frame; the connection is over then.
+        with contextlib.suppress(OSError, FrameSizeError):
+            while chunk := source.recv(_CHUNK):
+                for payload in splitter.feed(chunk):
+                    self._note(number, direction, data := join_frames(payload))
+                    sink.sendall(data)
         _hang_up(source)
         _hang_up(sink)
 
@@ -97,26 +103,6 @@ def _server(proxy: RecordingProxy) -> socketserver.ThreadingTCPServer:
         block_on_close = False
 
     return Server((LOOPBACK, 0), Handler)
-
-
-def _read_frame(source: socket.socket) -> bytes:
-    """One frame with its size in front, or nothing when the peer has hung up."""
-    prefix = _read_exactly(source, SIZE_BYTES)
-    size = int.from_bytes(prefix, "big", signed=True)
-    if not prefix or not 0 <= size <= _MAX_FRAME:
-        return b""
-    body = _read_exactly(source, size)
-    return prefix + body if len(body) == size else b""
-
-
-def _read_exactly(source: socket.socket, size: int) -> bytes:
-    chunks = bytearray()
-    while len(chunks) < size:
-        chunk = source.recv(size - len(chunks))
-        if not chunk:
-            return b""
-        chunks += chunk
-    return bytes(chunks)
 
 
 def _hang_up(connection: socket.socket) -> None:

@@ -4,22 +4,24 @@ A recording is a JSON-lines file. Its first line describes the recording; every 
 (from 1), ``direction`` (``request`` or ``response``), ``ms`` (milliseconds since the recording began) and ``bytes``
 (hexadecimal, with the four bytes of size in front, as on the wire).
 
-This file reads eight bytes of a request and four of a response, all that pairing needs; decoding is left to kafka_msgs.
+Which response answers which request is for ``kafka_msgs.wire`` to say.
 """
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from attrs import frozen
 
+from kafka_msgs.wire import SIZE_BYTES, Answered, Correlation, read_correlation_id, read_request_prefix
+
 __all__ = [
     "REQUEST",
     "RESPONSE",
-    "SIZE_BYTES",
     "Direction",
     "Exchange",
     "Frame",
@@ -33,7 +35,6 @@ Direction = Literal["request", "response"]
 
 REQUEST: Final[Direction] = "request"
 RESPONSE: Final[Direction] = "response"
-SIZE_BYTES: Final = 4
 
 
 @frozen
@@ -53,8 +54,9 @@ class Frame:
     @property
     def correlation_id(self) -> int:
         """The number that a response repeats from its request."""
-        start = 4 if self.direction == REQUEST else 0
-        return int.from_bytes(self.payload[start : start + 4], "big", signed=True)
+        if self.direction == REQUEST:
+            return read_request_prefix(self.payload).correlation_id
+        return read_correlation_id(self.payload)
 
     def to_json(self) -> dict[str, Any]:
         """The frame as its line in the file holds it."""
@@ -81,12 +83,12 @@ class Exchange:
     @property
     def api_key(self) -> int:
         """Which API the request calls."""
-        return int.from_bytes(self.request.payload[0:2], "big", signed=True)
+        return read_request_prefix(self.request.payload).api_key
 
     @property
     def api_version(self) -> int:
         """The version that both bodies are written in."""
-        return int.from_bytes(self.request.payload[2:4], "big", signed=True)
+        return read_request_prefix(self.request.payload).version
 
 
 def exchanges(frames: Iterable[Frame]) -> Iterator[Exchange]:
@@ -95,13 +97,16 @@ def exchanges(frames: Iterable[Frame]) -> Iterator[Exchange]:
     Raises ``KeyError`` for a response that no earlier request on its connection asked for. Requests without a response
     are left out.
     """
-    waiting: dict[tuple[int, int], Frame] = {}
+    connections: defaultdict[int, Correlation[Frame, Frame]] = defaultdict(Correlation)
     for frame in frames:
-        key = frame.connection, frame.correlation_id
+        correlation = connections[frame.connection]
         if frame.direction == REQUEST:
-            waiting[key] = frame
-        else:
-            yield Exchange(waiting.pop(key), frame)
+            correlation.ask(frame.payload, frame)
+            continue
+        answered = [each for each in correlation.answer(frame.payload, frame) if isinstance(each, Answered)]
+        if not answered:
+            raise KeyError(frame.correlation_id)
+        yield Exchange(answered[0].question, frame)
 
 
 def read_header(path: Path) -> dict[str, Any]:
