@@ -29,9 +29,9 @@ from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolS
 from kafka_msgs.messages.end_txn_marker import EndTxnMarker
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
+from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, ControlType
 from kafka_msgs.topics.records import TopicRecord, encode_record
-from kafka_msgs.versioned import encode_versioned
 
 __all__ = ["CONTENTS", "Written", "byte_count", "write_directory"]
 

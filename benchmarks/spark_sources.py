@@ -26,12 +26,12 @@ from rich.console import Console
 
 from benchmarks.report import Figure, print_figures, rows_table
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
+from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.records import BatchBuilder, BatchHeader
 from kafka_msgs.spark import from_kafka, register, schema_of
 from kafka_msgs.spark.functions import column_function, decode
 from kafka_msgs.spark.types import without_notes
 from kafka_msgs.topics.records import TopicRecord, encode_record
-from kafka_msgs.versioned import encode_versioned
 
 __all__ = ["run"]
 

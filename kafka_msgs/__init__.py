@@ -21,27 +21,32 @@ from kafka_msgs.errors import (
     SchemaError,
     UnsupportedVersionError,
 )
-from kafka_msgs.message import Message
+from kafka_msgs.message import Message, Request, Response
 from kafka_msgs.schema import FieldInfo, MessageInfo, Struct, fields
 from kafka_msgs.versions import VersionRange
 
 if TYPE_CHECKING:
+    from kafka_msgs import messages
+    from kafka_msgs.api_keys import ApiKey
     from kafka_msgs.codec.codec import Codec
-    from kafka_msgs.compile import compile_schema
     from kafka_msgs.error_codes import ErrorCode
-    from kafka_msgs.lookup import message_class, message_classes
+    from kafka_msgs.lookup import MessageCatalog, message_class, message_classes, message_named
     from kafka_msgs.messages import *  # noqa: F403
-    from kafka_msgs.versioned import Versioned, decode_versioned, encode_versioned
+    from kafka_msgs.prefixed import Versioned, decode_versioned, encode_versioned
+    from kafka_msgs.schema_compiler import compile_schema
 else:
     _LAZY = {
+        "ApiKey": "kafka_msgs.api_keys",
         "Codec": "kafka_msgs.codec.codec",
         "ErrorCode": "kafka_msgs.error_codes",
-        "Versioned": "kafka_msgs.versioned",
-        "compile_schema": "kafka_msgs.compile",
-        "decode_versioned": "kafka_msgs.versioned",
-        "encode_versioned": "kafka_msgs.versioned",
+        "MessageCatalog": "kafka_msgs.lookup",
+        "Versioned": "kafka_msgs.prefixed",
+        "compile_schema": "kafka_msgs.schema_compiler",
+        "decode_versioned": "kafka_msgs.prefixed",
+        "encode_versioned": "kafka_msgs.prefixed",
         "message_class": "kafka_msgs.lookup",
         "message_classes": "kafka_msgs.lookup",
+        "message_named": "kafka_msgs.lookup",
     }
 
     def __getattr__(name: str) -> Any:
@@ -52,10 +57,14 @@ else:
         globals()[name] = value
         return value
 
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_LAZY, *import_module("kafka_msgs.messages").__all__})
+
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ApiKey",
     "Buffer",
     "Codec",
     "CodecOptions",
@@ -66,8 +75,11 @@ __all__ = [
     "FieldInfo",
     "KafkaMsgsError",
     "Message",
+    "MessageCatalog",
     "MessageInfo",
     "RecordError",
+    "Request",
+    "Response",
     "SchemaError",
     "Struct",
     "UnsupportedVersionError",
@@ -81,4 +93,8 @@ __all__ = [
     "fields",
     "message_class",
     "message_classes",
+    "message_named",
 ]
+
+if TYPE_CHECKING:
+    __all__ += messages.__all__

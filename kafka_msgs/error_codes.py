@@ -14,7 +14,12 @@ __all__ = ["ErrorCode"]
 
 
 class ErrorCode(IntEnum):
-    """An error code that this release knows; equal to its number."""
+    """An error code; equal to its number.
+
+    ``ErrorCode(999)`` does not raise in an error handler: a number that this release does not name gives a member that
+    is not among the listed ones. It keeps the number, is called such as ``UNKNOWN_999``, and is not retriable. Nothing
+    remembers it, so two of them are equal but not identical. ``ValueError`` is for what is not an int16.
+    """
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -153,9 +158,23 @@ class ErrorCode(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = 133
 
     @classmethod
+    def _missing_(cls, value: object) -> ErrorCode | None:
+        if not isinstance(value, int) or not -(2**15) <= value < 2**15:
+            return None
+        unknown = int.__new__(cls, value)
+        unknown._value_ = int(value)
+        unknown._name_ = f"UNKNOWN_{value}" if value >= 0 else f"UNKNOWN_MINUS_{-value}"
+        return unknown
+
+    @classmethod
     def of(cls, code: int) -> ErrorCode | None:
         """Return the error with this number, or None when this release knows none."""
         return _BY_CODE.get(code)
+
+    @property
+    def known(self) -> bool:
+        """Whether this release names the error."""
+        return self._value_ in _BY_CODE
 
     @property
     def retriable(self) -> bool:

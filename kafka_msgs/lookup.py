@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
+from types import ModuleType
 from typing import Final, Literal, overload
 
 from kafka_msgs.errors import UnknownMessageError, UnknownNameError
@@ -45,6 +46,19 @@ class MessageCatalog:
         self._own = names
         self._load = load
         self._fallback = fallback
+
+    @classmethod
+    def of_package(cls, package: ModuleType, *, fallback: MessageCatalog | None = None) -> MessageCatalog:
+        """Return the catalog of a generated package; each class is imported when it is asked for.
+
+        The messages of a draft are found by name only.
+        """
+
+        def load(name: str) -> type[Message]:
+            found: type[Message] = getattr(package, name)
+            return found
+
+        return cls(package.API_KEYS, package.__all__, load, fallback=fallback)
 
     @classmethod
     def of(
@@ -143,13 +157,8 @@ def _has(cls: type[Message], version: int | None) -> bool:
 def release_catalog() -> MessageCatalog:
     """Return the catalog of the release, all of ``kafka_msgs.messages``; a class is imported when it is asked for."""
     from kafka_msgs import messages
-    from kafka_msgs.messages import _index
 
-    def load(name: str) -> type[Message]:
-        found: type[Message] = getattr(messages, name)
-        return found
-
-    return MessageCatalog(_index.API_KEYS, messages.__all__, load)
+    return MessageCatalog.of_package(messages)
 
 
 @overload

@@ -18,7 +18,7 @@ from typing import Final
 
 from kafka_msgs.lookup import message_classes
 from kafka_msgs.message import Message
-from kafka_msgs.messages import _index
+from kafka_msgs.messages import ORIGINS
 from kafka_msgs.schema import Struct, fields
 from kafka_msgs_generator.files import write_atomically
 from kafka_msgs_generator.rules import DEVIATIONS, RULES
@@ -82,7 +82,7 @@ def _message_row(cls: type[Message]) -> tuple[object, ...]:
     key = "" if info.api_key is None else info.api_key
     flexible = info.flexible.intersect(info.versions)
     deprecated = "" if info.deprecated.empty else info.deprecated
-    return info.name, _index.ORIGINS[info.name], info.kind, key, info.versions, flexible, deprecated, _compared(cls)
+    return info.name, ORIGINS[info.name], info.kind, key, info.versions, flexible, deprecated, _compared(cls)
 
 
 def _compared(cls: type[Message]) -> str:
@@ -98,8 +98,8 @@ def _has_records(cls: type[Struct]) -> bool:
 def origins_table() -> str:
     """How many messages there are, by origin."""
     rows = []
-    for origin in sorted(set(_index.ORIGINS.values())):
-        classes = [cls for cls in message_classes() if _index.ORIGINS[cls.INFO.name] == origin]
+    for origin in sorted(set(ORIGINS.values())):
+        classes = [cls for cls in message_classes() if ORIGINS[cls.INFO.name] == origin]
         rows.append((origin, len(classes), _pairs(classes)))
     everything = list(message_classes())
     rows.append(("**all**", len(everything), _pairs(everything)))

@@ -11,7 +11,7 @@ __all__ = ["RESERVED_CLASS_NAMES", "attribute_name", "json_name", "module_name",
 RESERVED_CLASS_NAMES: Final = frozenset(
     {"ClassVar", "False", "KeyedMessageInfo", "MessageInfo", "None", "Struct", "True", "UUID", "ZERO_UUID"}
     | {"CoordinatorKey", "CoordinatorValue", "DataMessage", "HeaderMessage", "MetadataRecord", "Request", "Response"}
-    | {"MODULES", "TYPE_CHECKING"}
+    | {"API_KEYS", "MODULES", "ORIGINS", "RELEASE", "TYPE_CHECKING"}
 )
 """Names that a generated module or package uses, so that no class of it can have them."""
 

@@ -66,12 +66,11 @@ typedef struct {
     Py_ssize_t run;     /* bytes of the fixed-size values that follow, up to the next op that is not */
     Py_ssize_t offset;  /* of the attribute in the object */
     struct Struct *sub; /* structs and arrays of structs; borrowed from the program */
-    PyObject *initial;  /* tagged fields: the default; owned */
+    PyObject *initial;  /* the default; owned */
 } Op;
 
 typedef struct {
-    Py_ssize_t offset;
-    PyObject *initial; /* owned */
+    Op field; /* as it would be written at a version that has it */
     int ignorable;
 } Absent;
 
@@ -105,6 +104,17 @@ static int malformed(CodecState *state) {
     return -1;
 }
 
+/* Whether an object can be the default of an op: None, or what `differs` takes it for. */
+static int is_default(const Codec *self, int code, PyObject *initial) {
+    if (initial == Py_None || code == OP_STRUCT) return 1;
+    if (code == OP_STRING) return PyUnicode_CheckExact(initial);
+    if (code == OP_BYTES || code == OP_RECORDS) return PyBytes_CheckExact(initial);
+    if (code == OP_ARRAY) return PyTuple_CheckExact(initial) && PyTuple_GET_SIZE(initial) == 0;
+    if (code == OP_UUID) return Py_IS_TYPE(initial, self->state->uuid_type);
+    if (code == OP_FLOAT64) return PyFloat_CheckExact(initial) || PyLong_CheckExact(initial);
+    return code == OP_BOOL ? PyBool_Check(initial) : PyLong_CheckExact(initial);
+}
+
 /* Reads (code, flags, descriptor, item code, item flags, item's least size, struct index, tag, default). */
 static int load_op(Codec *self, const Struct *owner, PyObject *spec, Op *op) {
     PyObject *descriptor, *initial;
@@ -117,7 +127,7 @@ static int load_op(Codec *self, const Struct *owner, PyObject *spec, Op *op) {
     }
     if (code < 0 || code > OP_STRUCT || item_code < 0 || item_code > OP_STRUCT || item_code == OP_ARRAY || size < 1 ||
         size < FIXED_SIZE[item_code] || sub >= self->struct_count ||
-        ((code == OP_STRUCT || item_code == OP_STRUCT) && sub < 0)) {
+        ((code == OP_STRUCT || item_code == OP_STRUCT) && sub < 0) || !is_default(self, code, initial)) {
         PyErr_SetString(PyExc_ValueError, "not an op of a plan");
         return -1;
     }
@@ -170,7 +180,8 @@ static int load_tagged(Codec *self, Struct *target, PyObject *tagged) {
     return 0;
 }
 
-static int load_absent(Struct *target, PyObject *absent) {
+/* Reads (op, ignorable) of each field that the version lacks; the op is spread out. */
+static int load_absent(Codec *self, Struct *target, PyObject *absent) {
     Py_ssize_t count = PyTuple_GET_SIZE(absent);
     target->absent = PyMem_Calloc(count + 1, sizeof(Absent));
     if (target->absent == NULL) {
@@ -179,14 +190,21 @@ static int load_absent(Struct *target, PyObject *absent) {
     }
     for (; target->absent_count < count; target->absent_count++) {
         Absent *entry = &target->absent[target->absent_count];
-        PyObject *descriptor, *initial;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(absent, target->absent_count), "OOp", &descriptor, &initial,
-                              &entry->ignorable)) {
+        PyObject *spec = PyTuple_GET_ITEM(absent, target->absent_count);
+        if (!PyTuple_Check(spec) || PyTuple_GET_SIZE(spec) < 1) {
+            PyErr_SetString(PyExc_ValueError, "not a field that a version lacks");
             return -1;
         }
-        entry->offset = slot_offset(descriptor, target->type);
-        if (entry->offset < 0) return -1;
-        entry->initial = Py_NewRef(initial);
+        Py_ssize_t last = PyTuple_GET_SIZE(spec) - 1;
+        PyObject *op = PyTuple_GetSlice(spec, 0, last);
+        int failed = op == NULL ? -1 : load_op(self, target, op, &entry->field);
+        Py_XDECREF(op);
+        if (failed) return -1;
+        entry->ignorable = PyObject_IsTrue(PyTuple_GET_ITEM(spec, last));
+        if (entry->ignorable < 0) {
+            Py_CLEAR(entry->field.initial);
+            return -1;
+        }
     }
     return 0;
 }
@@ -220,7 +238,7 @@ static int load_struct(Codec *self, PyObject *spec, Struct *target) {
     }
     target->unknown = slot_offset(unknown, target->type);
     if (target->unknown < 0 || load_steps(self, target, steps) < 0 || load_tagged(self, target, tagged) < 0 ||
-        load_absent(target, absent) < 0) {
+        load_absent(self, target, absent) < 0) {
         return -1;
     }
     return load_inactive(target, inactive);
@@ -234,7 +252,7 @@ static void clear_program(Codec *self) {
         for (Py_ssize_t j = 0; j < each->tagged_count; j++)
             Py_CLEAR(each->tagged[j].initial);
         for (Py_ssize_t j = 0; j < each->absent_count; j++)
-            Py_CLEAR(each->absent[j].initial);
+            Py_CLEAR(each->absent[j].field.initial);
         PyMem_Free(each->ops);
         PyMem_Free(each->tagged);
         PyMem_Free(each->absent);
@@ -614,7 +632,7 @@ run:
 end:
     *slot_of(object, s->unknown) = Py_NewRef(state->empty_tuple);
     for (Py_ssize_t i = 0; i < s->absent_count; i++)
-        *slot_of(object, s->absent[i].offset) = Py_NewRef(s->absent[i].initial);
+        *slot_of(object, s->absent[i].field.offset) = Py_NewRef(s->absent[i].field.initial);
     for (Py_ssize_t i = 0; i < s->tagged_count; i++)
         *slot_of(object, s->tagged[i].offset) = Py_NewRef(s->tagged[i].initial);
     r->p = p;
@@ -696,8 +714,8 @@ static inline int write_length(Writer *w, int code, int flags, Py_ssize_t length
 
 /* ------------------------------------------------------------------------------------------------ 5 Encoding */
 
-/* Python code can run while encoding only where a foreign object stands in for an int or a float, and in comparisons
- * with defaults. Whatever it may do, the struct and the tuple being written are held by a reference of ours. */
+/* Python code can run while encoding only where a foreign object stands in for an int, a float or bytes. Whatever it may
+ * do, the struct and the tuple being written are held by a reference of ours. */
 
 static int encode_struct(Writer *w, const Struct *s, PyObject *object);
 
@@ -865,28 +883,116 @@ static inline int encode_value(Writer *w, const Op *op, PyObject *value) {
     return failed;
 }
 
-/* Whether a value is not the default: 1 or 0, -1 with an exception. An empty list is an empty array. */
-static int differs(PyObject *value, PyObject *initial) {
-    if (value == initial && !PyFloat_Check(value)) return 0;
-    if (PyTuple_CheckExact(initial) && PyTuple_GET_SIZE(initial) == 0 && PyList_Check(value))
-        return PyList_GET_SIZE(value) > 0;
-    PyObject *result = PyObject_RichCompare(value, initial, Py_NE);
-    if (result == NULL) return -1;
-    int answer = PyObject_IsTrue(result);
-    Py_DECREF(result);
-    return answer;
+/* Whether a value is not the default: 1 or 0, -1 with an exception. What a field cannot hold is not its default. The same
+ * as exact.py's function of that name: no comparison of the values' own runs, so equality in Python costs nothing here. */
+static int differs(Writer *w, const Op *op, PyObject *value);
+
+/* Whether a field whose default is an empty array holds anything else. */
+static int is_set(PyObject *items) {
+    if (PyTuple_Check(items)) return PyTuple_GET_SIZE(items) > 0;
+    return !PyList_Check(items) || PyList_GET_SIZE(items) > 0;
+}
+
+/* What is not a number is not the default; any other failure of asking is passed on. */
+static int is_foreign(void) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+    PyErr_Clear();
+    return 1;
+}
+
+static int int_differs(PyObject *value, PyObject *initial) {
+    PyObject *number = PyNumber_Index(value);
+    if (number == NULL) return is_foreign();
+    int different = PyObject_RichCompareBool(number, initial, Py_NE);
+    Py_DECREF(number);
+    return different;
+}
+
+static int float_differs(PyObject *value, PyObject *initial) {
+    double number = PyFloat_AsDouble(value);
+    if (number == -1.0 && PyErr_Occurred()) return is_foreign();
+    return number != PyFloat_AsDouble(initial);
+}
+
+static int bytes_differ(PyObject *value, PyObject *initial) {
+    if (!PyBytes_Check(value) && !PyByteArray_Check(value) && !PyMemoryView_Check(value)) return 1;
+    PyObject *bytes = PyBytes_Check(value) ? Py_NewRef(value) : PyBytes_FromObject(value);
+    if (bytes == NULL) return -1;
+    Py_ssize_t size = PyBytes_GET_SIZE(bytes);
+    int different = size != PyBytes_GET_SIZE(initial) ||
+                    memcmp(PyBytes_AS_STRING(bytes), PyBytes_AS_STRING(initial), (size_t)size) != 0;
+    Py_DECREF(bytes);
+    return different;
+}
+
+static int uuid_differs(const CodecState *state, PyObject *value, PyObject *initial) {
+    unsigned char found[16], expected[16];
+    PyObject *number = *slot_of(initial, state->uuid_int);
+    if (!PyObject_TypeCheck(value, state->uuid_type)) return 1;
+    if (number == NULL || long_as_16_bytes(number, expected) < 0) return -1;
+    number = *slot_of(value, state->uuid_int);
+    if (number == NULL || !PyLong_Check(number)) return 1;
+    if (long_as_16_bytes(number, found) < 0) {
+        PyErr_Clear();
+        return 1;
+    }
+    return memcmp(found, expected, 16) != 0;
+}
+
+/* Whether a field of a struct, which holds the value, is not the default. */
+static int field_differs(Writer *w, const Op *op, PyObject *object) {
+    PyObject *value = Py_XNewRef(*slot_of(object, op->offset));
+    int different = value == NULL ? malformed(w->state) : differs(w, op, value);
+    Py_XDECREF(value);
+    return different;
+}
+
+/* Whether a struct is not the one whose fields all have their defaults: no other can be a default. */
+static int struct_differs(Writer *w, const Struct *s, PyObject *object) {
+    if (!PyObject_TypeCheck(object, s->type)) return 1;
+    PyObject *unknown = *slot_of(object, s->unknown);
+    int different = unknown == NULL ? malformed(w->state) : is_set(unknown);
+    for (Py_ssize_t i = 0; i < s->op_count && different == 0; i++)
+        different = field_differs(w, &s->ops[i], object);
+    for (Py_ssize_t i = 0; i < s->tagged_count && different == 0; i++)
+        different = field_differs(w, &s->tagged[i], object);
+    for (Py_ssize_t i = 0; i < s->absent_count && different == 0; i++)
+        different = field_differs(w, &s->absent[i].field, object);
+    return different;
+}
+
+static int differs(Writer *w, const Op *op, PyObject *value) {
+    if (value == op->initial && !PyFloat_Check(value)) return 0;
+    if (value == Py_None || op->initial == Py_None) return 1;
+    switch (op->code) {
+    case OP_ARRAY:
+    case OP_IDS:
+        return is_set(value);
+    case OP_STRUCT:
+        return struct_differs(w, op->sub, value);
+    case OP_STRING:
+        return !PyUnicode_Check(value) || PyUnicode_Compare(value, op->initial) != 0;
+    case OP_BYTES:
+    case OP_RECORDS:
+        return bytes_differ(value, op->initial);
+    case OP_UUID:
+        return uuid_differs(w->state, value, op->initial);
+    case OP_FLOAT64:
+        return float_differs(value, op->initial);
+    case OP_BOOL:
+        return 1;
+    default:
+        return int_differs(value, op->initial);
+    }
 }
 
 static int check_absent(Writer *w, const Struct *s, PyObject *object) {
     for (Py_ssize_t i = 0; i < s->absent_count; i++) {
         const Absent *absent = &s->absent[i];
         if (absent->ignorable) continue;
-        PyObject *value = *slot_of(object, absent->offset);
-        if (value == absent->initial && !PyFloat_Check(value)) continue;
-        if (value == NULL) return malformed(w->state);
-        Py_INCREF(value);
-        int different = differs(value, absent->initial);
-        Py_DECREF(value);
+        PyObject *value = *slot_of(object, absent->field.offset);
+        if (value == absent->field.initial && !PyFloat_Check(value)) continue;
+        int different = field_differs(w, &absent->field, object);
         if (different) return different < 0 ? -1 : malformed(w->state);
     }
     return 0;
@@ -946,11 +1052,7 @@ static int encode_unknown_tag(Writer *w, const Struct *s, PyObject *pair, int64_
 static Py_ssize_t tagged_fields_set(Writer *w, const Struct *s, PyObject *object, unsigned char *set) {
     Py_ssize_t count = 0;
     for (Py_ssize_t i = 0; i < s->tagged_count; i++) {
-        PyObject *value = *slot_of(object, s->tagged[i].offset);
-        if (value == NULL) return malformed(w->state);
-        Py_INCREF(value);
-        int different = differs(value, s->tagged[i].initial);
-        Py_DECREF(value);
+        int different = field_differs(w, &s->tagged[i], object);
         if (different < 0) return -1;
         set[i] = (unsigned char)different;
         count += different;
@@ -1008,12 +1110,10 @@ static inline int encode_end(Writer *w, const Struct *s, PyObject *object) {
     }
     Py_INCREF(unknown);
     int failed;
-    if (s->flexible) {
+    if (s->flexible)
         failed = encode_tag_section(w, s, object, unknown);
-    } else {
-        int any = PyObject_IsTrue(unknown);
-        failed = any > 0 ? malformed(w->state) : any;
-    }
+    else
+        failed = is_set(unknown) ? malformed(w->state) : 0;
     Py_DECREF(unknown);
     return failed;
 }
@@ -1157,10 +1257,11 @@ static int check_ready(const Codec *self) {
     return 0;
 }
 
-/* Whether the exception at hand is about the message. What is no Exception, an interrupt, passes as it is, and so does
- * the want of memory. */
+/* Whether the exception at hand is about the message. What is no Exception, an interrupt, passes as it is, and so do the
+ * want of memory and of stack. */
 static int is_failure(void) {
-    return PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError);
+    return PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError) &&
+           !PyErr_ExceptionMatches(PyExc_RecursionError);
 }
 
 /* Raises the exception that `make(*arguments)` returns; steals `arguments`, which may be NULL. */
@@ -1280,7 +1381,7 @@ static int codec_traverse(Codec *self, visitproc visit, void *arg) {
         for (Py_ssize_t j = 0; j < each->tagged_count; j++)
             Py_VISIT(each->tagged[j].initial);
         for (Py_ssize_t j = 0; j < each->absent_count; j++)
-            Py_VISIT(each->absent[j].initial);
+            Py_VISIT(each->absent[j].field.initial);
     }
     return 0;
 }
@@ -1350,7 +1451,7 @@ static int load_uuid(CodecState *state) {
 }
 
 int codec_add(PyObject *module, CodecState *state) {
-    state->malformed = PyErr_NewException(CORE_NAME ".MalformedError", NULL, NULL);
+    state->malformed = PyErr_NewException(CORE_NAME ".MalformedError", PyExc_ValueError, NULL);
     state->zero_uuid = import_attribute("kafka_msgs.primitives", "ZERO_UUID");
     state->empty_tuple = PyTuple_New(0);
     for (long i = 0; i < SMALL_INTS; i++) {

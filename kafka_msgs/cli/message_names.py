@@ -15,11 +15,9 @@ from typing import Any, Final, TypeVar
 import click
 
 from kafka_msgs import drafts, messages
-from kafka_msgs.compile import compile_schema
-from kafka_msgs.drafts import _index as drafts_index
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.message import Message
-from kafka_msgs.messages import _index as messages_index
+from kafka_msgs.schema_compiler import compile_schema
 
 __all__ = [
     "defined_messages",
@@ -50,32 +48,30 @@ _SUFFIXES: Final = (("",), ("request", "response"), ("key", "value"), ("record",
 
 def released_names() -> list[str]:
     """Return the names of all messages of the release."""
-    return sorted(messages_index.MODULES)
+    return sorted(messages.MODULES)
 
 
 def draft_names() -> list[str]:
     """Return the names of all messages of drafts, each with its draft's name in front."""
     return sorted(
-        f"{draft}.{name}"
-        for draft in drafts_index.DRAFTS
-        for name in import_module(f"{drafts.__name__}.{draft}._index").MODULES
+        f"{draft}.{name}" for draft in drafts.DRAFTS for name in import_module(f"{drafts.__name__}.{draft}").MODULES
     )
 
 
 def released_origins() -> set[str]:
     """Return the parts of Kafka that the release's messages belong to, such as ``clients``."""
-    return set(messages_index.ORIGINS.values())
+    return set(messages.ORIGINS.values())
 
 
 def draft_origins() -> set[str]:
     """Return the names of the drafts."""
-    return set(drafts_index.DRAFTS)
+    return set(drafts.DRAFTS)
 
 
 def origin(name: str) -> str:
     """Return where the definition of a message comes from: the part of Kafka, or the draft."""
     draft, _, _ = name.rpartition(".")
-    return draft or messages_index.ORIGINS[name]
+    return draft or messages.ORIGINS[name]
 
 
 def find_messages(text: str, defined: Defined | None = None) -> list[type[Message]]:
@@ -107,7 +103,7 @@ def _with_api_key(api_key: int, known: Iterable[str] | Defined) -> list[str]:
         kinds = {cls.INFO.kind: name for name, cls in known.items() if cls.INFO.api_key == api_key}
         return [kinds[kind] for kind in ("request", "response") if kind in kinds]
     keys = (("clients", kind, api_key) for kind in ("request", "response"))
-    return [messages_index.API_KEYS[key] for key in keys if key in messages_index.API_KEYS]
+    return [messages.API_KEYS[key] for key in keys if key in messages.API_KEYS]
 
 
 def _folded(name: str) -> str:

@@ -12,13 +12,14 @@ explains.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from struct import Struct as PackedStruct
 from typing import Any
-from uuid import UUID
 
+from kafka_msgs.codec.exact import exact_bytes, exact_items, exact_struct, faster_differs, holds, is_set, uuid_bytes
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, Op
 from kafka_msgs.codec.options import CodecOptions
-from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
+from kafka_msgs.codec.plan import Absent, Plan, Step, StructPlan, Value
 from kafka_msgs.codec.source import MalformedError, Source
 from kafka_msgs.primitives import write_uvarint
 
@@ -59,12 +60,14 @@ class _Emitter:
         self.deferred: dict[type[Any], tuple[str, StructPlan]] = {}
         self.source.constants |= {
             "EMPTY": (),
-            "UUID": UUID,
-            "as_array": as_array,
-            "as_bytes": as_bytes,
+            "exact_bytes": exact_bytes,
+            "exact_items": exact_items,
+            "exact_struct": exact_struct,
+            "is_set": is_set,
             "shape": shape,
             "unknown_tags": unknown_tags,
             "utf8": str.encode,
+            "uuid_bytes": uuid_bytes,
             "uvarint": write_uvarint,
         }
 
@@ -93,9 +96,8 @@ class _Emitter:
         with self.source.block(f"if {length} < {_ONE_BYTE_LENGTH}:"):
             self.flush(("B", f"{length} + 1"))
         with self.source.block("else:"):
-            if value.op is Op.STRING:
-                with self.source.block(f"if {length} > {MAX_STRING}:"):
-                    self.source.line("raise MalformedError")
+            with self.source.block(f"if {length} > {MAX_STRING if value.op is Op.STRING else MAX_LENGTH}:"):
+                self.source.line("raise MalformedError")
             self.flush_keeping()
             self.source.line(f"{self.put}(uvarint({length} + 1))")
         self.run = []
@@ -113,10 +115,12 @@ class _Emitter:
             return
         self.level += 1
         cls = self.source.constant(plan.cls.__name__, plan.cls)
-        self.guard(f"{item}.__class__ is not {cls} and not isinstance({item}, {cls})")
+        with self.source.block(f"if type({item}) is not {cls}:"):
+            self.source.line(f"{item} = exact_struct({cls}, {item})")
         for absent in plan.absent:
             if not absent.ignorable:
-                self.guard(self.differs(f"{item}.{absent.attribute}", absent.attribute, absent.default))
+                found = self.variable(f"{item}.{absent.attribute}", absent.attribute)
+                self.guard(self.differs(absent, found))
         if _shapely(plan):
             self.shaped(plan, item)
         else:
@@ -129,7 +133,8 @@ class _Emitter:
         if plan.flexible:
             self.tag_section(plan, item)
         else:
-            self.guard(f"{item}.unknown_tagged_fields")
+            unknown = self.variable(f"{item}.unknown_tagged_fields", "unknown")
+            self.guard(f"{unknown} is not EMPTY and is_set({unknown})")
 
     def call(self, plan: StructPlan, item: str) -> None:
         self.flush()
@@ -142,15 +147,21 @@ class _Emitter:
         with self.source.block(f"if {test}:"):
             self.source.line("raise MalformedError")
 
-    def differs(self, expression: str, stem: str, default: Any) -> str:
-        """The test of whether a value is not the default, as ``reference.differs`` defines it."""
+    def differs(self, field: Step | Absent, item: str) -> str:
+        """The test of whether a field's value, in a variable, is not the default, as ``exact.differs`` defines it."""
+        default = field.default
         if default is None:
-            return f"{expression} is not None"
-        if default == ():
-            return f"{expression} != () and {expression} != []"
-        if isinstance(default, bool | int | str | bytes):
-            return f"{expression} != {default!r}"
-        return f"{expression} != {self.source.constant(f'default_{stem}', default)}"
+            return f"{item} is not None"
+        if field.value.op is Op.BOOL:
+            return f"{item} is not {default!r}"
+        if field.value.op is Op.ARRAY:
+            return f"{item} is not EMPTY and is_set({item})"
+        slowly = f"{self.source.constant(f'differs_{field.attribute}', faster_differs(field))}({item})"
+        if field.value.op in (Op.STRUCT, Op.UUID):
+            return f"{item} is not {self.source.constant(f'default_{field.attribute}', default)} and {slowly}"
+        if type(default) in (int, str, bytes):
+            return f"({item} != {default!r} if type({item}) is {type(default).__name__} else {slowly})"
+        return slowly
 
     # Values
 
@@ -195,8 +206,7 @@ class _Emitter:
             expression = item
         elif op is Op.UUID:
             item = self.variable(expression, stem)
-            self.guard(f"not isinstance({item}, UUID)")
-            expression = f'{item}.int.to_bytes(16, "big")'
+            expression = f"uuid_bytes({item})"
         self.fixed(code, expression)
 
     def content(self, value: Value, item: str) -> None:
@@ -215,7 +225,7 @@ class _Emitter:
             arguments = item if errors == "strict" else f'{item}, "utf-8", "{errors}"'
             self.source.line(f"{raw} = utf8({arguments})")
         else:
-            self.source.line(f"{raw} = {item} if {item}.__class__ is bytes else as_bytes({item})")
+            self.source.line(f"{raw} = {item} if type({item}) is bytes else exact_bytes({item})")
         self.source.line(f"{length} = len({raw})")
         self.length(value, length)
         self.source.line(f"{self.put}({raw})")
@@ -234,8 +244,8 @@ class _Emitter:
             self.flush()
 
     def array_guard(self, item: str) -> None:
-        with self.source.block(f"if {item}.__class__ is not tuple:"):
-            self.source.line(f"as_array({item})")
+        with self.source.block(f"if type({item}) is not tuple:"):
+            self.source.line(f"{item} = exact_items({item})")
 
     # Structs of fixed-size values and arrays of them
 
@@ -307,7 +317,7 @@ class _Emitter:
         for step in plan.tagged:
             tagged = self.source.name(step.attribute)
             self.source.line(f"{tagged} = {item}.{step.attribute}")
-            with self.source.block(f"if {self.differs(tagged, step.attribute, step.default)}:"):
+            with self.source.block(f"if {self.differs(step, tagged)}:"):
                 content = self.source.name("content")
                 self.put = self.source.name("put")
                 self.source.line(f"{content} = []")
@@ -342,19 +352,6 @@ def _shapely(plan: StructPlan) -> bool:
 # What the generated text calls
 
 
-def as_array(value: Any) -> None:
-    """Refuse what is neither a tuple nor a list."""
-    if not isinstance(value, tuple | list):
-        raise MalformedError
-
-
-def as_bytes(value: Any) -> bytes:
-    """Return the bytes of any value that a bytes field may hold."""
-    if not isinstance(value, bytes | bytearray | memoryview) or memoryview(value).nbytes > MAX_LENGTH:
-        raise MalformedError
-    return bytes(value)
-
-
 def shape(code: str, count: int) -> Callable[..., bytes]:
     """Return the ``pack`` of ``count`` values of one code."""
     return _shapes.get((code, count)) or _remember(_shapes, (code, count), f">{count}{code}")
@@ -384,15 +381,17 @@ def _remember(shapes: dict[Any, Any], key: Any, layout: str) -> Callable[..., by
 
 def unknown_tags(parts: list[bytes], unknown: Any, declared: frozenset[int]) -> bytes:
     """Return a tag section: the known fields' ``parts``, then the unknown ones, which always have higher numbers."""
-    as_array(unknown)
     previous = -1
-    for pair in unknown:
-        if not isinstance(pair, tuple):
+    for pair in exact_items(unknown):
+        if not holds(pair, tuple):
             raise MalformedError
-        tag, raw = pair
-        if not isinstance(tag, int) or not previous < tag <= MAX_TAG or tag in declared:
+        tag, raw = exact_items(pair)
+        if not holds(tag, int):
+            raise MalformedError
+        tag = index(tag)
+        if not previous < tag <= MAX_TAG or tag in declared:
             raise MalformedError
         previous = tag
-        raw = as_bytes(raw)
+        raw = exact_bytes(raw)
         parts.append(write_uvarint(tag) + write_uvarint(len(raw)) + raw)
     return write_uvarint(len(parts)) + b"".join(parts)

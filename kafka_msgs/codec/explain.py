@@ -10,13 +10,14 @@ Python their errors. The C core calls ``encode_failure``, ``decode_failure`` and
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafka_msgs.codec import reference
 from kafka_msgs.codec.options import Buffer, CodecOptions, as_bytes
 from kafka_msgs.codec.plan import Plan
-from kafka_msgs.errors import DecodeError, EncodeError, InternalError, KafkaMsgsError, TrailingDataError
+from kafka_msgs.errors import DecodeError, EncodeError, InternalError, TrailingDataError
 
 __all__ = ["Executor", "Functions", "decode_failure", "encode_failure", "guarded", "trailing_data"]
 
@@ -33,7 +34,7 @@ Executor = Callable[[Plan, CodecOptions], Functions]
 """An executor makes the functions of one plan."""
 
 
-def encode_failure(plan: Plan, options: CodecOptions, message: Any, failure: Exception) -> KafkaMsgsError:
+def encode_failure(plan: Plan, options: CodecOptions, message: Any, failure: Exception) -> Exception:
     """Return the error of a message that an executor refused with ``failure``."""
     _forget_frames(failure)
     try:
@@ -41,10 +42,10 @@ def encode_failure(plan: Plan, options: CodecOptions, message: Any, failure: Exc
     except EncodeError as error:
         _forget_frames(error)
         return error
-    return InternalError(reason=f"{plan.name} v{plan.version} encodes in the reference only: {failure!r}")
+    return _unexplained(f"{plan.name} v{plan.version} encodes in the reference only", failure)
 
 
-def decode_failure(plan: Plan, options: CodecOptions, data: bytes, offset: int, failure: Exception) -> KafkaMsgsError:
+def decode_failure(plan: Plan, options: CodecOptions, data: bytes, offset: int, failure: Exception) -> Exception:
     """Return the error of bytes that an executor refused with ``failure``."""
     _forget_frames(failure)
     try:
@@ -52,13 +53,24 @@ def decode_failure(plan: Plan, options: CodecOptions, data: bytes, offset: int, 
     except DecodeError as error:
         _forget_frames(error)
         return error
-    return InternalError(reason=f"{plan.name} v{plan.version} decodes in the reference only: {failure!r}")
+    return _unexplained(f"{plan.name} v{plan.version} decodes in the reference only", failure)
+
+
+def _unexplained(what: str, failure: Exception) -> Exception:
+    """Return the error of an input that has no fault: what interrupted the executor, or else a bug of the library."""
+    if isinstance(failure, _OF_EXECUTORS):
+        return InternalError(reason=f"{what}: {failure!r}")
+    return failure
 
 
 def trailing_data(plan: Plan, end: int, size: int) -> TrailingDataError:
     """Return the error of bytes that go on after a whole message."""
     reason = f"{size - end} bytes left over"
     return TrailingDataError(message=plan.name, version=plan.version, path="", offset=end, reason=reason)
+
+
+_OF_EXECUTORS: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
+"""What an executor raises itself. Anything else comes from outside, such as the exception of a signal handler."""
 
 
 def _forget_frames(failure: Exception) -> None:
@@ -77,7 +89,7 @@ def guarded(
     def explained_encode(message: Any) -> bytes:
         try:
             return encode(message)
-        except MemoryError:
+        except (MemoryError, RecursionError):
             raise
         except Exception as failure:
             raise encode_failure(plan, options, message, failure) from None
@@ -88,7 +100,7 @@ def guarded(
             raise ValueError(f"offset {offset} is outside a buffer of {len(data)} bytes")
         try:
             return decode_at(data, offset)
-        except MemoryError:
+        except (MemoryError, RecursionError):
             raise
         except Exception as failure:
             raise decode_failure(plan, options, data, offset, failure) from None

@@ -17,9 +17,9 @@ from typing import Any, Literal, NoReturn, TypeVar
 from uuid import UUID
 
 from kafka_msgs.codec import CodecOptions, codec_for
+from kafka_msgs.codec.exact import differs
 from kafka_msgs.codec.ops import FIXED, Op
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
-from kafka_msgs.codec.reference import differs
 from kafka_msgs.errors import JsonFormError, shown
 from kafka_msgs.primitives import uuid_from_bytes
 from kafka_msgs.schema import Described
@@ -66,7 +66,7 @@ class _Writer:
         for step in plan.steps:
             self.field(step, getattr(item, step.attribute), result)
         for step in plan.tagged:
-            if differs(getattr(item, step.attribute), step.default):
+            if differs(step.value, step.default, getattr(item, step.attribute)):
                 self.field(step, getattr(item, step.attribute), result)
         return result
 

@@ -13,7 +13,7 @@ from kafka_msgs._core import extension
 from kafka_msgs.codec.explain import Functions, decode_failure, encode_failure, trailing_data
 from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.options import CodecOptions
-from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
+from kafka_msgs.codec.plan import Absent, Plan, Step, StructPlan, Value
 
 __all__ = ["functions"]
 
@@ -66,11 +66,11 @@ class _Lowering:
             plan.flexible,
             tuple(self.step(cls, step) for step in plan.steps),
             tuple(self.step(cls, step) for step in plan.tagged),
-            tuple((getattr(cls, each.attribute), each.default, each.ignorable) for each in plan.absent),
+            tuple((*self.step(cls, each), each.ignorable) for each in plan.absent),
             tuple(plan.inactive_tags),
         )
 
-    def step(self, cls: type[Any], step: Step) -> tuple[Any, ...]:
+    def step(self, cls: type[Any], step: Step | Absent) -> tuple[Any, ...]:
         value = step.value
         item = value.item if value.op is Op.ARRAY else value
         nested = self.index(item.inner) if item.op is Op.STRUCT else -1
@@ -82,7 +82,7 @@ class _Lowering:
             _flags(item),
             item.min_size,
             nested,
-            step.tag or 0,
+            (step.tag if isinstance(step, Step) else None) or 0,
             step.default,
         )
 

@@ -93,6 +93,7 @@ class Absent:
 
     attribute: str
     json_name: str
+    value: Value
     default: Any
     ignorable: bool
 
@@ -203,7 +204,7 @@ class _Resolver:
             steps=tuple(self.step(info) for info in present if info not in tagged),
             tagged=tuple(sorted((self.step(info) for info in tagged), key=lambda step: step.tag or 0)),
             absent=tuple(
-                Absent(info.attribute, info.json_name, info.default, info.ignorable)
+                Absent(info.attribute, info.json_name, self.value(info, None), info.default, info.ignorable)
                 for info in fields(cls)
                 if self.version not in info.versions
             ),

@@ -12,10 +12,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import index
 from typing import Any, NoReturn
-from uuid import UUID
 
 from attrs import frozen
 
+from kafka_msgs.codec.exact import (
+    NotExactError,
+    differs,
+    exact_bytes,
+    exact_items,
+    exact_struct,
+    holds,
+    is_set,
+    uuid_bytes,
+)
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, Op
 from kafka_msgs.codec.options import DEFAULT_OPTIONS, CodecOptions
 from kafka_msgs.codec.plan import Absent, Plan, Step, StructPlan, Value
@@ -361,9 +370,10 @@ class _Encoder:
                 self.wrong_type("bool", item)
             return b"\x01" if item else b"\x00"
         if op is Op.UUID:
-            if not isinstance(item, UUID):
+            try:
+                return uuid_bytes(item)
+            except NotExactError:
                 self.wrong_type("UUID", item)
-            return item.bytes
         if op is Op.FLOAT64:
             return self.float64(item)
         return self.integer(op, item)
@@ -372,7 +382,7 @@ class _Encoder:
         try:
             return struct.pack(">d", item)
         except struct.error:
-            if isinstance(item, int):
+            if holds(item, int):
                 self.fail(f"{shown(item)} is out of range for float64", item)
             self.wrong_type("float", item)
 
@@ -388,10 +398,10 @@ class _Encoder:
             self.fail(f"{shown(number)} is out of range for {op.name.lower()}", item)
 
     def text(self, item: Any) -> bytes:
-        if not isinstance(item, str):
+        if not holds(item, str):
             self.wrong_type("str", item)
         try:
-            raw = item.encode("utf-8", self.options.utf8_errors)
+            raw = str.encode(item, "utf-8", self.options.utf8_errors)
         except UnicodeEncodeError as error:
             self.fail(f"cannot be written as UTF-8: {error.reason}", item)
         if len(raw) > MAX_STRING:
@@ -399,15 +409,18 @@ class _Encoder:
         return raw
 
     def raw(self, item: Any) -> bytes:
-        if not isinstance(item, bytes | bytearray | memoryview):
+        try:
+            raw = exact_bytes(item)
+        except NotExactError:
             self.wrong_type("bytes", item)
-        raw = bytes(item)
         if len(raw) > MAX_LENGTH:
             self.fail(f"{len(raw)} bytes; the limit is {MAX_LENGTH}", item)
         return raw
 
     def array(self, value: Value, items: Any) -> None:
-        if not isinstance(items, tuple | list):
+        try:
+            items = exact_items(items)
+        except NotExactError:
             self.wrong_type("tuple", items)
         self.length(value, len(items))
         for number, item in enumerate(items):
@@ -415,7 +428,9 @@ class _Encoder:
                 self.value(value.item, item)
 
     def struct(self, plan: StructPlan, item: Any) -> None:
-        if not isinstance(item, plan.cls):
+        try:
+            item = exact_struct(plan.cls, item)
+        except NotExactError:
             self.wrong_type(plan.cls.__name__, item)
         for absent in plan.absent:
             self.absent(absent, getattr(item, absent.attribute))
@@ -424,11 +439,11 @@ class _Encoder:
                 self.value(step.value, getattr(item, step.attribute))
         if plan.flexible:
             self.tag_section(plan, item)
-        elif item.unknown_tagged_fields:
+        elif is_set(item.unknown_tagged_fields):
             self.unknown_fields_fail("this version has no tagged fields", item)
 
     def absent(self, absent: Absent, item: Any) -> None:
-        if not absent.ignorable and differs(item, absent.default):
+        if not absent.ignorable and differs(absent.value, absent.default, item):
             with self.path.at(f".{absent.attribute}"):
                 reason = f"set to {shown(item)}, but this version lacks the field"
                 self.fail(reason, item, UnsupportedFieldError)
@@ -439,7 +454,7 @@ class _Encoder:
         parts = []
         for step in plan.tagged:
             tagged = getattr(item, step.attribute)
-            if differs(tagged, step.default):
+            if differs(step.value, step.default, tagged):
                 parts.append((step.tag or 0, self.tagged_value(step, tagged)))
         parts += self.unknown_tags(plan, item)
         self.out += write_uvarint(len(parts))
@@ -454,30 +469,27 @@ class _Encoder:
         return raw
 
     def unknown_tags(self, plan: StructPlan, item: Any) -> list[tuple[int, bytes]]:
-        unknown = item.unknown_tagged_fields
-        if not isinstance(unknown, tuple | list):
+        try:
+            unknown = exact_items(item.unknown_tagged_fields)
+        except NotExactError:
             self.unknown_fields_fail("expected a tuple of (tag, bytes)", item)
         previous = -1
         parts = []
         for pair in unknown:
-            if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], int)):
+            if not (holds(pair, tuple) and tuple.__len__(pair) == 2 and holds(tuple.__getitem__(pair, 0), int)):
                 self.unknown_fields_fail("expected pairs of (tag, bytes)", item)
-            tag, raw = pair
+            tag, raw = index(tuple.__getitem__(pair, 0)), tuple.__getitem__(pair, 1)
             if tag in plan.declared_tags:
                 self.unknown_fields_fail(f"tag {tag} is a declared field", item)
             if not previous < tag <= MAX_TAG:
                 self.unknown_fields_fail(f"tag {tag} after tag {previous}: tags must ascend", item)
-            if not isinstance(raw, bytes | bytearray | memoryview):
+            try:
+                parts.append((tag, exact_bytes(raw)))
+            except NotExactError:
                 self.unknown_fields_fail(f"tag {tag} holds {type(raw).__name__}, not bytes", item)
             previous = tag
-            parts.append((tag, bytes(raw)))
         return parts
 
     def unknown_fields_fail(self, reason: str, item: Any) -> NoReturn:
         self.path.parts.append(".unknown_tagged_fields")
         self.fail(reason, item.unknown_tagged_fields, UnsupportedFieldError)
-
-
-def differs(value: Any, default: Any) -> bool:
-    """Whether a value is not the default, as Kafka compares them (-0.0 is 0.0; NaN never equals; [] is ())."""
-    return bool(value != default) and not (default == () and value == [])

@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["MalformedError", "Source"]
 
 
-class MalformedError(Exception):
+class MalformedError(ValueError):
     """Raised by generated code where something is wrong; the reference interpreter then says what."""
 
 

@@ -17,7 +17,7 @@ from kafka_msgs.columns.types import ERROR_TYPE, check_columns
 from kafka_msgs.columns.values import bounded_slices, structs
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, EncodeError
 from kafka_msgs.message import Message
-from kafka_msgs.versioned import encode_versioned
+from kafka_msgs.prefixed import encode_versioned
 
 __all__ = ["encode_column"]
 

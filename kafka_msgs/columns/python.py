@@ -15,9 +15,9 @@ from kafka_msgs.columns.common import BATCH_NUMBER, Decode, Part
 from kafka_msgs.columns.types import RECORD_SCHEMA
 from kafka_msgs.columns.values import bounded_slices, struct_array
 from kafka_msgs.errors import CorruptRecordError, DecodeError, InvalidKeyTypeError, UnsupportedVersionError
+from kafka_msgs.prefixed import decode_versioned
 from kafka_msgs.records import Batch, Header, Record, RecordBatch
 from kafka_msgs.schema import Described
-from kafka_msgs.versioned import decode_versioned
 
 __all__ = ["ROW_FAULTS", "RecordColumns", "decoder", "row_decoder", "stated_offset"]
 

@@ -3,3 +3,5 @@
 
 They share names and keys with released messages and differ from them on the wire, so nothing finds them by key.
 """
+
+from ._index import DRAFTS as DRAFTS

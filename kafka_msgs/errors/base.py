@@ -42,11 +42,11 @@ _SHOWN = 100
 def shown(value: object) -> str:
     """Return a value as an error's text shows it: its repr, of at most about 100 characters.
 
-    A number with more digits than Python prints is shown by its type.
+    A value without a repr, such as a number with more digits than Python prints, is shown by its type.
     """
     try:
         text = repr(value)
-    except ValueError:
+    except Exception:
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 

@@ -23,7 +23,7 @@ from crc32c import crc32c
 from kafka_msgs.errors import DecodeError, JsonFormError, LogFileError, UnsupportedVersionError
 from kafka_msgs.messages.producer_snapshot import ProducerSnapshot
 from kafka_msgs.messages.quorum_state_data import QuorumStateData
-from kafka_msgs.versioned import Versioned, decode_versioned
+from kafka_msgs.prefixed import Versioned, decode_versioned
 
 __all__ = [
     "CleanShutdown",

@@ -28,8 +28,8 @@ from kafka_msgs.log.scan import AnyBatch, read_log, walk_log
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.transactions import Isolation, Transactions, find_transactions
 from kafka_msgs.messages.quorum_state_data import QuorumStateData
+from kafka_msgs.prefixed import Versioned
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, Record
-from kafka_msgs.versioned import Versioned
 
 __all__ = ["KRaftSnapshot", "LogDirectory", "Partition"]
 

@@ -3,9 +3,12 @@
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.registry import lazy_attributes
+from kafka_msgs.lazy import lazy_attributes
 
-from ._index import MODULES
+from ._index import API_KEYS as API_KEYS
+from ._index import MODULES as MODULES
+from ._index import ORIGINS as ORIGINS
+from ._index import RELEASE as RELEASE
 
 if TYPE_CHECKING:
     from .abort_transaction_record import AbortTransactionRecord

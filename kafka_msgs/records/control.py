@@ -16,8 +16,8 @@ from attrs import frozen
 from kafka_msgs import messages
 from kafka_msgs.errors import CorruptRecordError
 from kafka_msgs.message import Message
+from kafka_msgs.prefixed import decode_versioned, encode_versioned
 from kafka_msgs.records.record import Record
-from kafka_msgs.versioned import decode_versioned, encode_versioned
 
 __all__ = ["ControlRecord", "ControlType", "control_content", "read_control"]
 

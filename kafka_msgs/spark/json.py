@@ -14,9 +14,9 @@ from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.lookup import message_named
 from kafka_msgs.message import Message
+from kafka_msgs.prefixed import decode_versioned
 from kafka_msgs.spark.types import ERROR
 from kafka_msgs.topics.records import UnknownRecord, decode_record
-from kafka_msgs.versioned import decode_versioned
 
 __all__ = ["message_json", "record_json", "record_type"]
 

@@ -19,7 +19,7 @@ from pyspark.sql.types import StringType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.messages import _index
+from kafka_msgs.messages import API_KEYS
 from kafka_msgs.spark.functions import column_function, decode, decoder
 from kafka_msgs.spark.json import message_json, record_json
 from kafka_msgs.spark.types import message_of, schema_of, with_error, without_notes
@@ -28,7 +28,7 @@ __all__ = ["VERSIONED_MESSAGES", "FromKafka", "function_name", "register_functio
 
 _KINDS: Final = frozenset({"coordinator-key", "coordinator-value"})
 VERSIONED_MESSAGES: Final = (
-    *sorted(name for (_, kind, _), name in _index.API_KEYS.items() if kind in _KINDS),
+    *sorted(name for (_, kind, _), name in API_KEYS.items() if kind in _KINDS),
     "ConsumerProtocolAssignment",
     "ConsumerProtocolSubscription",
 )

@@ -1,5 +1,19 @@
 """Help for testing code that speaks the Kafka protocol.
 
 ``strategies`` makes Hypothesis strategies out of the generated classes (extra ``testing``); ``random_values`` makes
-values from a seeded random generator and needs no extra.
+values from a seeded random generator and needs no extra. A name is imported when it is first asked for.
 """
+
+from typing import TYPE_CHECKING
+
+from kafka_msgs.lazy import lazy_attributes
+
+if TYPE_CHECKING:
+    from kafka_msgs.testing.random_values import random_message
+    from kafka_msgs.testing.strategies import messages, struct
+else:
+    __getattr__, __dir__ = lazy_attributes(
+        __name__, {"messages": "strategies", "random_message": "random_values", "struct": "strategies"}
+    )
+
+__all__ = ["messages", "random_message", "struct"]

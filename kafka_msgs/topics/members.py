@@ -18,7 +18,7 @@ from kafka_msgs.messages.consumer_group_member_metadata_value import ConsumerGro
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
-from kafka_msgs.versioned import decode_versioned
+from kafka_msgs.prefixed import decode_versioned
 
 __all__ = ["ConsumerMember", "Embedded", "classic_subscriptions", "consumer_members", "open_embedded", "open_member"]
 

@@ -28,9 +28,9 @@ from kafka_msgs.errors import (
 )
 from kafka_msgs.lookup import message_class
 from kafka_msgs.message import Message
+from kafka_msgs.prefixed import decode_versioned, encode_versioned
 from kafka_msgs.primitives import read_uvarint, write_uvarint
 from kafka_msgs.schema import Kind
-from kafka_msgs.versioned import decode_versioned, encode_versioned
 from kafka_msgs.versions import VersionRange
 
 __all__ = [

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from kafka_msgs.messages._index import RELEASE
+from kafka_msgs.messages import RELEASE
 from tests.oracle.build import OracleUnavailableError
 from tests.oracle.driver import Oracle
 from tests.oracle.examples import EXAMPLES

@@ -59,9 +59,9 @@ def test_options_are_checked(errors: Any) -> None:
 
 
 class Interrupting:
-    """A value whose comparison, with the default of a field that a version lacks, ends as if a user had interrupted."""
+    """A value that, when its number is asked for, ends as if a user had interrupted."""
 
-    def __ne__(self, other: object) -> bool:
+    def __index__(self) -> int:
         raise KeyboardInterrupt
 
 
@@ -79,7 +79,7 @@ def test_a_traceback_shows_the_generated_lines() -> None:
     cls = message_class("Shown", versions="0-1", later=field("Later", "int8", versions="1+", default=0))
     frame = generated_frame(cls(later=Interrupting()))
     assert frame.filename == "<kafka_msgs encode Shown v0>"
-    assert "message.later" in (frame.line or "")
+    assert "differs_later(" in (frame.line or "")
 
 
 def test_messages_of_one_name_show_their_own_lines() -> None:
@@ -87,8 +87,8 @@ def test_messages_of_one_name_show_their_own_lines() -> None:
     second = message_class("Alike", versions="0-1", b=field("B", "int8", versions="1+", default=0))
     Codecs("python").encode(first(), 0)
     Codecs("python").encode(second(), 0)
-    assert "message.a" in (generated_frame(first(a=Interrupting())).line or "")
-    assert "message.b" in (generated_frame(second(b=Interrupting())).line or "")
+    assert "differs_a(" in (generated_frame(first(a=Interrupting())).line or "")
+    assert "differs_b(" in (generated_frame(second(b=Interrupting())).line or "")
 
 
 @pytest.mark.parametrize("depth", range(1, 19))

@@ -195,11 +195,11 @@ def test_a_literal_is_its_value(value: object) -> None:
 
 
 def test_every_generated_message_is_found_in_its_module() -> None:
-    from kafka_msgs.messages import _index
+    from kafka_msgs.messages import API_KEYS, MODULES, ORIGINS
 
     origins = sorted(Path("message_defs/kafka").iterdir())
     living = {i.message.name: i for i in compile_set(origins, Reading(), partial=False) if not i.message.retired}
-    assert set(_index.MODULES) == set(living) == set(_index.ORIGINS)
-    assert _index.API_KEYS["clients", "request", 9] == "OffsetFetchRequest"
-    assert _index.API_KEYS["group-coordinator", "coordinator-value", 1] == "OffsetCommitValue"
-    assert len(_index.API_KEYS) == sum(item.message.api_key is not None for item in living.values())
+    assert set(MODULES) == set(living) == set(ORIGINS)
+    assert API_KEYS["clients", "request", 9] == "OffsetFetchRequest"
+    assert API_KEYS["group-coordinator", "coordinator-value", 1] == "OffsetCommitValue"
+    assert len(API_KEYS) == sum(item.message.api_key is not None for item in living.values())

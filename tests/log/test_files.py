@@ -26,7 +26,7 @@ from kafka_msgs.log.files import (
 )
 from kafka_msgs.messages.producer_snapshot import ProducerEntry, ProducerSnapshot
 from kafka_msgs.messages.quorum_state_data import QuorumStateData, Voter
-from kafka_msgs.versioned import encode_versioned
+from kafka_msgs.prefixed import encode_versioned
 
 Write = Callable[[bytes], Path]
 

@@ -27,7 +27,7 @@ CORE = {
     "kafka_msgs.versions",
     *(["kafka_msgs._core.extension"] if "c" in BACKENDS else []),
 }
-MACHINERY = {"kafka_msgs.messages", "kafka_msgs.messages._index", "kafka_msgs.registry"}
+MACHINERY = {"kafka_msgs.messages", "kafka_msgs.messages._index", "kafka_msgs.lazy"}
 
 
 def run(code: str) -> str:

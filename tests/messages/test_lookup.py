@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 import kafka_msgs
-from kafka_msgs import Message, messages
+from kafka_msgs import Message, drafts, messages
 from kafka_msgs.codec import codec_for
-from kafka_msgs.drafts import _index as drafts_index
 from kafka_msgs.drafts import kafka_0_9, kip_88, kip_1071
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import UnknownMessageError, UnknownNameError
 from kafka_msgs.lookup import MessageCatalog, message_class, message_classes, message_named, release_catalog
-from kafka_msgs.messages import _index
+from kafka_msgs.messages import API_KEYS, MODULES, ORIGINS, RELEASE
 from kafka_msgs.schema import Struct, fields
 from kafka_msgs.versions import VersionRange
 
@@ -40,7 +39,7 @@ def structs(cls: type[Struct]) -> list[type[Struct]]:
 
 
 def test_the_release_has_so_many_messages() -> None:
-    assert _index.RELEASE == "4.3.1"
+    assert RELEASE == "4.3.1"
     assert Counter(cls.INFO.kind for cls in CLASSES) == {
         "request": 89,
         "response": 89,
@@ -55,7 +54,7 @@ def test_the_release_has_so_many_messages() -> None:
 
 def test_every_message_is_an_attribute_of_the_library() -> None:
     names = [cls.__name__ for cls in CLASSES]
-    assert names == sorted(names) == sorted(_index.MODULES)
+    assert names == sorted(names) == sorted(MODULES)
     for cls in CLASSES:
         assert cls is getattr(kafka_msgs, cls.__name__)
         assert cls is getattr(messages, cls.__name__)
@@ -67,9 +66,9 @@ def test_every_message_is_an_attribute_of_the_library() -> None:
 def test_the_index_names_every_module_once() -> None:
     directory = Path(inspect.getfile(messages)).parent
     modules = {file.stem for file in directory.glob("*.py")} - {"__init__", "_index"}
-    assert set(_index.MODULES.values()) == modules
-    assert len(set(_index.MODULES.values())) == len(_index.MODULES)
-    assert set(_index.ORIGINS) == set(_index.MODULES)
+    assert set(MODULES.values()) == modules
+    assert len(set(MODULES.values())) == len(MODULES)
+    assert set(ORIGINS) == set(MODULES)
 
 
 def test_a_name_that_no_message_has() -> None:
@@ -111,7 +110,7 @@ def test_requests_and_responses_come_in_pairs() -> None:
 def test_keys_and_values_come_in_pairs() -> None:
     for origin in ("group-coordinator", "share-coordinator", "transaction-coordinator"):
         keys, values = (
-            {number for where, kind, number in _index.API_KEYS if (where, kind) == (origin, f"coordinator-{side}")}
+            {number for where, kind, number in API_KEYS if (where, kind) == (origin, f"coordinator-{side}")}
             for side in ("key", "value")
         )
         assert keys
@@ -120,10 +119,10 @@ def test_keys_and_values_come_in_pairs() -> None:
 
 def test_every_api_key_is_unique_in_its_origin_and_kind() -> None:
     with_key = [cls for cls in CLASSES if cls.INFO.api_key is not None]
-    assert len(_index.API_KEYS) == len(with_key)
+    assert len(API_KEYS) == len(with_key)
     for cls in with_key:
         assert cls.INFO.api_key is not None
-        origin = _index.ORIGINS[cls.__name__]
+        origin = ORIGINS[cls.__name__]
         assert message_class(cls.INFO.api_key, cls.INFO.kind, origin) is cls
 
 
@@ -173,7 +172,7 @@ def test_a_key_that_no_message_has(api_key: int, kind: str, origin: str) -> None
 
 
 def test_no_draft_is_found_by_key_or_name() -> None:
-    found = {message_class(key, kind, origin) for origin, kind, key in _index.API_KEYS}
+    found = {message_class(key, kind, origin) for origin, kind, key in API_KEYS}
     assert found.isdisjoint(DRAFTS)
     assert set(CLASSES).isdisjoint(DRAFTS)
     assert message_class(15, "response") is not kip_88.DescribeGroupsResponse
@@ -181,10 +180,10 @@ def test_no_draft_is_found_by_key_or_name() -> None:
 
 
 def test_a_draft_says_that_it_is_one() -> None:
-    assert drafts_index.DRAFTS.keys() == {"kafka_0_9", "kip_1071", "kip_88"}
+    assert drafts.DRAFTS.keys() == {"kafka_0_9", "kip_1071", "kip_88"}
     for cls in DRAFTS:
         package = cls.__module__.split(".")[2]
-        assert cls.INFO.draft == drafts_index.DRAFTS[package]
+        assert cls.INFO.draft == drafts.DRAFTS[package]
         assert f"Draft: {cls.INFO.draft}" in (cls.__doc__ or "")
     assert all(cls.INFO.draft is None for cls in CLASSES)
 

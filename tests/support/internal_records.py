@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from random import Random
 
 from kafka_msgs import Message, message_class
-from kafka_msgs.messages import _index
+from kafka_msgs.messages import API_KEYS
 from kafka_msgs.testing.random_values import random_message
 from kafka_msgs.topics.records import TOPICS, KeyValue, TopicRecord, encode_record
 
 TYPES: list[tuple[str, int]] = [
     (topic.name, number)
     for topic in TOPICS.values()
-    for origin, kind, number in _index.API_KEYS
+    for origin, kind, number in API_KEYS
     if origin == topic.origin and kind == ("metadata" if topic.framed else "coordinator-key")
 ]
 """Topic and record type of everything that the release writes to its internal topics."""

@@ -25,7 +25,7 @@ from kafka_msgs import (
     UnsupportedVersionError,
 )
 from kafka_msgs.errors import InvalidVarintError, TruncatedError, UnexpectedNullError, UnknownTopicError
-from kafka_msgs.messages import _index
+from kafka_msgs.messages import API_KEYS
 from kafka_msgs.topics.records import TOPICS, TopicRecord, UnknownRecord, decode_record, encode_record
 from tests.support.internal_records import TYPES, mutated, random_bytes, random_records
 
@@ -49,7 +49,7 @@ SHARE_UPDATE_BYTES = bytes.fromhex("0000 00000001 00000002 0000000000000003 01 0
 
 def test_every_record_type_of_the_release_belongs_to_a_topic() -> None:
     kinds = {"metadata", "coordinator-key"}
-    assert len(TYPES) == sum(kind in kinds for _, kind, _ in _index.API_KEYS) > 50
+    assert len(TYPES) == sum(kind in kinds for _, kind, _ in API_KEYS) > 50
     assert {topic for topic, _ in TYPES} == set(TOPICS)
 
 

@@ -28,7 +28,7 @@ from kafka_msgs import (
 )
 from kafka_msgs.errors import UnexpectedNullError
 from kafka_msgs.message import Message
-from kafka_msgs.messages import _index
+from kafka_msgs.messages import API_KEYS
 from kafka_msgs.messages.share_snapshot_value import StateBatch
 from kafka_msgs.messages.share_update_value import StateBatch as UpdateBatch
 from kafka_msgs.schema import fields
@@ -154,7 +154,7 @@ def test_compaction_of_a_log_does_not_change_its_state() -> None:
 
 def test_every_key_of_the_offsets_topic_begins_with_its_group() -> None:
     origin = TOPICS[OFFSETS].origin
-    names = [name for (place, kind, _), name in _index.API_KEYS.items() if (place, kind) == (origin, "coordinator-key")]
+    names = [name for (place, kind, _), name in API_KEYS.items() if (place, kind) == (origin, "coordinator-key")]
     assert {fields(getattr(messages, name))[0].attribute for name in names} == {"group", "group_id"}
 
 

@@ -22,7 +22,8 @@ from kafka_msgs.columns import decode_column
 from kafka_msgs.errors import KafkaMsgsError, LogFileError, UnknownColumnError
 from kafka_msgs.lookup import message_class, message_named
 from kafka_msgs.message import Message
-from kafka_msgs.messages._index import API_KEYS
+from kafka_msgs.messages import API_KEYS
+from kafka_msgs.prefixed import decode_versioned
 from kafka_msgs.spark.functions import error_texts
 from kafka_msgs.spark.json import record_type
 from kafka_msgs.spark.sources.log import LogReader, Plan, reading_of
@@ -31,7 +32,6 @@ from kafka_msgs.spark.sources.rows import Reading, column_type
 from kafka_msgs.spark.sources.splits import Part
 from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of
 from kafka_msgs.topics.records import InternalTopic
-from kafka_msgs.versioned import decode_versioned
 
 __all__ = [
     "BINARY",

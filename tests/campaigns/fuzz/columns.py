@@ -16,8 +16,8 @@ import pyarrow as pa
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.columns import native, python
 from kafka_msgs.columns.types import arrow_type
+from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.testing.random_values import random_message
-from kafka_msgs.versioned import encode_versioned
 from tests.campaigns.fuzz.messages import PAIRS
 
 __all__ = ["MAX_SIZE", "check", "seeds"]

@@ -27,7 +27,7 @@ from kafka_msgs.errors import (
     UnsupportedVersionError,
 )
 from kafka_msgs.messages.consumer_protocol_subscription import TopicPartition
-from kafka_msgs.versioned import Versioned, decode_versioned, encode_versioned
+from kafka_msgs.prefixed import Versioned, decode_versioned, encode_versioned
 
 OWNED = (TopicPartition(topic="t", partitions=(1,)),)
 VECTORS: list[tuple[Any, int, str]] = [

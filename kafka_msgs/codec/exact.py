@@ -1,0 +1,172 @@
+"""What a value holds, whatever its class overrides: exact objects of built-in types, and the comparison with a default.
+
+A message may hold instances of subclasses, and objects that lie about themselves: a tuple that miscounts its elements,
+a ``str`` with an ``encode`` of its own, an object that is equal to everything. Every executor takes what the base class
+holds, never what an override returns, and asks for the type, not for ``__class__``. The C core does so by nature. So
+all executors give the same verdict. Only ``__index__`` and ``__float__`` of objects that are not numbers are called.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter, index
+from typing import Any, Final
+from uuid import UUID
+
+from kafka_msgs.codec.ops import Op
+from kafka_msgs.codec.plan import Absent, Step, StructPlan, Value
+from kafka_msgs.schema import attribute_names
+
+__all__ = [
+    "NotExactError",
+    "differs",
+    "exact_bytes",
+    "exact_items",
+    "exact_struct",
+    "faster_differs",
+    "holds",
+    "is_set",
+    "uuid_bytes",
+]
+
+_EVERYTHING: Final = slice(None)
+_PLAIN: Final = {bool, int, float, str, bytes, tuple, type(None)}
+"""Types whose equality is that of their content, and runs no Python code where arrays are empty."""
+_FLOAT64: Final = struct.Struct(">d")
+_uuid_number: Final = UUID.__dict__["int"].__get__
+
+
+class NotExactError(ValueError):
+    """A value that has no content of the type that is needed."""
+
+
+def holds(value: Any, *kinds: type[Any]) -> bool:
+    """Whether a value is of one of some types; ``isinstance`` would believe its ``__class__``."""
+    return issubclass(type(value), kinds)
+
+
+def exact_items(value: Any) -> tuple[Any, ...]:
+    """Return the elements of a tuple or a list; raises ``NotExactError``."""
+    if type(value) is tuple:
+        return value
+    if holds(value, tuple):
+        return tuple.__getitem__(value, _EVERYTHING)
+    if holds(value, list):
+        return tuple(list.__getitem__(value, _EVERYTHING))
+    raise NotExactError
+
+
+def exact_bytes(value: Any) -> bytes:
+    """Return the content of bytes, of a bytearray or of a memoryview; raises ``NotExactError``."""
+    if type(value) is bytes:
+        return value
+    if holds(value, bytes):
+        return bytes.__getitem__(value, _EVERYTHING)
+    if holds(value, bytearray, memoryview):
+        return bytes(memoryview(value))
+    raise NotExactError
+
+
+def exact_struct(cls: type[Any], value: Any) -> Any:
+    """Return an instance of exactly a class with the fields of an instance; raises ``NotExactError``."""
+    if type(value) is cls:
+        return value
+    if not holds(value, cls):
+        raise NotExactError
+    made = object.__new__(cls)
+    for name in attribute_names(cls):
+        slot = getattr(cls, name)
+        slot.__set__(made, slot.__get__(value))
+    return made
+
+
+def uuid_bytes(value: Any) -> bytes:
+    """Return the 16 bytes of a UUID; raises ``NotExactError``."""
+    if not holds(value, UUID):
+        raise NotExactError
+    try:
+        return int.to_bytes(_uuid_number(value), 16, "big")
+    except (AttributeError, OverflowError, TypeError):
+        raise NotExactError from None
+
+
+def is_set(items: Any) -> bool:
+    """Whether a field whose default is an empty array holds anything else."""
+    if holds(items, tuple):
+        return tuple.__len__(items) > 0
+    return not holds(items, list) or list.__len__(items) > 0
+
+
+def differs(value: Value, default: Any, item: Any) -> bool:
+    """Whether what a field holds is not its default, as Kafka compares them (-0.0 is 0.0; NaN never equals; [] is ()).
+
+    What the field cannot hold is not its default. No ``__eq__`` of a message class runs, so that a struct that is equal
+    to its default, and not the same object, costs no more than its fields.
+    """
+    if item is None or default is None:
+        return item is not default
+    if value.op is Op.STRUCT:
+        return item is not default and _struct_differs(value.inner, item)
+    if value.op is Op.ARRAY:
+        return is_set(item)
+    try:
+        return bool(_content(value.op, item) != _content(value.op, default))
+    except (NotExactError, struct.error, TypeError):
+        return True
+
+
+def _content(op: Op, item: Any) -> Any:
+    """Return what a value that is neither an array nor a struct holds, as an object of a built-in type."""
+    if op is Op.STRING:
+        if not holds(item, str):
+            raise NotExactError
+        return str.__str__(item)
+    if op in (Op.BYTES, Op.RECORDS):
+        return exact_bytes(item)
+    if op is Op.UUID:
+        return uuid_bytes(item)
+    if op is Op.FLOAT64:
+        return _FLOAT64.unpack(_FLOAT64.pack(item))[0]
+    if op is Op.BOOL:
+        if item is not True and item is not False:
+            raise NotExactError
+        return item
+    return index(item)
+
+
+def _struct_differs(plan: StructPlan, item: Any) -> bool:
+    """Whether a struct is not the one whose fields all have their defaults: no other can be a default."""
+    if not holds(item, plan.cls):
+        return True
+    item = exact_struct(plan.cls, item)
+    fields: tuple[Step | Absent, ...] = (*plan.steps, *plan.tagged, *plan.absent)
+    return is_set(item.unknown_tagged_fields) or any(
+        differs(each.value, each.default, getattr(item, each.attribute)) for each in fields
+    )
+
+
+def faster_differs(field: Step | Absent) -> Callable[[Any], bool]:
+    """Return ``differs`` of one field, made for being called often.
+
+    A struct is first looked at as a whole: whether its values are of the very types of the defaults, so that comparing
+    them is comparing numbers and text, and equal to these.
+    """
+    slowly = partial(differs, field.value, field.default)
+    if field.value.op is not Op.STRUCT or field.default is None:
+        return slowly
+    cls, names = field.value.inner.cls, attribute_names(field.value.inner.cls)
+    get, defaults = attrgetter(*names), tuple(getattr(field.default, name) for name in names)
+    types = tuple(map(type, defaults))
+    if len(names) < 2 or not _PLAIN.issuperset(types):
+        return slowly
+
+    def struct_differs(item: Any) -> bool:
+        if type(item) is cls:
+            values = get(item)
+            if tuple(map(type, values)) == types and values == defaults:
+                return False
+        return slowly(item)
+
+    return struct_differs
