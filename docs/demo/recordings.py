@@ -19,11 +19,16 @@ _REQUEST: Final = "request"
 
 
 class Frame(NamedTuple):
-    """A frame: ``ms`` since the recording began, and its bytes without the size."""
+    """A frame: ``ms`` since the recording began, and its bytes, which begin with the size of the payload."""
 
     connection: int
     ms: float
-    payload: bytes
+    data: bytes
+
+    @property
+    def payload(self) -> bytes:
+        """The bytes after the size: header and message."""
+        return self.data[SIZE_BYTES:]
 
 
 class Exchange(NamedTuple):
@@ -53,7 +58,7 @@ def read_exchanges(path: Path) -> Iterator[Exchange]:
     """Yield the exchanges of a recording, in the order of their responses; a request without one is left out."""
     waiting: dict[tuple[int, int], tuple[int, int, Frame]] = {}
     for line in _lines(path):
-        frame = Frame(line["connection"], line["ms"], bytes.fromhex(line["bytes"])[SIZE_BYTES:])
+        frame = Frame(line["connection"], line["ms"], bytes.fromhex(line["bytes"]))
         if line["direction"] == _REQUEST:
             prefix = read_request_prefix(frame.payload)
             waiting[frame.connection, prefix.correlation_id] = prefix.api_key, prefix.version, frame

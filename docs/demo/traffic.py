@@ -92,7 +92,7 @@ def _cells(row: _Row) -> Iterator[str]:
     key, version = row.pair.api_key, row.pair.api_version
     yield from (f"{request.ms:.0f}", str(request.connection), shorten(row.client, _CLIENT_WIDTH), row.api, str(version))
     yield f"{request_header_version(key, version)},{response_header_version(key, version)}"
-    yield from (str(len(request.payload)), str(len(response.payload)), " ".join(row.errors))
+    yield from (str(len(request.data)), str(len(response.data)), " ".join(row.errors))
 
 
 def _totals(stage: Stage, rows: list[_Row]) -> None:
@@ -114,8 +114,8 @@ def _totals(stage: Stage, rows: list[_Row]) -> None:
 def _sums(rows: list[_Row]) -> list[str]:
     errors = Counter(error for row in rows for error in row.errors)
     return [
-        f"{sum(len(row.pair.request.payload) for row in rows):,}",
-        f"{sum(len(row.pair.response.payload) for row in rows):,}",
+        f"{sum(len(row.pair.request.data) for row in rows):,}",
+        f"{sum(len(row.pair.response.data) for row in rows):,}",
         " ".join(f"{count} {name}" for name, count in errors.items()),
     ]
 
