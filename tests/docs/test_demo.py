@@ -21,7 +21,7 @@ from docs.demo.demo import COLUMNS, ROOT, run
 from docs.demo.stage import Stage
 from kafka_msgs import ConsumerProtocolAssignment, ConsumerProtocolSubscription, HeartbeatRequest
 
-NOT_NEEDED = ("hypothesis", "pytest", "crc32c", "pyspark")
+NOT_NEEDED = ("hypothesis", "pytest", "pyspark")
 
 
 @pytest.fixture(scope="module")
