@@ -85,7 +85,7 @@ def _measured(home: Path) -> _Run:
     """Run the job over the log directory in ``home``; in a process of its own."""
     with session_for("a benchmark", f"local[{CORES}]", _SETTINGS) as spark:
         partitions = partitions_in([home / "log"])
-        inputs = {"records": log_frame(spark, partitions), "partitions": partitions_frame(spark, partitions)}
+        inputs = {"records": log_frame(spark, [home / "log"]), "partitions": partitions_frame(spark, partitions)}
         start = time.perf_counter()
         run_job(group_offsets.JOB, inputs, str(home / "out"))
         seconds = time.perf_counter() - start

@@ -48,8 +48,8 @@ def _recorded(stage: Stage) -> None:
     stage.run(
         """
         from kafka_msgs import RequestHeader
-        from tests.support.recorded_frames import exchanges, read_frames
-        pairs = list(exchanges(read_frames(captures / "client_traffic.jsonl")))
+        from docs.demo.recordings import read_exchanges
+        pairs = list(read_exchanges(recordings / "client_traffic.jsonl"))
         sent = next(pair.request.payload for pair in pairs if (pair.api_key, pair.api_version) == (12, 4))
         header, start = RequestHeader.read(sent, version=2)
         beat, end = Heartbeat.read(sent, version=4, offset=start)

@@ -20,13 +20,13 @@ COLUMNS = 100
 
 def run(console: Console) -> dict[str, Any]:
     """Show all sections on ``console``; return the variables that the Python on the screen left behind."""
-    from docs.demo import anatomy, compiling, groups_on_spark, kip88, offsets_topic, traffic
+    from docs.demo import anatomy, compiling, groups_in_process, groups_on_spark, kip88, offsets_topic, traffic
     from docs.demo.stage import Stage
 
     stage = Stage(
         console, {"definitions": ROOT / "message_defs" / "kafka", "recordings": ROOT / "tests" / "recordings"}
     )
-    for section in (compiling, traffic, anatomy, offsets_topic, kip88, groups_on_spark):
+    for section in (compiling, traffic, anatomy, offsets_topic, kip88, groups_in_process, groups_on_spark):
         section.show(stage)
     stage.say(
         "Next: `.venv/bin/kafka-msgs show OffsetFetchRequest` explains a message field by field, README.md has the "

@@ -42,9 +42,9 @@ def _offsets(stage: Stage) -> None:
         from kafka_msgs.spark.jobs.job import run
         from kafka_msgs.spark.jobs.log_directories import log_frame, partitions_frame, partitions_in
 
-        partitions = partitions_in([captures / "groups" / "log"])
-        of_groups = [each for each in partitions if each.topic == "__consumer_offsets"]
-        inputs = {"records": log_frame(spark, of_groups), "partitions": partitions_frame(spark, partitions)}
+        directories = [recordings / "groups" / "log"]
+        records = log_frame(spark, directories, topic="__consumer_offsets")
+        inputs = {"records": records, "partitions": partitions_frame(spark, partitions_in(directories))}
         offsets = run(group_offsets.JOB, inputs, str(out / "offsets"), progress=told)
         """
     )

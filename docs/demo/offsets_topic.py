@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from textwrap import wrap
 
+from docs.demo.recordings import Record
 from docs.demo.stage import Stage, columns, shorten
 from kafka_msgs import Message, Versioned, fields
-from tests.support.recorded_records import Record
 
 __all__ = ["show"]
 
@@ -27,13 +27,13 @@ def show(stage: Stage) -> None:
     stage.run(
         """
         from kafka_msgs import decode_versioned, message_class
-        from tests.support.recorded_records import read_records
+        from docs.demo.recordings import read_records
 
         def typed(kind, part, data):
             cls = message_class(kind, f"coordinator-{part}", origin="group-coordinator")
             return data and decode_versioned(cls, data)
 
-        records = list(read_records(captures / "consumer_offsets.jsonl"))
+        records = list(read_records(recordings / "consumer_offsets.jsonl"))
         kinds = [int.from_bytes(record.key[:2], "big") for record in records]
         keys = [typed(kind, "key", record.key) for record, kind in zip(records, kinds)]
         values = [typed(kind, "value", record.value) for record, kind in zip(records, kinds)]

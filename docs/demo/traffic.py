@@ -8,10 +8,10 @@ from typing import Any
 
 from attrs import frozen
 
+from docs.demo.recordings import Exchange, about
 from docs.demo.stage import Stage, columns, shorten
 from kafka_msgs import ErrorCode, Struct, fields
 from kafka_msgs.wire import RequestFrame, ResponseFrame, request_header_version, response_header_version
-from tests.support.recorded_frames import Exchange, read_header
 
 __all__ = ["show"]
 
@@ -31,11 +31,11 @@ class _Row:
 
 def show(stage: Stage) -> None:
     """Decode every recorded exchange, show some and count all."""
-    about = read_header(stage.names["recordings"] / "client_traffic.jsonl")
-    clients = ", ".join(f"{name} {version}" for name, version in about["clients"].items())
+    made = about(stage.names["recordings"] / "client_traffic.jsonl")
+    clients = ", ".join(f"{name} {version}" for name, version in made["clients"].items())
     stage.section(
         "Decode what clients and broker said",
-        f"The recording holds what {clients} and a broker of Kafka {about['kafka']} said on {about['date']}, idle "
+        f"The recording holds what {clients} and a broker of Kafka {made['kafka']} said on {made['date']}, idle "
         "repetition left out. A response does not say what it answers; its request does.",
     )
     stage.run(

@@ -105,8 +105,15 @@ def _is_public(module: griffe.Module) -> bool:
 def _members(name: str) -> list[str]:
     module = _package()[name.removeprefix(f"{PACKAGE}.")] if name != PACKAGE else _package()
     if module.exports is not None:
-        return sorted(str(export) for export in module.exports)
+        elsewhere = _messages() if name == PACKAGE else set()
+        return sorted({str(export) for export in module.exports} - elsewhere)
     return [member.name for member in module.classes.values() if not member.is_alias]
+
+
+@cache
+def _messages() -> set[str]:
+    """The names of all messages: the package exports them, and their own modules document them."""
+    return {str(export) for export in _package()["messages"].exports}
 
 
 @cache

@@ -30,6 +30,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "dump-log": "dump_log.dump_log_command",
     "capture": "capture.capture_command",
     "pipeline": "pipeline.pipeline_command",
+    "sample": "sample.sample_command",
     "errors": "errors.errors_command",
     "completion": "completion.completion_command",
 }

@@ -6,11 +6,13 @@ Owns how a session comes about where none is given, and its end. Spark is import
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from shutil import which
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
@@ -24,9 +26,15 @@ from kafka_msgs.errors import MissingExtraError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["progress_of", "session_for", "setting"]
+__all__ = ["master_url", "one_sentence", "progress_of", "require_spark", "session_for", "setting"]
 
 _PACKAGES: Final = ("pyspark", "pyarrow", "pandas", "matplotlib")
+_NO_JAVA: Final = "needs Java 17 or later: set JAVA_HOME, or put java on the PATH"
+_OWN_ERROR: Final = re.compile(r"^kafka_msgs\.errors[.\w]*\.\w+: (.*)$", re.MULTILINE)
+"""An error of ours as the last line of a worker's traceback."""
+_MASTER: Final = re.compile(
+    r"local(?:\[(?:[0-9]+|\*)(?:, ?[0-9]+)?\])?|local-cluster\[[0-9, ]+\]|spark://.+|yarn|k8s://.+"
+)
 _SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -46,17 +54,55 @@ appender.stderr.layout.pattern = %p %c: %m%n
 """How the JVM logs: only what went wrong."""
 
 
-@contextmanager
-def session_for(feature: str, master: str | None, settings: Sequence[tuple[str, str]]) -> Iterator[SparkSession]:
-    """Give the session that is there, or one that ends with the context; either knows our sources.
-
-    ``master`` and ``settings`` are for a new one. Raises ``MissingExtraError``, which names ``feature``.
-    """
+def require_spark(feature: str) -> None:
+    """Raise ``MissingExtraError`` without a package that jobs need, and ``ClickException`` without Java."""
     for package in _PACKAGES:
         try:
             import_module(package)
         except ImportError as error:
             raise MissingExtraError(feature=feature, extra="pipeline", package=package) from error
+    from pyspark.sql import SparkSession
+
+    if SparkSession.getActiveSession() is None and not _has_java():
+        raise click.ClickException(f"{feature} {_NO_JAVA}")
+
+
+def _has_java() -> bool:
+    home = os.environ.get("JAVA_HOME")
+    return which("java", path=str(Path(home) / "bin") if home else None) is not None
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Turn what Spark raises into one sentence: what it says, without the frames of its workers and of the JVM."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise click.ClickException(_sentence(error)) from error
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    if "JAVA_GATEWAY_EXITED" in text:
+        return "Spark could not be started, and the lines above say why; it needs Java 17 or later"
+    own = _OWN_ERROR.findall(text)
+    if own:
+        return str(own[-1])
+    java = getattr(error, "java_exception", None)
+    lines = (java.getMessage() or java.toString() if java is not None else text).strip().splitlines()
+    return f"Spark: {lines[0]}" if lines else type(error).__name__
+
+
+@contextmanager
+def session_for(feature: str, master: str | None, settings: Sequence[tuple[str, str]]) -> Iterator[SparkSession]:
+    """Give the session that is there, or one that ends with the context; either knows our sources.
+
+    ``master`` and ``settings`` are for a new one. Raises what ``require_spark`` raises, which names ``feature``.
+    """
+    require_spark(feature)
     from pyspark.sql import SparkSession
 
     from kafka_msgs.spark import register
@@ -86,6 +132,15 @@ def _new_session(name: str, master: str | None, settings: Mapping[str, str], log
     for setting_name, value in {**_SETTINGS, **quiet, **settings}.items():
         builder = builder.config(setting_name, value)
     return (builder.master(master) if master else builder).getOrCreate()
+
+
+def master_url(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return the master that is given; raises ``BadParameter`` for what Spark does not know."""
+    if value is not None and _MASTER.fullmatch(value) is None:
+        raise click.BadParameter(
+            f"{value}: local, local[4], local[*], spark://HOST:PORT, yarn or k8s://... was expected"
+        )
+    return value
 
 
 def setting(text: str) -> tuple[str, str]:

@@ -42,8 +42,7 @@ class AddPartitionsToTxnResult(Struct):
     """Element of AddPartitionsToTxnResponse.results_by_transaction, versions 4-5."""
 
     transactional_id: str = field("TransactionalId", "string", "4+", default="", map_key=True, entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart;
-    None for a producer without transactions.
+    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart.
     """
 
     topic_results: tuple[AddPartitionsToTxnTopicResult, ...] = field(

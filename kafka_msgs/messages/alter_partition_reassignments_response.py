@@ -52,7 +52,7 @@ class AlterPartitionReassignmentsResponse(Response):
     allow_replication_factor_change: bool = field(
         "AllowReplicationFactorChange", "bool", "1+", default=True, ignorable=True
     )
-    """The option of the request, repeated from version 1."""
+    """True if a different number of replicas was allowed, as the request had it; from version 1."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
     """Error of the request as a whole; 0 is success, and partitions may still have errors of their own."""

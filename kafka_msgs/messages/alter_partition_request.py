@@ -49,7 +49,7 @@ class PartitionData(Struct):
 
     partition_epoch: int = field("PartitionEpoch", "int32", "0+", default=0)
     """Count of changes to the partition's state, such as its in-sync replicas. The controller increases it with each
-    change; an update that names an older one is refused.
+    change; an update that names an older one is refused. -1 where it is not known.
     """
 
 

@@ -64,7 +64,7 @@ class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"]):
     """Id of the broker within the cluster."""
 
     cluster_id: str = field("ClusterId", "string", "0+", default="")
-    """Identity of the cluster; None where the sender does not know it or skips the check."""
+    """Identity of the cluster; the controller of another cluster refuses the broker."""
 
     incarnation_id: UUID = field("IncarnationId", "uuid", "0+", default=ZERO_UUID)
     """Identity of the broker's process; each start has a new one."""

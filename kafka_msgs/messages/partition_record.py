@@ -51,7 +51,7 @@ class PartitionRecord(MetadataRecord):
 
     partition_epoch: int = field("PartitionEpoch", "int32", "0+", default=-1)
     """Count of changes to the partition's state, such as its in-sync replicas. The controller increases it with each
-    change; an update that names an older one is refused.
+    change; an update that names an older one is refused. -1 where it is not known.
     """
 
     directories: tuple[UUID, ...] = field("Directories", "[]uuid", "1+", default=())

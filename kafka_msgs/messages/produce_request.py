@@ -21,7 +21,7 @@ class PartitionProduceData(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     records: bytes | memoryview | None = field("Records", "records", "0+", nullable="0+", default=None)
-    """The record batch to append: exactly one, in the record format v2."""
+    """The record batch to append: exactly one, in the record format v2. The broker refuses None."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)

@@ -47,4 +47,4 @@ class QuorumStateData(DataMessage):
     current_voters: tuple[Voter, ...] | None = field(
         "CurrentVoters", "[]Voter", "0", struct=Voter, nullable="0", default=()
     )
-    """Voters of the quorum, in version 0 only."""
+    """Voters of the quorum, in version 0 only; None where they are not known."""

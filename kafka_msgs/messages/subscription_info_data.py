@@ -18,7 +18,7 @@ class TaskId(Struct):
     """Number of the subtopology that the task runs."""
 
     partition: int = field("partition", "int32", "1-6", default=0)
-    """Number of the partition within its topic, counted from 0."""
+    """Partition number of the task."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)

@@ -60,8 +60,7 @@ class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"]):
         listeners=("broker",),
     )
     transactional_id: str = field("TransactionalId", "string", "0+", default="", entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart;
-    None for a producer without transactions.
+    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart.
     """
 
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")

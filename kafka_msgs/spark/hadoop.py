@@ -35,8 +35,8 @@ def read_log_through_spark(spark: SparkSession, *paths: str, **options: Any) -> 
     ``logs/__consumer_offsets-*``.
 
     ``options`` are those of ``kafka-log`` that say what a row is, such as ``columns``, ``mode`` or ``valueMessage``.
-    Files are not split, and transactions are not followed from file to file, so ``splitBytes``, ``isolation`` and
-    ``pushdown`` are refused. Raises ``OptionError`` and ``UnknownColumnError``.
+    Files are not split, and transactions are not followed from file to file, so ``splitBytes``, ``isolation``,
+    ``topics`` and ``partitions`` are refused. Raises ``OptionError`` and ``UnknownColumnError``.
     """
     given = Options("read_log_through_spark", {name: _text(value) for name, value in options.items()})
     reading = log_reading(given)

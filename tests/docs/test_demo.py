@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from docs.demo.demo import COLUMNS, ROOT, run
 from docs.demo.stage import Stage
 from kafka_msgs import ConsumerProtocolAssignment, ConsumerProtocolSubscription, HeartbeatRequest
 
-NOT_NEEDED = ("hypothesis", "pytest", "crc32c", "pyspark")
+NOT_NEEDED = ("hypothesis", "pytest", "pyspark")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,8 @@ def test_sections_are_numbered_and_fit_the_width(shown: tuple[str, Any]) -> None
         "3. Look at every byte",
         "4. Read the offsets topic",
         "5. Ask for all offsets of a group (KIP-88)",
-        "6. Ask a whole log directory (Spark)",
+        "6. Ask a log directory",
+        "7. Ask a whole log directory (Spark)",
     ]
     assert max(len(line) for line in lines) <= COLUMNS
 
@@ -137,3 +139,14 @@ def test_demo_runs_as_a_script_from_anywhere_without_the_tools_of_developers(tmp
 def test_stage_fails_when_an_error_that_it_announces_does_not_come() -> None:
     with pytest.raises(AssertionError, match="not refused"):
         Stage(Console(file=io.StringIO()), {}).refused("1 + 1")
+
+
+def test_the_demonstration_imports_no_test() -> None:
+    for path in (ROOT / "docs" / "demo").glob("*.py"):
+        assert not re.search(r"^\s*(from|import) tests\b", path.read_text(encoding="utf-8"), re.MULTILINE), path
+
+
+def test_groups_in_one_process_are_those_of_the_sample(shown: tuple[str, Any]) -> None:
+    text, names = shown
+    assert {group.description.group_id: group.lag for group in names["found"].groups}["audit"] == 12
+    assert "inspection  consumer" in text

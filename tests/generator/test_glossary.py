@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,30 @@ def test_entries_name_errors_by_their_numbers(committed: Glossary) -> None:
     ]
     assert len(named) > 10
     assert [(name, code) for name, code in named if numbers.get(name) != int(code)] == []
+
+
+def documented(glossary: Glossary, item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield each field of a definition: where it is, what the definition says, and what the glossary says."""
+    todo = [(item["name"], (), fields) for fields in (item.get("fields", ()),)]
+    todo += [(struct["name"], (), struct["fields"]) for struct in item.get("commonStructs", ())]
+    for struct, parents, fields in todo:
+        for field in fields:
+            path = (*parents, field["name"][0].lower() + field["name"][1:])
+            yield f"{item['name']}: {'.'.join(path)}", field, glossary.field(item["name"], path, struct) or ""
+            todo.append((field["type"].removeprefix("[]"), path, field.get("fields", ())))
+
+
+def test_entries_agree_with_the_definitions(committed: Glossary) -> None:
+    """None is spoken of exactly where it is allowed; a time has its unit; a bool starts with one of its values."""
+    items = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(DEFINITIONS.glob("kafka/*/*.json"))]
+    fields = [found for item in items for found in documented(committed, item)]
+    assert len(fields) == sum(map(number_of_fields, items))
+    nullable = [(name, field.get("nullableVersions", "none") != "none", text) for name, field, text in fields]
+    assert [name for name, allowed, text in nullable if allowed != bool(re.search(r"\bNone\b", text))] == []
+    times = [(name, text) for name, field, text in fields if field["name"].endswith(("Ms", "Timestamp"))]
+    assert [name for name, text in times if "milliseconds" not in text.lower()] == []
+    choices = [(name, text) for name, field, text in fields if field["type"] == "bool"]
+    assert [name for name, text in choices if not text.startswith("True")] == []
 
 
 def test_entries_give_versions_that_the_message_has(committed: Glossary, definitions: list[dict[str, Any]]) -> None:

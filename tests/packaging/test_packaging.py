@@ -120,6 +120,14 @@ def test_without_a_compiler_the_library_is_installed_and_works(without_compiler:
     assert done.stdout.startswith("python: ")
 
 
+def test_an_installation_has_the_sample_and_answers_from_it(without_compiler: Path, tmp_path: Path) -> None:
+    """What the tutorial does first, with nothing of the repository at hand."""
+    logs = tmp_path / "kafka-logs"
+    assert run_installed(without_compiler, "-m", "kafka_msgs", "sample", logs).returncode == 0
+    done = run_installed(without_compiler, "-m", "kafka_msgs", "lag", "--log-dirs", logs, "audit", "--format", "jsonl")
+    assert done.stdout.count('"lag": 6') == 2, done.stderr
+
+
 def test_asking_for_the_c_core_where_it_is_not_built_is_an_import_error(without_compiler: Path) -> None:
     done = run_installed(without_compiler, "-c", "import kafka_msgs", KAFKA_MSGS_BACKEND="c")
     assert done.returncode == 1
@@ -149,7 +157,8 @@ def test_an_sdist_holds_what_builds_the_package_and_its_generated_code_and_no_mo
 def test_a_wheel_from_the_sdist_has_the_c_core_and_passes_its_test(sdist: Path, tmp_path: Path) -> None:
     wheel = build(sdist, "wheel", COMPILER)
     names = ZipFile(wheel).namelist()
-    assert {"kafka_msgs/py.typed", "kafka_msgs/_core/extension.pyi"} <= set(names)
+    needed = {"kafka_msgs/py.typed", "kafka_msgs/_core/extension.pyi", "kafka_msgs/samples/log-directory.zip"}
+    assert needed <= set(names)
     assert not [name for name in names if name.endswith((".c", ".h"))]
     assert {name.split("/")[0] for name in names if "dist-info" not in name} == {"kafka_msgs", "kafka_msgs_generator"}
     installed = install(wheel, tmp_path / "installed")

@@ -43,7 +43,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
         # Else workers would find modules where the JVM was started, which may be where the project is.
         .config("spark.executorEnv.PYTHONSAFEPATH", "1")
-        .config("spark.sql.python.filterPushdown.enabled", "true")
     )
     session: SparkSession = builder.getOrCreate()
     register(session)

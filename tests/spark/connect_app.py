@@ -17,7 +17,7 @@ from kafka_msgs.spark import from_kafka, register, to_kafka
 
 def answers(spark: SparkSession, directory: str) -> dict[str, Any]:
     """Sources, functions and SQL, each asked once."""
-    log = spark.read.format("kafka-log").option("pushdown", "true").load(directory)
+    log = spark.read.format("kafka-log").load(directory)
     orders = log.where("topic = 'orders'").agg(sf.count("*"), sf.sum("offset")).first()
     commits = log.where("topic = '__consumer_offsets' AND value IS NOT NULL").select(
         "partition", "offset", from_kafka("key", "OffsetCommitKey").alias("key"), "value"

@@ -19,12 +19,12 @@ from tests.support.spark_tables import read
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What is put here lies in ``s3a://bucket/`` as well, on a filesystem that cannot be mapped into memory."""
     stored = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
-    resolved = files._resolved
+    resolved = files._filesystem
 
-    def with_bucket(path: str) -> tuple[fs.FileSystem, str]:
-        return (stored, path.removeprefix("s3a://bucket/")) if path.startswith("s3a://bucket") else resolved(path)
+    def with_bucket(root: str) -> tuple[fs.FileSystem, str]:
+        return (stored, "") if root == "s3://bucket" else resolved(root)
 
-    monkeypatch.setattr(files, "_resolved", with_bucket)
+    monkeypatch.setattr(files, "_filesystem", with_bucket)
     return tmp_path
 
 
@@ -43,7 +43,7 @@ def test_a_log_elsewhere_gives_the_rows_of_one_that_is_here(bucket: Path, split:
     options = {"isolation": isolation, "splitBytes": split}
     rows = read(KafkaLogSource, f"s3a://bucket/{GROUP_LOGS.name}/*", **options)
     assert without_file(rows) == without_file(read(KafkaLogSource, GROUP_LOGS / "*", **options))
-    assert rows[0]["file"].startswith("s3a://log/")
+    assert rows[0]["file"].startswith("s3://log/")
 
 
 def test_a_segment_elsewhere_is_split_where_its_index_says(bucket: Path, tmp_path: Path) -> None:
@@ -70,4 +70,4 @@ def test_a_damaged_segment_elsewhere_is_told_by_its_own_name_and_bytes(bucket: P
     data[-1] ^= 1
     (home / f"{0:020}.log").write_bytes(data)
     (told,) = [row for row in read(KafkaLogSource, "s3a://bucket/events-0") if row["_error"]]
-    assert told["_error"].startswith(f"s3a://events-0/{0:020}.log at byte {told['batchPosition']}: the checksum")
+    assert told["_error"].startswith(f"s3://events-0/{0:020}.log at byte {told['batchPosition']}: the checksum")

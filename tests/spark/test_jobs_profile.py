@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_msgs.log.faults import without_faults
-from kafka_msgs.log.partition import Partition
+from kafka_msgs.log.partition import LogDirectory, Partition
 from kafka_msgs.records import ControlRecord, ControlType, RecordBatch
-from kafka_msgs.spark.jobs.log_directories import log_frame, partitions_in
+from kafka_msgs.spark.jobs.log_directories import log_frame
 from kafka_msgs.spark.jobs.topic_profile import JOB, topic_profile
 from tests.support.recordings import LOGS
 
@@ -68,7 +68,7 @@ def settle(marker: ControlRecord, facts: Facts, hours: dict[int, Facts], waiting
 
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession) -> dict[str, list[Facts]]:
-    found = topic_profile(log_frame(spark, partitions_in([LOGS])))
+    found = topic_profile(log_frame(spark, [LOGS]))
     return {name: [row.asDict() for row in found[name].collect()] for name in ("profile", "problems")}
 
 
@@ -85,7 +85,7 @@ def test_figures_are_those_of_a_walk_over_the_files(tables: dict[str, list[Facts
     }
     expected = {
         (each.topic, each.number, hour): {name: facts[name] for name in FIGURES}
-        for each in partitions_in([LOGS])
+        for each in LogDirectory(LOGS).partitions
         for hour, facts in walked(each).items()
     }
     assert found == expected
@@ -103,7 +103,7 @@ def test_cut_file_is_a_problem_beside_the_profile(spark: SparkSession, tmp_path:
     directory.mkdir()
     log = max((LOGS / "codecs-0").glob("*.log"), key=lambda path: path.stat().st_size)
     (directory / log.name).write_bytes(log.read_bytes()[:-3])
-    found = topic_profile(log_frame(spark, partitions_in([directory])))
+    found = topic_profile(log_frame(spark, [directory]))
     (problem,) = found["problems"].collect()
     assert problem["file"] == str(directory / log.name)
     whole = sum(facts["records"] for facts in walked(Partition(directory)).values())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, LessThanOrEqual
 
 from kafka_msgs.errors import KafkaMsgsError, LogFileError, OptionError, UnknownColumnError
 from kafka_msgs.log.index import read_aborted_transactions
@@ -25,6 +25,7 @@ from kafka_msgs.records import (
     ReadOptions,
     RecordBatch,
 )
+from kafka_msgs.spark.sources.files import log_files
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.recorded_answers import answers
 from tests.support.recordings import GROUP_LOGS, LOGS
@@ -88,10 +89,9 @@ def test_control_records_are_there_only_if_asked_for() -> None:
         CODECS,
         LOGS / "codec*",
         LOGS / "*-0" / "000*00.log",
-        f"{SEGMENT}, {LOGS / 'prices-0'}",
         f"file://{CODECS}",
     ],
-    ids=["segment", "partition", "wildcard", "wildcards", "list", "uri"],
+    ids=["segment", "partition", "wildcard", "wildcards", "uri"],
 )
 def test_a_path_is_a_segment_a_partition_or_has_wildcards(path: object) -> None:
     rows = log(path)
@@ -340,41 +340,91 @@ def test_bytes_that_are_not_the_message_leave_the_rest_of_the_row() -> None:
         log(CODECS, valueMessage="TransactionLogValue", mode="FAILFAST")
 
 
-# Filters
+# What is read of a path
+
+
+def test_only_the_topics_and_partitions_asked_for_are_read() -> None:
+    every = log(LOGS, control=True)
+    assert log(LOGS, control=True, topics="prices") == [row for row in every if row["topic"] == "prices"]
+    two = log(GROUP_LOGS, topics="orders, payments", partitions="0")
+    assert {(row["topic"], row["partition"]) for row in two} == {("orders", 0), ("payments", 0)}
+    assert two == [row for row in log(GROUP_LOGS) if row["topic"] in ("orders", "payments") and row["partition"] == 0]
 
 
 @pytest.mark.parametrize(
-    "filters",
+    ("options", "reason"),
     [
-        [EqualTo(("topic",), "prices")],
-        [In(("partition",), (0, 7)), EqualTo(("control",), True)],
-        [GreaterThan(("offset",), 20), LessThanOrEqual(("offset",), 36)],
-        [EqualTo(("transactional",), True)],
-        [GreaterThan(("timestamp",), 1795282724200)],
+        ({"topics": "prices,price"}, "there is no topic price"),
+        ({"partitions": "0,7"}, "there is no partition 7"),
+        ({"partitions": "first"}, "numbers with commas between them are needed"),
+        ({"topics": ""}, "at least one name is needed"),
+        ({"pushdown": "true"}, "there is none"),
     ],
-    ids=["topic", "control", "offset", "transactional", "timestamp"],
 )
-def test_a_filter_spares_batches_and_never_a_row_that_passes(filters: list[Filter]) -> None:
-    options = {"path": str(LOGS), "control": "true", "pushdown": "true"}
-    every, spared = table(KafkaLogSource, options).to_pylist(), table(KafkaLogSource, options, filters).to_pylist()
-    assert len(spared) < len(every)
-    assert [row for row in spared if _passes(row, filters)] == [row for row in every if _passes(row, filters)]
+def test_what_is_not_there_is_named(options: dict[str, str], reason: str) -> None:
+    with pytest.raises(OptionError, match=reason):
+        log(LOGS, **options)
 
 
-def _passes(row: dict[str, Any], filters: list[Filter]) -> bool:
-    compared = {
-        EqualTo: lambda own, value: own == value,
-        In: lambda own, values: own in values,
-        GreaterThan: lambda own, value: own > value,
-        LessThanOrEqual: lambda own, value: own <= value,
+@pytest.mark.parametrize("split", ["1", "32m"])
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_a_segment_deleted_before_it_is_read_is_a_row(tmp_path: Path, split: str, isolation: str) -> None:
+    home = Path(shutil.copytree(CODECS, tmp_path / CODECS.name))
+    first, *others = Partition(home).segments
+    left = [row["offset"] for segment in others for row in log(segment.path, isolation=isolation)]
+    options = {"path": str(home), "splitBytes": split, "isolation": isolation}
+    readers = {}
+    for mode in ("PERMISSIVE", "DROPMALFORMED", "FAILFAST"):
+        source = KafkaLogSource({**options, "mode": mode})
+        reader = source.reader(source.schema())
+        readers[mode] = reader, reader.partitions()
+    first.path.unlink()
+
+    def rows(mode: str) -> list[dict[str, Any]]:
+        reader, parts = readers[mode]
+        return [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+
+    found = rows("PERMISSIVE")
+    assert {row["_error"].split(": ", 1)[1] for row in found if row["_error"]} == {
+        "the file was deleted after the read was planned"
     }
-    return all(compared[type(each)](row[each.attribute[0]], each.value) for each in filters)  # type: ignore[attr-defined]
+    assert {row["file"] for row in found if row["_error"]} == {str(first.path)}
+    assert [row["offset"] for row in found if not row["_error"]] == left
+    assert [row["offset"] for row in rows("DROPMALFORMED")] == left
+    with pytest.raises(LogFileError, match="the file was deleted after the read was planned"):
+        rows("FAILFAST")
 
 
-def test_only_a_source_that_was_asked_to_push_filters_does() -> None:
-    from pyspark.sql.datasource import DataSourceReader
+@pytest.mark.parametrize(
+    "options", [{}, {"isolation": "read_committed"}, {"mode": "DROPMALFORMED"}, {"splitBytes": "1"}]
+)
+def test_a_segment_deleted_while_the_read_is_planned_does_not_end_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
+) -> None:
+    home = Path(shutil.copytree(CODECS, tmp_path / CODECS.name))
+    listed = log_files("kafka-log", [str(home)])
+    monkeypatch.setattr("kafka_msgs.spark.sources.log.log_files", lambda *_: listed)
+    for path in home.glob("*.log"):
+        path.unlink()
+    rows = log(home, **options)
+    assert len([row for row in rows if row.get("_error")]) == (0 if "mode" in options else len(listed))
 
-    made = {flag: KafkaLogSource({"path": str(LOGS), "pushdown": flag}) for flag in ("true", "false")}
-    pushing = {flag: type(source.reader(source.schema())).pushFilters for flag, source in made.items()}
-    assert pushing["false"] is DataSourceReader.pushFilters
-    assert pushing["true"] is not DataSourceReader.pushFilters
+
+def test_directories_that_a_broker_set_aside_are_not_read_by_wildcards(tmp_path: Path) -> None:
+    shutil.copytree(CODECS, tmp_path / CODECS.name)
+    for ending in ("delete", "future", "stray"):
+        shutil.copytree(CODECS, tmp_path / f"codecs-1.{'0' * 32}-{ending}")
+    assert log(tmp_path / "*") == log(tmp_path) == log(tmp_path / "*" / "*.log") != []
+    (aside,) = {row["file"].split("/")[-2] for row in log(tmp_path / "*-delete")}
+    assert aside.endswith("-delete")
+    assert {row["topic"] for row in log(tmp_path / f"codecs-1.{'0' * 32}-stray")} == {None}
+
+
+def test_two_copies_of_a_partition_are_refused(tmp_path: Path) -> None:
+    for broker in ("1", "2"):
+        shutil.copytree(CODECS, tmp_path / broker / CODECS.name)
+    copy = rf"{tmp_path}/[12]/codecs-0': another copy of this partition is {tmp_path}/[12]/codecs-0; give one of them"
+    with pytest.raises(OptionError, match=copy):
+        log(tmp_path / "*")
+    (tmp_path / "3").symlink_to(tmp_path / "1")
+    assert len(log(tmp_path / "{1,3}")) == len(log(CODECS)) > 0

@@ -31,7 +31,7 @@ def in_process() -> Groups:
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession) -> dict[str, Rows]:
     every = log_directories.partitions_in([GROUP_LOGS])
-    records = log_directories.log_frame(spark, [each for each in every if each.topic == OFFSETS_TOPIC])
+    records = log_directories.log_frame(spark, [GROUP_LOGS], OFFSETS_TOPIC)
     found = group_offsets(records, partitions=log_directories.partitions_frame(spark, every))
     return {name: rows_of(found[name]) for name in ("groups", "offsets", "problems")}
 
@@ -89,7 +89,7 @@ def facts(figures: Figures) -> dict[str, Any]:
 
 @pytest.mark.parametrize("directory", [LOGS, GROUP_LOGS], ids=lambda path: path.name)
 def test_profiles(spark: SparkSession, directory: Path) -> None:
-    records = log_directories.log_frame(spark, log_directories.partitions_in([directory]))
+    records = log_directories.log_frame(spark, [directory])
     expected = {
         (row["topic"], row["partition"], row["hour"]): {name: row[name] for name in (*COLUMNS, "codecs", "producers")}
         for row in rows_of(topic_profile(records)["profile"])

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from kafka_msgs.cli.group import command
-from tests.support.recordings import END_OFFSETS, GROUP_LOGS
+from kafka_msgs.cli.spark_session import one_sentence
+from tests.support.recordings import END_OFFSETS, GROUP_LOGS, LOGS
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -62,10 +67,86 @@ def test_capture_report_tells_what_was_asked(tmp_path: Path) -> None:
     assert (report / "report.html").is_file()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["capture-report", "nowhere.pcap", "--out", "{new}"], "nowhere.pcap: there is no capture"),
+        (["group-state", "nowhere", "--out", "{new}"], "nowhere: there is no segment"),
+        (
+            ["group-offsets", "{orders}", "--out", "{new}"],
+            "{orders}: there is no partition of __consumer_offsets in it",
+        ),
+        (
+            ["topic-profile", "{groups}", "{copy}", "--out", "{new}"],
+            "{copy}/orders-0: another copy of this partition is",
+        ),
+        (["topic-profile", "{orders}", "--out", "{groups}"], "{groups}: is there already, and nothing is written over"),
+        (["topic-profile", "{orders}", "--out", "s3://x/y"], "s3://x/y: the report needs a local directory of its own"),
+        (
+            ["group-offsets", "{groups}", "--end-offsets", "{wrong}", "--out", "{new}"],
+            "{wrong}, line 1: topic:partition",
+        ),
+        (["topic-profile", "{orders}", "--out", "{new}", "--master", "nowhere"], "nowhere: local, local[4], "),
+        (["wire-compat", "--message", "OffsetComit", "--out", "{new}"], "'OffsetComit'"),
+        (["group-state", "{groups}", "--out", "{new}", "--conf", "spark.x"], "spark.x: NAME=VALUE was expected"),
+    ],
+)
+def test_arguments_are_checked_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], sentence: str
+) -> None:
+    def started(*_: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("kafka_msgs.cli.commands.pipeline.session_for", started)
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "orders-0").symlink_to(shutil.copytree(GROUP_LOGS / "orders-0", tmp_path / "kept"))
+    (tmp_path / "wrong").write_text("orders 0 1")
+    places = {
+        "new": tmp_path / "new",
+        "groups": GROUP_LOGS,
+        "orders": GROUP_LOGS / "orders-0",
+        "copy": tmp_path / "copy",
+        "wrong": tmp_path / "wrong",
+    }
+    status, said = run(*(argument.format(**places) for argument in arguments))
+    assert status in (1, 2), said
+    assert sentence.format(**places) in said
+    assert said.count("Error: ") == 1
+
+
+def pipeline(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, where no session of Spark is."""
+    return subprocess.run(
+        [sys.executable, "-m", "kafka_msgs", "pipeline", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def test_without_java_there_is_one_sentence(tmp_path: Path) -> None:
+    done = pipeline(
+        "topic-profile", str(GROUP_LOGS), "--out", str(tmp_path / "out"), PATH=str(tmp_path), JAVA_HOME=str(tmp_path)
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "Error: kafka-msgs pipeline needs Java 17 or later: set JAVA_HOME, or put java on the PATH\n"
+    )
+
+
 @pytest.mark.usefixtures("spark")
-def test_capture_that_is_not_there_is_named(tmp_path: Path) -> None:
-    status, said = run("capture-report", "nowhere.pcap", "--out", str(tmp_path / "out"))
-    assert (status, said) == (1, "Error: nowhere.pcap: is not there\n")
+def test_an_error_of_a_worker_is_one_sentence(tmp_path: Path, spark: SparkSession) -> None:
+    segment = tmp_path / f"{0:020}.log"
+    data = bytearray((LOGS / "codecs-0" / segment.name).read_bytes())
+    data[70] ^= 1
+    segment.write_bytes(data)
+    frame = spark.read.format("kafka-log").options(mode="FAILFAST").load(str(tmp_path))
+    with pytest.raises(click.ClickException) as raised, one_sentence():
+        frame.collect()
+    assert raised.value.message.startswith(f"{segment} at byte 0: the checksum is ")
+    assert "\n" not in raised.value.message
 
 
 def test_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,16 +154,3 @@ def test_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     status, said = run("group-state", str(GROUP_LOGS), "--out", str(tmp_path / "out"))
     assert status == 1
     assert said == "Error: kafka-msgs pipeline needs pyspark: pip install 'kafka-msgs[pipeline]'\n"
-
-
-def test_settings_of_spark_have_a_name_and_a_value(tmp_path: Path) -> None:
-    status, said = run("group-state", str(GROUP_LOGS), "--out", str(tmp_path / "out"), "--conf", "spark.x")
-    assert status == 2
-    assert "spark.x: NAME=VALUE was expected" in said
-
-
-@pytest.mark.usefixtures("spark")
-def test_input_without_the_offsets_topic_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    status, said = run("group-state", str(GROUP_LOGS / "orders-0"), "--out", str(tmp_path / "out"))
-    assert status == 1
-    assert said.endswith("there is no partition of __consumer_offsets in it\n")

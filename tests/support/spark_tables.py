@@ -6,20 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, Filter
+from pyspark.sql.datasource import DataSource
 
 from kafka_msgs.spark.types import arrow_schema
 
 __all__ = ["read", "table"]
 
 
-def table(source: type[DataSource], options: Mapping[str, str], filters: list[Filter] | None = None) -> pa.Table:
+def table(source: type[DataSource], options: Mapping[str, str]) -> pa.Table:
     """Return all rows; every batch is checked against the schema that Spark was told."""
     made = source(dict(options))
     schema = made.schema()
     reader = made.reader(schema)
-    if filters is not None:
-        list(reader.pushFilters(filters))
     batches = [batch for split in reader.partitions() for batch in reader.read(split)]
     for batch in batches:
         batch.validate(full=True)

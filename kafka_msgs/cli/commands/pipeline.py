@@ -15,8 +15,9 @@ from rich.console import Console
 
 from kafka_msgs.cli.help import FullHelpGroup
 from kafka_msgs.cli.render.console import console, table
-from kafka_msgs.cli.spark_session import progress_of, session_for, setting
-from kafka_msgs.errors import JobPathError
+from kafka_msgs.cli.spark_session import master_url, one_sentence, progress_of, require_spark, session_for, setting
+from kafka_msgs.errors import JobPathError, OptionError
+from kafka_msgs.lookup import message_named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,12 +29,15 @@ __all__ = ["pipeline_command", "show_tables"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Inputs = Callable[["SparkSession"], "Mapping[str, DataFrame]"]
+"""What makes the inputs of a job in a session; whoever returns it has checked the arguments before."""
 
+_FEATURE: Final = "kafka-msgs pipeline"
+_DIRECTORIES: Final = "kafka_msgs.spark.jobs.log_directories"
 _OFFSETS: Final = "__consumer_offsets"
 _ROWS: Final = 20
 """How many rows of a table are shown; the report has more, and the Parquet tables have all."""
 
-_Paths = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(path_type=Path))
+_Paths = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
 
 
 @click.group("pipeline", cls=FullHelpGroup)
@@ -48,7 +52,12 @@ def _options(command: F) -> F:
     """Add the options that all jobs have."""
     for option in (
         click.option("--conf", metavar="NAME=VALUE", multiple=True, help="A setting of Spark; may be repeated."),
-        click.option("--master", help="Where Spark runs, such as local[4]; default: what Spark is told, or all cores."),
+        click.option(
+            "--master",
+            metavar="URL",
+            callback=master_url,
+            help="Where Spark runs, such as local[4]; default: what Spark is told, or all cores.",
+        ),
         click.option(
             "--report", "report_to", type=click.Path(path_type=Path), help="Where the report goes; default: --out."
         ),
@@ -66,45 +75,49 @@ def _options(command: F) -> F:
     help="What kafka-get-offsets printed, for the lag; default: the ends of the partitions in the inputs.",
 )
 @_options
-def group_offsets_command(inputs: tuple[Path, ...], end_offsets: Path | None, **options: Any) -> None:
+def group_offsets_command(inputs: tuple[str, ...], end_offsets: Path | None, **options: Any) -> None:
     """Every committed offset of every group, empty ones included, latest and history, and the lag.
 
-    INPUT is a log directory, or the directory of a partition of __consumer_offsets.
+    INPUT is a log directory, or the directory of a partition of __consumer_offsets; a path, or s3:// and the like.
     """
 
-    def read(spark: SparkSession) -> Mapping[str, DataFrame]:
-        found = _of_groups(spark, inputs)
+    def check() -> Inputs:
+        directories = import_module(_DIRECTORIES)
+        of_groups = _of_groups(inputs)
         if end_offsets is None:
-            return found
-        return {**found, "end_offsets": _directories().read_end_offsets(spark, end_offsets)}
+            return of_groups
+        list(directories.parse_end_offsets(end_offsets))
+        return lambda spark: {**of_groups(spark), "end_offsets": directories.read_end_offsets(spark, end_offsets)}
 
-    _run("group_offsets", read, **options)
+    _run("group_offsets", check, **options)
 
 
 @pipeline_command.command("group-state")
 @_Paths
 @_options
-def group_state_command(inputs: tuple[Path, ...], **options: Any) -> None:
+def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
     """Members, assignments, epochs and topologies of all groups.
 
-    INPUT is a log directory, or the directory of a partition of __consumer_offsets.
+    INPUT is a log directory, or the directory of a partition of __consumer_offsets; a path, or s3:// and the like.
     """
-    _run("group_state", lambda spark: _of_groups(spark, inputs), **options)
+    _run("group_state", lambda: _of_groups(inputs), **options)
 
 
 @pipeline_command.command("topic-profile")
 @_Paths
 @_options
-def topic_profile_command(inputs: tuple[Path, ...], **options: Any) -> None:
+def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
     """Per topic, partition and hour: records, bytes, codecs, sizes, producers, transactions, order of times.
 
-    INPUT is a log directory, or the directory of a partition.
+    INPUT is a log directory, or the directory of a partition; a path, or s3:// and the like.
     """
 
-    def read(spark: SparkSession) -> Mapping[str, DataFrame]:
-        return {"records": _directories().log_frame(spark, _directories().partitions_in(inputs))}
+    def check() -> Inputs:
+        directories = import_module(_DIRECTORIES)
+        directories.partitions_in(inputs)
+        return lambda spark: {"records": directories.log_frame(spark, inputs)}
 
-    _run("topic_profile", read, **options)
+    _run("topic_profile", check, **options)
 
 
 @pipeline_command.command("capture-report")
@@ -112,19 +125,19 @@ def topic_profile_command(inputs: tuple[Path, ...], **options: Any) -> None:
 @click.option("--port", "ports", type=int, multiple=True, help="A port of brokers; may be repeated; default: 9092.")
 @click.option("--any-port", is_flag=True, help="Tell brokers by what they say, on whatever port.")
 @_options
-def capture_report_command(inputs: tuple[Path, ...], ports: tuple[int, ...], any_port: bool, **options: Any) -> None:
+def capture_report_command(inputs: tuple[str, ...], ports: tuple[int, ...], any_port: bool, **options: Any) -> None:
     """Per api and version: counts, latencies, sizes, errors, clients.
 
-    INPUT is a capture of packets, pcap or pcapng.
+    INPUT is a capture of packets, pcap or pcapng; a path, or s3:// and the like.
     """
     wanted = {"ports": "any" if any_port else ",".join(map(str, ports))} if any_port or ports else {}
 
-    def read(spark: SparkSession) -> Mapping[str, DataFrame]:
-        columns = import_module("kafka_msgs.spark.jobs.capture_report").COLUMNS
-        source = spark.read.format("kafka-capture").options(columns=",".join(columns), **wanted)
-        return {"exchanges": source.load(",".join(str(_existing(path)) for path in inputs))}
+    def check() -> Inputs:
+        job = import_module("kafka_msgs.spark.jobs.capture_report")
+        _check_captures(inputs)
+        return lambda spark: {"exchanges": job.exchanges_frame(spark, inputs, wanted)}
 
-    _run("capture_report", read, **options)
+    _run("capture_report", check, **options)
 
 
 @pipeline_command.command("wire-compat")
@@ -141,43 +154,55 @@ def wire_compat_command(
     The exit status is 1 where they do not.
     """
 
-    def read(spark: SparkSession) -> Mapping[str, DataFrame]:
+    def check() -> Inputs:
+        for name in messages:
+            message_named(name)
         units = import_module("kafka_msgs.spark.jobs.wire_compat").fuzz_units
-        return {"units": units(spark, range(first_seed, first_seed + seeds), messages or None)}
+        return lambda spark: {"units": units(spark, range(first_seed, first_seed + seeds), messages or None)}
 
-    outcome = _run("wire_compat", read, **options)
+    outcome = _run("wire_compat", check, **options)
     if any(section.title == "Mismatches" and section.rows for section in outcome.report.sections):  # type: ignore[union-attr]
         ctx.exit(1)
 
 
-def _directories() -> Any:
-    return import_module("kafka_msgs.spark.jobs.log_directories")
+def _of_groups(inputs: Sequence[str]) -> Inputs:
+    directories = import_module(_DIRECTORIES)
+    directories.partitions_in(inputs, _OFFSETS)
+    every = directories.partitions_in(inputs)
+    return lambda spark: {
+        "records": directories.log_frame(spark, inputs, _OFFSETS),
+        "partitions": directories.partitions_frame(spark, every),
+    }
 
 
-def _of_groups(spark: SparkSession, inputs: Sequence[Path]) -> Mapping[str, DataFrame]:
-    every = _directories().partitions_in(inputs)
-    wanted = [each for each in every if each.topic == _OFFSETS]
-    if not wanted:
-        raise JobPathError(path=", ".join(map(str, inputs)), reason=f"there is no partition of {_OFFSETS} in it")
-    records = _directories().log_frame(spark, wanted)
-    return {"records": records, "partitions": _directories().partitions_frame(spark, every)}
+def _check_captures(inputs: Sequence[str]) -> None:
+    from kafka_msgs.spark.sources.files import CAPTURES, log_files
 
-
-def _existing(path: Path) -> Path:
-    if not path.exists():
-        raise JobPathError(path=str(path), reason="is not there")
-    return path
+    try:
+        log_files("kafka-capture", inputs, CAPTURES)
+    except OptionError as error:
+        raise JobPathError(path=str(error.value), reason=error.reason) from None
 
 
 def _run(
-    module: str, inputs: Inputs, *, out: str, report_to: Path | None, master: str | None, conf: tuple[str, ...]
+    module: str,
+    check: Callable[[], Inputs],
+    *,
+    out: str,
+    report_to: Path | None,
+    master: str | None,
+    conf: tuple[str, ...],
 ) -> Outcome:
-    """Run a job, and print what it found and where that is."""
+    """Check the arguments, then start Spark and run a job; print what it found and where that is."""
     settings = [setting(each) for each in conf]
-    with session_for("kafka-msgs pipeline", master, settings) as spark, progress_of(spark) as told:
-        told("reading directories")
+    require_spark(_FEATURE)
+    jobs = import_module("kafka_msgs.spark.jobs.job")
+    jobs.check_output(out, report_to)
+    inputs = check()
+    with one_sentence(), session_for(_FEATURE, master, settings) as spark, progress_of(spark) as show_step:
+        show_step("reading directories")
         job = import_module(f"kafka_msgs.spark.jobs.{module}").JOB
-        outcome: Outcome = import_module("kafka_msgs.spark.jobs.job").run(job, inputs(spark), out, report_to, told)
+        outcome: Outcome = jobs.run(job, inputs(spark), out, report_to, show_step)
     show_tables(outcome.report, console())
     for path in outcome.files:
         click.echo(path)

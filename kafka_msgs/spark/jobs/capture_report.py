@@ -5,6 +5,7 @@ Owns the figures, which are those of ``kafka_msgs.capture.report``, for captures
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -14,9 +15,9 @@ from kafka_msgs.spark.jobs.job import Job, Step, Tables
 from kafka_msgs.spark.report import Bars, Lines, Report, Section, table_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["COLUMNS", "JOB", "capture_report"]
+__all__ = ["COLUMNS", "JOB", "capture_report", "exchanges_frame"]
 
 COLUMNS: Final = (
     "file",
@@ -48,6 +49,12 @@ _MILLIS: Final = 1000
 _SHOWN_APIS: Final = 12
 _SHOWN_LINES: Final = 6
 _SHOWN_TIMES: Final = 300
+
+
+def exchanges_frame(spark: SparkSession, paths: Sequence[str], options: Mapping[str, str]) -> DataFrame:
+    """Return the rows of ``kafka-capture`` that the job needs."""
+    source = spark.read.format("kafka-capture").options(columns=",".join(COLUMNS), **options)
+    return source.load(list(paths))
 
 
 def capture_report(exchanges: DataFrame) -> dict[str, DataFrame]:

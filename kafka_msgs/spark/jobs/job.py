@@ -17,7 +17,7 @@ from kafka_msgs.spark.report import Report, write_report
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Job", "Outcome", "Step", "Tables", "run"]
+__all__ = ["Job", "Outcome", "Step", "Tables", "check_output", "run"]
 
 Tables: TypeAlias = "Mapping[str, DataFrame]"
 """DataFrames by name: the inputs of a job, and the tables made so far."""
@@ -71,8 +71,10 @@ def run(
     read no more often than needed. ``progress`` is told what is at work. Raises ``JobPathError`` where ``out`` has
     something in it, or where it is no path and ``report_to`` is missing.
     """
-    place = _place(out)
-    directory = _report_directory(out, report_to)
+    check_output(out, report_to)
+    place = out.rstrip("/") if "://" in out else Path(out).absolute().as_uri()
+    directory = report_to or Path(out)
+    directory.mkdir(parents=True, exist_ok=True)
     known = dict(inputs)
     for step in job.steps:
         progress(step.name)
@@ -82,22 +84,15 @@ def run(
     return Outcome(report, tuple(write_report(report, directory)))
 
 
-def _place(out: str) -> str:
-    """What Spark is to call the directory of the tables, which must not have anything in it."""
+def check_output(out: str, report_to: Path | None = None) -> None:
+    """Raise ``JobPathError`` where tables and report of a run cannot go to; nothing is made."""
     if "://" in out:
-        return out.rstrip("/")
+        if report_to is None:
+            raise JobPathError(path=out, reason="the report needs a local directory of its own")
+        return
     path = Path(out)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise JobPathError(path=out, reason="is there already, and nothing is written over")
-    return path.absolute().as_uri()
-
-
-def _report_directory(out: str, report_to: Path | None) -> Path:
-    if report_to is None and "://" in out:
-        raise JobPathError(path=out, reason="the report needs a local directory of its own")
-    directory = report_to or Path(out)
-    directory.mkdir(parents=True, exist_ok=True)
-    return directory
 
 
 def _written(step: Step, rows: DataFrame, place: str) -> DataFrame:

@@ -1,27 +1,41 @@
 """What a job takes from log directories beside their records: which partitions there are, and where they end.
 
 Owns the paths that jobs are given, and the files of end offsets that Kafka's own tool prints. Records themselves are
-read by the source ``kafka-log``.
+read by the source ``kafka-log``, which knows the same paths.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kafka_msgs.errors import JobPathError, LogFileError
+from attrs import frozen
+
+from kafka_msgs.errors import JobPathError, LogFileError, OptionError
 from kafka_msgs.log.faults import without_faults
-from kafka_msgs.log.partition import LogDirectory, Partition
+from kafka_msgs.log.files import read_partition_metadata
 from kafka_msgs.log.scan import walk_log
+from kafka_msgs.log.segment import Segment
 from kafka_msgs.records import ReadOptions
+from kafka_msgs.spark.sources.files import LogFile, local_copy, log_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["end_of", "log_frame", "partitions_frame", "partitions_in", "read_end_offsets"]
+__all__ = [
+    "StoredPartition",
+    "end_of",
+    "log_frame",
+    "parse_end_offsets",
+    "partitions_frame",
+    "partitions_in",
+    "read_end_offsets",
+]
 
 _PARTITIONS: Final = "topic string, partition int, topicId string, endOffset long"
 _ENDS: Final = "topic string, partition int, endOffset long"
@@ -29,60 +43,65 @@ _END: Final = re.compile(r"(?P<topic>[^:\s]{1,249}):(?P<partition>[0-9]{1,10}):(
 _EVERYTHING: Final = {"control": "true", "isolation": "read_uncommitted", "mode": "PERMISSIVE"}
 
 
-def partitions_in(paths: Iterable[Path], topic: str | None = None) -> list[Partition]:
-    """Return the partitions that paths hold, each a log directory or the directory of one partition.
+@frozen
+class StoredPartition:
+    """A partition in the inputs of a job, on whatever filesystem: its segments, in the order of their offsets."""
 
-    With ``topic`` only those of that topic. Raises ``JobPathError`` for a path that holds none, and for a partition
+    topic: str
+    number: int
+    segments: tuple[LogFile, ...]
+
+
+def partitions_in(paths: Sequence[str | os.PathLike[str]], topic: str | None = None) -> list[StoredPartition]:
+    """Return the partitions that paths mean, each a path of the source ``kafka-log``, by topic and number.
+
+    With ``topic`` only those of that topic. Raises ``JobPathError`` for a path that means none, and for a partition
     that is there twice: the copies of a replicated partition may have been compacted at different times, and what is
-    deleted in one would come back from the other.
+    deleted in one would come back from the other. Raises ``OSError``.
     """
-    found: dict[tuple[str, int], Partition] = {}
-    for path in paths:
-        held = [each for each in _held(path) if topic in (None, each.topic)]
-        if not held:
-            reason = "no partition" if topic is None else f"no partition of {topic}"
-            raise JobPathError(path=str(path), reason=f"there is {reason} in it")
-        for each in held:
-            other = found.setdefault((each.topic, each.number), each)
-            if other.path.resolve() != each.path.resolve():
-                reason = f"another copy of this partition is {other.path}; give one of them"
-                raise JobPathError(path=str(each.path), reason=reason)
-    return list(found.values())
+    texts = [os.fspath(path) for path in paths]
+    try:
+        files = log_files("kafka-log", texts)
+    except OptionError as error:
+        raise JobPathError(path=str(error.value), reason=error.reason) from error
+    found = [
+        StoredPartition(name, number, tuple(group))
+        for (name, number), group in groupby(files, key=lambda file: (file.topic, file.partition))
+        if name is not None and number is not None and topic in (None, name)
+    ]
+    if not found:
+        what = "no partition" if topic is None else f"no partition of {topic}"
+        raise JobPathError(path=", ".join(texts), reason=f"there is {what} in it")
+    return found
 
 
-def _held(path: Path) -> tuple[Partition, ...]:
-    if not path.is_dir():
-        raise JobPathError(path=str(path), reason="is no directory")
-    return (Partition(path),) if any(path.glob("*.log")) else LogDirectory(path).partitions
-
-
-def end_of(partition: Partition) -> int | None:
-    """Return the offset after the last record of a partition, as its files tell; None without a segment."""
-    segments = partition.segments
-    if not segments:
-        return None
-    last, end = segments[-1], segments[-1].base_offset
-    items = walk_log(last.path, ReadOptions(check_crc=False), start=last.position_of(sys.maxsize))
-    for batch in without_faults(items):
-        end = batch.last_offset + 1
+def end_of(partition: StoredPartition) -> int:
+    """Return the offset after the last record of a partition, by its last segment; raises ``OSError``."""
+    last = partition.segments[-1]
+    end = last.base_offset or 0
+    with local_copy(last) as (path, _):
+        start = Segment(path).position_of(sys.maxsize)
+        for batch in without_faults(walk_log(path, ReadOptions(check_crc=False), start=start)):
+            end = batch.last_offset + 1
     return end
 
 
-def log_frame(spark: SparkSession, partitions: Iterable[Partition]) -> DataFrame:
-    """Return all rows of partitions, control records and damage included."""
-    paths = ",".join(str(each.path.absolute()) for each in partitions)
-    return spark.read.format("kafka-log").options(**_EVERYTHING).load(paths)
+def log_frame(spark: SparkSession, paths: Sequence[str | os.PathLike[str]], topic: str | None = None) -> DataFrame:
+    """Return all rows of the partitions that paths mean, or of those of one topic; control records, and damage."""
+    options = _EVERYTHING if topic is None else {**_EVERYTHING, "topics": topic}
+    return spark.read.format("kafka-log").options(**options).load([os.fspath(path) for path in paths])
 
 
-def partitions_frame(spark: SparkSession, partitions: Iterable[Partition]) -> DataFrame:
-    """Return ``topic``, ``partition``, ``topicId`` and ``endOffset`` of partitions; what is not known is null."""
+def partitions_frame(spark: SparkSession, partitions: Iterable[StoredPartition]) -> DataFrame:
+    """Return ``topic``, ``partition``, ``topicId`` and ``endOffset`` of partitions; an id that is not known is null."""
     rows = [(each.topic, each.number, _topic_id(each), end_of(each)) for each in partitions]
     return spark.createDataFrame(rows, _PARTITIONS)
 
 
-def _topic_id(partition: Partition) -> str | None:
+def _topic_id(partition: StoredPartition) -> str | None:
     try:
-        return str(partition.metadata().topic_id)
+        with local_copy(partition.segments[0].beside("partition.metadata")) as (path, _):
+            return str(read_partition_metadata(path).topic_id)
     except (LogFileError, OSError):
         return None
 
@@ -90,12 +109,16 @@ def _topic_id(partition: Partition) -> str | None:
 def read_end_offsets(spark: SparkSession, path: Path) -> DataFrame:
     """Return ``topic``, ``partition`` and ``endOffset`` from a file of what ``kafka-get-offsets`` prints.
 
-    That is a line ``topic:partition:offset`` a partition. Raises ``JobPathError`` and ``OSError``.
+    Raises what ``parse_end_offsets`` raises.
     """
-    return spark.createDataFrame(list(_ends(path)), _ENDS)
+    return spark.createDataFrame(list(parse_end_offsets(path)), _ENDS)
 
 
-def _ends(path: Path) -> Iterator[tuple[str, int, int]]:
+def parse_end_offsets(path: Path) -> Iterator[tuple[str, int, int]]:
+    """Yield topic, partition and offset of each line ``topic:partition:offset``.
+
+    Raises ``JobPathError`` and ``OSError``.
+    """
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         match = _END.fullmatch(line.strip())
         if match is None and line.strip():

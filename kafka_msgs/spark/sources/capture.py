@@ -7,7 +7,6 @@ Reading is left to ``kafka_msgs.capture``.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
@@ -28,13 +27,12 @@ from pyspark.sql.types import (
 
 from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Connection, Exchange, read_exchanges
 from kafka_msgs.errors import CaptureError, OptionError, UnknownColumnError
-from kafka_msgs.spark.sources.files import FileKind, LogFile, local_copy, log_files
+from kafka_msgs.spark.sources.files import CAPTURES, LogFile, local_copy, log_files
 from kafka_msgs.spark.sources.options import FAILFAST, MODES, PERMISSIVE, Options
 from kafka_msgs.spark.types import ERROR, arrow_schema
 
 __all__ = ["KafkaCaptureSource"]
 
-_CAPTURES: Final = FileKind("capture", re.compile(r".*\.(?:pcap|pcapng|cap)[0-9]*"))
 _ROWS: Final = 4096
 _BYTES: Final = 2**24
 """How many rows, or bytes of payloads, are handed to Spark at a time."""
@@ -166,7 +164,7 @@ class CaptureReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the files."""
-        return [InputPartition(file) for file in log_files(self._source, self._paths, _CAPTURES)]
+        return [InputPartition(file) for file in log_files(self._source, self._paths, CAPTURES)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file; without files Spark asks for one that is None."""

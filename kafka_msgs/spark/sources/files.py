@@ -1,32 +1,54 @@
 """Which files a path of a source means, on whatever filesystem, and their bytes as a local file.
 
-Owns listing and fetching. Local paths need nothing; other filesystems are those of ``pyarrow.fs``, which reads them in
-Python without a JVM, so that drivers and executors go the same way. What the files hold is left to ``splits``.
+Owns the forms of paths, listing and fetching. Local paths need nothing; other filesystems are those of ``pyarrow.fs``,
+which reads them in Python without a JVM, so that drivers and executors go the same way. What the files hold is left to
+``splits``.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 from attrs import frozen
 from pyarrow import NativeFile, fs
 
 from kafka_msgs.errors import OptionError
 
-__all__ = ["SEGMENTS", "FileKind", "LogFile", "described", "local_copy", "log_files", "opened", "siblings"]
+__all__ = [
+    "CAPTURES",
+    "SEGMENTS",
+    "FileKind",
+    "LogFile",
+    "described",
+    "is_there",
+    "local_copy",
+    "log_files",
+    "opened",
+    "siblings",
+]
 
 _PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
 _OFFSET: Final = re.compile(r"(?P<offset>[0-9]{20})(?:-[0-9]{10})?\.(?:log|checkpoint)")
-_SCHEME: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)")
+_SET_ASIDE: Final = re.compile(r".+\.[^.]+-(?:delete|future|stray)")
+"""How a broker names the directory of a partition that it deletes, moves, or does not know (Kafka's ``LocalLog``)."""
+_URI: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?]*)(?P<rest>.*)", re.DOTALL)
+_PARAMETERS: Final = re.compile(r"\?(?:[A-Za-z_]+=[^&/]*(?:&|$))+$")
+"""The parameters of a URI. A question mark that none follow is a wildcard."""
 _SAME_AS: Final = {"s3a": "s3", "s3n": "s3"}
 """Names that Hadoop gives to filesystems which Arrow knows under another one."""
 _WILD: Final = re.compile(r"[*?[]")
+_BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_ALTERNATIVES: Final = 256
+"""The most paths that the braces in a path may stand for."""
 _CHUNK: Final = 2**22
 
 
@@ -41,6 +63,7 @@ class FileKind(NamedTuple):
     wild: re.Pattern[str] = re.compile(".*")
 
 
+CAPTURES: Final = FileKind("capture", re.compile(r".*\.(?:pcap|pcapng|cap)[0-9]*"))
 SEGMENTS: Final = FileKind("segment", re.compile(r"[0-9]{20}\.log"), re.compile(r".*\.(?:log|checkpoint)"))
 
 
@@ -48,8 +71,8 @@ SEGMENTS: Final = FileKind("segment", re.compile(r"[0-9]{20}\.log"), re.compile(
 class LogFile:
     """A file of batches: its path on the filesystem that ``root`` names (empty: this machine's), and its bytes.
 
-    ``topic`` and ``partition`` are those of the directory's name, ``base_offset`` that of the file's; None where the
-    name is none.
+    ``root`` is the URI of the filesystem, with its parameters and without a path. ``topic`` and ``partition`` are those
+    of the directory's name, ``base_offset`` that of the file's; None where the name has none.
     """
 
     root: str
@@ -62,8 +85,7 @@ class LogFile:
     @property
     def name(self) -> str:
         """The path as it is shown: with the filesystem in front where that is not this machine's."""
-        scheme = _SCHEME.fullmatch(self.root)
-        return f"{scheme['scheme']}://{self.path}" if scheme else self.path
+        return f"{self.root.partition('://')[0]}://{self.path}" if self.root else self.path
 
     @property
     def directory(self) -> str:
@@ -75,34 +97,66 @@ class LogFile:
         """Where the file stands among others: by topic, partition and offset."""
         return self.topic or "", -1 if self.partition is None else self.partition, self.base_offset or 0, self.path
 
+    def beside(self, name: str) -> LogFile:
+        """Return the file of that name in the same directory, of unknown size; it may not be there."""
+        return _log_file(self.root, f"{self.directory}/{name}", 0)
+
 
 def log_files(source: str, paths: Sequence[str], kind: FileKind = SEGMENTS) -> list[LogFile]:
     """Return the segments that ``paths`` mean, by topic, partition and offset, each once; or files of another kind.
 
-    A path is a file, the directory of a partition, a log directory, or has wildcards. In a directory, and where there
-    are wildcards, only files named as those of the kind count; a file that is named itself is always taken. Raises
-    ``OptionError`` for a path that means nothing, and ``OSError``.
+    A path is a file, the directory of a partition, a log directory, or has wildcards (``*``, ``?``, ``[a-c]``,
+    ``{a,b}``). It is a local path, a ``file:`` URI, or the URI of a filesystem that ``pyarrow.fs`` knows, with that
+    one's parameters (``s3://bucket/logs?endpoint_override=...``). What exists under the name as it is written is
+    taken for that, whatever characters the name has.
+
+    In a directory, and where there are wildcards, only files named as those of the kind count; a file that is named
+    itself is always taken. Wildcards pass over the directories that a broker is deleting or moving, or does not know.
+    Raises ``OptionError`` for a path that means nothing, and for two copies of one partition; and ``OSError``.
     """
     found: dict[tuple[str, str], LogFile] = {}
     for path in paths:
-        files = list(_files_of(path, kind))
+        files = list(_files_of(source, path, kind))
         if not files:
-            raise OptionError(source=source, option="path", value=path, reason=f"there is no {kind.name}")
-        found |= {(file.root, file.path): file for file in files}
+            reason = f"there is no {kind.name}"
+            raise OptionError(source=source, option="path", value=path, reason=reason + _hint(path))
+        found |= {(file.root, _real(file)): file for file in files}
+    _refuse_copies(source, found.values())
     return sorted(found.values(), key=lambda file: file.place)
+
+
+def _hint(path: str) -> str:
+    return "; several paths are given as a list" if "," in path else ""
+
+
+def _real(file: LogFile) -> str:
+    return file.path if file.root else os.path.realpath(file.path)
+
+
+def _refuse_copies(source: str, files: Iterable[LogFile]) -> None:
+    """Refuse two directories of the same partition: every row would be there twice."""
+    first: dict[tuple[str, int], LogFile] = {}
+    for file in files:
+        if file.topic is None or file.partition is None:
+            continue
+        other = first.setdefault((file.topic, file.partition), file)
+        if (other.root, _real(other).rpartition("/")[0]) != (file.root, _real(file).rpartition("/")[0]):
+            path, copy = (each.name.rpartition("/")[0] for each in (file, other))
+            reason = f"another copy of this partition is {copy}; give one of them"
+            raise OptionError(source=source, option="path", value=path, reason=reason)
 
 
 def described(uri: str, size: int) -> LogFile:
     """Return a file as its path tells it, wherever it is; its bytes come from elsewhere."""
-    scheme = _SCHEME.fullmatch(uri)
-    path = scheme["rest"] if scheme else re.sub("^file:/+", "/", uri)
-    return _log_file(uri if scheme else "", path, size)
+    match = _URI.fullmatch(uri)
+    if match is None or match["scheme"] == "file":
+        return _log_file("", re.sub("^file:/*", "/", uri), size)
+    return _log_file(f"{match['scheme']}://{match['authority']}", match["authority"] + match["rest"], size)
 
 
 def siblings(file: LogFile) -> list[LogFile]:
     """Return all segments in the directory of a file, by offset."""
-    filesystem, _ = _resolved(file.root or file.path)
-    found = filesystem.get_file_info(fs.FileSelector(file.directory))
+    found = _filesystem(file.root)[0].get_file_info(fs.FileSelector(file.directory, allow_not_found=True))
     return sorted(_named(SEGMENTS, file.root, found), key=lambda each: each.place)
 
 
@@ -118,73 +172,148 @@ def local_copy(file: LogFile, start: int = 0, end: int | None = None) -> Iterato
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-") as directory:
         copy = Path(directory) / PurePosixPath(file.path).name
         with opened(file) as data, copy.open("wb") as written:
-            at, stop = start, file.size if end is None else end
+            at, stop = start, data.size() if end is None else end
             while at < stop and (chunk := data.read_at(min(_CHUNK, stop - at), at)):
                 written.write(chunk)
                 at += len(chunk)
         yield copy, start
 
 
+def is_there(file: LogFile) -> bool:
+    """Whether a file exists now."""
+    return bool(_filesystem(file.root)[0].get_file_info(file.path).type == fs.FileType.File)
+
+
 def opened(file: LogFile) -> NativeFile:
     """Return a file open for reading at any place; raises ``OSError``."""
-    return _resolved(file.root or file.path)[0].open_input_file(file.path)
+    return _filesystem(file.root)[0].open_input_file(file.path)
 
 
-def _resolved(path: str) -> tuple[fs.FileSystem, str]:
-    """Return the filesystem of a path, and the path on it."""
-    scheme = _SCHEME.fullmatch(path)
-    if scheme is None:
-        return fs.LocalFileSystem(), str(Path(path).absolute())
-    if scheme["scheme"] == "file":
-        return fs.LocalFileSystem(), "/" + scheme["rest"].lstrip("/")
-    uri = f"{_SAME_AS.get(scheme['scheme'], scheme['scheme'])}://{scheme['rest']}"
-    filesystem, inner = fs.FileSystem.from_uri(uri)
-    return filesystem, inner
+@lru_cache(maxsize=16)
+def _filesystem(root: str) -> tuple[fs.FileSystem, str]:
+    """Return the filesystem of a root, and the path on it that the root's authority means; raises ``OSError``."""
+    if not root:
+        return fs.LocalFileSystem(), ""
+    return fs.FileSystem.from_uri(root)  # type: ignore[no-any-return]
 
 
-def _files_of(path: str, kind: FileKind) -> Iterator[LogFile]:
-    steady, wild = _parted(path)
-    filesystem, start = _resolved(steady)
-    root = "" if isinstance(filesystem, fs.LocalFileSystem) else steady
-    for info in _matching(filesystem, start, wild):
-        if info.type == fs.FileType.File and (not wild or kind.wild.fullmatch(info.base_name)):
-            yield _log_file(root, info.path, info.size)
-        elif info.type == fs.FileType.Directory:
-            yield from _named(kind, root, _below(filesystem, info.path))
-
-
-def _parted(path: str) -> tuple[str, Sequence[str]]:
-    """Return the part of a path before its first wildcard, and the names after it."""
-    match = _WILD.search(path)
+def _resolved(source: str, path: str) -> tuple[str, list[str]]:
+    """Return the root of a path, and the paths on it that the text can mean, the likeliest first."""
+    if path.startswith("file:"):
+        return "", [str(Path(each).absolute()) for each in _decodings(_path_of_file_uri(source, path))]
+    match = _URI.fullmatch(path)
     if match is None:
-        return path, []
-    steady, slash, rest = path[: match.start()].rpartition("/")
-    return steady or slash or ".", (rest + path[match.start() :]).split("/")
+        return "", [str(Path(path).absolute())]
+    scheme, rest = match["scheme"].lower(), match["rest"]
+    parameters = _PARAMETERS.search(rest)
+    query = parameters[0] if parameters else ""
+    root = f"{_SAME_AS.get(scheme, scheme)}://{match['authority']}{query}"
+    try:
+        _, start = _filesystem(root)
+    except (OSError, ValueError) as error:
+        raise OptionError(source=source, option="path", value=path, reason=str(error)) from error
+    inner = rest.removesuffix(query).strip("/")
+    return root, [f"{start.rstrip('/')}/{each}".rstrip("/") for each in _decodings(inner)]
 
 
-def _matching(filesystem: fs.FileSystem, start: str, wild: Sequence[str]) -> list[fs.FileInfo]:
-    found: list[fs.FileInfo] = filesystem.get_file_info([start])
-    for name in wild:
-        inside = [each for info in found if info.type == fs.FileType.Directory for each in _listed(filesystem, info)]
-        found = [info for info in inside if fnmatchcase(info.base_name, name)]
+def _path_of_file_uri(source: str, uri: str) -> str:
+    rest = uri.removeprefix("file:")
+    if not rest.startswith("//"):
+        return rest
+    host, slash, inner = rest[2:].partition("/")
+    if host not in ("", "localhost"):
+        reason = f"{host!r} is the name of a host there; a path of this machine has three slashes: file:///"
+        raise OptionError(source=source, option="path", value=uri, reason=reason)
+    return slash + inner
+
+
+def _decodings(path: str) -> list[str]:
+    """Return a path as it is written, and as it reads if its percent signs are escapes."""
+    decoded = unquote(path)
+    return [path] if decoded == path else [path, decoded]
+
+
+def _files_of(source: str, path: str, kind: FileKind) -> Iterator[LogFile]:
+    root, candidates = _resolved(source, path)
+    filesystem, _ = _filesystem(root)
+    for candidate in candidates:
+        matches = _matching(source, filesystem, candidate)
+        if matches:
+            yield from _taken(filesystem, root, matches, kind)
+            return
+
+
+def _taken(
+    filesystem: fs.FileSystem, root: str, matches: Iterable[tuple[fs.FileInfo, bool]], kind: FileKind
+) -> Iterator[LogFile]:
+    for info, wild in matches:
+        if info.type == fs.FileType.Directory:
+            yield from _named(kind, root, _below(filesystem, info.path))
+        elif not wild or kind.wild.fullmatch(info.base_name):
+            yield _log_file(root, info.path, info.size)
+
+
+def _matching(source: str, filesystem: fs.FileSystem, path: str) -> list[tuple[fs.FileInfo, bool]]:
+    """Return what a path means, each with whether it was found by wildcards."""
+    info = filesystem.get_file_info(path)
+    if info.type != fs.FileType.NotFound:
+        return [(info, False)]
+    found: list[tuple[fs.FileInfo, bool]] = []
+    for each in _expanded(source, path):
+        named = filesystem.get_file_info(each)
+        if named.type != fs.FileType.NotFound:
+            found.append((named, False))
+        elif _WILD.search(each):
+            found += [(info, True) for info in _wild_matches(filesystem, each.split("/"))]
     return found
 
 
+def _wild_matches(filesystem: fs.FileSystem, parts: Sequence[str]) -> list[fs.FileInfo]:
+    steady = next(number for number, part in enumerate(parts) if _WILD.search(part))
+    found: list[fs.FileInfo] = [filesystem.get_file_info("/".join(parts[:steady]) or "/")]
+    for part in parts[steady:]:
+        inside = [each for info in found if info.type == fs.FileType.Directory for each in _listed(filesystem, info)]
+        found = [info for info in inside if _passes(info.base_name, part)]
+    return found
+
+
+def _passes(name: str, pattern: str) -> bool:
+    """Whether a name matches; a directory that is set aside matches only a pattern that asks for such."""
+    if _SET_ASIDE.fullmatch(name) and not pattern.endswith(("-delete", "-future", "-stray")):
+        return False
+    return fnmatchcase(name, pattern)
+
+
+def _expanded(source: str, path: str) -> list[str]:
+    """Return the paths that one with braces stands for, or the path itself."""
+    made = [path]
+    while any(found := [_BRACES.search(each) for each in made]):
+        if sum(match[1].count(",") + 1 if match else 1 for match in found) > _ALTERNATIVES:
+            reason = f"its braces stand for more than {_ALTERNATIVES} paths"
+            raise OptionError(source=source, option="path", value=path, reason=reason)
+        made = [
+            each[: match.start()] + choice + each[match.end() :] if match else each
+            for each, match in zip(made, found, strict=True)
+            for choice in (match[1].split(",") if match else ("",))
+        ]
+    return made
+
+
 def _listed(filesystem: fs.FileSystem, info: fs.FileInfo) -> list[fs.FileInfo]:
-    listed: list[fs.FileInfo] = filesystem.get_file_info(fs.FileSelector(info.path))
+    listed: list[fs.FileInfo] = filesystem.get_file_info(fs.FileSelector(info.path, allow_not_found=True))
     return listed
 
 
 def _below(filesystem: fs.FileSystem, path: str) -> Iterator[fs.FileInfo]:
     """Yield what lies in a directory, and in those in it that are named as partitions are."""
-    for info in filesystem.get_file_info(fs.FileSelector(path)):
+    for info in filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True)):
         if info.type == fs.FileType.File:
             yield info
         elif _PARTITION.fullmatch(info.base_name):
             yield from (each for each in _listed(filesystem, info) if each.type == fs.FileType.File)
 
 
-def _named(kind: FileKind, root: str, infos: Iterator[fs.FileInfo] | list[fs.FileInfo]) -> Iterator[LogFile]:
+def _named(kind: FileKind, root: str, infos: Iterable[fs.FileInfo]) -> Iterator[LogFile]:
     return (_log_file(root, info.path, info.size) for info in infos if kind.pattern.fullmatch(info.base_name))
 
 

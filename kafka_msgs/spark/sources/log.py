@@ -12,19 +12,18 @@ from typing import Final
 
 import pyarrow as pa
 from attrs import evolve, frozen
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.spark.sources.files import LogFile, log_files
-from kafka_msgs.spark.sources.filters import Predicate, predicates_of
 from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
 from kafka_msgs.spark.sources.rows import Decoded, Reading, log_columns, rows_of
 from kafka_msgs.spark.sources.splits import Part, cut_tails, last_files, parts_of, splits_of, with_transactions
 from kafka_msgs.spark.types import message_of
 
-__all__ = ["KafkaLogSource", "LogReader", "Plan", "PushingLogReader", "log_reading", "reading_of"]
+__all__ = ["KafkaLogSource", "LogReader", "Plan", "log_reading", "reading_of"]
 
 _SPLIT_BYTES: Final = 32 * 2**20
 _UNCOMMITTED: Final = "read_uncommitted"
@@ -43,7 +42,10 @@ class Plan:
     reports_cut_tails: bool
     """Whether a last batch that is not whole becomes a row; if not, the driver warns of it."""
     topic: str | None = None
-    """The one topic that is read, and files of which the directory tells none; None for all topics."""
+    """The one topic that is read, and files whose directory is not named after a topic; None for all topics."""
+    topics: tuple[str, ...] | None = None
+    partitions: tuple[int, ...] | None = None
+    """What is read of the paths; None for everything."""
 
     @classmethod
     def of(cls, source: str, options: Options, topic: str | None = None) -> Plan:
@@ -55,11 +57,13 @@ class Plan:
             committed=options.choice("isolation", (_UNCOMMITTED, _COMMITTED), _UNCOMMITTED) == _COMMITTED,
             reports_cut_tails=options.choice("mode", MODES, PERMISSIVE) == PERMISSIVE,
             topic=topic,
+            topics=None if topic else options.names("topics"),
+            partitions=options.numbers("partitions"),
         )
 
-    def splits(self, predicates: Sequence[Predicate] = ()) -> list[tuple[Part, ...]]:
-        """Return the parts of the files that can have rows which pass; raises ``OptionError`` and ``OSError``."""
-        files = [file for file in self._files() if file.size and all(each.selects(file) for each in predicates)]
+    def splits(self) -> list[tuple[Part, ...]]:
+        """Return the parts of the files; raises ``OptionError`` and ``OSError``."""
+        files = [file for file in self._files() if file.size]
         parts = [part for file in files for part in parts_of(file, self.split_bytes)]
         if not self.reports_cut_tails:
             last = last_files(files)
@@ -72,9 +76,18 @@ class Plan:
         files = log_files(self.source, self.paths)
         own = [file for file in files if self.topic is None or file.topic in (None, self.topic)]
         if not own:
-            reason = f"there is no segment of {self.topic}"
-            raise OptionError(source=self.source, option="path", value=",".join(self.paths), reason=reason)
+            raise self._missing(f"segment of {self.topic}")
+        for attribute, wanted in (("topic", self.topics), ("partition", self.partitions)):
+            if wanted is not None:
+                own = [file for file in own if getattr(file, attribute) in wanted]
+                absent = set(wanted) - {getattr(file, attribute) for file in own}
+                if absent:
+                    raise self._missing(f"{attribute} {sorted(absent, key=str)[0]}")
         return own
+
+    def _missing(self, what: str) -> OptionError:
+        reason = f"there is no {what}"
+        return OptionError(source=self.source, option="path", value=", ".join(self.paths), reason=reason)
 
 
 def log_reading(options: Options) -> Reading:
@@ -105,7 +118,6 @@ class KafkaLogSource(DataSource):
         given = Options(self.name(), options)
         self._plan = Plan.of(self.name(), given)
         self._reading = log_reading(given)
-        self._pushdown = given.flag("pushdown", False)
         given.done()
 
     @classmethod
@@ -119,12 +131,11 @@ class KafkaLogSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader."""
-        kind = PushingLogReader if self._pushdown else LogReader
-        return kind(self._plan, self._reading)
+        return LogReader(self._plan, self._reading)
 
 
 class LogReader(DataSourceReader):
-    """Reads what a plan says; ``predicates`` spare files and batches."""
+    """Reads what a plan says."""
 
     def __init__(self, plan: Plan, reading: Reading) -> None:
         self.plan = plan
@@ -132,7 +143,7 @@ class LogReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the splits."""
-        return [InputPartition(split) for split in self.plan.splits(self.reading.predicates)]
+        return [InputPartition(split) for split in self.plan.splits()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split; without files Spark asks for one that is None."""
@@ -142,15 +153,6 @@ class LogReader(DataSourceReader):
     def rows(self, part: Part) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a part."""
         return rows_of(part, self.reading)
-
-
-class PushingLogReader(LogReader):
-    """A reader that Spark hands the filters of a query to; it refuses that unless its pushdown is switched on."""
-
-    def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802
-        """Note the filters, and leave them all to Spark: they say what need not be read, not what is a row."""
-        self.reading = evolve(self.reading, predicates=predicates_of(filters))
-        return filters
 
 
 def _decoded(options: Options) -> Iterator[Decoded]:

@@ -23,6 +23,7 @@ MODES: Final = (PERMISSIVE, FAILFAST, DROPMALFORMED)
 
 _SIZE: Final = re.compile(r"([0-9]{1,18})\s*(?:([kmg])(?:i?b)?|b)?", re.IGNORECASE)
 _UNITS: Final = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+_DIGITS: Final = 10
 _FLAGS: Final = {"true": True, "false": False}
 
 
@@ -43,10 +44,10 @@ class Options:
         return self._given.get(name.lower(), default)
 
     def paths(self) -> tuple[str, ...]:
-        """Return the paths of ``load``: a text with commas, or the list that Spark makes of several."""
+        """Return the paths of ``load``: the one path, whatever characters it has, or the list that Spark hands over."""
         single, several = self.text("path"), self.text("paths")
-        found = [] if single is None else [part.strip() for part in single.split(",")]
-        found += [] if several is None else json.loads(several)
+        found = [] if single is None else [single]
+        found += [] if several is None else self._list("paths", several)
         if not found or not all(found):
             self.refuse("path", "a file or a directory is needed")
         return tuple(found)
@@ -54,7 +55,26 @@ class Options:
     def names(self, name: str) -> tuple[str, ...] | None:
         """Return the names in a text with commas, or None without the option."""
         given = self.text(name)
-        return None if given is None else tuple(part.strip() for part in given.split(",") if part.strip())
+        found = None if given is None else tuple(part.strip() for part in given.split(",") if part.strip())
+        if found == ():
+            self.refuse(name, "at least one name is needed")
+        return found
+
+    def _list(self, name: str, given: str) -> list[str]:
+        try:
+            found = json.loads(given)
+        except ValueError:
+            found = None
+        if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+            self.refuse(name, 'a JSON list of texts is needed, such as ["a", "b"]')
+        return found
+
+    def numbers(self, name: str) -> tuple[int, ...] | None:
+        """Return the numbers in a text with commas, or None without the option."""
+        given = self.names(name)
+        if given is not None and not all(each.isdecimal() and len(each) <= _DIGITS for each in given):
+            self.refuse(name, "numbers with commas between them are needed, such as 0,1,5")
+        return None if given is None else tuple(map(int, given))
 
     def flag(self, name: str, default: bool) -> bool:
         """Return whether an option is ``true`` or ``false``."""

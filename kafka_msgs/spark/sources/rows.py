@@ -23,7 +23,6 @@ from kafka_msgs.message import Message
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 from kafka_msgs.spark.functions import error_texts
 from kafka_msgs.spark.sources.files import LogFile, local_copy
-from kafka_msgs.spark.sources.filters import Predicate
 from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
 from kafka_msgs.spark.sources.splits import Part, is_cut_tail
 from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of, spark_type
@@ -63,6 +62,7 @@ _ON_REQUEST: Final = frozenset({"rawHeaderKeys"})
 """Columns that are there only if they are asked for by name."""
 
 _HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
+_GONE: Final = "the file was deleted after the read was planned"
 _KEYS_AND_VALUES: Final = {"decodedKey": "key", "decodedValue": "value"}
 
 
@@ -95,7 +95,6 @@ class Reading:
     mode: str = PERMISSIVE
     control: bool = False
     options: ReadOptions = DEFAULT_READ_OPTIONS
-    predicates: tuple[Predicate, ...] = ()
 
     @property
     def schema(self) -> StructType:
@@ -123,9 +122,17 @@ def column_type(name: str) -> DataType:
 
 
 def rows_of(part: Part, reading: Reading) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a part; raises ``LogFileError`` and ``DecodeError`` if the mode says so, and ``OSError``."""
-    with local_copy(part.file, part.start, part.end) as (path, shift):
-        yield from rows_in(path, part, reading, shift)
+    """Yield the rows of a part; raises ``LogFileError`` and ``DecodeError`` if the mode says so, and ``OSError``.
+
+    A file that is not there any more is damage like any other: a broker deletes segments while they are read.
+    """
+    try:
+        with local_copy(part.file, part.start, part.end) as (path, shift):
+            yield from rows_in(path, part, reading, shift)
+    except FileNotFoundError as error:
+        fault = LogFileError(file=part.file.name, position=part.start, skipped=part.size, reason=_GONE)
+        fault.__cause__ = error
+        yield from _PartRows(part, reading, 0).handle_fault(fault)
 
 
 def rows_in(path: Path, part: Part, reading: Reading, shift: int = 0) -> Iterator[pa.RecordBatch]:
@@ -151,7 +158,7 @@ class _PartRows:
             if isinstance(item, pa.RecordBatch):
                 yield self._rows(item)
             else:
-                yield from self._handle_fault(item)
+                yield from self.handle_fault(item)
 
     def _batches(self, path: Path) -> Iterator[AnyBatch | LogFileError]:
         reading, part = self._reading, self._part
@@ -164,11 +171,9 @@ class _PartRows:
     def _is_wanted(self, batch: AnyBatch) -> bool:
         if not self._reading.control and isinstance(batch, RecordBatch) and batch.is_control:
             return False
-        if self._part.transactions is not None and self._part.transactions.hides(batch):
-            return False
-        return all(predicate.admits(batch) for predicate in self._reading.predicates)
+        return self._part.transactions is None or not self._part.transactions.hides(batch)
 
-    def _handle_fault(self, error: Any) -> Iterator[pa.RecordBatch]:
+    def handle_fault(self, error: Any) -> Iterator[pa.RecordBatch]:
         """Do with damage what the mode says: yield a row that tells of it, raise it, or pass over it."""
         fault = self._fault(error)
         if self._reading.mode == PERMISSIVE:

@@ -8,6 +8,7 @@ size give what the whole file gives, damage included. Reading a part is left to 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Final
@@ -22,7 +23,7 @@ from kafka_msgs.log.scan import mapped, walk_headers, walk_log
 from kafka_msgs.log.transactions import Transactions, find_transactions
 from kafka_msgs.records import read_batches
 from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET
-from kafka_msgs.spark.sources.files import LogFile, local_copy, opened, siblings
+from kafka_msgs.spark.sources.files import LogFile, is_there, local_copy, opened, siblings
 
 __all__ = [
     "Part",
@@ -60,12 +61,21 @@ def parts_of(file: LogFile, split_bytes: int) -> list[Part]:
     """Return the parts of a file, each of about ``split_bytes``, the last of up to half as much again."""
     cuts = [0]
     if file.size > split_bytes * 3 // 2:
-        with opened(file) as data:
-            for position in _batches(file):
-                far_enough = position - cuts[-1] >= split_bytes and file.size - position >= split_bytes // 2
-                if far_enough and _is_sound(data, position):
-                    cuts.append(position)
+        # A broker deletes segments while reads are planned: whoever reads the part reports that.
+        with suppress(FileNotFoundError):
+            cuts += _cuts(file, split_bytes)
     return [Part(file, start, end) for start, end in zip(cuts, [*cuts[1:], file.size], strict=True)]
+
+
+def _cuts(file: LogFile, split_bytes: int) -> list[int]:
+    cuts, last = [], 0
+    with opened(file) as data:
+        for position in _batches(file):
+            far_enough = position - last >= split_bytes and file.size - position >= split_bytes // 2
+            if far_enough and _is_sound(data, position):
+                cuts.append(position)
+                last = position
+    return cuts
 
 
 def splits_of(parts: Iterable[Part], split_bytes: int) -> list[tuple[Part, ...]]:
@@ -92,10 +102,11 @@ def last_files(files: Iterable[LogFile]) -> list[LogFile]:
 def cut_tails(files: Iterable[LogFile]) -> Iterator[LogFileError]:
     """Yield what is wrong with the end of each file: a batch that is not whole."""
     for file in files:
-        last = _end_of_batches(Path(file.path))
-        for error in walk_log(Path(file.path), start=last):
-            if isinstance(error, LogFileError) and is_cut_tail(error, file.size):
-                yield error
+        with suppress(FileNotFoundError):
+            last = _end_of_batches(Path(file.path))
+            for error in walk_log(Path(file.path), start=last):
+                if isinstance(error, LogFileError) and is_cut_tail(error, file.size):
+                    yield error
 
 
 def is_cut_tail(error: LogFileError, size: int) -> bool:
@@ -154,11 +165,21 @@ def _end_of_batches(path: Path) -> int:
 
 
 def _transactions_in(files: Iterable[LogFile]) -> Transactions:
-    """Return the transactions of a partition; files of another filesystem are fetched, one at a time."""
+    """Return the transactions of a partition; files of another filesystem are fetched, one at a time.
 
-    def paths() -> Iterator[Path]:
-        for file in files:
-            with local_copy(file) as (path, _):
-                yield path
+    Files that are deleted meanwhile are left out.
+    """
+    left = list(files)
+    while True:
+        left = [file for file in left if is_there(file)]
+        try:
+            return find_transactions(_copies(left))
+        except FileNotFoundError:
+            if all(map(is_there, left)):
+                raise
 
-    return find_transactions(paths())
+
+def _copies(files: Iterable[LogFile]) -> Iterator[Path]:
+    for file in files:
+        with local_copy(file) as (path, _):
+            yield path

@@ -1,0 +1,22 @@
+"""``kafka-msgs sample``: a small log directory of a real broker, to try the other commands on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kafka_msgs.samples import write_sample
+
+__all__ = ["sample_command"]
+
+
+@click.command("sample")
+@click.argument("directory", type=click.Path(path_type=Path))
+def sample_command(directory: Path) -> None:
+    """Write a small log directory of a real broker to DIRECTORY, to try commands on.
+
+    It has groups of every kind, empty ones among them, and what they read. DIRECTORY must be new or empty.
+    """
+    for path in write_sample(directory):
+        click.echo(path)

@@ -1,0 +1,33 @@
+"""A small log directory of a real broker, to try the library on: it comes with the package.
+
+It has groups of every kind (classic, consumer, share, streams), empty ones among them, what they read, a transaction
+that is still open, and the metadata log. Owns where the sample is and how it is written; ``kafka-msgs sample`` is the
+command.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+from zipfile import ZipFile
+
+from kafka_msgs.errors import JobPathError
+
+__all__ = ["LOG_DIRECTORY", "write_sample"]
+
+LOG_DIRECTORY: Final = "log-directory.zip"
+"""The file of the package that has the sample."""
+
+
+def write_sample(directory: Path) -> list[Path]:
+    """Write the sample log directory to ``directory``, which must be new or empty; return its partitions' directories.
+
+    Raises ``JobPathError`` for a path with something in it, and ``OSError``.
+    """
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise JobPathError(path=str(directory), reason="is there already, and nothing is written over")
+    directory.mkdir(parents=True, exist_ok=True)
+    with files(__name__).joinpath(LOG_DIRECTORY).open("rb") as packed, ZipFile(packed) as archive:
+        archive.extractall(directory)
+    return sorted(path for path in directory.iterdir() if path.is_dir())
