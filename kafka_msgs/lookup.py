@@ -132,6 +132,12 @@ class MessageCatalog:
         other = None if self._fallback is None else self._fallback.find(api_key, kind, version, origin=origin)
         return own if own and not (other and _has(other, version)) else other
 
+    def versions(self, api_key: int, kind: str) -> tuple[int, ...]:
+        """Return every version that the request or response with an api key has in this catalog or its fallback."""
+        name = self._numbers.get((CLIENTS, kind, api_key))
+        own = () if name is None else self._load(name).INFO.versions
+        return tuple(sorted({*own, *(self._fallback.versions(api_key, kind) if self._fallback else ())}))
+
     def named(self, name: str) -> type[Message]:
         """Return the class of a name such as ``OffsetFetchRequest``; raises ``UnknownNameError``."""
         if name in self._own:

@@ -33,6 +33,7 @@ BATCH: Final = 2000
 
 _LIST, _ENCODE, _DECODE, _RECORD, _FOLD = 0, 1, 2, 3, 4
 _READ_BATCHES, _WRITE_BATCH = 5, 6
+_ERROR_RESPONSE = 7
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -199,6 +200,18 @@ class Oracle:
     def write_batch_many(self, items: Iterable[dict[str, Any]]) -> list[bytes | OracleReject]:
         """Write one record batch for each description; see ``Batches.java``."""
         return self._ask_many(_WRITE_BATCH, items, lambda item: _sized(json.dumps(item).encode()), _Reader.take_part)
+
+    def error_responses_many(self, items: Iterable[tuple[int, int, int, int, bytes]]) -> list[bytes | OracleReject]:
+        """Answer requests with an error: (api key, version, throttle time in ms, error code, request) each.
+
+        Each answer is the body of the response, empty where Kafka sends none.
+        """
+
+        def pack(item: tuple[int, int, int, int, bytes]) -> bytes:
+            api_key, version, throttle_ms, code, request = item
+            return struct.pack(">hhih", api_key, version, throttle_ms, code) + _sized(request)
+
+        return self._ask_many(_ERROR_RESPONSE, items, pack, _Reader.take_part)
 
     def close(self) -> None:
         """End the process; the next question starts another."""

@@ -37,6 +37,8 @@ import org.apache.kafka.common.protocol.MessageUtil;
  *     one part, see {@link InternalTopics#combine}.
  * <li>operation 5, read batches: byte string; the result is one part, see {@link Batches#read}.
  * <li>operation 6, write a batch: JSON as a byte string; the result is one part, the bytes; see {@link Batches#write}.
+ * <li>operation 7, error response: int16 api key, int16 version, int32 throttle time, int16 error code, the request as a
+ *     byte string; the result is one part, see {@link ErrorResponses#answer}.
  * </ul>
  * A part is a byte 1 and a byte string, or a byte 0 and two byte strings: an exception's class and its text.
  */
@@ -48,6 +50,7 @@ public final class Oracle {
     private static final byte FOLD = 4;
     private static final byte READ_BATCHES = 5;
     private static final byte WRITE_BATCH = 6;
+    private static final byte ERROR_RESPONSE = 7;
 
     private final JsonMapper json = JsonMapper.builder()
         .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
@@ -110,6 +113,13 @@ public final class Oracle {
             } else if (operation == WRITE_BATCH) {
                 byte[] batch = readBytes(question);
                 writePart(out, () -> Batches.write(batch));
+            } else if (operation == ERROR_RESPONSE) {
+                short apiKey = question.getShort();
+                short version = question.getShort();
+                int throttleMs = question.getInt();
+                short code = question.getShort();
+                byte[] request = readBytes(question);
+                writePart(out, () -> ErrorResponses.answer(apiKey, version, throttleMs, code, request));
             } else {
                 throw new IOException("no such operation: " + operation);
             }
