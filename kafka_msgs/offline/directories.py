@@ -28,7 +28,7 @@ _END: Final = re.compile(r"(?P<topic>[^:\s]{1,249}):(?P<partition>[0-9]{1,10}):(
 
 
 class Progress:
-    """Is told which segment is being read, and how many of its bytes are read. This one does nothing."""
+    """What readers report to: which segment they read, and how many of its bytes. This one does nothing."""
 
     def file(self, path: Path) -> None:
         """A segment was opened; what was opened before it is read."""

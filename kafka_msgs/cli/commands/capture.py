@@ -1,4 +1,4 @@
-"""``kafka-msgs capture``: what clients and brokers said to each other, out of captured network traffic."""
+"""``kafka-msgs capture``: requests and responses out of captured network traffic."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ __all__ = ["capture_command"]
     show_default=True,
     help="A port of the brokers; may be given several times.",
 )
-@click.option("--any-port", is_flag=True, help="Look at every connection, and tell Kafka's by what they say.")
+@click.option(
+    "--any-port", is_flag=True, help="Look at every connection, and recognise those of Kafka by their content."
+)
 @click.option("--bodies", is_flag=True, help="Print the requests and responses too.")
 @click.option("--summary", "only_summary", is_flag=True, help="Print only faults and the figures of each api.")
 @format_option
@@ -47,8 +49,8 @@ def capture_command(
 ) -> None:
     """Print the requests in pcap and pcapng files with their responses: latency in microseconds, sizes, errors.
 
-    After them come the figures of each api and version, and a summary. What is missing or is no Kafka is told where it
-    stands; the exit status is 1 if anything is missing, damaged, or could not be decoded.
+    After them come the figures of each api and version, and a summary. What is missing or is not Kafka is reported at
+    its place. The exit status is 1 if anything is missing, damaged, or could not be decoded.
     """
     total = CaptureTally()
     rows = _Rows(None if any_port else ports, total, exchanges=not only_summary, bodies=bodies)

@@ -64,7 +64,7 @@ def refuse_trailing(annotation: Annotation, cls: type[Described], version: int, 
 def dump_table(data: bytes, annotations: Sequence[Annotation]) -> Table:
     """Return the annotated dump of ``data``, the bytes of one message or of several that follow each other.
 
-    One row a value: offset, bytes, the field's path, its type on the wire, and the value. The last row tells of the
+    One row per value: offset, bytes, the field's path, its type on the wire, and the value. The last row has the
     error, if there is one. Long bytes and values are shortened.
     """
     dump = table("offset", "bytes", "field", "type", "value")
