@@ -113,6 +113,13 @@ def _pairs(classes: Iterable[type[Message]]) -> int:
     return sum(len(list(cls.INFO.versions)) for cls in classes)
 
 
+def releases_table() -> str:
+    """Which release of Kafka the definitions of each origin are from."""
+    source = tomllib.loads((ROOT / "message_defs" / "SOURCE.toml").read_text(encoding="utf-8"))
+    rows = ((origin, facts["release"], facts["artifact"]) for origin, facts in sorted(source["origins"].items()))
+    return markdown(("origin", "Apache Kafka", "read from"), rows)
+
+
 def rules_table() -> str:
     """Every rule of the compiler."""
     rows = ((number, rule, DEVIATIONS.get(number, "")) for number, rule in RULES.items())
@@ -164,7 +171,7 @@ def _commands(group: click.Group, above: tuple[str, ...]) -> Iterable[tuple[tupl
 
 TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "command-line.md": {"commands": command_help},
-    "messages.md": {"origins": origins_table, "messages": messages_table},
+    "messages.md": {"releases": releases_table, "origins": origins_table, "messages": messages_table},
     "rules.md": {"rules": rules_table},
     "drafts.md": {draft: draft_table(draft) for draft in ("kafka_0_9", "kip_1071", "kip_88")},
 }

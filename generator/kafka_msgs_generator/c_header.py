@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, Op
+from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs_generator.templating import render
 
 __all__ = ["C_MARK", "ops_header"]
@@ -28,4 +28,5 @@ def ops_header() -> str:
         max_string=MAX_STRING,
         max_length=MAX_LENGTH,
         max_tag=MAX_TAG,
+        max_tags=MAX_TAGS,
     )

@@ -244,6 +244,7 @@ static inline Place read_tags(Reader *r, Place p, const Struct *s, int64_t index
 static inline Place read_tag_section(Reader *r, Place p, const Struct *s, int64_t index) {
     uint32_t count = 0;
     if (s->flexible) p = take_uvarint(p, r->end, &count);
+    if (count > MAX_TAGS) p = NULL;
     if (s->unknown == 0) return p == NULL ? NULL : read_tags(r, p, s, index, count);
     Column *map = r->columns + s->unknown;
     put_empty(map, index);

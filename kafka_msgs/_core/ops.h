@@ -25,5 +25,6 @@ static const unsigned char FIXED_SIZE[] = {1, 1, 2, 4, 8, 2, 4, 8, 16, 0, 0, 0, 
 #define MAX_STRING 32767
 #define MAX_LENGTH 2147483647
 #define MAX_TAG    2147483647
+#define MAX_TAGS   10000
 
 #endif

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, Op
+from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs_generator.c_header import ops_header
 from kafka_msgs_generator.output import ForeignFileError, apply, plan
 
@@ -24,7 +24,7 @@ def test_sizes_stand_at_the_numbers_of_their_ops() -> None:
 
 def test_the_limits_are_those_of_the_codec() -> None:
     limits = {name: int(value) for name, value in re.findall(r"#define (MAX_\w+) +(\d+)", ops_header())}
-    assert limits == {"MAX_STRING": MAX_STRING, "MAX_LENGTH": MAX_LENGTH, "MAX_TAG": MAX_TAG}
+    assert limits == {"MAX_STRING": MAX_STRING, "MAX_LENGTH": MAX_LENGTH, "MAX_TAG": MAX_TAG, "MAX_TAGS": MAX_TAGS}
 
 
 def test_a_header_that_is_out_of_date_is_written_anew_and_a_foreign_one_is_not(tmp_path: Path) -> None:

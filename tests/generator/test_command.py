@@ -197,7 +197,7 @@ def test_what_the_glossary_lacks_is_listed(definitions: Path, tmp_path: Path) ->
         (("compile", ".", "--out", "x", "--bind", "TBD=1"), "--bind needs --lenient"),
         (("compile", ".", "--out", "x", "--lenient", "--bind", "TBD"), "'TBD' does not read [FILES:]WORD=VALUE"),
         (("import",), "give either --release or --from"),
-        (("import", "--release", "4.3.1", "--from", "."), "give either --release or --from"),
+        (("import", "--release", "4.4.0", "--from", "."), "give either --release or --from"),
         (("unknown",), "No such command"),
     ],
 )
