@@ -79,7 +79,7 @@ def test_show_at_a_version_leaves_out_what_it_lacks(run: Run) -> None:
 
 def test_show_names_tags(run: Run) -> None:
     shown = run("show", "ApiVersionsResponse").stdout
-    assert "finalized_features_epoch: int64, versions 3-4, tag 1, default -1, ignorable" in shown
+    assert "finalized_features_epoch: int64, versions 3-5, tag 1, default -1, ignorable" in shown
     assert "finalized_features_epoch: int64, tag 1" in run("show", "ApiVersionsResponse", "3").stdout
     assert "finalized_features_epoch" not in run("show", "ApiVersionsResponse", "2").stdout
 
