@@ -1,7 +1,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kafka_msgs.log.resync import Mapped
+from kafka_msgs.log.mapping import Mapped
 from kafka_msgs.records.record import Payload, Record
 
 # codec.c

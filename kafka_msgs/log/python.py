@@ -8,7 +8,7 @@ from typing import Final
 from crc32c import crc32c
 
 from kafka_msgs.log.headers import BASE_IS_NO_TIME, NO_PRODUCER, Counted
-from kafka_msgs.log.resync import Mapped
+from kafka_msgs.log.mapping import Mapped
 from kafka_msgs.records import NO_TIMESTAMP
 from kafka_msgs.records.batch import CRC_FROM, HEADER_SIZE
 from kafka_msgs.records.common import CODEC_MASK, SIZE_AND_OFFSET

@@ -19,8 +19,8 @@ from attrs import evolve, field, frozen
 
 from kafka_msgs.errors import RecordError
 from kafka_msgs.log.faults import without_faults
-from kafka_msgs.log.resync import Mapped
-from kafka_msgs.log.scan import AnyBatch, BatchStart, mapped, walk_headers, walk_log
+from kafka_msgs.log.mapping import Mapped, mapped
+from kafka_msgs.log.scan import AnyBatch, BatchStart, walk_headers, walk_log
 from kafka_msgs.records import ControlType, RecordBatch, read_batches
 from kafka_msgs.records.batch import CRC_FROM, HEADER_SIZE
 from kafka_msgs.records.common import CONTROL, TRANSACTIONAL
