@@ -36,7 +36,11 @@ class ApiVersionsRequest(Request["ApiVersionsResponse"]):
     """Version of the client library, from version 3, of the same characters."""
 
     cluster_id: str | None = field("ClusterId", "string", "5+", nullable="5+", default=None, ignorable=True)
-    """Identity of the cluster; None where the sender does not know it or skips the check. In version 5 only."""
+    """Identity of the cluster that the client means to reach, from version 5 (KIP-1242). A broker of another cluster
+    answers REBOOTSTRAP_REQUIRED (129); None skips the check.
+    """
 
     node_id: int = field("NodeId", "int32", "5+", default=-1, ignorable=True)
-    """Id of the node within the cluster. In version 5 only."""
+    """Id of the broker that the client means to reach, from version 5 (KIP-1242). Another broker answers
+    REBOOTSTRAP_REQUIRED (129); -1 skips the check.
+    """

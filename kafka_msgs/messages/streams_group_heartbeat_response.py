@@ -130,7 +130,9 @@ class StreamsGroupHeartbeatResponse(Response):
     """Milliseconds that the client waits between reports of task offsets."""
 
     acceptable_recovery_lag: int = field("AcceptableRecoveryLag", "int64", "1+", default=-1, ignorable=True)
-    """Largest lag, in changelog records, at which a copy of the state counts as caught up. In version 1 only."""
+    """Largest lag, in changelog records, at which a copy of the state counts as caught up; -1 where the broker does not
+    give it. In version 1 only.
+    """
 
     status: tuple[Status, ...] | None = field("Status", "[]Status", "0+", struct=Status, nullable="0+", default=())
     """Problems of the group and requests to the member; None or an empty tuple if there are none."""

@@ -26,12 +26,10 @@ class TxnOffsetCommitResponseTopic(Struct):
     """Element of TxnOffsetCommitResponse.topics, versions 0-6."""
 
     name: str = field("Name", "string", "0-5", default="", ignorable=True, entity="topicName")
-    """Name of the topic. Up to version 5."""
+    """Name of the topic, up to version 5; later versions use ``topic_id``."""
 
     topic_id: UUID = field("TopicId", "uuid", "6+", default=ZERO_UUID, ignorable=True)
-    """Identity of the topic, as a UUID. A topic that is created again under an old name gets a new one. All zeros where
-    it is not given. In version 6 only.
-    """
+    """Identity of the topic, from version 6."""
 
     partitions: tuple[TxnOffsetCommitResponsePartition, ...] = field(
         "Partitions", "[]TxnOffsetCommitResponsePartition", "0+", struct=TxnOffsetCommitResponsePartition, default=()

@@ -192,12 +192,14 @@ def documented(glossary: Glossary, item: dict[str, Any]) -> Iterator[tuple[str, 
 
 
 def test_entries_agree_with_the_definitions(committed: Glossary) -> None:
-    """None is spoken of exactly where it is allowed; a time has its unit; a bool starts with one of its values."""
+    """None is spoken of exactly where it is allowed, -1 where it is the default; a time has its unit; a bool starts with one of its values."""
     items = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(DEFINITIONS.glob("kafka/*/*.json"))]
     fields = [found for item in items for found in documented(committed, item)]
     assert len(fields) == sum(map(number_of_fields, items))
     nullable = [(name, field.get("nullableVersions", "none") != "none", text) for name, field, text in fields]
     assert [name for name, allowed, text in nullable if allowed != bool(re.search(r"\bNone\b", text))] == []
+    minus_one = [(name, text) for name, field, text in fields if str(field.get("default")) == "-1"]
+    assert [name for name, text in minus_one if "-1" not in text] == []
     times = [(name, text) for name, field, text in fields if field["name"].endswith(("Ms", "Timestamp"))]
     assert [name for name, text in times if "milliseconds" not in text.lower()] == []
     choices = [(name, text) for name, field, text in fields if field["type"] == "bool"]
