@@ -61,6 +61,8 @@ def test_bodies_in_the_form_of_kafkas_tools(run: Run) -> None:
     joined = next(line for line in found if line["api"] == "JoinGroup")
     assert joined["request"]["groupId"] == "billing"
     assert joined["response"]["errorCode"] == 79
+    (protocol, *_) = joined["request"]["protocols"]
+    assert "orders" in protocol["metadataDecoded"]["topics"]
     unanswered = next(line for line in found if line["responseSize"] is None)
     assert unanswered["response"] is None
 

@@ -11,6 +11,7 @@ import click
 from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Exchange, read_exchanges
 from kafka_msgs.capture.report import QUANTILES, ApiSummary, CaptureSummary, CaptureTally
 from kafka_msgs.cli.options import format_option
+from kafka_msgs.cli.render.embedded import readable_json
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.rows import Named, Row, print_rows
 from kafka_msgs.cli.render.times import iso_of_us
@@ -111,7 +112,13 @@ def _exchange(exchange: Exchange) -> dict[str, Any]:
 
 
 def _bodies(exchange: Exchange) -> dict[str, Any]:
-    return {"request": exchange.request_json, "response": exchange.response_json}
+    """The messages with the readable forms of what is in them; null for one that is not there or not decoded."""
+    bodies: dict[str, Any] = {"request": None, "response": None}
+    if exchange.request_json is not None:
+        bodies["request"] = readable_json(exchange.request_message, exchange.version)
+    if exchange.response_json is not None and exchange.response_message is not None:
+        bodies["response"] = readable_json(exchange.response_message, exchange.response_version)
+    return bodies
 
 
 def _fault(fault: CaptureFault) -> dict[str, Any]:
