@@ -17,7 +17,7 @@ from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.message import Message
 from kafka_msgs.records.batch import CRC_FROM, HEADER, HEADER_SIZE
 from kafka_msgs.records.common import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, SIZE_AND_OFFSET, TRANSACTIONAL
-from kafka_msgs.records.compression import Compression, compress
+from kafka_msgs.records.compression import Compression, check_level, compress
 from kafka_msgs.records.control import ControlType, control_content
 from kafka_msgs.records.legacy import encode_entry
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload
@@ -102,6 +102,7 @@ class BatchBuilder:
     ) -> None:
         self._header = header
         self._codec = Compression(codec)
+        check_level(self._codec, level)
         self._level = level
         if size_limit is not None:
             check("size_limit", size_limit, 0, INT64)
@@ -221,6 +222,7 @@ class MessageSetBuilder:
         check("base_offset", base_offset, 0, INT64)
         self._magic = magic
         self._codec = Compression(codec)
+        check_level(self._codec, level)
         self._level = level
         self._appended = log_append_timestamp
         self._messages: list[_Message] = []
