@@ -44,7 +44,7 @@ def lower_message(spec: MessageSpec, documentation: Documentation = UNDOCUMENTED
         errors=spec.errors,
         structs=structs,
         fields=fields,
-        doc=documentation.message(spec.name) or "",
+        doc=documentation.message(spec.name, spec.versions) or "",
     )
 
 
@@ -153,7 +153,7 @@ class _Lowering:
 
     def _doc(self, spec: FieldSpec, names: tuple[str, ...], scope: _Scope) -> str:
         """What the field means, and its versions where it has fewer than its struct and the text does not give any."""
-        text = self.documentation.field(self.spec.name, names, scope.struct) or ""
+        text = self.documentation.field(self.spec.name, names, scope.struct, self.spec.versions) or ""
         versions = scope.versions.intersect(spec.versions)
         if not text or versions in (NONE, scope.versions) or _SPEAKS_OF_VERSIONS.search(text):
             return text

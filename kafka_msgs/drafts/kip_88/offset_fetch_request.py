@@ -26,7 +26,7 @@ class RequestTopic(Struct):
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchRequest(Request["OffsetFetchResponse"]):
     """Asks a group's coordinator which offsets the group has committed. From version 2 it can ask for every partition
-    at once (KIP-88). From version 8 it can ask for several groups (KIP-709).
+    at once (KIP-88).
 
     API key 9, versions 0-2, never flexible.
 
@@ -49,5 +49,5 @@ class OffsetFetchRequest(Request["OffsetFetchResponse"]):
         "Topics", "[]RequestTopic", "0+", struct=RequestTopic, nullable="2+", default=()
     )
     """Topics to answer for; an empty tuple asks for none. From version 2 None asks for all that the group has offsets
-    for. Up to version 7 only.
+    for.
     """
