@@ -39,7 +39,18 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _EXISTING = click.Path(exists=True, path_type=Path)
 
 
-@click.group()
+class _Group(click.Group):
+    """A group whose help shows the first sentence of each command as a whole; click's own cuts it to one line."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, command.get_short_help_str(limit=1000)) for name, command in found if command is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="kafka-msgs")
 def command() -> None:
     """Compile Kafka message definitions to typed Python classes."""
 

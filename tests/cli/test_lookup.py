@@ -169,6 +169,19 @@ def test_plan_prints_the_plan(run: Run) -> None:
     assert run("plan", "OffsetFetchRequest", "8").stdout == f"{compile_plan(OffsetFetchRequest, 8)}\n"
 
 
+def test_plan_as_json(run: Run) -> None:
+    plan = json.loads(run("plan", "OffsetFetchRequest", "8", "--json").stdout)
+    assert (plan["name"], plan["version"], plan["flexible"]) == ("OffsetFetchRequest", 8, True)
+    groups, stable = plan["fields"]
+    assert [field["attribute"] for field in groups["fields"]] == ["group_id", "topics"]
+    assert (stable["attribute"], stable["type"], stable["tag"], stable["fields"]) == (
+        "require_stable",
+        "bool",
+        None,
+        [],
+    )
+
+
 def test_plan_source_is_python_for_both_directions(run: Run) -> None:
     source = run("plan", "OffsetFetchRequest", "8", "--source").stdout
     compile(source, "generated", "exec")

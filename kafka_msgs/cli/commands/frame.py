@@ -10,7 +10,7 @@ import click
 from kafka_msgs.cli.input import read_binary
 from kafka_msgs.cli.message_names import current_catalog, defined_in, definitions_option, find_messages
 from kafka_msgs.cli.render.console import console, print_json
-from kafka_msgs.cli.render.hex_dump import Annotation, annotate, dump_table, refuse_trailing
+from kafka_msgs.cli.render.hex_dump import Annotation, annotate, print_dump, refuse_trailing
 from kafka_msgs.cli.render.tree import message_tree
 from kafka_msgs.errors import DecodeError
 from kafka_msgs.message import Message
@@ -74,11 +74,9 @@ def frame_command(data: str, request: tuple[int, int] | None, size_prefix: bool,
     DATA is hexadecimal text, - for such text on standard input, or @FILE for a file's raw bytes. A response does not
     say what it is: name its request with --response-to.
     """
-    if as_json and explain:
-        raise click.UsageError("give either --json or --explain")
     payload = _payload(read_binary(data), size_prefix)
     if explain:
-        _explain(payload, request)
+        _explain(payload, request, as_json)
         return
     catalog = current_catalog()
     if request is None:
@@ -108,9 +106,9 @@ def _payload(frame: bytes, size_prefix: bool) -> bytes:
     return payload
 
 
-def _explain(payload: bytes, request: tuple[int, int] | None) -> None:
+def _explain(payload: bytes, request: tuple[int, int] | None, as_json: bool) -> None:
     annotations = _request_annotations(payload) if request is None else _response_annotations(payload, *request)
-    console().print(dump_table(payload, annotations))
+    print_dump(payload, annotations, as_json)
     error = annotations[-1].error
     if error is not None:
         raise error
