@@ -26,10 +26,10 @@
 /* ------------------------------------------------------------------------------------------------ 1 Programs */
 
 /* A pseudo-op: an array of int32 with a compact length that is not null; Kafka's messages are full of them. */
-#define OP_IDS 14
+#define OP_IDS (OP_STRUCT + 1)
 
 /* A pseudo-op behind the last op of every struct. */
-#define OP_END 15
+#define OP_END (OP_STRUCT + 2)
 
 /* Jumps to the label of an op. With computed gotos every op has a jump of its own, which branch predictors reward; other
  * compilers go through one switch in each interpreter. */

@@ -13,16 +13,16 @@ from struct import Struct
 from typing import Final
 
 from kafka_msgs.errors import RecordError
+from kafka_msgs.layouts import HEADER_SIZE, MAGIC_AT, SIZE_AND_OFFSET, header_struct
 from kafka_msgs.log.mapping import WINDOW, Mapped, first_not_zero, release
 from kafka_msgs.records import read_batches
-from kafka_msgs.records.batch import HEADER_SIZE
-from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET
 
 __all__ = ["CHECKED_AT_LEAST", "CHECKED_AT_MOST", "Resync", "claims_a_batch", "stated_size"]
 
 _START: Final = Struct(">qiib")
-_HEADER: Final = Struct(">12xi1x4x2xi8x8xqhii")
-"""Of a batch of magic 2: leader epoch, last offset delta, producer id and epoch, base sequence, count of records."""
+_HEADER: Final = header_struct(
+    "leader_epoch", "last_offset_delta", "producer_id", "producer_epoch", "base_sequence", "count"
+)
 _LEAST: Final = (-1, 0, -1, -1, -1, 0)
 """The lowest value of each that a batch can have."""
 _FROM_MAGIC: Final = re.compile(rb"\x02.{4}\x00[\x00-\x7f]", re.DOTALL)

@@ -13,11 +13,11 @@ from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
 from kafka_msgs.errors import LogFileError, RecordError
+from kafka_msgs.layouts import MAGIC_AT, SIZE_AND_OFFSET
 from kafka_msgs.log.faults import raising
 from kafka_msgs.log.mapping import WINDOW, Mapped, mapped, release
 from kafka_msgs.log.resync import Resync, claims_a_batch, stated_size
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, BatchReader, LegacyBatch, ReadOptions, RecordBatch
-from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET
 
 __all__ = ["AnyBatch", "BatchStart", "FileScan", "read_log", "walk_headers", "walk_log"]
 

@@ -14,9 +14,17 @@ from crc32c import crc32c
 
 from kafka_msgs._backend import implementation
 from kafka_msgs.errors import RecordWriteError
+from kafka_msgs.layouts import (
+    CONTROL,
+    CRC_FROM,
+    DELETE_HORIZON,
+    HEADER,
+    HEADER_SIZE,
+    LOG_APPEND_TIME,
+    SIZE_AND_OFFSET,
+    TRANSACTIONAL,
+)
 from kafka_msgs.message import Message
-from kafka_msgs.records.batch import CRC_FROM, HEADER, HEADER_SIZE
-from kafka_msgs.records.common import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, SIZE_AND_OFFSET, TRANSACTIONAL
 from kafka_msgs.records.compression import Compression, check_level, compress
 from kafka_msgs.records.control import ControlType, control_content
 from kafka_msgs.records.legacy import encode_entry

@@ -14,7 +14,8 @@ from zlib import crc32
 from attrs import frozen
 
 from kafka_msgs.errors import CompressionError, CorruptRecordError, CrcMismatchError
-from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET, Batch
+from kafka_msgs.layouts import MAGIC_AT, SIZE_AND_OFFSET
+from kafka_msgs.records.common import Batch
 from kafka_msgs.records.compression import Compression, decompress
 from kafka_msgs.records.options import ReadOptions
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload, Record

@@ -7,13 +7,13 @@ says what and where. So the loop that every record passes stays short, and there
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
 from kafka_msgs._backend import backend
 from kafka_msgs.errors import InternalError
+from kafka_msgs.layouts import NO_TIMESTAMP
 
 __all__ = [
     "INT_BITS",
@@ -21,7 +21,6 @@ __all__ = [
     "NO_TIMESTAMP",
     "Header",
     "Headers",
-    "Part",
     "Payload",
     "Record",
     "RecordFaultError",
@@ -31,9 +30,6 @@ __all__ = [
 INT_BITS: Final = 32
 LONG_BITS: Final = 64
 """The most that a varint holds: of a timestamp the larger number, of everything else the smaller one."""
-
-NO_TIMESTAMP: Final = -1
-"""Timestamp of a record that has none."""
 
 Payload = bytes | memoryview
 """What a key or a value is: a view where the caller asked for views, bytes otherwise."""
@@ -70,16 +66,6 @@ class Record(_Storage):
     key: Payload | None
     value: Payload | None
     headers: Headers = ()
-
-
-class Part(IntEnum):
-    """What can be asked of records; the numbers are those of the C core."""
-
-    RECORDS = 0
-    OFFSETS = 1
-    TIMESTAMPS = 2
-    KEYS = 3
-    VALUES = 4
 
 
 class RecordFaultError(Exception):

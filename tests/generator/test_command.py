@@ -222,7 +222,13 @@ def test_the_projects_own_code_is_up_to_date() -> None:
 def test_generate_writes_messages_drafts_error_codes_and_the_c_header(tmp_path: Path) -> None:
     result = run("generate", "--package", tmp_path / "kafka_msgs")
     assert result.exit_code == 0
-    for path in ("messages/offset_fetch_request.py", "drafts/kip_1071/_index.py", "error_codes.py", "_core/ops.h"):
+    for path in (
+        "messages/offset_fetch_request.py",
+        "drafts/kip_1071/_index.py",
+        "error_codes.py",
+        "_core/ops.h",
+        "_core/layouts.h",
+    ):
         assert (tmp_path / "kafka_msgs" / path).read_bytes() == (Path("kafka_msgs") / path).read_bytes()
 
 

@@ -18,13 +18,13 @@ from kafka_msgs.cli.render.embedded import readable_json
 from kafka_msgs.cli.render.rows import Row
 from kafka_msgs.cli.render.times import iso_of_ms, with_times
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
+from kafka_msgs.layouts import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
 from kafka_msgs.log import files, index, index_check
 from kafka_msgs.log.scan import AnyBatch, FileScan
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.summary import CODEC_NAMES, LogSummary, fault_in_batch, walk_summary
 from kafka_msgs.message import Message
 from kafka_msgs.records import ControlRecord, ControlType, Payload, Record, RecordBatch
-from kafka_msgs.records.common import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
 from kafka_msgs.topics.records import TOPICS, TopicRecord, decode_record
 
 __all__ = ["DECODERS", "View", "is_log_file", "rows"]
