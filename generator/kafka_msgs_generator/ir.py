@@ -66,6 +66,7 @@ class Struct:
     element: bool
     versions: VersionRange
     fields: tuple[Field, ...]
+    doc: str = ""
 
 
 @frozen(kw_only=True)
