@@ -314,6 +314,22 @@ static void clear_reader(Reader *r) {
         Py_CLEAR(r->names[i].name);
 }
 
+PyDoc_STRVAR(exceed_doc, "records_exceed(body, at, end, count, limit)\n--\n\n"
+                         "Return whether the bytes hold `count` records with more than `limit` elements.");
+
+static PyObject *records_exceed(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *body;
+    Py_ssize_t at, end;
+    long long count, limit;
+    if (!PyArg_ParseTuple(args, "SnnLL:records_exceed", &body, &at, &end, &count, &limit)) return NULL;
+    if (at < 0 || at > end || end > PyBytes_GET_SIZE(body) || limit < 0) {
+        PyErr_SetString(PyExc_ValueError, "not a part of the bytes, or a negative limit");
+        return NULL;
+    }
+    const unsigned char *start = (const unsigned char *)PyBytes_AS_STRING(body);
+    return PyBool_FromLong(walk_exceeds(start + at, start + end, count, limit));
+}
+
 PyDoc_STRVAR(read_doc,
              "read_records(part, body, at, end, count, base_offset, base_timestamp, append_timestamp, views)\n--\n\n"
              "Return a list of one part of each record, or None for bytes that are not such records.");
@@ -734,6 +750,7 @@ static int add_storage(PyObject *module, RecordsState *state) {
 
 static PyMethodDef records_functions[] = {
     {"read_records", read_part, METH_VARARGS, read_doc},
+    {"records_exceed", records_exceed, METH_VARARGS, exceed_doc},
     {"bind_records", bind, METH_VARARGS, bind_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -16,7 +16,13 @@ from crc32c import crc32c
 
 from kafka_msgs._backend import implementation
 from kafka_msgs.codec import Buffer
-from kafka_msgs.errors import CorruptRecordError, CrcMismatchError, RecordError, UnsupportedMagicError
+from kafka_msgs.errors import (
+    CorruptRecordError,
+    CrcMismatchError,
+    RecordBudgetError,
+    RecordError,
+    UnsupportedMagicError,
+)
 from kafka_msgs.layouts import (
     CONTROL,
     CRC_FROM,
@@ -114,7 +120,8 @@ class RecordBatch(Batch):
     def records(self) -> list[Record]:
         """Return the records; decompresses first where needed.
 
-        Raises ``CorruptRecordError``, ``CompressionError``, ``DecompressedSizeError`` and ``MissingExtraError``.
+        Raises ``CorruptRecordError``, ``CompressionError``, ``DecompressedSizeError``, ``RecordBudgetError`` and
+        ``MissingExtraError``.
         """
         return self._read(RecordPart.RECORDS)
 
@@ -137,8 +144,20 @@ class RecordBatch(Batch):
     def content(self) -> tuple[bytes, int, int]:
         """Return bytes that hold the records, decompressed where needed, and where in them the records start and end.
 
-        They are not looked at: raises what ``records`` raises except for faults inside.
+        Raises what ``records`` raises, except for faults inside, which are not looked for.
         """
+        body, at, end = self._content()
+        limit = self._options.max_elements
+        if _IMPLEMENTATION.exceeds(body, at, end, self.count, limit):
+            raise RecordBudgetError(
+                position=self.position,
+                offset=self.base_offset,
+                reason=f"more than {limit} records and headers (max_elements)",
+                limit=limit,
+            )
+        return body, at, end
+
+    def _content(self) -> tuple[bytes, int, int]:
         if self.count < 0:
             raise self._corrupt(57, None, f"{self.count} records", compressed=False)
         if self.count == 0:

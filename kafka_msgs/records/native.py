@@ -12,10 +12,11 @@ from kafka_msgs.layouts import RecordPart
 from kafka_msgs.records.record import Record, explain
 from kafka_msgs.records.write_checks import checked
 
-__all__ = ["Collector", "read"]
+__all__ = ["Collector", "exceeds", "read"]
 
 extension.bind_records(Record, checked)
 Collector = extension.RecordCollector
+exceeds = extension.records_exceed
 
 
 def read(part: RecordPart, body: bytes, at: int, end: int, count: int, *rest: Any) -> list[Any]:

@@ -20,11 +20,12 @@ from kafka_msgs.records.record import (
     Headers,
     Payload,
     Record,
+    exceeds,
     explain,
 )
 from kafka_msgs.records.write_checks import INT64, Content, Named, checked
 
-__all__ = ["Collector", "decode_records", "encode_record", "read"]
+__all__ = ["Collector", "decode_records", "encode_record", "exceeds", "read"]
 
 
 class _BadNumberError(Exception):
