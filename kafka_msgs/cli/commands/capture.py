@@ -134,7 +134,8 @@ def _fault(fault: CaptureFault) -> dict[str, Any]:
 
 
 def _api(api: ApiSummary) -> dict[str, Any]:
-    times = {f"p{share * 100:g}Us": value for share, value in zip(QUANTILES, api.latencies, strict=True)}
+    shares = zip(QUANTILES, api.latencies, strict=True)
+    times = {f"p{share * 100:g}Us": None if value is None else round(value) for share, value in shares}
     return {
         "api": api.api or api.api_key,
         "version": api.version,
