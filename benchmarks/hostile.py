@@ -145,10 +145,10 @@ INPUTS: Final = (
         "a message of n topics, cut at every byte", "InvalidLengthError, TruncatedError", MetadataResponse, 12,
         _cut_everywhere, 1, 2,
     ),
-    Hostile("n unknown tags", "a value", OffsetFetchRequest, 8, _unknown_tags, 12_500, 50_000),
+    Hostile("n unknown tags", "a value", OffsetFetchRequest, 8, _unknown_tags, 2_500, 10_000),
     Hostile(
         "n unknown tags, the last out of order", "InvalidTagError", OffsetFetchRequest, 8,
-        partial(_unknown_tags, last=7), 12_500, 50_000,
+        partial(_unknown_tags, last=7), 2_500, 10_000,
     ),
     Hostile(
         f"{_LEVELS} levels of structs in arrays, n at the lowest, the last cut", "InvalidLengthError",

@@ -20,6 +20,7 @@ from benchmarks import codec_metadata, content, peers
 from benchmarks.measure import fastest
 from benchmarks.report import Figure, Times, print_figures, rows_table
 from kafka_msgs import HeartbeatResponse, Message
+from tests.support.releases import maven_releases
 
 __all__ = ["run"]
 
@@ -94,7 +95,7 @@ def _built() -> str:
     """Build the Java side; return its class path."""
     listing = TARGET / "classpath.txt"
     goals = ["compile", "dependency:build-classpath", f"-Dmdep.outputFile={listing}"]
-    _done(["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), *goals])
+    _done(["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), *maven_releases(), *goals])
     return os.pathsep.join([str(TARGET / "classes"), listing.read_text().strip()])
 
 

@@ -41,6 +41,7 @@ LIBRARY: Final = "the library, in a running process"
 SUMMARY: Final = "kafka-msgs dump-log --summary"
 ROWS: Final = "kafka-msgs dump-log --format jsonl"
 KAFKA: Final = "Kafka's dump-log"
+_DUMP: Final = "org.apache.kafka.tools.DumpLogSegments"
 JAVA_OPTIONS: Final = (
     "-Xmx256M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
     "-XX:+ExplicitGCInvokesConcurrent", "-Djava.awt.headless=true",
@@ -132,10 +133,18 @@ def _against_kafka(console: Console, directory: Path, rounds: int) -> list[Figur
 
 
 def _cases(path: Path) -> dict[str, Action]:
-    from tests.recorders.broker import classpath
+    from tests.recorders.broker import Jars, classpath
 
     ours = [sys.executable, "-m", "kafka_msgs", "dump-log", str(path), "--format", "jsonl"]
-    java = ["java", *JAVA_OPTIONS, "-cp", classpath(), "org.apache.kafka.tools.DumpLogSegments", "--files", str(path)]
+    java = [
+        "java",
+        *JAVA_OPTIONS,
+        "-cp",
+        classpath(Jars.TOOLS),
+        "org.apache.kafka.tools.DumpLogSegments",
+        "--files",
+        str(path),
+    ]
     return {
         LIBRARY: partial(read_summary, path),
         SUMMARY: partial(_done, [*ours, "--summary"]),

@@ -1,4 +1,4 @@
-"""Writes the tables of the documentation that are facts of the code: messages, rules, drafts.
+"""Writes the parts of the documentation that are facts of the code: messages, rules, drafts, help of commands.
 
     python docs/tools/tables.py [--check]
 
@@ -16,6 +16,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+import click
+
+from kafka_msgs.cli.group import command
 from kafka_msgs.lookup import message_classes
 from kafka_msgs.message import Message
 from kafka_msgs.messages import ORIGINS
@@ -110,6 +113,13 @@ def _pairs(classes: Iterable[type[Message]]) -> int:
     return sum(len(list(cls.INFO.versions)) for cls in classes)
 
 
+def releases_table() -> str:
+    """Which release of Kafka the definitions of each origin are from."""
+    source = tomllib.loads((ROOT / "message_defs" / "SOURCE.toml").read_text(encoding="utf-8"))
+    rows = ((origin, facts["release"], facts["artifact"]) for origin, facts in sorted(source["origins"].items()))
+    return markdown(("origin", "Apache Kafka", "read from"), rows)
+
+
 def rules_table() -> str:
     """Every rule of the compiler."""
     rows = ((number, rule, DEVIATIONS.get(number, "")) for number, rule in RULES.items())
@@ -138,8 +148,30 @@ def _draft_row(cls: type[Message], differs: Mapping[str, str]) -> tuple[object, 
     return info.name, info.kind, key, info.versions, difference
 
 
+def command_help() -> str:
+    """Return the help of every command, each under a heading of its own, as a terminal of 100 columns shows it."""
+    sections = []
+    for words, found in _commands(command, ()):
+        context = click.Context(found, info_name=" ".join(("kafka-msgs", *words)), terminal_width=100)
+        context.help_option_names = command.context_settings["help_option_names"]
+        sections.append(f"### {' '.join(words) or 'kafka-msgs'}\n\n```text\n{found.get_help(context)}\n```\n")
+    return "\n" + "\n".join(sections) + "\n"
+
+
+def _commands(group: click.Group, above: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], click.Command]]:
+    yield above, group
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        if isinstance(found, click.Group):
+            yield from _commands(found, (*above, name))
+        elif found is not None:
+            yield (*above, name), found
+
+
 TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
-    "messages.md": {"origins": origins_table, "messages": messages_table},
+    "command-line.md": {"commands": command_help},
+    "messages.md": {"releases": releases_table, "origins": origins_table, "messages": messages_table},
     "rules.md": {"rules": rules_table},
     "drafts.md": {draft: draft_table(draft) for draft in ("kafka_0_9", "kip_1071", "kip_88")},
 }

@@ -18,6 +18,8 @@ import click
 
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs_generator import importer
+from kafka_msgs_generator.compare import compare_imports, read_import
+from kafka_msgs_generator.files import write_atomically
 from kafka_msgs_generator.glossary import gaps, load_glossary, number_of_fields
 from kafka_msgs_generator.ir import UNDOCUMENTED
 from kafka_msgs_generator.output import Changes, ForeignFileError, apply, plan, summary
@@ -37,7 +39,18 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _EXISTING = click.Path(exists=True, path_type=Path)
 
 
-@click.group()
+class _Group(click.Group):
+    """A group whose help shows the first sentence of each command as a whole; click's own cuts it to one line."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, command.get_short_help_str(limit=1000)) for name, command in found if command is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="kafka-msgs")
 def command() -> None:
     """Compile Kafka message definitions to typed Python classes."""
 
@@ -118,6 +131,20 @@ def _import_lines(report: importer.ImportReport) -> Iterator[str]:
     for what in ("added", "changed", "removed"):
         for definition in getattr(report, what):
             yield f"{what} {definition}"
+
+
+@command.command("compare")
+@click.argument("old", type=_EXISTING)
+@click.argument("new", type=_EXISTING)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write, in place of printing.")
+def compare_command(old: Path, new: Path, out: Path | None) -> None:
+    """Show what changed in the messages from the import in the directory OLD to the one in NEW, as a Markdown page."""
+    with _plain_errors():
+        page = compare_imports(read_import(old), read_import(new))
+        if out is not None:
+            write_atomically(out, page)
+    if out is None:
+        click.echo(page, nl=False)
 
 
 @command.command()

@@ -164,7 +164,8 @@ def _default(field: Field) -> str:
 def _struct_doc(message: Message, struct: Struct) -> str:
     versions = _versions_phrase(struct.versions)
     if struct.origin is None:
-        return docstring([f"Common struct of {message.name}, {versions}."], _BODY)
+        sentence = f"Common struct of {message.name}, {versions}."
+        return docstring([struct.doc, sentence] if struct.doc else [sentence], _BODY)
     return docstring([f"{'Element' if struct.element else 'Value'} of {struct.origin}, {versions}."], _BODY)
 
 

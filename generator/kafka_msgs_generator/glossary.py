@@ -8,10 +8,14 @@ documents one field by its path of names in lower camel case. A table ``structs.
 a common struct. Tables of one message may stand in several files. ``common.toml`` holds the tables ``fields`` and
 ``structs``, which serve every message that has no entry of its own. A key of ``fields`` is the end of a path, such as
 ``throttleTimeMs`` or ``topics.name``; the longest end that fits is taken.
+
+An entry serves every definition of that name, a draft as well as the released message. Sentences on versions later than
+those of the definition are left out.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -20,10 +24,15 @@ from typing import Any, Final
 from attrs import frozen
 
 from kafka_msgs.errors import SchemaError
+from kafka_msgs.versions import MAX_VERSION, VersionRange
 
 __all__ = ["Gap", "Glossary", "dangling_entries", "gaps", "load_glossary", "number_of_fields"]
 
 _COMMON_FILE: Final = "common.toml"
+_ALL: Final = VersionRange(0, MAX_VERSION)
+_END_OF_SENTENCE: Final = re.compile(r"(?<=\.) (?=[A-Z])")
+_VERSION: Final = re.compile(r"\bversions? (?:\d+ (?:to|and) )?(\d+)")
+"""The version that a text speaks of; of a range the last one."""
 _Table = Mapping[str, str]
 _Path = tuple[str, ...]
 
@@ -41,12 +50,12 @@ class Glossary:
     common_structs: Mapping[str, _Table]
     common_fields: _Table
 
-    def message(self, name: str) -> str | None:
-        """Return what the message ``name`` is for, or None."""
-        return self.messages.get(name, {}).get("message")
+    def message(self, name: str, versions: VersionRange = _ALL) -> str | None:
+        """Return what the message ``name`` is for, as far as that concerns ``versions``, or None."""
+        return _concerning(versions, self.messages.get(name, {}).get("message"))
 
-    def field(self, message_name: str, path: tuple[str, ...], struct: str) -> str | None:
-        """Return the documentation of a field, or None.
+    def field(self, message_name: str, path: tuple[str, ...], struct: str, versions: VersionRange = _ALL) -> str | None:
+        """Return the documentation of a field, as far as that concerns ``versions`` of the message, or None.
 
         ``path`` is the names from the message down to the field, in lower camel case; ``struct`` is the struct that
         declares the field, or ``message_name`` at the top. For a field of a common struct the path is its name alone.
@@ -55,11 +64,19 @@ class Glossary:
         found = self._of_struct(message_name, path[0], struct) if in_common_struct else None
         if not in_common_struct:
             found = self.messages.get(message_name, {}).get(".".join(path))
-        return found or next((self.common_fields[end] for end in _ends(path) if end in self.common_fields), None)
+        found = found or next((self.common_fields[end] for end in _ends(path) if end in self.common_fields), None)
+        return _concerning(versions, found)
 
     def _of_struct(self, message_name: str, name: str, struct: str) -> str | None:
         own = self.structs.get((message_name, struct), {}).get(name)
         return own or self.common_structs.get(struct, {}).get(name)
+
+
+def _concerning(versions: VersionRange, text: str | None) -> str | None:
+    """The text without the sentences on versions later than ``versions``, or None if nothing is left."""
+    sentences = _END_OF_SENTENCE.split(text or "")
+    kept = (each for each in sentences if all(int(number) <= versions.highest for number in _VERSION.findall(each)))
+    return " ".join(kept) or None
 
 
 def load_glossary(directory: Path) -> Glossary:

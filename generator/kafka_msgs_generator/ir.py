@@ -66,6 +66,7 @@ class Struct:
     element: bool
     versions: VersionRange
     fields: tuple[Field, ...]
+    doc: str = ""
 
 
 @frozen(kw_only=True)
@@ -95,21 +96,21 @@ class Message:
 class Documentation(Protocol):
     """Where the sentences in generated docstrings come from."""
 
-    def message(self, name: str) -> str | None:
-        """Return what the message is for."""
+    def message(self, name: str, versions: VersionRange) -> str | None:
+        """Return what the message is for; ``versions`` are those that it has."""
 
-    def field(self, message_name: str, path: tuple[str, ...], struct: str) -> str | None:
+    def field(self, message_name: str, path: tuple[str, ...], struct: str, versions: VersionRange) -> str | None:
         """Return what a field means. ``path`` is its JSON names from the message down; ``struct`` names its class.
 
-        The path of a common struct's field starts at the struct.
+        The path of a common struct's field starts at the struct. ``versions`` are those of the message.
         """
 
 
 class _Undocumented:
-    def message(self, name: str) -> str | None:
+    def message(self, name: str, versions: VersionRange) -> str | None:
         return None
 
-    def field(self, message_name: str, path: tuple[str, ...], struct: str) -> str | None:
+    def field(self, message_name: str, path: tuple[str, ...], struct: str, versions: VersionRange) -> str | None:
         return None
 
 

@@ -59,7 +59,11 @@ def docstring(paragraphs: Sequence[str], indent: int) -> str:
     text = [" ".join(paragraph.split()).replace("\\", "\\\\").replace('"""', "'''") for paragraph in paragraphs]
     if len(text) == 1 and len(pad) + len(text[0]) + 6 <= WIDTH and not text[0].endswith('"'):
         return f'{pad}"""{text[0]}"""'
-    blocks = [textwrap.wrap(part, WIDTH - indent, initial_indent='"""' * (not at)) for at, part in enumerate(text)]
+    wrapper = textwrap.TextWrapper(WIDTH - indent, break_long_words=False)
+    blocks: list[list[str]] = []
+    for part in text:
+        wrapper.initial_indent = "" if blocks else '"""'
+        blocks.append(wrapper.wrap(part))
     lines = ["\n".join(pad + line for line in block) for block in blocks]
     return "\n\n".join(lines) + f'\n{pad}"""'
 

@@ -44,7 +44,7 @@ def lower_message(spec: MessageSpec, documentation: Documentation = UNDOCUMENTED
         errors=spec.errors,
         structs=structs,
         fields=fields,
-        doc=documentation.message(spec.name) or "",
+        doc=documentation.message(spec.name, spec.versions) or spec.about,
     )
 
 
@@ -153,11 +153,12 @@ class _Lowering:
 
     def _doc(self, spec: FieldSpec, names: tuple[str, ...], scope: _Scope) -> str:
         """What the field means, and its versions where it has fewer than its struct and the text does not give any."""
-        text = self.documentation.field(self.spec.name, names, scope.struct) or ""
+        text = self.documentation.field(self.spec.name, names, scope.struct, self.spec.versions) or spec.about
         versions = scope.versions.intersect(spec.versions)
         if not text or versions in (NONE, scope.versions) or _SPEAKS_OF_VERSIONS.search(text):
             return text
-        return f"{text} {_presence(versions, scope.versions)}"
+        closed = text if text.endswith((".", "!", "?")) else f"{text}."
+        return f"{closed} {_presence(versions, scope.versions)}"
 
     def _versions(self, spec: FieldSpec, scope: _Scope) -> VersionRange:
         versions = scope.versions.intersect(spec.versions)
@@ -202,7 +203,9 @@ class _Lowering:
         versions = struct.versions.intersect(self.spec.versions)
         fields = self._fields(struct.fields, _Scope(struct.name, versions, (struct.name,), (), common=True))
         self.open.pop()
-        self.done[struct.name] = Struct(name=struct.name, origin=None, element=False, versions=versions, fields=fields)
+        self.done[struct.name] = Struct(
+            name=struct.name, origin=None, element=False, versions=versions, fields=fields, doc=struct.about
+        )
 
     def _refuse_reference(self, spec: FieldSpec, scope: _Scope) -> None:
         name = spec.type.element

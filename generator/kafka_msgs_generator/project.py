@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafka_msgs_generator.c_header import ops_header
+from kafka_msgs_generator.c_header import layouts_header, ops_header
 from kafka_msgs_generator.glossary import load_glossary
 from kafka_msgs_generator.output import Changes, plan
 from kafka_msgs_generator.package import api_keys_module, drafts_package, error_codes_module, message_package
@@ -34,7 +34,7 @@ def project_changes(definitions: Path, package: Path, progress: Progress | None 
         plan(package / "messages", message_package(compiled, doc, release=release)),
         plan(package / "drafts", drafts_package(dict(_drafts(definitions / "drafts", reading)))),
         plan(package, {"api_keys.py": api_keys_module(compiled), "error_codes.py": error_codes_module(errors)}),
-        plan(package / "_core", {"ops.h": ops_header()}),
+        plan(package / "_core", {"layouts.h": layouts_header(), "ops.h": ops_header()}),
     ]
 
 

@@ -59,6 +59,7 @@ class FieldSpec:
     map_key: bool
     entity: str | None
     zero_copy: bool
+    about: str
     fields: tuple[FieldSpec, ...]
 
 
@@ -69,6 +70,7 @@ class StructSpec:
     site: Site
     name: str
     versions: VersionRange
+    about: str
     fields: tuple[FieldSpec, ...]
 
 
@@ -87,6 +89,7 @@ class MessageSpec:
     unstable: bool
     header_versions: tuple[tuple[VersionRange, int], ...]
     errors: Mapping[str, VersionRange]
+    about: str
     fields: tuple[FieldSpec, ...]
     common: tuple[StructSpec, ...]
 
@@ -115,6 +118,7 @@ def read_message(root: Node, source: str | None = None) -> MessageSpec:
         unstable=site.flag("latestVersionUnstable"),
         header_versions=_header_versions(site, kind),
         errors=_supported_errors(site),
+        about=_about(site),
         fields=tuple(_read_field(node, site) for node in site.items("fields")),
         common=tuple(_read_struct(node, site) for node in site.items("commonStructs")),
     )
@@ -182,6 +186,7 @@ def _read_struct(node: Node, parent: Site) -> StructSpec:
         site=site,
         name=_class_name(site, name, "struct"),
         versions=_stated_versions(site, name),
+        about=_about(site),
         fields=tuple(_read_field(child, site) for child in site.items("fields")),
     )
 
@@ -213,6 +218,7 @@ def _read_field(node: Node, parent: Site) -> FieldSpec:
         map_key=site.flag("mapKey"),
         entity=_entity(site),
         zero_copy=site.flag("zeroCopy"),
+        about=_about(site),
         fields=tuple(_read_field(child, site) for child in site.items("fields")),
     )
 
@@ -226,6 +232,11 @@ def _read_type(site: Site) -> FieldType:
     if type_.is_struct:
         _class_name(site, type_.element, "struct", "type")
     return type_
+
+
+def _about(site: Site) -> str:
+    """The words of whoever wrote the definition, in one line without control characters."""
+    return " ".join("".join(char if char.isprintable() else " " for char in site.text("about") or "").split())
 
 
 def _entity(site: Site) -> str | None:

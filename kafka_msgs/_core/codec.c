@@ -26,10 +26,10 @@
 /* ------------------------------------------------------------------------------------------------ 1 Programs */
 
 /* A pseudo-op: an array of int32 with a compact length that is not null; Kafka's messages are full of them. */
-#define OP_IDS 14
+#define OP_IDS (OP_STRUCT + 1)
 
 /* A pseudo-op behind the last op of every struct. */
-#define OP_END 15
+#define OP_END (OP_STRUCT + 2)
 
 /* Jumps to the label of an op. With computed gotos every op has a jump of its own, which branch predictors reward; other
  * compilers go through one switch in each interpreter. */
@@ -557,6 +557,7 @@ static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
         return 0;
     }
     if (read_uvarint(r, &count) < 0) return -1;
+    if (count > MAX_TAGS) return malformed(r->state);
     PyObject *unknown = PyList_New(0);
     if (unknown == NULL) return -1;
     int failed = decode_tags(r, s, object, count, unknown);
@@ -1063,6 +1064,7 @@ static Py_ssize_t tagged_fields_set(Writer *w, const Struct *s, PyObject *object
 /* Writes a tag section in which something is set. `unknown` is a tuple; their numbers are above all known ones. */
 static int encode_tags(Writer *w, const Struct *s, PyObject *object, const unsigned char *set, Py_ssize_t count,
                        PyObject *unknown) {
+    if (PyTuple_GET_SIZE(unknown) > MAX_TAGS - count) return malformed(w->state);
     if (reserve(w, 5) < 0) return -1;
     store_uvarint(w, (uint32_t)(count + PyTuple_GET_SIZE(unknown)));
     for (Py_ssize_t i = 0; i < s->tagged_count; i++) {

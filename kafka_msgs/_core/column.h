@@ -18,14 +18,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "layouts.h"
+
 typedef enum {
     DONE,
     MALFORMED, /* the input is not what it should be */
     NO_MEMORY, /* or another exception of what makes memory, which is then set */
     FULL,      /* a column would need offsets of more than 32 bits */
 } Status;
-
-typedef enum { COLUMN_BITS, COLUMN_FIXED, COLUMN_TEXT, COLUMN_LIST, COLUMN_STRUCT } Kind;
 
 typedef struct {
     unsigned char kind;

@@ -244,6 +244,7 @@ static inline Place read_tags(Reader *r, Place p, const Struct *s, int64_t index
 static inline Place read_tag_section(Reader *r, Place p, const Struct *s, int64_t index) {
     uint32_t count = 0;
     if (s->flexible) p = take_uvarint(p, r->end, &count);
+    if (count > MAX_TAGS) p = NULL;
     if (s->unknown == 0) return p == NULL ? NULL : read_tags(r, p, s, index, count);
     Column *map = r->columns + s->unknown;
     put_empty(map, index);
@@ -478,27 +479,22 @@ static PyType_Spec program_spec = {
 
 /* ------------------------------------------------------------------------------------------------- 3 Records */
 
-/* What a record has, in the order of its columns; the values of `wanted` say where each column is, 0 for nowhere. */
-enum { OFFSET, TIMESTAMP, KEY, VALUE, HEADERS, BATCH, PARTS };
-
-static const char *const PART_NAMES[PARTS] = {"offset", "timestamp", "key", "value", "headers", "batch"};
-
 /* Each part's columns, in preorder. */
 static const struct {
     unsigned char kind, width, span;
-} PART_COLUMNS[PARTS][4] = {
-    [OFFSET] = {{COLUMN_FIXED, 8, 1}},
-    [TIMESTAMP] = {{COLUMN_FIXED, 8, 1}},
-    [KEY] = {{COLUMN_TEXT, 0, 1}},
-    [VALUE] = {{COLUMN_TEXT, 0, 1}},
-    [HEADERS] = {{COLUMN_LIST, 0, 4}, {COLUMN_STRUCT, 0, 3}, {COLUMN_TEXT, 0, 1}, {COLUMN_TEXT, 0, 1}},
-    [BATCH] = {{COLUMN_FIXED, 4, 1}},
+} PART_COLUMNS[RECORD_COLUMN_COUNT][4] = {
+    [RECORD_COLUMN_OFFSET] = {{COLUMN_FIXED, 8, 1}},
+    [RECORD_COLUMN_TIMESTAMP] = {{COLUMN_FIXED, 8, 1}},
+    [RECORD_COLUMN_KEY] = {{COLUMN_TEXT, 0, 1}},
+    [RECORD_COLUMN_VALUE] = {{COLUMN_TEXT, 0, 1}},
+    [RECORD_COLUMN_HEADERS] = {{COLUMN_LIST, 0, 4}, {COLUMN_STRUCT, 0, 3}, {COLUMN_TEXT, 0, 1}, {COLUMN_TEXT, 0, 1}},
+    [RECORD_COLUMN_BATCH] = {{COLUMN_FIXED, 4, 1}},
 };
 
 typedef struct {
     PyObject_HEAD
-    int32_t wanted[PARTS];
-    Column shape[1 + PARTS + 3];
+    int32_t wanted[RECORD_COLUMN_COUNT]; /* where each column of records is, 0 for nowhere */
+    Column shape[1 + RECORD_COLUMN_COUNT + 3];
     PyObject *allocate;
     Table table; /* its columns are NULL while there are none */
     int busy;    /* a thread is appending */
@@ -543,9 +539,9 @@ static inline int64_t add_number(int64_t base, int64_t delta, uint64_t *beyond) 
 
 /* Reserves what a batch needs at the most, of which values are the most, mostly. */
 static Status reserve_batch(RecordColumns *self, const Source *source) {
-    Column *values = self->table.columns + self->wanted[VALUE];
+    Column *values = self->table.columns + self->wanted[RECORD_COLUMN_VALUE];
     Status status = reserve(&self->table, self->table.columns, self->rows + source->count);
-    if (status != DONE || self->wanted[VALUE] == 0) return status;
+    if (status != DONE || self->wanted[RECORD_COLUMN_VALUE] == 0) return status;
     int64_t room = values->offsets[self->rows] + (source->end - source->p);
     return reserve_text(&self->table, values, room < MAX_OFFSET ? room : MAX_OFFSET);
 }
@@ -559,8 +555,9 @@ static void *first_number(const RecordColumns *self, int part) {
 /* Puts records for which the numbers' places are reserved. */
 static Status put_reserved(RecordColumns *self, const Source *source) {
     const int32_t *wanted = self->wanted;
-    int64_t *offsets = first_number(self, OFFSET), *timestamps = first_number(self, TIMESTAMP);
-    int32_t *batches = first_number(self, BATCH);
+    int64_t *offsets = first_number(self, RECORD_COLUMN_OFFSET),
+            *timestamps = first_number(self, RECORD_COLUMN_TIMESTAMP);
+    int32_t *batches = first_number(self, RECORD_COLUMN_BATCH);
     int64_t times = source->appended ? 0 : -1; /* which bits of a record's own time count */
     uint64_t beyond = 0;
     Place p = source->p;
@@ -573,11 +570,13 @@ static Status put_reserved(RecordColumns *self, const Source *source) {
         if (timestamps != NULL)
             timestamps[i] = add_number(source->base_timestamp, record.timestamp_delta & times, &beyond);
         if (batches != NULL) batches[i] = self->batches;
-        if (wanted[KEY]) status = put_payload(&self->table, wanted[KEY], self->rows + i, record.key, record.key_size);
-        if (wanted[VALUE] && status == DONE)
-            status = put_payload(&self->table, wanted[VALUE], self->rows + i, record.value, record.value_size);
-        if ((wanted[HEADERS] || record.header_count) && status == DONE)
-            status = put_headers(&self->table, wanted[HEADERS], self->rows + i, &record);
+        if (wanted[RECORD_COLUMN_KEY])
+            status = put_payload(&self->table, wanted[RECORD_COLUMN_KEY], self->rows + i, record.key, record.key_size);
+        if (wanted[RECORD_COLUMN_VALUE] && status == DONE)
+            status =
+                put_payload(&self->table, wanted[RECORD_COLUMN_VALUE], self->rows + i, record.value, record.value_size);
+        if ((wanted[RECORD_COLUMN_HEADERS] || record.header_count) && status == DONE)
+            status = put_headers(&self->table, wanted[RECORD_COLUMN_HEADERS], self->rows + i, &record);
         if (status != DONE) return status;
     }
     return p != source->end || beyond >> 63 ? MALFORMED : DONE;
@@ -655,8 +654,8 @@ static PyObject *records_finish(RecordColumns *self, PyObject *Py_UNUSED(unused)
 }
 
 static int add_part(RecordColumns *self, const char *name) {
-    for (int part = 0; part < PARTS; part++) {
-        if (strcmp(name, PART_NAMES[part]) != 0 || self->wanted[part] != 0) continue;
+    for (int part = 0; part < RECORD_COLUMN_COUNT; part++) {
+        if (strcmp(name, RECORD_COLUMN_NAMES[part]) != 0 || self->wanted[part] != 0) continue;
         int32_t first = self->shape[0].span;
         self->wanted[part] = first;
         self->shape[0].span += PART_COLUMNS[part][0].span;

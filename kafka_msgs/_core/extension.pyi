@@ -1,7 +1,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kafka_msgs.log.resync import Mapped
+from kafka_msgs.log.mapping import Mapped
 from kafka_msgs.records.record import Payload, Record
 
 # codec.c
@@ -69,6 +69,7 @@ def read_records(
     views: bool,
     /,
 ) -> list[Any] | None: ...
+def records_exceed(body: bytes, at: int, end: int, count: int, limit: int, /) -> bool: ...
 def bind_records(record_type: type[Record], checked: Callable[..., Any], /) -> None: ...
 
 # columns.c

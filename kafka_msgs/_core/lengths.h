@@ -10,9 +10,7 @@
 #include <stdint.h>
 
 #include "bytes.h"
-
-/* How a value is written; native.py has the same numbers. */
-enum { COMPACT = 1, NULLABLE = 2, ZERO_COPY = 4 };
+#include "layouts.h"
 
 static inline const unsigned char *take_long_uvarint(const unsigned char *p, const unsigned char *end,
                                                      uint32_t *value) {

@@ -10,13 +10,10 @@
 
 #include "bytes.h"
 #include "core.h"
+#include "layouts.h"
 
-#define HEADER  61
-#define BEFORE  12   /* bytes in front of what the size of a batch counts */
-#define CODECS  8    /* the values of the lowest three flags */
-#define NO_BASE 0x48 /* flags with which the base timestamp is not that of a record: broker's time, delete horizon */
-#define NO_TIME (-1)
-#define NO_PRODUCER (-1)
+#define CODECS  (CODEC_MASK + 1)
+#define NO_BASE (LOG_APPEND_TIME | DELETE_HORIZON) /* attributes with which the base timestamp is not a record's */
 
 typedef struct {
     Py_ssize_t at, last; /* where counting goes on, and where the last counted batch starts */
@@ -40,7 +37,7 @@ static int is_sound(PyObject *checksum, const unsigned char *p, Py_ssize_t size,
 }
 
 static void add_time(Tally *tally, int64_t time) {
-    if (time == NO_TIME) return;
+    if (time == NO_TIMESTAMP) return;
     if (time < tally->first_time) tally->first_time = time;
     if (time > tally->last_time) tally->last_time = time;
 }
@@ -59,26 +56,27 @@ static int add_producer(Tally *tally, int64_t producer) {
 
 /* Counts the batch of `size` bytes at `p`. */
 static int add_batch(Tally *tally, const unsigned char *p, Py_ssize_t size) {
-    unsigned flags = load16(p + 21);
-    if (!(flags & NO_BASE)) add_time(tally, (int64_t)load64(p + 27));
-    add_time(tally, (int64_t)load64(p + 35));
-    tally->codecs[flags % CODECS]++;
+    unsigned flags = load16(p + ATTRIBUTES_AT);
+    if (!(flags & NO_BASE)) add_time(tally, (int64_t)load64(p + BASE_TIMESTAMP_AT));
+    add_time(tally, (int64_t)load64(p + MAX_TIMESTAMP_AT));
+    tally->codecs[flags & CODEC_MASK]++;
     tally->batches++;
-    tally->records += (int32_t)load32(p + 57);
+    tally->records += (int32_t)load32(p + COUNT_AT);
     tally->last = tally->at;
     tally->at += size;
-    return add_producer(tally, (int64_t)load64(p + 43));
+    return add_producer(tally, (int64_t)load64(p + PRODUCER_ID_AT));
 }
 
 /* Counts sound batches of magic 2 up to the first that starts at `stop` or later; -1 with an exception. */
 static int count_run(Tally *tally, const unsigned char *data, Py_ssize_t length, Py_ssize_t stop, PyObject *checksum) {
-    while (tally->at < stop && length - tally->at >= HEADER) {
+    while (tally->at < stop && length - tally->at >= HEADER_SIZE) {
         const unsigned char *p = data + tally->at;
-        int32_t stated = (int32_t)load32(p + 8);
-        if (p[16] != 2 || stated < HEADER - BEFORE || stated > length - tally->at - BEFORE) return 0;
-        Py_ssize_t size = (Py_ssize_t)stated + BEFORE;
+        int32_t stated = (int32_t)load32(p + SIZE_AT);
+        if (p[MAGIC_AT] != 2 || stated < HEADER_SIZE - SIZE_AND_OFFSET || stated > length - tally->at - SIZE_AND_OFFSET)
+            return 0;
+        Py_ssize_t size = (Py_ssize_t)stated + SIZE_AND_OFFSET;
         if (checksum != Py_None) {
-            int sound = is_sound(checksum, p + 21, size - 21, load32(p + 17));
+            int sound = is_sound(checksum, p + CRC_FROM, size - CRC_FROM, load32(p + CRC_AT));
             if (sound <= 0) return sound;
         }
         if (add_batch(tally, p, size)) return -1;

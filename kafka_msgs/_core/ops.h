@@ -22,8 +22,12 @@ enum {
 /* Sizes in bytes of the ops whose size never varies; 0 for the others. */
 static const unsigned char FIXED_SIZE[] = {1, 1, 2, 4, 8, 2, 4, 8, 16, 0, 0, 0, 0, 0};
 
+/* Columns: bytes that are known to be there and not wanted. */
+#define OP_SKIP 14
+
 #define MAX_STRING 32767
 #define MAX_LENGTH 2147483647
 #define MAX_TAG    2147483647
+#define MAX_TAGS   10000
 
 #endif

@@ -13,10 +13,8 @@
 #include "column.h"
 #include "ops.h"
 
-/* Pseudo-ops: bytes that are known to be there and not wanted, and what stands behind the last op of every struct. */
-enum { OP_SKIP = OP_STRUCT + 1, OP_END };
-
-#define UUID_TEXT 36 /* bytes of a UUID in hexadecimal, with its hyphens */
+/* A pseudo-op behind the last op of every struct. */
+#define OP_END (OP_SKIP + 1)
 
 struct Struct;
 

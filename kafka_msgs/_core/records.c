@@ -16,6 +16,7 @@
 
 #include "compat.h"
 #include "core.h"
+#include "layouts.h"
 #include "objects.h"
 #include "walk.h"
 
@@ -287,20 +288,18 @@ refused:
     return NULL;
 }
 
-enum { RECORDS, OFFSETS, TIMESTAMPS, KEYS, VALUES };
-
 /* Each call is a loop of its own, with what it makes inlined. */
 static PyObject *make_part(Reader *r, int part) {
     switch (part) {
-    case RECORDS:
+    case PART_RECORDS:
         return make_list(r, make_record, 1);
-    case OFFSETS:
+    case PART_OFFSETS:
         return make_list(r, make_offset, 0);
-    case TIMESTAMPS:
+    case PART_TIMESTAMPS:
         return make_list(r, make_timestamp, 0);
-    case KEYS:
+    case PART_KEYS:
         return make_list(r, make_key, 0);
-    case VALUES:
+    case PART_VALUES:
         return make_list(r, make_value, 0);
     default:
         PyErr_SetString(PyExc_ValueError, "not a part of records");
@@ -313,6 +312,22 @@ static void clear_reader(Reader *r) {
     Py_CLEAR(r->last_timestamp);
     for (int i = 0; i < NAME_MEMO; i++)
         Py_CLEAR(r->names[i].name);
+}
+
+PyDoc_STRVAR(exceed_doc, "records_exceed(body, at, end, count, limit)\n--\n\n"
+                         "Return whether the bytes hold `count` records with more than `limit` elements.");
+
+static PyObject *records_exceed(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *body;
+    Py_ssize_t at, end;
+    long long count, limit;
+    if (!PyArg_ParseTuple(args, "SnnLL:records_exceed", &body, &at, &end, &count, &limit)) return NULL;
+    if (at < 0 || at > end || end > PyBytes_GET_SIZE(body) || limit < 0) {
+        PyErr_SetString(PyExc_ValueError, "not a part of the bytes, or a negative limit");
+        return NULL;
+    }
+    const unsigned char *start = (const unsigned char *)PyBytes_AS_STRING(body);
+    return PyBool_FromLong(walk_exceeds(start + at, start + end, count, limit));
 }
 
 PyDoc_STRVAR(read_doc,
@@ -359,10 +374,11 @@ static PyObject *read_part(PyObject *module, PyObject *args) {
 typedef struct {
     PyObject_HEAD
     RecordsState *state; /* borrowed from the module, which the type keeps alive */
-    PyObject *buffer;    /* bytes: HEAD of them free, the records, room for more; NULL after memory ran out; owned */
-    Py_ssize_t size;     /* bytes of the records */
-    Py_ssize_t exports;  /* views of the records that are alive: nothing moves meanwhile */
-    int sealed;          /* the buffer is a batch that somebody has, and never changes again */
+    PyObject
+        *buffer;     /* bytes: HEADER_SIZE of them free, the records, room for more; NULL after memory ran out; owned */
+    Py_ssize_t size; /* bytes of the records */
+    Py_ssize_t exports; /* views of the records that are alive: nothing moves meanwhile */
+    int sealed;         /* the buffer is a batch that somebody has, and never changes again */
     uint64_t base_offset, next_offset, highest_offset;
     long long base_timestamp, max_timestamp; /* long long, as members of that type are */
     int has_base;                            /* whether base_timestamp is settled; the first record settles it */
@@ -370,17 +386,15 @@ typedef struct {
     Py_ssize_t count;
 } Collector;
 
-#define HEAD 61 /* bytes of a batch's header, for which the place in front of the records is kept */
-
 static inline unsigned char *records_of(const Collector *self) {
-    return (unsigned char *)PyBytes_AS_STRING(self->buffer) + HEAD;
+    return (unsigned char *)PyBytes_AS_STRING(self->buffer) + HEADER_SIZE;
 }
 
 /* Puts the records into another buffer, for `room` bytes of them. */
 static int move_records(Collector *self, Py_ssize_t room) {
-    PyObject *moved = PyBytes_FromStringAndSize(NULL, HEAD + room);
+    PyObject *moved = PyBytes_FromStringAndSize(NULL, HEADER_SIZE + room);
     if (moved == NULL) return -1;
-    memcpy(PyBytes_AS_STRING(moved) + HEAD, records_of(self), self->size);
+    memcpy(PyBytes_AS_STRING(moved) + HEADER_SIZE, records_of(self), self->size);
     Py_SETREF(self->buffer, moved);
     self->sealed = 0;
     return 0;
@@ -389,7 +403,7 @@ static int move_records(Collector *self, Py_ssize_t room) {
 /* Makes room for `need` bytes behind the records. The buffer grows by no more than an eighth at a time: a size far beyond
  * that of the batch would be taken from the system, and given back to it, for every batch anew. */
 static int make_room(Collector *self, size_t need) {
-    if (self->buffer == NULL || need > (size_t)PY_SSIZE_T_MAX / 2 - HEAD - self->size) {
+    if (self->buffer == NULL || need > (size_t)PY_SSIZE_T_MAX / 2 - HEADER_SIZE - self->size) {
         PyErr_NoMemory();
         return -1;
     }
@@ -399,8 +413,8 @@ static int make_room(Collector *self, size_t need) {
     }
     Py_ssize_t used = self->size + (Py_ssize_t)need;
     if (self->sealed) return move_records(self, used + used / 2);
-    if (HEAD + used <= PyBytes_GET_SIZE(self->buffer)) return 0;
-    return _PyBytes_Resize(&self->buffer, HEAD + used + used / 8 + 512);
+    if (HEADER_SIZE + used <= PyBytes_GET_SIZE(self->buffer)) return 0;
+    return _PyBytes_Resize(&self->buffer, HEADER_SIZE + used + used / 8 + 512);
 }
 
 /* One record as it will be written: everything checked, all objects borrowed. */
@@ -619,12 +633,12 @@ PyDoc_STRVAR(sealed_doc, "sealed($self, head, /)\n--\n\nReturn the header and th
 /* Turns the buffer itself into the batch: it has grown to the size that is needed, and is never copied again unless
  * more records follow. */
 static PyObject *collector_sealed(Collector *self, PyObject *head) {
-    if (!PyBytes_Check(head) || PyBytes_GET_SIZE(head) != HEAD) {
+    if (!PyBytes_Check(head) || PyBytes_GET_SIZE(head) != HEADER_SIZE) {
         PyErr_SetString(PyExc_ValueError, "not the header of a batch");
         return NULL;
     }
-    if (make_room(self, 0) < 0 || _PyBytes_Resize(&self->buffer, HEAD + self->size) < 0) return NULL;
-    memcpy(PyBytes_AS_STRING(self->buffer), PyBytes_AS_STRING(head), HEAD);
+    if (make_room(self, 0) < 0 || _PyBytes_Resize(&self->buffer, HEADER_SIZE + self->size) < 0) return NULL;
+    memcpy(PyBytes_AS_STRING(self->buffer), PyBytes_AS_STRING(head), HEADER_SIZE);
     self->sealed = 1;
     return Py_NewRef(self->buffer);
 }
@@ -670,7 +684,7 @@ static PyObject *collector_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     self->room = PY_SSIZE_T_MAX;
     if (self->has_base && !PyErr_Occurred()) self->base_timestamp = PyLong_AsLongLong(base_timestamp);
     if (room != Py_None && !PyErr_Occurred()) self->room = PyNumber_AsSsize_t(room, NULL);
-    if (!PyErr_Occurred()) self->buffer = PyBytes_FromStringAndSize(NULL, HEAD);
+    if (!PyErr_Occurred()) self->buffer = PyBytes_FromStringAndSize(NULL, HEADER_SIZE);
     if (self->buffer == NULL) Py_CLEAR(self);
     return (PyObject *)self;
 }
@@ -736,6 +750,7 @@ static int add_storage(PyObject *module, RecordsState *state) {
 
 static PyMethodDef records_functions[] = {
     {"read_records", read_part, METH_VARARGS, read_doc},
+    {"records_exceed", records_exceed, METH_VARARGS, exceed_doc},
     {"bind_records", bind, METH_VARARGS, bind_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -21,7 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WALK_SMALLEST 7 /* bytes of a record: each of its parts has one at least */
+#define WALK_SMALLEST 7        /* bytes of a record: each of its parts has one at least */
+#define WALK_SMALLEST_HEADER 2 /* bytes of a header */
 
 typedef struct {
     const unsigned char *key, *value; /* NULL for null */
@@ -140,6 +141,21 @@ static inline int walk_headers(const WalkRecord *record) {
         if (p == NULL) return -1;
     }
     return p == record->end ? 0 : -1;
+}
+
+/* Whether `count` records have more than `limit` elements, that is records and headers together. It stops, and says no,
+ * where the bytes are not records: whoever reads them finds that. Looks at the bytes only where they can hold so many. */
+static inline int walk_exceeds(const unsigned char *p, const unsigned char *end, int64_t count, int64_t limit) {
+    if (count < 0 || count > (end - p) / WALK_SMALLEST) return 0;
+    int64_t room = limit - count;
+    if (room < 0 || (end - p - WALK_SMALLEST * count) / WALK_SMALLEST_HEADER <= room) return room < 0;
+    WalkRecord record;
+    for (int64_t i = 0; i < count && room >= 0; i++) {
+        p = walk_record(p, end, &record);
+        if (p == NULL) return 0;
+        room -= record.header_count;
+    }
+    return room < 0;
 }
 
 #endif

@@ -1,7 +1,7 @@
 """The command ``kafka-msgs``: look messages up, and turn bytes into readable text and back.
 
-One module a command, each no more than options in, one call into the library, and words out. This file owns the entry
-point, and what is said where the packages of the ``cli`` extra are missing.
+``commands`` has one module per command: options in, one call into the library, text out. ``render`` has what they
+print. This file owns the entry point, and the error where the packages of the ``cli`` extra are missing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command with the arguments of the process, and exit: 0 done, 1 failed, 2 called in a wrong way."""
+    """Run the command with the arguments of the process, and exit: 0 done, 1 failed, 2 wrong call."""
     for package in ("click", "rich"):
         try:
             import_module(package)

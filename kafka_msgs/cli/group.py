@@ -1,6 +1,6 @@
 """The commands as one group, and how a failure ends: one line on standard error, exit status 1.
 
-A command is imported when it is asked for, so that none waits for what another needs.
+A command is imported when it is asked for, so that no command waits for what another needs.
 """
 
 from __future__ import annotations

@@ -16,10 +16,13 @@ import click
 
 from kafka_msgs import drafts, messages
 from kafka_msgs.errors import SchemaError
+from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.message import Message
 from kafka_msgs.schema_compiler import compile_schema
 
 __all__ = [
+    "current_catalog",
+    "defined_in",
     "defined_messages",
     "definitions_option",
     "draft_names",
@@ -157,7 +160,7 @@ def _read_definitions(ctx: click.Context, param: click.Parameter, value: Path | 
 
 def _find(ctx: click.Context, param: click.Parameter, value: str) -> list[type[Message]]:
     try:
-        return find_messages(value, ctx.meta.get(_DEFINED))
+        return find_messages(value, defined_in(ctx))
     except LookupError as error:
         raise click.BadParameter(error.args[0], ctx, param) from None
 
@@ -186,6 +189,18 @@ definitions_option: Final = click.option(
     help="A definition of your own, or a directory of them; its messages come before those of the release.",
 )
 """The option that compiles the user's own definitions, for the arguments below to find."""
+
+
+def defined_in(ctx: click.Context) -> Defined:
+    """Return the messages of ``--definitions``, none without that option."""
+    own: Defined = ctx.meta.get(_DEFINED, {})
+    return own
+
+
+def current_catalog() -> MessageCatalog:
+    """Return the messages of ``--definitions`` of the running command, and behind them those of the release."""
+    own = defined_in(click.get_current_context())
+    return MessageCatalog.of(own.values(), fallback=release_catalog()) if own else release_catalog()
 
 
 def message_argument(command: F) -> F:

@@ -18,7 +18,7 @@ from struct import Struct as PackedStruct
 from typing import Any
 
 from kafka_msgs.codec.emit_block import BLOCK_MINIMUM, block_reader, is_block
-from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, Op
+from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan, StructPlan, Value
 from kafka_msgs.codec.source import MalformedError, Source
@@ -307,6 +307,8 @@ class _Emitter:
         self.source.line(f"{unknown} = ()")
         with self.source.block(f"if {count}:"):
             self.long_varint(count)
+            with self.source.block(f"if {count} > {MAX_TAGS}:"):
+                self.source.line("raise MalformedError")
             if plan.tagged or self.counted:
                 self.tags(plan, count, unknown, variables)
             else:

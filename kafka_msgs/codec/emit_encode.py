@@ -17,7 +17,7 @@ from struct import Struct as PackedStruct
 from typing import Any
 
 from kafka_msgs.codec.exact import exact_bytes, exact_items, exact_struct, faster_differs, holds, is_set, uuid_bytes
-from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, Op
+from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Absent, Plan, Step, StructPlan, Value
 from kafka_msgs.codec.source import MalformedError, Source
@@ -394,4 +394,6 @@ def unknown_tags(parts: list[bytes], unknown: Any, declared: frozenset[int]) -> 
         previous = tag
         raw = exact_bytes(raw)
         parts.append(write_uvarint(tag) + write_uvarint(len(raw)) + raw)
+    if len(parts) > MAX_TAGS:
+        raise MalformedError
     return write_uvarint(len(parts)) + b"".join(parts)

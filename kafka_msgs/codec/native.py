@@ -14,10 +14,10 @@ from kafka_msgs.codec.explain import Functions, decode_failure, encode_failure, 
 from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Absent, Plan, Step, StructPlan, Value
+from kafka_msgs.layouts import LengthFlag
 
 __all__ = ["functions"]
 
-_COMPACT, _NULLABLE, _ZERO_COPY = 1, 2, 4
 _UNLIMITED = 2**63 - 1
 
 
@@ -88,4 +88,8 @@ class _Lowering:
 
 
 def _flags(value: Value) -> int:
-    return _COMPACT * value.compact | _NULLABLE * value.nullable | _ZERO_COPY * value.zero_copy
+    return (
+        LengthFlag.COMPACT * value.compact
+        | LengthFlag.NULLABLE * value.nullable
+        | LengthFlag.ZERO_COPY * value.zero_copy
+    )

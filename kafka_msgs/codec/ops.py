@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-__all__ = ["FIXED", "MAX_LENGTH", "MAX_STRING", "MAX_TAG", "PRIMITIVES", "Op"]
+__all__ = ["FIXED", "MAX_LENGTH", "MAX_STRING", "MAX_TAG", "MAX_TAGS", "PRIMITIVES", "SKIP", "Op"]
 
 MAX_STRING: Final = 32767
 """The longest string, in bytes of UTF-8, in every form (Kafka's limit, also where the prefix could say more)."""
@@ -19,6 +19,9 @@ MAX_LENGTH: Final = 0x7FFFFFFF
 
 MAX_TAG: Final = 0x7FFFFFFF
 """The highest tag number."""
+
+MAX_TAGS: Final = 10_000
+"""The most tagged fields that one section may have (Kafka's limit, since 4.4.0)."""
 
 
 class Op(IntEnum):
@@ -47,6 +50,9 @@ class Op(IntEnum):
     STRUCT = 13
     """The fields in order, then a tag section in flexible versions; nullable ones start with a marker."""
 
+
+SKIP: Final = len(Op)
+"""A number that is no op: in the programs of columns, bytes that are known to be there and not wanted."""
 
 FIXED: Final = {
     Op.BOOL: ("?", 1),

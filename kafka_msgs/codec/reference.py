@@ -25,7 +25,7 @@ from kafka_msgs.codec.exact import (
     is_set,
     uuid_bytes,
 )
-from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, Op
+from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.options import DEFAULT_OPTIONS, CodecOptions
 from kafka_msgs.codec.plan import Absent, Plan, Step, StructPlan, Value
 from kafka_msgs.errors import (
@@ -270,6 +270,7 @@ class _Decoder:
         start = self.position
         count = self.uvarint()
         self.record(start, "tag section", count)
+        self.check_tags(count, start)
         known = {step.tag: step for step in plan.tagged}
         values: dict[str, Any] = {}
         unknown: list[tuple[int, bytes]] = []
@@ -286,6 +287,12 @@ class _Decoder:
                 unknown.append((tag, self.unknown_tag(tag, size)))
         values["unknown_tagged_fields"] = tuple(unknown)
         return values
+
+    def check_tags(self, count: int, start: int) -> None:
+        if 2 * count > self.left:
+            self.fail(TruncatedError, f"{count} tags need {2 * count} bytes or more, {self.left} left", start)
+        if count > MAX_TAGS:
+            self.fail(InvalidTagError, f"{count} tags: at most {MAX_TAGS} are allowed", start)
 
     def tag_header(self, previous: int) -> tuple[int, int]:
         start = self.position
@@ -457,6 +464,8 @@ class _Encoder:
             if differs(step.value, step.default, tagged):
                 parts.append((step.tag or 0, self.tagged_value(step, tagged)))
         parts += self.unknown_tags(plan, item)
+        if len(parts) > MAX_TAGS:
+            self.unknown_fields_fail(f"{len(parts)} tags: at most {MAX_TAGS} are allowed", item)
         self.out += write_uvarint(len(parts))
         for tag, raw in parts:
             self.out += write_uvarint(tag) + write_uvarint(len(raw)) + raw

@@ -12,15 +12,15 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from kafka_msgs.layouts import RECORD_COLUMNS
 from kafka_msgs.records import Batch
 
 __all__ = ["BATCH_NUMBER", "RECORD_LEVEL", "Decode", "Part", "RecordBuffer"]
 
-RECORD_LEVEL: Final = ("offset", "timestamp", "key", "value", "headers", "raw_header_names")
-"""The columns of records that differ within a batch and stand in its bytes."""
-
-BATCH_NUMBER: Final = "batch"
-"""The column that says with which ``append`` since ``finish`` a record came, from 0; the others are made of it."""
+*_IN_BYTES, BATCH_NUMBER = RECORD_COLUMNS
+RECORD_LEVEL: Final = (*_IN_BYTES, "raw_header_names")
+"""The columns of records that differ within a batch and stand in its bytes; ``BATCH_NUMBER`` says with which ``append``
+since ``finish`` a record came, and what holds for a whole batch is made of it."""
 
 
 class Part(NamedTuple):

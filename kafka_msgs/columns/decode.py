@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array as numbers
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 from attrs import frozen
@@ -21,10 +21,19 @@ from kafka_msgs.columns import python
 from kafka_msgs.columns.common import Decode, Part
 from kafka_msgs.columns.python import ROW_FAULTS, row_decoder
 from kafka_msgs.columns.types import ERROR_TYPE, arrow_type
-from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InternalError, KafkaMsgsError
+from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InternalError, KafkaMsgsError, shown
 from kafka_msgs.schema import Described
 
-__all__ = ["MAX_ARRAY", "Column", "DecodedColumn", "OnBadRow", "decode_column", "error_column", "error_entry"]
+__all__ = [
+    "MAX_ARRAY",
+    "Column",
+    "DecodedColumn",
+    "OnBadRow",
+    "check_on_error",
+    "decode_column",
+    "error_column",
+    "error_entry",
+]
 
 Column: TypeAlias = "pa.Array | pa.ChunkedArray | Sequence[Buffer | None]"
 """What can be decoded: binary or large binary, or a sequence of buffers."""
@@ -74,9 +83,10 @@ def decode_column(
 
     An array gives arrays; a chunked array gives chunked ones, chunk by chunk, with up to ``workers`` chunks at a time
     in threads of their own. Raises ``UnsupportedVersionError``, ``UnknownColumnError``, ``ColumnTypeError`` for what
-    holds no bytes, ``ColumnSizeError`` for an array whose values need more than one, and ``ValueError`` for options
-    that keep what is not UTF-8, since Arrow's strings cannot.
+    holds no bytes, ``ColumnSizeError`` for an array whose values need more than one, and ``ValueError`` for another
+    ``on_error`` and for options that keep what is not UTF-8, since Arrow's strings cannot.
     """
+    check_on_error(on_error)
     if options.utf8_errors == "surrogateescape":
         raise ValueError("Arrow strings are UTF-8: utf8_errors must be 'strict' or 'replace'")
     source = _binary(column)
@@ -94,7 +104,18 @@ def _binary(column: Any) -> Any:
         if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
             raise ColumnTypeError(column="", expected="binary or large_binary", found=str(column.type))
         return column
+    if isinstance(column, Buffer) or not isinstance(column, Sequence):
+        raise ColumnTypeError(column="", expected="a sequence of bytes", found=type(column).__name__)
+    for data in column:
+        if data is not None and not isinstance(data, Buffer):
+            raise ColumnTypeError(column="", expected="of bytes", found=f"of {type(data).__name__}")
     return pa.array([None if data is None else as_bytes(data) for data in column], pa.binary())
+
+
+def check_on_error(on_error: str) -> None:
+    """Raise ``ValueError`` for what is not an ``OnBadRow``."""
+    if on_error not in get_args(OnBadRow):
+        raise ValueError(f"on_error is one of {', '.join(get_args(OnBadRow))}, not {shown(on_error)}")
 
 
 class _Explainer:

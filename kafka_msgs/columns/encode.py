@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_msgs.codec import codec_for
-from kafka_msgs.columns.decode import MAX_ARRAY, DecodedColumn, OnBadRow, error_column, error_entry
+from kafka_msgs.columns.decode import MAX_ARRAY, DecodedColumn, OnBadRow, check_on_error, error_column, error_entry
 from kafka_msgs.columns.types import ERROR_TYPE, check_columns
 from kafka_msgs.columns.values import bounded_slices, structs
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, EncodeError
@@ -35,6 +35,9 @@ def encode_column(
     ``on_error="raise"`` its ``EncodeError`` is raised. Raises ``UnsupportedVersionError``, ``UnknownColumnError`` and
     ``ColumnTypeError``.
     """
+    check_on_error(on_error)
+    if not isinstance(column, pa.Array | pa.ChunkedArray):
+        raise ColumnTypeError(column="", expected="an Arrow array of structs", found=type(column).__name__)
     if not pa.types.is_struct(column.type):
         raise ColumnTypeError(column="", expected="struct", found=str(column.type))
     check_columns(column.type, message)

@@ -15,20 +15,15 @@ import pyarrow as pa
 from attrs import frozen
 
 from kafka_msgs.codec import CodecOptions
-from kafka_msgs.codec.ops import FIXED, PRIMITIVES, Op
+from kafka_msgs.codec.ops import FIXED, PRIMITIVES, SKIP, Op
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value, compile_plan
 from kafka_msgs.columns.types import KAFKA_TYPE, UNKNOWN_TAGS
+from kafka_msgs.layouts import UUID_TEXT, ColumnKind, LengthFlag
 from kafka_msgs.schema import Described, FieldInfo, fields
 
 __all__ = ["Lowering", "inner_types"]
 
-_COMPACT, _NULLABLE = 1, 2
 _UNLIMITED: Final = 2**63 - 1
-_SKIP: Final = len(Op)
-"""Number of the pseudo-op for bytes that nobody wants."""
-
-_BITS, _FIXED, _TEXT, _LIST, _STRUCT = range(5)
-_UUID_TEXT: Final = 36
 
 
 def inner_types(type_: pa.DataType, uuid: bool) -> Iterator[tuple[str, pa.DataType, bool]]:
@@ -119,11 +114,11 @@ class Lowering:
                 skipped += FIXED[step.value.op][1]
                 continue
             if skipped:
-                yield (_SKIP, 0, 0, 0, skipped, -1, 0, 0, None)
+                yield (SKIP, 0, 0, 0, skipped, -1, 0, 0, None)
                 skipped = 0
             yield self.op(step, target, None)
         if skipped:
-            yield (_SKIP, 0, 0, 0, skipped, -1, 0, 0, None)
+            yield (SKIP, 0, 0, 0, skipped, -1, 0, 0, None)
 
     def tagged(self, step: Step, info: FieldInfo, column: _Column | None) -> _Spec:
         target = column and column.get(step.attribute)
@@ -184,14 +179,14 @@ def _plans(cls: type[Described], version: int | None) -> Iterator[tuple[int, Pla
 def _shape(type_: pa.DataType, uuid: bool) -> tuple[int, int]:
     """Return the kind of a column, and the bytes of a value or of the text that is reserved with it."""
     if pa.types.is_struct(type_):
-        return _STRUCT, 0
+        return ColumnKind.STRUCT, 0
     if pa.types.is_list(type_) or pa.types.is_map(type_):
-        return _LIST, 0
+        return ColumnKind.LIST, 0
     if pa.types.is_boolean(type_):
-        return _BITS, 0
+        return ColumnKind.BITS, 0
     if pa.types.is_string(type_) or pa.types.is_binary(type_):
-        return _TEXT, _UUID_TEXT if uuid else 0
-    return _FIXED, type_.bit_width // 8
+        return ColumnKind.TEXT, UUID_TEXT if uuid else 0
+    return ColumnKind.FIXED, type_.bit_width // 8
 
 
 def _raw(op: Op, default: Any) -> bytes:
@@ -208,4 +203,4 @@ def _number(column: _Column | None) -> int:
 
 
 def _flags(value: Value) -> int:
-    return _COMPACT * value.compact | _NULLABLE * value.nullable
+    return LengthFlag.COMPACT * value.compact | LengthFlag.NULLABLE * value.nullable

@@ -97,21 +97,35 @@ def arrow_type(
 
     ``columns`` selects fields by their attributes, dotted where they are nested, through arrays as well:
     ``["group_id", "topics.name"]``. The order stays that of the definition. Raises ``UnsupportedVersionError``,
-    ``UnknownColumnError`` for a name that the message (or the version) does not have, and ``SchemaError`` for a message
-    that contains itself.
+    ``UnknownColumnError`` for a name that the message (or the version) does not have, ``ColumnTypeError`` for what is
+    not a sequence of names, and ``SchemaError`` for a message that contains itself.
     """
     whole = _whole(message, version)
     if columns is None:
         return whole
-    return _Selection(message.INFO.name, version, whole).of(whole, [path.split(".") for path in columns])
+    paths = [path.split(".") for path in _names(message.INFO.name, columns)]
+    return _Selection(message.INFO.name, version, whole).of(whole, paths)
+
+
+def _names(source: str, columns: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of columns; a text alone would be one name for each of its letters."""
+    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
+        raise ColumnTypeError(column="", expected="a sequence of names", found=type(columns).__name__)
+    names = tuple(columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise ColumnTypeError(column="", expected="named by a text", found=type(name).__name__)
+        if not name.isascii():
+            raise UnknownColumnError(source=source, column=name, near=())
+    return names
 
 
 def record_schema(columns: Sequence[str] | None = None) -> pa.Schema:
     """Return the schema of records with the named columns in the given order, or with all of them.
 
-    Raises ``UnknownColumnError``.
+    Raises ``UnknownColumnError``, and ``ColumnTypeError`` for what is not a sequence of names.
     """
-    return RECORD_SCHEMA if columns is None else _chosen(tuple(columns))
+    return RECORD_SCHEMA if columns is None else _chosen(_names("a record", columns))
 
 
 @lru_cache(maxsize=128)

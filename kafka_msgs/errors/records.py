@@ -11,6 +11,7 @@ __all__ = [
     "CorruptRecordError",
     "CrcMismatchError",
     "DecompressedSizeError",
+    "RecordBudgetError",
     "RecordError",
     "RecordWriteError",
     "UnsupportedMagicError",
@@ -77,6 +78,13 @@ class CompressionError(RecordError):
 @define(kw_only=True, slots=False, repr=False)
 class DecompressedSizeError(CompressionError):
     """Compressed records that would take more bytes than the caller allows. Attribute: ``limit`` in bytes."""
+
+    limit: int
+
+
+@define(kw_only=True, slots=False, repr=False)
+class RecordBudgetError(RecordError):
+    """A batch of more records and headers than the caller allows. Attribute: ``limit``, of both together."""
 
     limit: int
 

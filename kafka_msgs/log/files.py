@@ -21,6 +21,7 @@ from attrs import frozen
 from crc32c import crc32c
 
 from kafka_msgs.errors import DecodeError, JsonFormError, LogFileError, UnsupportedVersionError
+from kafka_msgs.log.mapping import read_whole
 from kafka_msgs.messages.producer_snapshot import ProducerSnapshot
 from kafka_msgs.messages.quorum_state_data import QuorumStateData
 from kafka_msgs.prefixed import Versioned, decode_versioned
@@ -90,7 +91,7 @@ def read_producer_snapshot(path: Path) -> ProducerSnapshot:
 
     Raises ``LogFileError`` and ``OSError``.
     """
-    data = path.read_bytes()
+    data = read_whole(path)
     try:
         snapshot = decode_versioned(ProducerSnapshot, data).message
     except UnsupportedVersionError as error:
@@ -178,7 +179,7 @@ def read_clean_shutdown(path: Path) -> CleanShutdown:
 
 
 def _json_object(path: Path) -> dict[str, Any]:
-    data = path.read_bytes()
+    data = read_whole(path)
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -226,7 +227,7 @@ class _Line:
 
 def _lines(path: Path) -> list[_Line]:
     lines, position = [], 0
-    for raw in path.read_bytes().split(b"\n"):
+    for raw in read_whole(path).split(b"\n"):
         text = raw.decode("utf-8", "backslashreplace").rstrip("\r")
         if text:
             lines.append(_Line(path, position, text))

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kafka_msgs.records.common import DELETE_HORIZON, LOG_APPEND_TIME
+from kafka_msgs.layouts import DELETE_HORIZON, LOG_APPEND_TIME
 
-__all__ = ["BASE_IS_NO_TIME", "NO_PRODUCER", "Counted"]
+__all__ = ["BASE_IS_NO_TIME", "Counted"]
 
-NO_PRODUCER: Final = -1
 """Producer id of a batch that was written without idempotence."""
 BASE_IS_NO_TIME: Final = LOG_APPEND_TIME | DELETE_HORIZON
 """Flags with which the base timestamp is that of no record: with the broker's time it is still the producer's."""

@@ -15,6 +15,7 @@ from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.faults import raising
+from kafka_msgs.log.mapping import read_whole
 
 __all__ = [
     "OFFSET_ENTRY_SIZE",
@@ -144,7 +145,7 @@ def _entries(
     follows: Callable[[T, T], bool],
     sound: Callable[[T], bool] = _any,
 ) -> Iterator[T | LogFileError]:
-    data = path.read_bytes()
+    data = read_whole(path)
     used = layout.size * -(-len(data.rstrip(b"\0")) // layout.size)
     whole = min(used, len(data) // layout.size * layout.size)
     last: T | None = None

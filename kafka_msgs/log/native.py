@@ -6,7 +6,7 @@ from crc32c import crc32c
 
 from kafka_msgs._core import extension
 from kafka_msgs.log.headers import Counted
-from kafka_msgs.log.resync import Mapped
+from kafka_msgs.log.mapping import Mapped
 
 __all__ = ["count_batches"]
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import Final
 
 from crc32c import crc32c
 
-from kafka_msgs.log.headers import BASE_IS_NO_TIME, NO_PRODUCER, Counted
-from kafka_msgs.log.resync import Mapped
-from kafka_msgs.records import NO_TIMESTAMP
-from kafka_msgs.records.batch import CRC_FROM, HEADER_SIZE
-from kafka_msgs.records.common import CODEC_MASK, SIZE_AND_OFFSET
+from kafka_msgs.layouts import (
+    CODEC_MASK,
+    CRC_FROM,
+    HEADER_SIZE,
+    NO_PRODUCER,
+    NO_TIMESTAMP,
+    SIZE_AND_OFFSET,
+    header_struct,
+)
+from kafka_msgs.log.headers import BASE_IS_NO_TIME, Counted
+from kafka_msgs.log.mapping import Mapped
 
 __all__ = ["count_batches"]
 
-_HEADER: Final = Struct(">8xi4xbIh4xqqq6xi")
-"""Size, magic, checksum, flags, base and greatest timestamp, producer, count of records."""
+_HEADER: Final = header_struct(
+    "size", "magic", "crc", "attributes", "base_timestamp", "max_timestamp", "producer_id", "count"
+)
 _NEVER: Final = 2**63
 
 

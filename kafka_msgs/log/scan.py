@@ -7,24 +7,23 @@ start is left to ``segment``, what a walk comes to in numbers to ``summary``.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
 from kafka_msgs.errors import LogFileError, RecordError
+from kafka_msgs.layouts import MAGIC_AT, SIZE_AND_OFFSET
 from kafka_msgs.log.faults import raising
-from kafka_msgs.log.resync import Mapped, claims_a_batch, is_zero, next_batch, stated_size
+from kafka_msgs.log.mapping import WINDOW, Mapped, mapped, release
+from kafka_msgs.log.resync import Resync, claims_a_batch, stated_size
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, BatchReader, LegacyBatch, ReadOptions, RecordBatch
-from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET
 
-__all__ = ["AnyBatch", "BatchStart", "FileScan", "mapped", "read_log", "walk_headers", "walk_log"]
+__all__ = ["AnyBatch", "BatchStart", "FileScan", "read_log", "walk_headers", "walk_log"]
 
 AnyBatch: TypeAlias = RecordBatch | LegacyBatch
 """A batch of any format: v2, or a message set of format v0 or v1."""
 
-_RELEASED_EVERY: Final = 2**25
 _START: Final = Struct(">qiib")
 
 
@@ -76,6 +75,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
         self._next_offset = 0
         self._newest = 0
         self._released = 0
+        self._resync = Resync(self.data)
         self._reader = self._read_from(start)
 
     def __next__(self) -> AnyBatch | LogFileError:
@@ -89,7 +89,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
                 self._walked_to(batch.position + batch.size, batch.last_offset + 1, batch.magic)
                 return batch
         left = max(len(self.data) - self.position, 0)
-        if not left or (not self._closed and is_zero(self.data, self.position, len(self.data))):
+        if not left or (not self._closed and self._resync.is_zero(self.position, len(self.data))):
             self.preallocated += left
             self.position += left
             raise StopIteration
@@ -107,22 +107,18 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
 
     def _walked_to(self, position: int, next_offset: int, magic: int) -> None:
         self.position, self._next_offset, self._newest = position, next_offset, max(magic, self._newest)
-        if position - self._released > _RELEASED_EVERY:
-            self._release()
-
-    def _release(self) -> None:
-        """Give back the pages behind, so that a scan of any file takes the same memory."""
-        if isinstance(self.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            behind = self.position // mmap.PAGESIZE * mmap.PAGESIZE
-            self.data.madvise(mmap.MADV_DONTNEED, self._released, behind - self._released)
-            self._released = behind
+        if position - self._released > WINDOW:
+            # The pages behind are given back, so that a scan of any file takes the same memory.
+            self._released = release(self.data, self._released, position)
 
     def _fault(self, cause: RecordError | None) -> LogFileError:
         position, stated = self.position, self._reader.position
         reason = self._partial(position) if cause is None else cause.reason
         self.position = self._after(position, stated)
-        if is_zero(self.data, position, self.position):
+        if self._resync.is_zero(position, self.position):
             cause, reason = None, f"{self.position - position} bytes that are all zero"
+        elif self._resync.exhausted and self.position == len(self.data):
+            reason += "; after it too much looks like a batch, and the search for the next one is given up"
         skipped = self.position - position
         error = LogFileError(file=str(self._path), position=position, skipped=skipped, reason=reason)
         error.__cause__ = cause
@@ -137,9 +133,13 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
 
     def _after(self, position: int, stated: int) -> int:
         """Return where the walk goes on after a fault: where the batch says that it ends, if that can be so."""
-        if position < stated and (claims_a_batch(self.data, stated) or is_zero(self.data, stated, len(self.data))):
+        end = len(self.data)
+        if position < stated and claims_a_batch(self.data, stated):
             return stated
-        return next_batch(self.data, position + 1, self._next_offset, legacy=self._newest < 2)
+        if position < stated and not self._resync.exhausted and self._resync.is_zero(stated, end):
+            return stated
+        self._resync.spend(max(min(stated, end) - position, 0))
+        return self._resync.next_batch(position + 1, self._next_offset, legacy=self._newest < 2)
 
 
 class BatchStart(NamedTuple):
@@ -156,18 +156,13 @@ def walk_headers(data: Mapped, start: int = 0) -> Iterator[BatchStart]:
 
     Nothing but the headers is looked at: no checksum is computed.
     """
-    position, size = start, len(data)
+    position, size, released = start, len(data), start
     while size - position > MAGIC_AT:
+        if position - released > WINDOW:
+            released = release(data, released, position)
         offset, stated, _, magic = _START.unpack_from(data, position)
         stated += SIZE_AND_OFFSET
         if not (0 <= magic <= 2 and MAGIC_AT < stated <= size - position):
             return
         yield BatchStart(position, stated, offset, magic)
         position += stated
-
-
-def mapped(path: Path) -> Mapped:
-    """Return the bytes of a file, mapped into memory; raises ``OSError``."""
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""

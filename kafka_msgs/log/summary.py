@@ -10,21 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from operator import add
 from pathlib import Path
-from struct import Struct
 from typing import Any, Final
 
 from kafka_msgs._backend import implementation
 from kafka_msgs.errors import CrcMismatchError, KafkaMsgsError, LogFileError
-from kafka_msgs.log.headers import BASE_IS_NO_TIME, NO_PRODUCER, Counted
+from kafka_msgs.layouts import CODEC_MASK, NO_PRODUCER, header_struct
+from kafka_msgs.log.headers import BASE_IS_NO_TIME, Counted
 from kafka_msgs.log.scan import AnyBatch, FileScan
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, NO_TIMESTAMP, Compression, ReadOptions, RecordBatch
-from kafka_msgs.records.common import CODEC_MASK
 
 __all__ = ["CODEC_NAMES", "LogSummary", "fault_in_batch", "read_summary", "walk_summary"]
 
 _IMPLEMENTATION: Final = implementation("kafka_msgs.log")
-_OFFSETS: Final = Struct(">q15xi")
-"""Of a header: base offset, and how far the last offset is from it."""
+_OFFSETS: Final = header_struct("base_offset", "last_offset_delta")
 CODEC_NAMES: Final = tuple(
     Compression(number).name.lower() if number in Compression._value2member_map_ else str(number)
     for number in range(CODEC_MASK + 1)

@@ -12,26 +12,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
-from struct import Struct
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from attrs import evolve, field, frozen
 
 from kafka_msgs.errors import RecordError
+from kafka_msgs.layouts import CONTROL, HEADER_SIZE, TRANSACTIONAL, header_struct
 from kafka_msgs.log.faults import without_faults
-from kafka_msgs.log.resync import Mapped
-from kafka_msgs.log.scan import AnyBatch, BatchStart, mapped, walk_headers, walk_log
+from kafka_msgs.log.mapping import Mapped, mapped
+from kafka_msgs.log.scan import AnyBatch, BatchStart, walk_headers, walk_log
 from kafka_msgs.records import ControlType, RecordBatch, read_batches
-from kafka_msgs.records.batch import CRC_FROM, HEADER_SIZE
-from kafka_msgs.records.common import CONTROL, TRANSACTIONAL
 
 __all__ = ["Isolation", "Transactions", "find_transactions"]
 
 Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 """The values of ``isolation.level`` of Kafka's consumer."""
 
-_FLAGS_AND_PRODUCER: Final = Struct(">h20xq")
-"""The attributes of a batch and its producer id, from ``CRC_FROM`` on."""
+_FLAGS_AND_PRODUCER: Final = header_struct("attributes", "producer_id")
 
 
 @frozen
@@ -107,7 +104,7 @@ def _marks(path: Path) -> Iterator[_Mark]:
 def _mark_at(data: Mapped, at: BatchStart) -> _Mark | None:
     if at.magic != 2 or at.size < HEADER_SIZE:
         return None
-    flags, producer_id = _FLAGS_AND_PRODUCER.unpack_from(data, at.position + CRC_FROM)
+    flags, producer_id = _FLAGS_AND_PRODUCER.unpack_from(data, at.position)
     if not flags & TRANSACTIONAL:
         return None
     if not flags & CONTROL:

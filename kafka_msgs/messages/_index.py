@@ -3,11 +3,12 @@
 
 from typing import Final
 
-RELEASE: Final[str | None] = "4.3.1"
+RELEASE: Final[str | None] = "4.4.0"
 """The Kafka release that the definitions are from, when they are from one."""
 
 MODULES: Final[dict[str, str]] = {
     "AbortTransactionRecord": "abort_transaction_record",
+    "AbortedTxn": "aborted_txn",
     "AccessControlEntryRecord": "access_control_entry_record",
     "AddOffsetsToTxnRequest": "add_offsets_to_txn_request",
     "AddOffsetsToTxnResponse": "add_offsets_to_txn_response",
@@ -253,6 +254,8 @@ MODULES: Final[dict[str, str]] = {
     "StreamsGroupTargetAssignmentMemberValue": "streams_group_target_assignment_member_value",
     "StreamsGroupTargetAssignmentMetadataKey": "streams_group_target_assignment_metadata_key",
     "StreamsGroupTargetAssignmentMetadataValue": "streams_group_target_assignment_metadata_value",
+    "StreamsGroupTopologyDescriptionUpdateRequest": "streams_group_topology_description_update_request",
+    "StreamsGroupTopologyDescriptionUpdateResponse": "streams_group_topology_description_update_response",
     "StreamsGroupTopologyKey": "streams_group_topology_key",
     "StreamsGroupTopologyValue": "streams_group_topology_value",
     "SubscriptionInfoData": "subscription_info_data",
@@ -267,6 +270,9 @@ MODULES: Final[dict[str, str]] = {
     "UnregisterBrokerRecord": "unregister_broker_record",
     "UnregisterBrokerRequest": "unregister_broker_request",
     "UnregisterBrokerResponse": "unregister_broker_response",
+    "UnregisterControllerRecord": "unregister_controller_record",
+    "UnregisterControllerRequest": "unregister_controller_request",
+    "UnregisterControllerResponse": "unregister_controller_response",
     "UpdateFeaturesRequest": "update_features_request",
     "UpdateFeaturesResponse": "update_features_response",
     "UpdateRaftVoterRequest": "update_raft_voter_request",
@@ -373,6 +379,8 @@ API_KEYS: Final[dict[tuple[str, str, int], str]] = {
     ("clients", "request", 90): "DescribeShareGroupOffsetsRequest",
     ("clients", "request", 91): "AlterShareGroupOffsetsRequest",
     ("clients", "request", 92): "DeleteShareGroupOffsetsRequest",
+    ("clients", "request", 93): "StreamsGroupTopologyDescriptionUpdateRequest",
+    ("clients", "request", 94): "UnregisterControllerRequest",
     ("clients", "response", 0): "ProduceResponse",
     ("clients", "response", 1): "FetchResponse",
     ("clients", "response", 2): "ListOffsetsResponse",
@@ -462,6 +470,8 @@ API_KEYS: Final[dict[tuple[str, str, int], str]] = {
     ("clients", "response", 90): "DescribeShareGroupOffsetsResponse",
     ("clients", "response", 91): "AlterShareGroupOffsetsResponse",
     ("clients", "response", 92): "DeleteShareGroupOffsetsResponse",
+    ("clients", "response", 93): "StreamsGroupTopologyDescriptionUpdateResponse",
+    ("clients", "response", 94): "UnregisterControllerResponse",
     ("group-coordinator", "coordinator-key", 0): "LegacyOffsetCommitKey",
     ("group-coordinator", "coordinator-key", 1): "OffsetCommitKey",
     ("group-coordinator", "coordinator-key", 2): "GroupMetadataKey",
@@ -532,6 +542,7 @@ API_KEYS: Final[dict[tuple[str, str, int], str]] = {
     ("metadata", "metadata", 26): "RemoveDelegationTokenRecord",
     ("metadata", "metadata", 27): "RegisterControllerRecord",
     ("metadata", "metadata", 28): "ClearElrRecord",
+    ("metadata", "metadata", 29): "UnregisterControllerRecord",
     ("share-coordinator", "coordinator-key", 0): "ShareSnapshotKey",
     ("share-coordinator", "coordinator-key", 1): "ShareUpdateKey",
     ("share-coordinator", "coordinator-value", 0): "ShareSnapshotValue",
@@ -547,6 +558,7 @@ API_KEYS: Final[dict[tuple[str, str, int], str]] = {
 
 ORIGINS: Final[dict[str, str]] = {
     "AbortTransactionRecord": "metadata",
+    "AbortedTxn": "clients",
     "AccessControlEntryRecord": "metadata",
     "AddOffsetsToTxnRequest": "clients",
     "AddOffsetsToTxnResponse": "clients",
@@ -792,6 +804,8 @@ ORIGINS: Final[dict[str, str]] = {
     "StreamsGroupTargetAssignmentMemberValue": "group-coordinator",
     "StreamsGroupTargetAssignmentMetadataKey": "group-coordinator",
     "StreamsGroupTargetAssignmentMetadataValue": "group-coordinator",
+    "StreamsGroupTopologyDescriptionUpdateRequest": "clients",
+    "StreamsGroupTopologyDescriptionUpdateResponse": "clients",
     "StreamsGroupTopologyKey": "group-coordinator",
     "StreamsGroupTopologyValue": "group-coordinator",
     "SubscriptionInfoData": "streams",
@@ -806,6 +820,9 @@ ORIGINS: Final[dict[str, str]] = {
     "UnregisterBrokerRecord": "metadata",
     "UnregisterBrokerRequest": "clients",
     "UnregisterBrokerResponse": "clients",
+    "UnregisterControllerRecord": "metadata",
+    "UnregisterControllerRequest": "clients",
+    "UnregisterControllerResponse": "clients",
     "UpdateFeaturesRequest": "clients",
     "UpdateFeaturesResponse": "clients",
     "UpdateRaftVoterRequest": "clients",
@@ -826,6 +843,7 @@ FILES: Final[tuple[str, ...]] = (
     "__init__.py",
     "_index.py",
     "abort_transaction_record.py",
+    "aborted_txn.py",
     "access_control_entry_record.py",
     "add_offsets_to_txn_request.py",
     "add_offsets_to_txn_response.py",
@@ -1071,6 +1089,8 @@ FILES: Final[tuple[str, ...]] = (
     "streams_group_target_assignment_member_value.py",
     "streams_group_target_assignment_metadata_key.py",
     "streams_group_target_assignment_metadata_value.py",
+    "streams_group_topology_description_update_request.py",
+    "streams_group_topology_description_update_response.py",
     "streams_group_topology_key.py",
     "streams_group_topology_value.py",
     "subscription_info_data.py",
@@ -1085,6 +1105,9 @@ FILES: Final[tuple[str, ...]] = (
     "unregister_broker_record.py",
     "unregister_broker_request.py",
     "unregister_broker_response.py",
+    "unregister_controller_record.py",
+    "unregister_controller_request.py",
+    "unregister_controller_response.py",
     "update_features_request.py",
     "update_features_response.py",
     "update_raft_voter_request.py",

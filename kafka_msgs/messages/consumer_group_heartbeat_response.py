@@ -52,6 +52,7 @@ class ConsumerGroupHeartbeatResponse(Response):
             "COORDINATOR_NOT_AVAILABLE": "0+",
             "COORDINATOR_LOAD_IN_PROGRESS": "0+",
             "INVALID_REQUEST": "0+",
+            "GROUP_ID_NOT_FOUND": "0+",
             "UNKNOWN_MEMBER_ID": "0+",
             "FENCED_MEMBER_EPOCH": "0+",
             "UNSUPPORTED_ASSIGNOR": "0+",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class TopicRequest(Struct):
     """Element of DescribeProducersRequest.topics, version 0."""
 
-    name: str = field("Name", "string", "0+", default="", entity="topicName")
+    name: str = field("Name", "string", "0+", default="", map_key=True, entity="topicName")
     """Name of the topic."""
 
     partition_indexes: tuple[int, ...] = field("PartitionIndexes", "[]int32", "0+", default=())

@@ -62,7 +62,7 @@ class OffsetFetchRequestGroup(Struct):
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchRequest(Request["OffsetFetchResponse"]):
     """Asks a group's coordinator which offsets the group has committed. From version 2 it can ask for every partition
-    at once (KIP-88), from version 8 for several groups (KIP-709).
+    at once (KIP-88). From version 8 it can ask for several groups (KIP-709).
 
     API key 9, versions 1-10, flexible from version 6.
     """
@@ -82,8 +82,8 @@ class OffsetFetchRequest(Request["OffsetFetchResponse"]):
     topics: tuple[OffsetFetchRequestTopic, ...] | None = field(
         "Topics", "[]OffsetFetchRequestTopic", "0-7", struct=OffsetFetchRequestTopic, nullable="2-7", default=()
     )
-    """Topics to answer for, up to version 7; an empty tuple asks for none. None, from version 2, asks for all that the
-    group has offsets for.
+    """Topics to answer for; an empty tuple asks for none. From version 2 None asks for all that the group has offsets
+    for. Up to version 7 only.
     """
 
     groups: tuple[OffsetFetchRequestGroup, ...] = field(

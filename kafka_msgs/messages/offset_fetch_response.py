@@ -27,7 +27,7 @@ class OffsetFetchResponsePartition(Struct):
     """Text that the client committed with the offset; empty or None where it gave none."""
 
     error_code: int = field("ErrorCode", "int16", "0-7", default=0)
-    """Error of this partition; up to version 1 errors of the group are repeated here. 0 is success."""
+    """Error of this partition; 0 is success. Up to version 1 errors of the group are repeated here."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -129,11 +129,12 @@ class OffsetFetchResponse(Response):
     topics: tuple[OffsetFetchResponseTopic, ...] = field(
         "Topics", "[]OffsetFetchResponseTopic", "0-7", struct=OffsetFetchResponseTopic, default=()
     )
-    """Topics of the one group asked for, up to version 7; empty with error 0 when the group has committed nothing."""
+    """Topics of the one group asked for; empty with error 0 when the group has committed nothing. Up to version 7 only.
+    """
 
     error_code: int = field("ErrorCode", "int16", "2-7", default=0, ignorable=True)
-    """Error of the group or its coordinator, in versions 2 to 7; 0 is success, even with no topics. Later versions have
-    one in each group.
+    """Error of the group or its coordinator; 0 is success, even with no topics. In versions 2 to 7 only. From version 8
+    there is one in each group.
     """
 
     groups: tuple[OffsetFetchResponseGroup, ...] = field(

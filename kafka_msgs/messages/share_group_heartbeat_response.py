@@ -48,13 +48,14 @@ class ShareGroupHeartbeatResponse(Response):
         flexible="0+",
         errors={
             "GROUP_AUTHORIZATION_FAILED": "0+",
-            "TOPIC_AUTHORIZATION_FAILED": "1+",
             "NOT_COORDINATOR": "0+",
             "COORDINATOR_NOT_AVAILABLE": "0+",
             "COORDINATOR_LOAD_IN_PROGRESS": "0+",
+            "GROUP_ID_NOT_FOUND": "0+",
             "UNKNOWN_MEMBER_ID": "0+",
             "GROUP_MAX_SIZE_REACHED": "0+",
             "INVALID_REQUEST": "0+",
+            "TOPIC_AUTHORIZATION_FAILED": "1+",
         },
     )
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0)

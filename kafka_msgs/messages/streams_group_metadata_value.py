@@ -54,3 +54,17 @@ class StreamsGroupMetadataValue(CoordinatorValue):
     """Settings that the last assignment was computed with, so that a change is noticed. None where they are not
     recorded.
     """
+
+    stored_description_topology_epoch: int = field(
+        "StoredDescriptionTopologyEpoch", "int32", "0+", tag=2, tagged="0+", default=-1
+    )
+    """Version of the topology whose description the broker's plugin holds (KIP-1331); -1 for none, -2 where an
+    interrupted operation left it uncertain.
+    """
+
+    failed_description_topology_epoch: int = field(
+        "FailedDescriptionTopologyEpoch", "int32", "0+", tag=3, tagged="0+", default=-1
+    )
+    """Version of the topology whose description the plugin refused for good (KIP-1331), and which is not asked for
+    again; -1 for none.
+    """

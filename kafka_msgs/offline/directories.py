@@ -17,9 +17,19 @@ from kafka_msgs.errors import JobPathError, LogFileError
 from kafka_msgs.log.faults import without_faults
 from kafka_msgs.log.partition import LogDirectory, Partition
 from kafka_msgs.log.scan import walk_log
+from kafka_msgs.log.segment import Segment
 from kafka_msgs.records import ReadOptions
 
-__all__ = ["EndOffsets", "Progress", "end_of", "end_offsets_in", "ends_of", "partitions_in", "topic_names"]
+__all__ = [
+    "EndOffsets",
+    "Progress",
+    "end_of",
+    "end_of_segment",
+    "end_offsets_in",
+    "ends_of",
+    "partitions_in",
+    "topic_names",
+]
 
 EndOffsets: TypeAlias = Mapping[tuple[str, int], int]
 """The offset after the last record, by topic and partition."""
@@ -28,7 +38,7 @@ _END: Final = re.compile(r"(?P<topic>[^:\s]{1,249}):(?P<partition>[0-9]{1,10}):(
 
 
 class Progress:
-    """Is told which segment is being read, and how many of its bytes are read. This one does nothing."""
+    """What readers report to: which segment they read, and how many of its bytes. This one does nothing."""
 
     def file(self, path: Path) -> None:
         """A segment was opened; what was opened before it is read."""
@@ -66,9 +76,12 @@ def _partitions_of(path: Path) -> tuple[Partition, ...]:
 def end_of(partition: Partition) -> int | None:
     """Return the offset after the last record of a partition, from its last segment; None without a segment."""
     segments = partition.segments
-    if not segments:
-        return None
-    last, end = segments[-1], segments[-1].base_offset
+    return end_of_segment(segments[-1]) if segments else None
+
+
+def end_of_segment(last: Segment) -> int:
+    """Return the offset after the last record of a segment, or the one that it is named after where it has none."""
+    end = last.base_offset
     items = walk_log(last.path, ReadOptions(check_crc=False), start=last.position_of(sys.maxsize))
     for batch in without_faults(items):
         end = batch.last_offset + 1

@@ -7,7 +7,7 @@ cannot be read. What records mean is left to ``kafka_msgs.topics``, files to ``k
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from attrs import field, frozen
@@ -146,12 +146,10 @@ class _Loading:
             self._add_markers(batch)
             return
         producer = batch.producer_id if isinstance(batch, RecordBatch) and batch.is_transactional else NO_PRODUCER
-        for record in batch:
-            key = None if record.key is None else bytes(record.key)
-            value = None if record.value is None else bytes(record.value)
-            place = record.offset if key is None or producer != NO_PRODUCER else key
+        for offset, key, value in _rows(batch):
+            place = offset if key is None or producer != NO_PRODUCER else key
             self.kept.pop(place, None)
-            self.kept[place] = record.offset, key, value, producer
+            self.kept[place] = offset, key, value, producer
 
     def _add_markers(self, batch: RecordBatch) -> None:
         for record in batch.control_records():
@@ -173,6 +171,13 @@ class _Loading:
 
     def _report(self, offset: int | None, reason: str) -> None:
         self.problems.append(Problem(partition=self.partition.number, offset=offset, reason=reason))
+
+
+def _rows(batch: AnyBatch) -> Iterable[tuple[int, Any, Any]]:
+    """Return offset, key and value of each record; of a batch of today's format without making records."""
+    if isinstance(batch, RecordBatch):
+        return zip(batch.offsets(), batch.keys(), batch.values(), strict=True)
+    return ((record.offset, record.key, record.value) for record in batch.records())
 
 
 def _group(state: GroupState, ends: EndOffsets) -> Group:

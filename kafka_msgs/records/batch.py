@@ -1,6 +1,6 @@
 """Batches: the header of a magic 2 batch, and the walk over a buffer in which batches of any format follow each other.
 
-Owns the 61 bytes of header, the checksum over what follows them, and where one batch ends and the next begins. Records
+Owns what the header says, the checksum over what follows them, and where one batch ends and the next begins. Records
 inside are read by ``native`` or ``python``, entries of magic 0 and 1 by ``legacy``; written batches come from
 ``builder``.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from mmap import mmap
-from struct import Struct
 from typing import Any, Final, Self, TypeVar
 
 from attrs import frozen
@@ -17,29 +16,34 @@ from crc32c import crc32c
 
 from kafka_msgs._backend import implementation
 from kafka_msgs.codec import Buffer
-from kafka_msgs.errors import CorruptRecordError, CrcMismatchError, RecordError, UnsupportedMagicError
-from kafka_msgs.records import legacy
-from kafka_msgs.records.common import (
+from kafka_msgs.errors import (
+    CorruptRecordError,
+    CrcMismatchError,
+    RecordBudgetError,
+    RecordError,
+    UnsupportedMagicError,
+)
+from kafka_msgs.layouts import (
     CONTROL,
+    CRC_FROM,
     DELETE_HORIZON,
+    HEADER,
+    HEADER_SIZE,
     MAGIC_AT,
     SIZE_AND_OFFSET,
     TRANSACTIONAL,
-    Batch,
+    RecordPart,
 )
+from kafka_msgs.records import legacy
+from kafka_msgs.records.common import Batch
 from kafka_msgs.records.compression import decompress
 from kafka_msgs.records.control import ControlRecord, read_control
 from kafka_msgs.records.options import DEFAULT_READ_OPTIONS, ReadOptions
-from kafka_msgs.records.record import Part, Payload, Record, RecordFaultError
+from kafka_msgs.records.record import Payload, Record, RecordFaultError
 
-__all__ = ["HEADER_SIZE", "BatchReader", "RecordBatch", "errors_in_place", "read_batches", "walk_batches"]
+__all__ = ["BatchReader", "RecordBatch", "errors_in_place", "read_batches", "walk_batches"]
 
 T = TypeVar("T")
-
-HEADER: Final = Struct(">qiibIhiqqqhii")
-HEADER_SIZE: Final = HEADER.size
-CRC_FROM: Final = 21
-"""Bytes before this one may be rewritten by a broker and are not covered by the checksum."""
 
 _IMPLEMENTATION: Final = implementation("kafka_msgs.records")
 _SMALLEST_SIZE: Final = 14
@@ -116,31 +120,44 @@ class RecordBatch(Batch):
     def records(self) -> list[Record]:
         """Return the records; decompresses first where needed.
 
-        Raises ``CorruptRecordError``, ``CompressionError``, ``DecompressedSizeError`` and ``MissingExtraError``.
+        Raises ``CorruptRecordError``, ``CompressionError``, ``DecompressedSizeError``, ``RecordBudgetError`` and
+        ``MissingExtraError``.
         """
-        return self._read(Part.RECORDS)
+        return self._read(RecordPart.RECORDS)
 
     def offsets(self) -> list[int]:
         """Return the offsets of the records, making nothing else of them; raises what ``records`` raises."""
-        return self._read(Part.OFFSETS)
+        return self._read(RecordPart.OFFSETS)
 
     def timestamps(self) -> list[int]:
         """Return the timestamps of the records, making nothing else of them; raises what ``records`` raises."""
-        return self._read(Part.TIMESTAMPS)
+        return self._read(RecordPart.TIMESTAMPS)
 
     def keys(self) -> list[Payload | None]:
         """Return the keys of the records, making nothing else of them; raises what ``records`` raises."""
-        return self._read(Part.KEYS)
+        return self._read(RecordPart.KEYS)
 
     def values(self) -> list[Payload | None]:
         """Return the values of the records, making nothing else of them; raises what ``records`` raises."""
-        return self._read(Part.VALUES)
+        return self._read(RecordPart.VALUES)
 
     def content(self) -> tuple[bytes, int, int]:
         """Return bytes that hold the records, decompressed where needed, and where in them the records start and end.
 
-        They are not looked at: raises what ``records`` raises except for faults inside.
+        Raises what ``records`` raises, except for faults inside, which are not looked for.
         """
+        body, at, end = self._content()
+        limit = self._options.max_elements
+        if _IMPLEMENTATION.exceeds(body, at, end, self.count, limit):
+            raise RecordBudgetError(
+                position=self.position,
+                offset=self.base_offset,
+                reason=f"more than {limit} records and headers (max_elements)",
+                limit=limit,
+            )
+        return body, at, end
+
+    def _content(self) -> tuple[bytes, int, int]:
         if self.count < 0:
             raise self._corrupt(57, None, f"{self.count} records", compressed=False)
         if self.count == 0:
@@ -152,7 +169,7 @@ class RecordBatch(Batch):
         body = decompress(self.codec, stored, limit, position=self.position, offset=self.base_offset)
         return body, 0, len(body)
 
-    def _read(self, part: Part) -> list[Any]:
+    def _read(self, part: RecordPart) -> list[Any]:
         times = self.base_timestamp, self.append_timestamp
         try:
             found: list[Any] = _IMPLEMENTATION.read(

@@ -14,10 +14,18 @@ from crc32c import crc32c
 
 from kafka_msgs._backend import implementation
 from kafka_msgs.errors import RecordWriteError
+from kafka_msgs.layouts import (
+    CONTROL,
+    CRC_FROM,
+    DELETE_HORIZON,
+    HEADER,
+    HEADER_SIZE,
+    LOG_APPEND_TIME,
+    SIZE_AND_OFFSET,
+    TRANSACTIONAL,
+)
 from kafka_msgs.message import Message
-from kafka_msgs.records.batch import CRC_FROM, HEADER, HEADER_SIZE
-from kafka_msgs.records.common import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, SIZE_AND_OFFSET, TRANSACTIONAL
-from kafka_msgs.records.compression import Compression, compress
+from kafka_msgs.records.compression import Compression, check_level, compress
 from kafka_msgs.records.control import ControlType, control_content
 from kafka_msgs.records.legacy import encode_entry
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload
@@ -102,6 +110,7 @@ class BatchBuilder:
     ) -> None:
         self._header = header
         self._codec = Compression(codec)
+        check_level(self._codec, level)
         self._level = level
         if size_limit is not None:
             check("size_limit", size_limit, 0, INT64)
@@ -221,6 +230,7 @@ class MessageSetBuilder:
         check("base_offset", base_offset, 0, INT64)
         self._magic = magic
         self._codec = Compression(codec)
+        check_level(self._codec, level)
         self._level = level
         self._appended = log_append_timestamp
         self._messages: list[_Message] = []

@@ -5,32 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import Final
 
+from kafka_msgs.layouts import CODEC_MASK, LOG_APPEND_TIME
 from kafka_msgs.records.record import Payload, Record
 
-__all__ = [
-    "CODEC_MASK",
-    "CONTROL",
-    "DELETE_HORIZON",
-    "LOG_APPEND_TIME",
-    "MAGIC_AT",
-    "SIZE_AND_OFFSET",
-    "TRANSACTIONAL",
-    "Batch",
-    "TimestampType",
-]
-
-CODEC_MASK: Final = 0b111
-LOG_APPEND_TIME: Final = 1 << 3
-TRANSACTIONAL: Final = 1 << 4
-CONTROL: Final = 1 << 5
-DELETE_HORIZON: Final = 1 << 6
-
-SIZE_AND_OFFSET: Final = 12
-"""Bytes in front of what the size of a batch counts, in every format."""
-MAGIC_AT: Final = 16
-"""Where every format has its number."""
+__all__ = ["Batch", "TimestampType"]
 
 
 class TimestampType(IntEnum):

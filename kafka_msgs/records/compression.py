@@ -12,18 +12,23 @@ import zlib
 from collections.abc import Callable
 from enum import IntEnum
 from functools import cache
+from io import BytesIO
 from typing import Any, Final
 
-from kafka_msgs.errors import CompressionError, DecompressedSizeError, MissingExtraError, RecordWriteError
+from kafka_msgs.errors import CompressionError, DecompressedSizeError, MissingExtraError, RecordWriteError, shown
 from kafka_msgs.records import compression_framing as framing
 
-__all__ = ["Compression", "compress", "decompress"]
+__all__ = ["Compression", "check_level", "compress", "decompress"]
 
 Data = bytes | bytearray | memoryview
 """What can be compressed."""
 
 _GZIP_WBITS: Final = 31
 _STEP: Final = 1 << 20
+"""Bytes of output that zlib makes at a time."""
+_SMALLEST_PIECE: Final = 1 << 7
+_LARGEST_PIECE: Final = 1 << 16
+"""Bytes of input that zlib is given at a time."""
 _FULL: Final = "failed to write whole buffer"
 
 
@@ -35,6 +40,14 @@ class Compression(IntEnum):
     SNAPPY = 2
     LZ4 = 3
     ZSTD = 4
+
+
+_LEVELS: Final = {Compression.GZIP: range(1, 10), Compression.LZ4: range(1, 18), Compression.ZSTD: range(-131072, 23)}
+"""The levels that Kafka's producer takes."""
+_DEFAULT_LEVELS: Final = {Compression.GZIP: -1, Compression.LZ4: 9, Compression.ZSTD: 3}
+_LZ4_FAST: Final = 0
+_LZ4_LEAST_HIGH: Final = 2
+"""The level of the lz4 library for its fast compressor, and the lowest one for the other."""
 
 
 class _TooLargeError(Exception):
@@ -57,14 +70,25 @@ def _cramjam() -> Any:
 def compress(codec: Compression, data: Data, level: int | None = None, *, magic: int = 2) -> bytes:
     """Return ``data`` as Kafka writes it with ``codec``.
 
-    ``level`` is the codec's own scale, None its default; snappy has none. ``magic`` 0 asks for the lz4 header that
-    messages of that format carry. Raises ``MissingExtraError``, and ``RecordWriteError`` for a level that the codec
-    refuses.
+    ``level`` is what Kafka's producer calls it, see ``check_level``; None is the producer's default. ``magic`` 0 asks
+    for the lz4 header that messages of that format carry. Raises ``MissingExtraError`` and ``RecordWriteError``.
     """
-    try:
-        return _COMPRESS[codec](data, level, magic)
-    except (ValueError, OverflowError, zlib.error) as refused:
-        raise RecordWriteError(field="level", value=level, reason=f"{codec.name.lower()}: {refused}") from None
+    check_level(codec, level)
+    return _COMPRESS[codec](data, _DEFAULT_LEVELS.get(codec, 0) if level is None else level, magic)
+
+
+def check_level(codec: Compression, level: int | None) -> None:
+    """Raise ``RecordWriteError`` for a level that Kafka's producer refuses for ``codec`` (KIP-390).
+
+    Levels are 1 to 9 for gzip, or -1, which zlib takes for 6 and which is the default; 1 to 17 for lz4, where 9 is the
+    default and stands for the fast compressor, and all others for the one of high compression; -131072 to 22 for zstd,
+    3 by default. snappy has no levels.
+    """
+    allowed, name = _LEVELS.get(codec, range(0)), codec.name.lower()
+    if level is None or (type(level) is int and (level in allowed or level == _DEFAULT_LEVELS.get(codec))):
+        return
+    known = f"levels of {name} are {allowed[0]} to {allowed[-1]}" if allowed else f"{name} has no levels"
+    raise RecordWriteError(field="level", value=level, reason=f"{shown(level)}: {known}")
 
 
 def decompress(
@@ -97,37 +121,83 @@ def _copy(data: memoryview, limit: int, magic: int) -> bytes:
     return bytes(data)
 
 
+class _Output:
+    """Bytes that are written part by part, at most ``limit`` of them, in a buffer that is never larger than that."""
+
+    def __init__(self, limit: int) -> None:
+        self._buffer = BytesIO()
+        self._limit = limit
+        self._room = 0
+        self.size = 0
+
+    def write(self, part: bytes) -> None:
+        """Add a part; raises ``_TooLargeError``."""
+        end = self.size + len(part)
+        if end > self._limit:
+            raise _TooLargeError
+        if end > self._room:
+            self._grow(end)
+        self._buffer.write(part)
+        self.size = end
+
+    def _grow(self, needed: int) -> None:
+        """Make room for ``needed`` bytes: the limit, halved as often as it can be."""
+        self._room = self._limit
+        while self._room >> 1 >= needed:
+            self._room >>= 1
+        self._buffer.seek(self._room - 1)
+        self._buffer.write(b"\0")
+        self._buffer.seek(self.size)
+
+    def content(self) -> bytes:
+        """Return what was written, without a copy."""
+        self._buffer.truncate(self.size)
+        return self._buffer.getvalue()
+
+
 def _gunzip(data: memoryview, limit: int, magic: int) -> bytes:
-    out = bytearray()
-    rest: memoryview | bytes = data
-    while rest:
-        member = zlib.decompressobj(_GZIP_WBITS)
-        while not member.eof:
-            step = member.decompress(rest, min(_STEP, limit - len(out) + 1))
-            out += step
-            if len(out) > limit:
-                raise _TooLargeError
-            rest = member.unconsumed_tail
-            if not (rest or step or member.eof):
-                raise _MalformedError("it ends early")
-        rest = member.unused_data
-    return bytes(out)
+    out, at = _Output(limit), 0
+    while at < len(data):
+        at = _gunzip_member(data, at, out)
+    return out.content()
+
+
+def _gunzip_member(data: memoryview, at: int, out: _Output) -> int:
+    """Decompress the member that starts at byte ``at``, and return where it ends.
+
+    zlib copies what it is given and does not use. So it is given pieces, which are small at first and grow: a member
+    of any size makes it copy no more than a few times that size.
+    """
+    member, piece = zlib.decompressobj(_GZIP_WBITS), _SMALLEST_PIECE
+    while not member.eof:
+        given: bytes | memoryview = member.unconsumed_tail
+        if not given:
+            given = data[at : at + piece]
+            at += len(given)
+            piece = min(2 * piece, _LARGEST_PIECE)
+        step = member.decompress(given, _STEP)
+        if not (given or step or member.eof):
+            raise _MalformedError("it ends early")
+        out.write(step)
+    return at - len(member.unused_data)
 
 
 def _unsnappy(data: memoryview, limit: int, magic: int) -> bytes:
-    blocks = [(block, framing.snappy_size(block)) for block in framing.snappy_blocks(data)]
-    total = sum(size for _, size in blocks)
-    if total > limit:
-        raise _TooLargeError
-    out, at, work = bytearray(total), 0, _cramjam().snappy.decompress_raw_into
-    with memoryview(out) as view:
-        for block, size in blocks:
-            try:
-                work(block, view[at : at + size])
-            except _cramjam().DecompressionError as damage:
-                raise _MalformedError(str(damage)) from None
-            at += size
-        return bytes(view)
+    size = 0
+    for block in framing.snappy_blocks(data):
+        size += framing.snappy_size(block)
+        if size > limit:
+            raise _TooLargeError
+    return _into(_unsnappy_blocks, data, size)
+
+
+def _unsnappy_blocks(data: memoryview, out: memoryview) -> int:
+    work, at = _cramjam().snappy.decompress_raw_into, 0
+    for block in framing.snappy_blocks(data):
+        size = framing.snappy_size(block)
+        work(block, out[at : at + size])
+        at += size
+    return at
 
 
 def _unlz4(data: memoryview, limit: int, magic: int) -> bytes:
@@ -141,40 +211,43 @@ def _unzstd(data: memoryview, limit: int, magic: int) -> bytes:
     return _into(_cramjam().zstd.decompress_into, data, min(bound, framing.zstd_room(limit, window)))
 
 
-def _into(work: Callable[[Any, bytearray], int], data: Any, size: int) -> bytes:
-    """Decompress into a buffer of ``size`` bytes; the codec stops where it is full."""
-    out = bytearray(size)
+def _into(work: Callable[[Any, memoryview], int], data: Any, size: int) -> bytes:
+    """Decompress into a buffer of ``size`` bytes, which becomes the result; the codec stops where it is full."""
+    out = BytesIO(bytes(size))
     try:
-        filled = work(data, out)
+        with out.getbuffer() as view:
+            filled = work(data, view)
     except _cramjam().DecompressionError as damage:
         if str(damage) == _FULL:
             raise _TooLargeError from None
         raise _MalformedError(str(damage)) from None
-    with memoryview(out) as view:
-        return bytes(view[:filled])
+    out.truncate(filled)
+    return out.getvalue()
 
 
-def _gzip(data: Data, level: int | None, magic: int) -> bytes:
-    work = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, _GZIP_WBITS)
+def _gzip(data: Data, level: int, magic: int) -> bytes:
+    work = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WBITS)
     return work.compress(data) + work.flush()
 
 
-def _snappy(data: Data, level: int | None, magic: int) -> bytes:
+def _snappy(data: Data, level: int, magic: int) -> bytes:
     return framing.snappy_framed(memoryview(data), _cramjam().snappy.compress_raw)
 
 
-def _lz4(data: Data, level: int | None, magic: int) -> bytes:
+def _lz4(data: Data, level: int, magic: int) -> bytes:
+    high = max(level, _LZ4_LEAST_HIGH)
+    level = _LZ4_FAST if level == _DEFAULT_LEVELS[Compression.LZ4] else high
     work = _cramjam().lz4.Compressor(level=level, content_checksum=False, block_linked=False)
     work.compress(bytes(data))
     frame = bytes(work.finish())
     return framing.lz4_with_old_check(frame) if magic == 0 else frame
 
 
-def _zstd(data: Data, level: int | None, magic: int) -> bytes:
+def _zstd(data: Data, level: int, magic: int) -> bytes:
     return bytes(_cramjam().zstd.compress(data, level))
 
 
-_COMPRESS: Final[dict[Compression, Callable[[Data, int | None, int], bytes]]] = {
+_COMPRESS: Final[dict[Compression, Callable[[Data, int, int], bytes]]] = {
     Compression.NONE: lambda data, level, magic: bytes(data),
     Compression.GZIP: _gzip,
     Compression.SNAPPY: _snappy,

@@ -13,8 +13,9 @@ from zlib import crc32
 
 from attrs import frozen
 
-from kafka_msgs.errors import CompressionError, CorruptRecordError, CrcMismatchError
-from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET, Batch
+from kafka_msgs.errors import CompressionError, CorruptRecordError, CrcMismatchError, RecordBudgetError
+from kafka_msgs.layouts import MAGIC_AT, SIZE_AND_OFFSET
+from kafka_msgs.records.common import Batch
 from kafka_msgs.records.compression import Compression, decompress
 from kafka_msgs.records.options import ReadOptions
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload, Record
@@ -24,6 +25,8 @@ __all__ = ["LegacyBatch", "encode_entry", "read_entry"]
 _HEADER: Final = Struct(">qiIbb")
 _TIMESTAMP: Final = Struct(">q")
 _CRC_FROM: Final = MAGIC_AT
+_SMALLEST_ENTRY: Final = 26
+"""Bytes of an entry of magic 0 without key and value."""
 _CONTENT_AT: Final = (18, 26)
 """Where the key's length stands, by magic."""
 
@@ -81,7 +84,8 @@ class LegacyBatch(Batch):
         """Return the record, or those of the compressed set.
 
         An entry inside that is not whole ends the set, and checksums inside are not compared, as Kafka reads. Raises
-        ``CorruptRecordError``, ``CompressionError``, ``DecompressedSizeError`` and ``MissingExtraError``.
+        ``CorruptRecordError``, ``CompressionError``, ``DecompressedSizeError``, ``RecordBudgetError`` and
+        ``MissingExtraError``.
         """
         if self.codec == Compression.NONE:
             return [Record(self.offset, self.max_timestamp, self._key, self._value)]
@@ -118,6 +122,7 @@ class LegacyBatch(Batch):
             position=self.position,
             offset=self.offset,
         )
+        self._check_count(body)
         at = 0
         while len(body) - at > MAGIC_AT:
             size = int.from_bytes(body[at + 8 : at + 12], "big", signed=True) + SIZE_AND_OFFSET
@@ -131,6 +136,20 @@ class LegacyBatch(Batch):
                 raise self._corrupt(reason, at, compressed=True)
             yield entry
             at += size
+
+    def _check_count(self, body: bytes) -> None:
+        """Raise for more entries than may be read, before any is; what is not an entry ends the count."""
+        limit = self._options.max_elements
+        count = at = 0
+        while len(body) // _SMALLEST_ENTRY > limit and len(body) - at > MAGIC_AT:
+            size = int.from_bytes(body[at + 8 : at + 12], "big", signed=True) + SIZE_AND_OFFSET
+            if not _SMALLEST_ENTRY <= size <= len(body) - at:
+                return
+            at += size
+            count += 1
+            if count > limit:
+                reason = f"more than {limit} records (max_elements)"
+                raise RecordBudgetError(position=self.position, offset=self.offset, reason=reason, limit=limit)
 
     def _corrupt(self, reason: str, at: int | None = None, *, compressed: bool = False) -> CorruptRecordError:
         place = self.position if at is None else at

@@ -8,16 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_msgs._core import extension
-from kafka_msgs.records.record import Part, Record, explain
+from kafka_msgs.layouts import RecordPart
+from kafka_msgs.records.record import Record, explain
 from kafka_msgs.records.write_checks import checked
 
-__all__ = ["Collector", "read"]
+__all__ = ["Collector", "exceeds", "read"]
 
 extension.bind_records(Record, checked)
 Collector = extension.RecordCollector
+exceeds = extension.records_exceed
 
 
-def read(part: Part, body: bytes, at: int, end: int, count: int, *rest: Any) -> list[Any]:
+def read(part: RecordPart, body: bytes, at: int, end: int, count: int, *rest: Any) -> list[Any]:
     """Do what ``python.read`` does."""
     found = extension.read_records(part, body, at, end, count, *rest)
     if found is None:

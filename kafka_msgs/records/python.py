@@ -11,20 +11,21 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, Final, TypeGuard
 
+from kafka_msgs.layouts import RecordPart
 from kafka_msgs.records.record import (
     INT_BITS,
     LONG_BITS,
     NO_TIMESTAMP,
     Header,
     Headers,
-    Part,
     Payload,
     Record,
+    exceeds,
     explain,
 )
 from kafka_msgs.records.write_checks import INT64, Content, Named, checked
 
-__all__ = ["Collector", "decode_records", "encode_record", "read"]
+__all__ = ["Collector", "decode_records", "encode_record", "exceeds", "read"]
 
 
 class _BadNumberError(Exception):
@@ -147,16 +148,16 @@ def _headers(source: Payload, body: bytes, at: int, stop: int) -> tuple[Headers,
     return tuple(headers), at
 
 
-_PICK: Final[dict[Part, Callable[[Record], Any]]] = {
-    Part.OFFSETS: attrgetter("offset"),
-    Part.TIMESTAMPS: attrgetter("timestamp"),
-    Part.KEYS: attrgetter("key"),
-    Part.VALUES: attrgetter("value"),
+_PICK: Final[dict[RecordPart, Callable[[Record], Any]]] = {
+    RecordPart.OFFSETS: attrgetter("offset"),
+    RecordPart.TIMESTAMPS: attrgetter("timestamp"),
+    RecordPart.KEYS: attrgetter("key"),
+    RecordPart.VALUES: attrgetter("value"),
 }
 
 
 def read(
-    part: Part,
+    part: RecordPart,
     body: bytes,
     at: int,
     end: int,
@@ -177,7 +178,7 @@ def read(
         append_timestamp=append_timestamp,
         views=views,
     )
-    return records if part is Part.RECORDS else list(map(_PICK[part], records))
+    return records if part is RecordPart.RECORDS else list(map(_PICK[part], records))
 
 
 _VARINTS: Final = [bytes([raw]) for raw in range(128)]

@@ -7,13 +7,13 @@ says what and where. So the loop that every record passes stays short, and there
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
 from kafka_msgs._backend import backend
 from kafka_msgs.errors import InternalError
+from kafka_msgs.layouts import NO_TIMESTAMP
 
 __all__ = [
     "INT_BITS",
@@ -21,10 +21,10 @@ __all__ = [
     "NO_TIMESTAMP",
     "Header",
     "Headers",
-    "Part",
     "Payload",
     "Record",
     "RecordFaultError",
+    "exceeds",
     "explain",
 ]
 
@@ -32,8 +32,9 @@ INT_BITS: Final = 32
 LONG_BITS: Final = 64
 """The most that a varint holds: of a timestamp the larger number, of everything else the smaller one."""
 
-NO_TIMESTAMP: Final = -1
-"""Timestamp of a record that has none."""
+_SMALLEST_RECORD: Final = 7
+_SMALLEST_HEADER: Final = 2
+"""Bytes: each part of a record and of a header has one at least."""
 
 Payload = bytes | memoryview
 """What a key or a value is: a view where the caller asked for views, bytes otherwise."""
@@ -70,16 +71,6 @@ class Record(_Storage):
     key: Payload | None
     value: Payload | None
     headers: Headers = ()
-
-
-class Part(IntEnum):
-    """What can be asked of records; the numbers are those of the C core."""
-
-    RECORDS = 0
-    OFFSETS = 1
-    TIMESTAMPS = 2
-    KEYS = 3
-    VALUES = 4
 
 
 class RecordFaultError(Exception):
@@ -127,16 +118,8 @@ class _Explainer:
             raise self.fault(start, f"{what} needs {size} bytes, {stop - self.at} left in the record")
         self.at += max(size, 0)
 
-    def headers(self, stop: int) -> None:
-        start = self.at
-        count = self.varint("the number of headers", stop)
-        if not 0 <= count <= stop - self.at:
-            raise self.fault(start, f"{count} headers, {stop - self.at} bytes left in the record")
-        for _ in range(count):
-            self.payload("a header's name", stop, nullable=False)
-            self.payload("a header's value", stop)
-
-    def record(self) -> None:
+    def head(self) -> tuple[int, int]:
+        """Read a record up to its headers; return where it says that it ends, and how many headers it says it has."""
         start = self.at
         size = self.varint("the length of the record", self.end)
         stop = self.at + size
@@ -147,7 +130,17 @@ class _Explainer:
         self.varint("the offset", stop)
         self.payload("the key", stop)
         self.payload("the value", stop)
-        self.headers(stop)
+        start = self.at
+        count = self.varint("the number of headers", stop)
+        if not 0 <= count <= stop - self.at:
+            raise self.fault(start, f"{count} headers, {stop - self.at} bytes left in the record")
+        return stop, count
+
+    def record(self) -> None:
+        stop, headers = self.head()
+        for _ in range(headers):
+            self.payload("a header's name", stop, nullable=False)
+            self.payload("a header's value", stop)
         if self.at != stop:
             raise self.fault(self.at, f"{stop - self.at} bytes left over in the record")
 
@@ -159,6 +152,30 @@ class _Explainer:
             self.index += 1
         if self.at != self.end:
             raise self.fault(self.at, f"{self.end - self.at} bytes left over after {count} records")
+
+
+def exceeds(body: bytes, at: int, end: int, count: int, limit: int) -> bool:
+    """Return whether ``count`` records from ``at`` to ``end`` have more than ``limit`` elements: records and headers.
+
+    It stops, and returns False, where the bytes are not records; whoever reads them finds that. The bytes are looked
+    at only where they can hold so many elements.
+    """
+    if not 0 <= count <= (end - at) // _SMALLEST_RECORD:
+        return False
+    room = limit - count
+    if room < 0 or (end - at - _SMALLEST_RECORD * count) // _SMALLEST_HEADER <= room:
+        return room < 0
+    reader = _Explainer(body, at, end)
+    try:
+        for _ in range(count):
+            stop, headers = reader.head()
+            room -= headers
+            if room < 0 or (headers == 0 and reader.at != stop):
+                break
+            reader.at = stop
+    except RecordFaultError:
+        return False
+    return room < 0
 
 
 def explain(body: bytes, at: int, end: int, count: int) -> Exception:

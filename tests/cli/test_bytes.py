@@ -98,8 +98,7 @@ def test_failures_are_one_line(fails: Callable[..., str], arguments: tuple[str, 
     [
         ("decode", "OffsetFetchRequest"),
         ("decode", "OffsetFetchRequest", "two", "00"),
-        ("decode", "OffsetFetchRequest", "2", "--json", "--explain", "00"),
-        ("frame", "--json", "--explain", "00"),
+        ("plan", "OffsetFetchRequest", "2", "--json", "--source"),
         ("frame", "--response-to", "OffsetFetch", "00"),
         ("frame", "--response-to", "NoSuchApi/2", "00"),
     ],
@@ -141,6 +140,23 @@ def test_explain_shows_left_over_bytes(run: Run) -> None:
     result = run("decode", "OffsetFetchRequest", "2", "--explain", f"{ALL_OFFSETS_OF_BILLING}abcd")
     assert result.exit_code == 1
     assert "13 ab cd TrailingDataError 2 bytes left over" in squeezed(result.stdout)
+
+
+def test_explain_as_json_has_every_byte_and_the_error(run: Run) -> None:
+    (whole,) = json.loads(
+        run("decode", "OffsetFetchRequest", "2", "--explain", "--json", ALL_OFFSETS_OF_BILLING).stdout
+    )
+    assert "".join(span["bytes"] for span in whole["spans"]) == ALL_OFFSETS_OF_BILLING
+    assert whole["spans"][0] == {
+        "offset": 0, "bytes": "000762696c6c696e67", "field": "group_id", "type": "string", "value": "billing",
+    }  # fmt: skip
+    assert whole["error"] is None
+    result = run("decode", "OffsetFetchRequest", "2", "--explain", "--json", "0040")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)[0]["error"].endswith("string needs 64 bytes, 0 left")
+    request = encode_request(OffsetFetchRequest(), 8, correlation_id=5, client_id="c")
+    header, message = json.loads(run("frame", "--explain", "--json", request.hex()).stdout)
+    assert (header["message"], message["message"]) == ("RequestHeader v2", "OffsetFetchRequest v8")
 
 
 def test_explain_shortens_long_bytes(run: Run) -> None:

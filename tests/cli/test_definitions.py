@@ -72,3 +72,19 @@ def test_a_retired_message_alone_is_refused(fails: Callable[..., str], definitio
 def test_a_directory_without_definitions_is_a_wrong_call(run: Run, tmp_path: Path) -> None:
     assert run("show", "Order", "--definitions", str(tmp_path)).exit_code == 2
     assert run("show", "Order", "--definitions", str(tmp_path / "absent")).exit_code == 2
+
+
+def test_a_frame_is_read_with_the_own_definitions(run: Run, definitions: Path) -> None:
+    """The definition takes the api key 9 from OffsetFetch."""
+    request = "0009 0001 00000007 ffff 0003 01"
+    option = ("--definitions", str(definitions))
+    shown = run("frame", request, *option).stdout
+    assert "OrderRequest v1" in shown
+    assert "cups: 3" in shown
+    assert "OrderRequest v1" in run("frame", request, "--explain", *option).stdout
+    assert run("frame", request).exit_code == 1
+
+
+def test_a_version_that_the_own_definitions_lack_is_read_with_the_release(run: Run, definitions: Path) -> None:
+    request = "0009 0002 00000007 ffff 000162 ffffffff"
+    assert "OffsetFetchRequest v2" in run("frame", request, "--definitions", str(definitions)).stdout

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 import click
 import pytest
 from click.shell_completion import ShellComplete
+from click.testing import CliRunner
 
+from kafka_msgs import __version__
 from kafka_msgs.cli.group import command
+from kafka_msgs_generator.cli import command as generator_command
 from tests.support.command_line import Run
 
 
@@ -43,6 +46,15 @@ def test_every_command_is_one_sentence_in_the_list_of_its_group(run: Run, words:
     own = " ".join(run(*words, "-h").stdout.partition("\n\n")[2].split())
     first = re.split(r"(?<=\.) ", own)[0]
     assert f"{words[-1]} {first.removesuffix('.')}" in listed
+
+
+def test_the_compilers_command_has_the_same_habits() -> None:
+    run = CliRunner()
+    short = run.invoke(generator_command, ["-h"], terminal_width=80)
+    assert short.exit_code == 0
+    assert short.stdout == run.invoke(generator_command, ["--help"], terminal_width=80).stdout
+    assert not re.search(r"[a-z,]\.\.\.", short.stdout)
+    assert __version__ in run.invoke(generator_command, ["--version"]).stdout
 
 
 def completions(arguments: list[str], incomplete: str) -> list[str]:

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs.cli.render.log_files import View, rows
+from kafka_msgs.layouts import CRC_FROM
 from kafka_msgs.log.scan import read_log
 from kafka_msgs.log.summary import LogSummary
-from kafka_msgs.records.batch import CRC_FROM
 from kafka_msgs.topics.records import TOPICS
 from tests.support.recordings import LOGS, TIERED_LOGS
 

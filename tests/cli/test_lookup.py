@@ -79,7 +79,7 @@ def test_show_at_a_version_leaves_out_what_it_lacks(run: Run) -> None:
 
 def test_show_names_tags(run: Run) -> None:
     shown = run("show", "ApiVersionsResponse").stdout
-    assert "finalized_features_epoch: int64, versions 3-4, tag 1, default -1, ignorable" in shown
+    assert "finalized_features_epoch: int64, versions 3-5, tag 1, default -1, ignorable" in shown
     assert "finalized_features_epoch: int64, tag 1" in run("show", "ApiVersionsResponse", "3").stdout
     assert "finalized_features_epoch" not in run("show", "ApiVersionsResponse", "2").stdout
 
@@ -167,6 +167,19 @@ def test_documentation_is_found_for_the_class_and_for_each_documented_field() ->
 
 def test_plan_prints_the_plan(run: Run) -> None:
     assert run("plan", "OffsetFetchRequest", "8").stdout == f"{compile_plan(OffsetFetchRequest, 8)}\n"
+
+
+def test_plan_as_json(run: Run) -> None:
+    plan = json.loads(run("plan", "OffsetFetchRequest", "8", "--json").stdout)
+    assert (plan["name"], plan["version"], plan["flexible"]) == ("OffsetFetchRequest", 8, True)
+    groups, stable = plan["fields"]
+    assert [field["attribute"] for field in groups["fields"]] == ["group_id", "topics"]
+    assert (stable["attribute"], stable["type"], stable["tag"], stable["fields"]) == (
+        "require_stable",
+        "bool",
+        None,
+        [],
+    )
 
 
 def test_plan_source_is_python_for_both_directions(run: Run) -> None:

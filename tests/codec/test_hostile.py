@@ -15,10 +15,18 @@ import pytest
 from kafka_msgs import OffsetFetchRequest, message_classes
 from kafka_msgs.codec import CodecOptions, DecodeBudget
 from kafka_msgs.codec.executors import EXECUTORS
-from kafka_msgs.codec.ops import Op
+from kafka_msgs.codec.ops import MAX_TAGS, Op
 from kafka_msgs.codec.plan import Plan, Value, compile_plan
 from kafka_msgs.codec.reference import annotate
-from kafka_msgs.errors import BudgetExceededError, DecodeError, InvalidLengthError, KafkaMsgsError, UnexpectedNullError
+from kafka_msgs.errors import (
+    BudgetExceededError,
+    DecodeError,
+    InvalidLengthError,
+    InvalidTagError,
+    KafkaMsgsError,
+    UnexpectedNullError,
+    UnsupportedFieldError,
+)
 from kafka_msgs.primitives import write_uvarint
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
@@ -166,12 +174,32 @@ def many_tags(count: int) -> bytes:
     return b"\x01\x01" + write_uvarint(count) + tags
 
 
-def test_fifty_thousand_unknown_tags_take_memory_in_proportion(codecs: Codecs) -> None:
-    data = many_tags(50_000)
+def test_as_many_tags_as_a_section_may_have_take_memory_in_proportion(codecs: Codecs) -> None:
+    data = many_tags(MAX_TAGS)
     assert peak_memory(lambda: codecs.decode(OffsetFetchRequest, data, 6)) <= 4 * len(data) + 8 * MEGABYTE
     message = codecs.decode(OffsetFetchRequest, data, 6)
-    assert len(message.unknown_tagged_fields) == 50_000
+    assert len(message.unknown_tagged_fields) == MAX_TAGS
     assert codecs.encode(message, 6) == data
+
+
+def test_more_tags_than_a_section_may_have_are_refused_both_ways(codecs: Codecs) -> None:
+    with pytest.raises(InvalidTagError, match="10001 tags: at most 10000 are allowed"):
+        codecs.decode(OffsetFetchRequest, many_tags(MAX_TAGS + 1), 6)
+    message = OffsetFetchRequest(unknown_tagged_fields=tuple((tag, b"") for tag in range(MAX_TAGS + 1)))
+    with pytest.raises(UnsupportedFieldError, match="10001 tags: at most 10000 are allowed"):
+        codecs.encode(message, 6)
+
+
+def test_known_tags_count_among_those_of_a_section(codecs: Codecs) -> None:
+    cls = message_class("Known", flexible="0+", known=field("Known", "int8", tag=0, tagged="0+", default=0))
+    unknown = tuple((tag, b"") for tag in range(1, MAX_TAGS + 1))
+    with pytest.raises(UnsupportedFieldError, match="10001 tags"):
+        codecs.encode(cls(known=1, unknown_tagged_fields=unknown), 0)
+    full = cls(known=1, unknown_tagged_fields=unknown[1:])
+    data = codecs.encode(full, 0)
+    assert codecs.decode(cls, data, 0) == full
+    with pytest.raises(InvalidTagError, match="10001 tags"):
+        codecs.decode(cls, write_uvarint(MAX_TAGS + 1) + data[2:] + write_uvarint(MAX_TAGS + 1) + b"\0", 0)
 
 
 @pytest.mark.parametrize("executor", [name for name in EXECUTORS if name != "c"])

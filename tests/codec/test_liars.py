@@ -330,7 +330,7 @@ def test_what_was_pickled_is_encoded_without_comparisons(
 
 
 @pytest.mark.skipif("c" not in EXECUTORS, reason="the C core is not built")
-def test_the_core_calls_no_python_for_what_was_pickled() -> None:
+def test_the_core_calls_nothing_for_what_was_pickled() -> None:
     encode = codec("c", FetchRequest, 17).encode
     message = pickle.loads(pickle.dumps(FetchRequest()))
     encode(message)

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from kafka_msgs import MetadataResponse, OffsetCommitValue, OffsetFetchRequest
 from kafka_msgs.codec import CodecOptions, DecodeBudget, codec_for
+from kafka_msgs.codec.ops import MAX_TAGS
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.columns import arrow_type, decode, decode_column, python
 from kafka_msgs.columns.common import Part
 from kafka_msgs.errors import InternalError, KafkaMsgsError
 from kafka_msgs.prefixed import decode_versioned
+from kafka_msgs.primitives import write_uvarint
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
 from tests.oracle.mutation import mutations
@@ -68,6 +70,16 @@ def test_damaged_rows_between_sound_ones(cls: Any) -> None:
             data = random_message(cls, version, rng, max_elements=2).encode(version)
             rows += [data, *mutations(compile_plan(cls, version), data, 8, rng), None]
         assert_as_the_codec(rows, cls, version)
+
+
+def test_a_row_with_more_tags_than_a_section_may_have_is_bad() -> None:
+    rows = [unknown_tags(count) for count in (MAX_TAGS, MAX_TAGS + 1, MAX_TAGS)]
+    assert assert_as_the_codec(rows, OffsetFetchRequest, 6) == 1
+
+
+def unknown_tags(count: int) -> bytes:
+    tags = b"".join(write_uvarint(tag) + b"\0" for tag in range(count))
+    return b"\x01\x01" + write_uvarint(count) + tags
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

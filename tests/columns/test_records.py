@@ -20,6 +20,7 @@ from kafka_msgs.errors import (
     CrcMismatchError,
     DecompressedSizeError,
     LogFileError,
+    RecordBudgetError,
     UnknownColumnError,
 )
 from kafka_msgs.log.scan import read_log
@@ -328,3 +329,6 @@ def test_a_bomb_is_a_fault() -> None:
     builder.append(None, bytes(10_000_000))
     data = segment(10) + builder.build()
     assert kinds(walk_record_table(data, ReadOptions(max_decompressed=1_000_000))) == [10, DecompressedSizeError]
+    small = BatchBuilder()
+    small.append(None, b"")
+    assert kinds(walk_record_table(segment(10) + small.build(), ReadOptions(max_elements=5))) == [RecordBudgetError, 1]

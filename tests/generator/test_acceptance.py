@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from uuid import UUID
@@ -179,8 +180,10 @@ def test_a_field_may_leave_the_flexible_encoding() -> None:
 def test_every_definition_of_the_release_compiles() -> None:
     origins = sorted((DEFINITIONS / "kafka").iterdir())
     found = compile_set(origins, Reading(), partial=False)
-    assert len(found) == 281
-    assert sum(item.message.retired for item in found) == 8
+    files = [json.loads(path.read_text(encoding="utf-8")) for origin in origins for path in origin.glob("*.json")]
+    assert {item.message.name: item.message.retired for item in found} == {
+        each["name"]: each["validVersions"] == "none" for each in files
+    }
 
 
 @pytest.mark.parametrize("path", PAGE, ids=lambda path: path.stem)

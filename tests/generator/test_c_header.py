@@ -1,4 +1,4 @@
-"""The header of the C core says what the codec's table of ops says, and stays the generator's."""
+"""The generated headers of the C core say what the tables in Python say, and stay the generator's."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, Op
-from kafka_msgs_generator.c_header import ops_header
+from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
+from kafka_msgs.layouts import ATTRIBUTES, HEADER, RECORD_COLUMNS, ColumnKind, LengthFlag, RecordPart, header_struct
+from kafka_msgs_generator.c_header import layouts_header, ops_header
 from kafka_msgs_generator.output import ForeignFileError, apply, plan
 
 
@@ -24,7 +25,7 @@ def test_sizes_stand_at_the_numbers_of_their_ops() -> None:
 
 def test_the_limits_are_those_of_the_codec() -> None:
     limits = {name: int(value) for name, value in re.findall(r"#define (MAX_\w+) +(\d+)", ops_header())}
-    assert limits == {"MAX_STRING": MAX_STRING, "MAX_LENGTH": MAX_LENGTH, "MAX_TAG": MAX_TAG}
+    assert limits == {"MAX_STRING": MAX_STRING, "MAX_LENGTH": MAX_LENGTH, "MAX_TAG": MAX_TAG, "MAX_TAGS": MAX_TAGS}
 
 
 def test_a_header_that_is_out_of_date_is_written_anew_and_a_foreign_one_is_not(tmp_path: Path) -> None:
@@ -35,3 +36,30 @@ def test_a_header_that_is_out_of_date_is_written_anew_and_a_foreign_one_is_not(t
     header.write_text("/* mine */\n")
     with pytest.raises(ForeignFileError):
         plan(tmp_path, {"ops.h": ops_header()})
+
+
+def layout_constants() -> dict[str, int]:
+    return {name: int(number) for name, number in re.findall(r"^    (\w+) = (-?\d+),$", layouts_header(), re.M)}
+
+
+def test_the_header_of_a_batch_is_laid_out_as_in_kafka() -> None:
+    """The places are those that Kafka's ``DefaultRecordBatch`` has as constants."""
+    kafka = {
+        "BASE_OFFSET": 0, "SIZE": 8, "LEADER_EPOCH": 12, "MAGIC": 16, "CRC": 17, "ATTRIBUTES": 21,
+        "LAST_OFFSET_DELTA": 23, "BASE_TIMESTAMP": 27, "MAX_TIMESTAMP": 35, "PRODUCER_ID": 43, "PRODUCER_EPOCH": 51,
+        "BASE_SEQUENCE": 53, "COUNT": 57,
+    }  # fmt: skip
+    constants = layout_constants()
+    assert {name.removesuffix("_AT"): place for name, place in constants.items() if name.endswith("_AT")} == kafka
+    assert (constants["HEADER_SIZE"], HEADER.size) == (61, 61)
+    assert header_struct("magic", "count").unpack_from(bytes(16) + b"\2" + bytes(43) + b"\7") == (2, 7)
+
+
+def test_flags_and_kinds_are_those_of_python() -> None:
+    constants = layout_constants()
+    expected = {name.upper(): value for name, value in ATTRIBUTES.items()}
+    for prefix, members in (("", LengthFlag), ("PART_", RecordPart), ("COLUMN_", ColumnKind)):
+        expected |= {f"{prefix}{member.name}": int(member) for member in members}
+    assert {name: constants[name] for name in expected} == expected
+    names = [name.lower().removeprefix("record_column_") for name in constants if name.startswith("RECORD_COLUMN_")]
+    assert names == [*RECORD_COLUMNS, "count"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -154,6 +156,32 @@ def test_documentation_comes_from_a_glossary(definitions: Path, package: Path, t
     assert '    """A port. In version 1 only."""' in text
 
 
+def test_what_a_definition_says_about_itself_becomes_docstrings(package: Path, tmp_path: Path) -> None:
+    definition = {
+        "name": "Ping", "type": "data", "validVersions": "0-1", "flexibleVersions": "none",
+        "about": "Asks\n  for a pong.",
+        "fields": [
+            {"name": "Hops", "type": "[]Hop", "versions": "1+", "about": 'Says \\ and """, \x00 and "so"'},
+            {"name": "Plain", "type": "int8", "versions": "0+"},
+            {"name": "Long", "type": "int8", "versions": "0+", "about": "\\\\x" * 100},
+        ],
+        "commonStructs": [{"name": "Hop", "versions": "1+", "about": "One hop.", "fields": [
+            {"name": "Host", "type": "string", "versions": "1+", "about": "Where it goes."}]}],
+    }  # fmt: skip
+    (tmp_path / "Ping.json").write_text(json.dumps(definition))
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words" / "ping.toml").write_text('[Ping]\nplain = "Ours."\n[Ping.structs.Hop]\nhost = "Our host."\n')
+    assert run("compile", tmp_path / "Ping.json", "--out", package, "--glossary", tmp_path / "words").exit_code == 0
+    tree = {
+        node.name: node for node in ast.parse((package / "ping.py").read_text()).body if isinstance(node, ast.ClassDef)
+    }
+    said = {name: [part.value.value for part in node.body if isinstance(part, ast.Expr)] for name, node in tree.items()}
+    assert said["Ping"][0].startswith("Asks for a pong.\n\n")
+    assert said["Ping"][1:] == ["Says \\ and ''', and \"so\". In version 1 only.", "Ours.", "\\\\x" * 100 + "\n    "]
+    assert said["Hop"][0].startswith("One hop.\n\n")
+    assert said["Hop"][1:] == ["Our host."]
+
+
 def test_documentation_gives_the_versions_of_a_field_once(definitions: Path, package: Path, tmp_path: Path) -> None:
     numbers = ("1+", "0", "1-2", "0-3", "2", "3+")
     fields = [f'{{"name": "F{i}", "type": "int8", "versions": "{text}"}}' for i, text in enumerate(numbers)]
@@ -197,7 +225,7 @@ def test_what_the_glossary_lacks_is_listed(definitions: Path, tmp_path: Path) ->
         (("compile", ".", "--out", "x", "--bind", "TBD=1"), "--bind needs --lenient"),
         (("compile", ".", "--out", "x", "--lenient", "--bind", "TBD"), "'TBD' does not read [FILES:]WORD=VALUE"),
         (("import",), "give either --release or --from"),
-        (("import", "--release", "4.3.1", "--from", "."), "give either --release or --from"),
+        (("import", "--release", "4.4.0", "--from", "."), "give either --release or --from"),
         (("unknown",), "No such command"),
     ],
 )
@@ -222,7 +250,13 @@ def test_the_projects_own_code_is_up_to_date() -> None:
 def test_generate_writes_messages_drafts_error_codes_and_the_c_header(tmp_path: Path) -> None:
     result = run("generate", "--package", tmp_path / "kafka_msgs")
     assert result.exit_code == 0
-    for path in ("messages/offset_fetch_request.py", "drafts/kip_1071/_index.py", "error_codes.py", "_core/ops.h"):
+    for path in (
+        "messages/offset_fetch_request.py",
+        "drafts/kip_1071/_index.py",
+        "error_codes.py",
+        "_core/ops.h",
+        "_core/layouts.h",
+    ):
         assert (tmp_path / "kafka_msgs" / path).read_bytes() == (Path("kafka_msgs") / path).read_bytes()
 
 

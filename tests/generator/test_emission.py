@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from kafka_msgs.message import Message
 from kafka_msgs.schema import FieldInfo, MessageInfo, fields
+from kafka_msgs.versions import VersionRange
 from kafka_msgs_generator import layout
 from kafka_msgs_generator.emit import message_module
 from kafka_msgs_generator.ir import Field, NewStruct
@@ -35,11 +36,11 @@ GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.json"))
 class Sentences:
     """Documents everything, at length."""
 
-    def message(self, name: str) -> str | None:
+    def message(self, name: str, versions: VersionRange) -> str | None:
         """Say that it is a message."""
         return f"What {name} is for, in a sentence that is long enough to be " + "wrapped " * 12 + "twice."
 
-    def field(self, message_name: str, path: tuple[str, ...], struct: str) -> str | None:
+    def field(self, message_name: str, path: tuple[str, ...], struct: str, versions: VersionRange) -> str | None:
         """Say which field it is."""
         return f'The field {".".join(path)} of {struct}: a \\ backslash, """ quotes and "a quoted end"'
 

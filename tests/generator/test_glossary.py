@@ -103,6 +103,41 @@ def test_the_longest_end_of_a_path_is_found() -> None:
     assert dangling_entries(glossary, [DEFINITION]) == ["fields.moons.name", "fields.planets.moons.name"]
 
 
+def test_sentences_on_later_versions_are_left_out() -> None:
+    texts = {
+        "message": "Asks for planets (KIP-7). From version 2 it asks for moons.",
+        "planets": "Planets. In versions 0 to 3 without moons. Up to version 7, none of its own.",
+        "stars": "Stars, from version 2.",
+    }
+    glossary = Glossary(messages={"Sky": texts}, structs={}, common_structs={}, common_fields={})
+    draft = VersionRange.parse("0-1")
+    assert glossary.message("Sky", draft) == "Asks for planets (KIP-7)."
+    assert glossary.field("Sky", ("planets",), "Sky", draft) == "Planets."
+    assert glossary.field("Sky", ("stars",), "Sky", draft) is None
+    assert glossary.field("Sky", ("stars",), "Sky", VersionRange.parse("0-2")) == "Stars, from version 2."
+    assert glossary.message("Sky") == texts["message"]
+
+
+def test_drafts_say_nothing_of_later_versions(committed: Glossary) -> None:
+    """And what is left of an entry still says something."""
+    found = 0
+    for path in sorted(DEFINITIONS.glob("drafts/*/*.json")):
+        item = json.loads(path.read_text(encoding="utf-8"))
+        versions = VersionRange.parse(item["validVersions"])
+        texts = [committed.message(item["name"], versions)]
+        texts += [committed.field(item["name"], (name,), item["name"], versions) for name in top_level_names(item)]
+        assert None not in texts, path
+        given = {int(last) for text in texts for last in re.findall(r"versions? (?:\d+ to )?(\d+)", text or "")}
+        assert max(given, default=0) <= versions.highest, path
+        found += len(texts)
+    assert found > 100
+
+
+def top_level_names(item: dict[str, Any]) -> list[str]:
+    """The names of the fields of a message, as the glossary has them."""
+    return [field["name"][0].lower() + field["name"][1:] for field in item["fields"]]
+
+
 def test_a_message_is_documented_or_not(planets: Glossary) -> None:
     assert planets.message("PlanetsResponse") == "Says which planets there are."
     assert planets.message("StarsResponse") is None
@@ -192,12 +227,14 @@ def documented(glossary: Glossary, item: dict[str, Any]) -> Iterator[tuple[str, 
 
 
 def test_entries_agree_with_the_definitions(committed: Glossary) -> None:
-    """None is spoken of exactly where it is allowed; a time has its unit; a bool starts with one of its values."""
+    """None is named exactly where it is allowed, -1 where it is the default, and times have their unit."""
     items = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(DEFINITIONS.glob("kafka/*/*.json"))]
     fields = [found for item in items for found in documented(committed, item)]
     assert len(fields) == sum(map(number_of_fields, items))
     nullable = [(name, field.get("nullableVersions", "none") != "none", text) for name, field, text in fields]
     assert [name for name, allowed, text in nullable if allowed != bool(re.search(r"\bNone\b", text))] == []
+    minus_one = [(name, text) for name, field, text in fields if str(field.get("default")) == "-1"]
+    assert [name for name, text in minus_one if "-1" not in text] == []
     times = [(name, text) for name, field, text in fields if field["name"].endswith(("Ms", "Timestamp"))]
     assert [name for name, text in times if "milliseconds" not in text.lower()] == []
     choices = [(name, text) for name, field, text in fields if field["type"] == "bool"]

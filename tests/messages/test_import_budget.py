@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs._backend import BACKENDS
+from kafka_msgs.messages import _index
 
 ROOT = Path(__file__).parents[2]
 OPTIONAL = ("click", "hypothesis", "jinja2", "kafka_msgs_generator", "pyarrow", "pyspark", "rich", "yaml")
@@ -90,7 +91,7 @@ def test_drafts_are_loaded_only_when_asked_for() -> None:
 
 
 def test_listing_the_names_of_messages_loads_none() -> None:
-    modules = loaded("from kafka_msgs import messages\nassert len(dir(messages)) > 273")
+    modules = loaded("from kafka_msgs import messages\nassert 'OffsetFetchRequest' in dir(messages)")
     assert message_modules(modules) == set()
 
 
@@ -127,7 +128,7 @@ assert wire.decode_request(payload).message == kafka_msgs.OffsetFetchRequest()
 print(count)
 """
     )
-    assert printed.strip() == "273"
+    assert int(printed) == len(_index.MODULES)
 
 
 DEFINITION = '{"name": "Ping", "type": "data", "validVersions": "0", "flexibleVersions": "none", "fields": []}'

@@ -1,6 +1,6 @@
 """Builds the oracle's Java program with Maven, once for each state of its sources.
 
-Owns ``target/``: compiled classes, the class path, and a stamp that names the sources they were made from.
+Owns ``target/``: compiled classes, the class path, and a stamp of the sources and releases they were made from.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+
+from tests.support.releases import maven_releases
 
 HERE: Final = Path(__file__).resolve().parent
 TARGET: Final = HERE / "target"
@@ -40,7 +42,7 @@ def java_command() -> list[str]:
 
 
 def _fingerprint() -> str:
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(" ".join(maven_releases()).encode())
     for path in [HERE / "pom.xml", *sorted(HERE.glob("src/**/*.java"))]:
         digest.update(f"{path.relative_to(HERE)}\0".encode())
         digest.update(path.read_bytes())
@@ -74,7 +76,7 @@ def _build() -> str:
     (TARGET / "stamp").unlink(missing_ok=True)
     shutil.rmtree(TARGET / "classes", ignore_errors=True)
     goals = ["compile", "dependency:build-classpath", f"-Dmdep.outputFile={TARGET / 'classpath.txt'}"]
-    command = [maven, "-q", "-B", "-f", str(HERE / "pom.xml"), *goals]
+    command = [maven, "-q", "-B", "-f", str(HERE / "pom.xml"), *maven_releases(), *goals]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
     except subprocess.TimeoutExpired:

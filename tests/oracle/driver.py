@@ -59,11 +59,19 @@ class MessageInfo:
     name: str
     kind: str
     artifact: str
+    release: str
+    """The Kafka release of the artifact."""
     versions: VersionRange
     has_json: bool
     """False where Kafka ships no JSON converter: then only ``decode`` works, and its JSON is a rejection."""
     definition: dict[str, Any]
     """Kafka's definition as the jar carries it."""
+
+    @property
+    def counts_tags(self) -> bool:
+        """Whether the class refuses a number of tags for which the bytes do not suffice, as it does since 4.4."""
+        major, minor = self.release.split(".")[:2]
+        return (int(major), int(minor)) >= (4, 4)
 
 
 @define(slots=False)

@@ -13,7 +13,7 @@ import re
 from typing import Any, Final
 
 from kafka_msgs.codec import CodecOptions
-from kafka_msgs.codec.ops import MAX_TAG, Op
+from kafka_msgs.codec.ops import MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
 from kafka_msgs.codec.reference import _Decoder
 from kafka_msgs.errors import (
@@ -27,12 +27,11 @@ from kafka_msgs.errors import (
 )
 from kafka_msgs.primitives import MAX_UINT32
 
-__all__ = ["DEVIATIONS", "LenientDecoder"]
+__all__ = ["BEFORE_4_4", "DEVIATIONS", "LenientDecoder"]
 
 DEVIATIONS: Final[dict[str, tuple[type[DecodeError], ...]]] = {
     "varint of more than 32 bits": (InvalidVarintError,),
     "negative length other than -1": (InvalidLengthError, TruncatedError),
-    "negative number of tags": (DecodeError,),
     "tag number above 2147483647": (InvalidTagError,),
     "tags out of order or repeated": (InvalidTagError,),
     "wrong size of a known tag": (InvalidTagError, TruncatedError, InvalidLengthError),
@@ -41,11 +40,18 @@ DEVIATIONS: Final[dict[str, tuple[type[DecodeError], ...]]] = {
 }
 """What Kafka's classes accept and this library refuses, with the errors that the refusal may be.
 
-A compact length or number of tags that is negative to Kafka is a large one here: the bytes do not suffice, or what
-follows is taken for tags and is anything but. A known tag of the wrong size may be noticed inside its value, where the
-bytes of the tag end too early.
+A compact length that is negative to Kafka is a large one here, for which the bytes do not suffice. A known tag of the
+wrong size may be noticed inside its value, where the bytes of the tag end too early.
 """
 
+BEFORE_4_4: Final[dict[str, tuple[type[DecodeError], ...]]] = {
+    "negative number of tags": (DecodeError,),
+    "more than 10000 tags": (InvalidTagError,),
+}
+"""What only classes accept that were generated before Kafka 4.4, which did not look at the number of tags.
+
+Kafka's test messages are not always of the release that all else is of.
+"""
 
 _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
@@ -53,8 +59,9 @@ _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 class LenientDecoder(_Decoder):
     """Decodes as Kafka does; ``deviations`` lists, in order, what the strict decoder would have refused."""
 
-    def __init__(self, plan: Plan, data: bytes) -> None:
+    def __init__(self, plan: Plan, data: bytes, *, counts_tags: bool) -> None:
         super().__init__(plan, data, 0, CodecOptions(utf8_errors="surrogateescape"))
+        self.counts_tags = counts_tags
         self.deviations: list[str] = []
 
     def whole(self) -> Any:
@@ -105,9 +112,9 @@ class LenientDecoder(_Decoder):
         values: dict[str, Any] = {}
         unknown: list[tuple[int, bytes]] = []
         previous = -1
+        start = self.position
         count = self.uvarint()
-        if count < 0:
-            self.deviations.append("negative number of tags")
+        self.check_tags(count, start)
         for _ in range(count):
             tag, size = self.uvarint(), self.uvarint()
             self.note_tag(tag, previous)
@@ -119,6 +126,15 @@ class LenientDecoder(_Decoder):
             else:
                 unknown.append((tag, self.unknown_tag(tag, size)))
         return values | {"unknown_tagged_fields": tuple(unknown)}
+
+    def check_tags(self, count: int, start: int) -> None:
+        """Refuse what a class of Kafka 4.4 or later refuses; an older one reads tags for as long as there are bytes."""
+        if self.counts_tags and not 0 <= count <= min(self.left, MAX_TAGS):
+            self.fail(InvalidTagError, f"{count} tags", start)
+        if count < 0:
+            self.deviations.append("negative number of tags")
+        elif count > MAX_TAGS:
+            self.deviations.append("more than 10000 tags")
 
     def note_tag(self, tag: int, previous: int) -> None:
         """Note a tag that does not ascend, or whose number is negative as a signed integer."""

@@ -45,6 +45,8 @@ class Subject:
     version: int
     artifact: str
     """The artifact that Kafka ships the class in."""
+    counts_tags: bool
+    """Whether Kafka's class looks at the number of tags: since 4.4 they do."""
     has_json: bool
     plan: Plan = field(eq=False)
     codecs: dict[str, Codec[Any]] = field(eq=False)
@@ -80,7 +82,7 @@ def _subjects_of(name: str, oracle: Oracle) -> list[Subject]:
         codecs: dict[str, Codec[Any]] = {
             executor: Codec(plan, DEFAULT_OPTIONS, EXECUTORS[executor]) for executor in EXECUTORS
         }
-        found.append(Subject(cls, version, info.artifact, info.has_json, plan, codecs))
+        found.append(Subject(cls, version, info.artifact, info.counts_tags, info.has_json, plan, codecs))
     return found
 
 

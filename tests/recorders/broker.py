@@ -19,18 +19,18 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from types import TracebackType
 from typing import Final
-from xml.etree import ElementTree
 
-__all__ = ["LOOPBACK", "Broker", "BrokerError", "classpath", "java_command", "kafka_release"]
+from tests.support.releases import maven_releases, release_of
+
+__all__ = ["LOOPBACK", "Broker", "BrokerError", "Jars", "classpath", "java_command"]
 
 LOOPBACK: Final = "127.0.0.1"
 
 _HERE: Final = Path(__file__).parent
-_POM: Final = _HERE / "pom.xml"
-_CLASSPATH: Final = _HERE / "target" / "classpath.txt"
 _CLUSTER_ID: Final = "a2Fma2EtbXNncy1jYXB0dQ"
 _JVM: Final = (
     "-XX:+UseSerialGC",
@@ -66,29 +66,42 @@ _SETTINGS: Final[Mapping[str, str]] = {
 }
 
 
+class Jars(Enum):
+    """Which jars a class is run from: the name of a Maven project beside this file, and whose release they have."""
+
+    NODE = ("node", "clients")
+    """The node itself, and Kafka's core with the commands in it (package ``kafka``)."""
+    TOOLS = ("tools", "streams")
+    """The command-line tools (package ``org.apache.kafka.tools``) and the Streams client."""
+
+    @property
+    def project(self) -> Path:
+        """Maven's file."""
+        return _HERE / f"{self.value[0]}.xml"
+
+    @property
+    def release(self) -> str:
+        """The Kafka release, such as ``"4.4.0"``."""
+        return release_of(self.value[1])
+
+
 class BrokerError(Exception):
     """The node, or a Kafka class run against it, did not do what was asked; the text carries its last output."""
 
 
-def kafka_release() -> str:
-    """The Apache Kafka release that the pom pins, such as ``"4.3.1"``."""
-    version = ElementTree.parse(_POM).getroot().find(".//{*}kafka.version")
-    if version is None or not version.text:
-        raise BrokerError("pom.xml names no kafka.version")
-    return version.text
+def classpath(jars: Jars) -> str:
+    """The Java class path of a project at its release; Maven resolves it again when the project's file changes."""
+    path = _HERE / "target" / f"{jars.project.stem}-{jars.release}.txt"
+    if not path.exists() or path.stat().st_mtime < jars.project.stat().st_mtime:
+        goal = ["dependency:build-classpath", f"-Dmdep.outputFile={path}", "-DincludeScope=runtime"]
+        command = ["mvn", "-q", "-B", "-f", str(jars.project), *maven_releases(), *goal]
+        subprocess.run(command, cwd=_HERE, check=True, timeout=600)
+    return path.read_text().strip()
 
 
-def classpath() -> str:
-    """The Java class path of the pinned release; Maven resolves it once, and again when the pom changes."""
-    if not _CLASSPATH.exists() or _CLASSPATH.stat().st_mtime < _POM.stat().st_mtime:
-        goal = ["dependency:build-classpath", f"-Dmdep.outputFile={_CLASSPATH}", "-DincludeScope=runtime"]
-        subprocess.run(["mvn", "-q", "-B", *goal], cwd=_HERE, check=True, timeout=600)
-    return _CLASSPATH.read_text().strip()
-
-
-def java_command(class_name: str, arguments: Sequence[str], *, heap_mb: int) -> list[str]:
+def java_command(class_name: str, arguments: Sequence[str], *, heap_mb: int, jars: Jars = Jars.TOOLS) -> list[str]:
     """The command line that runs the main method of ``class_name``, or of a ``.java`` source file given by its path."""
-    return ["java", f"-Xmx{heap_mb}m", *_JVM, "-cp", classpath(), class_name, *arguments]
+    return ["java", f"-Xmx{heap_mb}m", *_JVM, "-cp", classpath(jars), class_name, *arguments]
 
 
 def _free_ports(count: int) -> list[int]:
@@ -146,13 +159,21 @@ class Broker:
         """The directory that holds the partitions' segment files."""
         return self.home / "data"
 
-    def run_class(self, class_name: str, arguments: Sequence[str] = (), *, stdin: str = "", timeout: float = 60) -> str:
+    def run_class(
+        self,
+        class_name: str,
+        arguments: Sequence[str] = (),
+        *,
+        stdin: str = "",
+        timeout: float = 60,
+        jars: Jars = Jars.TOOLS,
+    ) -> str:
         """Run a Kafka command-line class to its end and return what it printed.
 
         Raises :class:`BrokerError` when it fails, and ``subprocess.TimeoutExpired`` after ``timeout`` seconds.
         """
         done = subprocess.run(
-            java_command(class_name, arguments, heap_mb=128),
+            java_command(class_name, arguments, heap_mb=128, jars=jars),
             input=stdin,
             capture_output=True,
             text=True,
@@ -218,10 +239,11 @@ class Broker:
     def _format(self) -> None:
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()))
         quorum = ["--standalone"] if self._standalone else []
-        self.run_class("kafka.tools.StorageTool", ["format", "-t", _CLUSTER_ID, "-c", str(self._properties), *quorum])
+        arguments = ["format", "-t", _CLUSTER_ID, "-c", str(self._properties), *quorum]
+        self.run_class("kafka.tools.StorageTool", arguments, jars=Jars.NODE)
 
     def _start(self) -> None:
-        java = java_command("kafka.Kafka", [str(self._properties)], heap_mb=self._heap_mb)
+        java = java_command("kafka.Kafka", [str(self._properties)], heap_mb=self._heap_mb, jars=Jars.NODE)
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
                 ["timeout", "--kill-after=10", str(self._lifetime), *java],

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from kafka_msgs import OffsetFetchRequest
 from tests.recorders.asking import Conversation
-from tests.recorders.broker import Broker, kafka_release
+from tests.recorders.broker import Broker, Jars
 from tests.recorders.proxy import RecordingProxy
 from tests.recorders.scenario import BILLING_GROUP, ShopTools
 from tests.support.recorded_frames import Frame, exchanges, write_lines
@@ -105,7 +105,7 @@ def write_recording(
     """Write a recording below a header that says what it holds and how it was made."""
     header = {
         "format": f"kafka-msgs {content} 1",
-        "kafka": kafka_release(),
+        "kafka": Jars.NODE.release,
         "clients": clients,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "script": script,
@@ -115,7 +115,7 @@ def write_recording(
 
 
 def _write(name: str, content: str, lines: Iterable[dict[str, Any]]) -> None:
-    clients = {"kafka-tools": kafka_release(), "kafka-streams": kafka_release(), **_CLIENTS}
+    clients = {"kafka-tools": Jars.TOOLS.release, "kafka-streams": Jars.TOOLS.release, **_CLIENTS}
     write_recording(
         RECORDINGS / f"{name}.jsonl", content, lines, clients=clients, script="tests/recorders/client_traffic.py"
     )

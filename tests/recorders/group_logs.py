@@ -50,7 +50,7 @@ from kafka_msgs.messages.offset_commit_request import OffsetCommitRequestPartiti
 from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequestGroup
 from tests.recorders.asking import Conversation
-from tests.recorders.broker import Broker, BrokerError, java_command, kafka_release
+from tests.recorders.broker import Broker, BrokerError, Jars, java_command
 from tests.recorders.client_traffic import python_with_clients, write_recording
 from tests.recorders.log_directory import take_directory
 from tests.support.recorded_frames import Frame
@@ -92,7 +92,7 @@ def main() -> None:
             broker.stop()
             take_directory(broker, GROUP_LOGS, [each.path.name for each in LogDirectory(broker.log_dir).partitions])
     END_OFFSETS.write_text(ends)
-    clients = {"kafka-tools": kafka_release(), "kafka-streams": kafka_release(), **_CLIENTS}
+    clients = {"kafka-tools": Jars.TOOLS.release, "kafka-streams": Jars.TOOLS.release, **_CLIENTS}
     lines = (frame.to_json() for frame in frames)
     write_recording(ANSWERS, "frames", lines, clients=clients, script="tests/recorders/group_logs.py")
 
@@ -103,7 +103,8 @@ def _groups(broker: Broker, python: Path) -> Iterator[None]:
     subprocess.run([python, _MEMBERS, "past", broker.bootstrap], check=True, timeout=120)
     config = ["--alter", "--entity-type", "groups", "--entity-name", "packing"]
     earliest = ["--add-config", "share.auto.offset.reset=earliest"]
-    broker.run_class("kafka.admin.ConfigCommand", ["--bootstrap-server", broker.bootstrap, *config, *earliest])
+    command = ["--bootstrap-server", broker.bootstrap, *config, *earliest]
+    broker.run_class("kafka.admin.ConfigCommand", command, jars=Jars.NODE)
     with ExitStack() as stack:
         stack.enter_context(_running(_share_consumer(broker)))
         stack.enter_context(_running(_streams_application(broker)))

@@ -21,7 +21,7 @@ from typing import Final
 
 from kafka_msgs import NoOpRecord
 from kafka_msgs.topics.records import TopicRecord
-from tests.recorders.broker import Broker, kafka_release
+from tests.recorders.broker import Broker, Jars
 from tests.recorders.client_traffic import python_with_clients, write_recording
 from tests.recorders.log_file import read_partition
 from tests.support.recorded_records import Line, record_of
@@ -42,7 +42,7 @@ def main() -> None:
         with Broker() as broker:
             _session(broker, python)
             lines = [line for topic in _TOPICS for line in _recorded(broker, topic)]
-    clients = {"kafka-tools": kafka_release(), **_CLIENTS}
+    clients = {"kafka-tools": Jars.TOOLS.release, **_CLIENTS}
     write_recording(
         INTERNAL_TOPICS, "internal topics", lines, clients=clients, script="tests/recorders/internal_topics.py"
     )
@@ -78,7 +78,8 @@ def _share(broker: Broker, group: str) -> None:
 
 
 def _configure(broker: Broker, *arguments: str) -> None:
-    broker.run_class("kafka.admin.ConfigCommand", ["--bootstrap-server", broker.bootstrap, "--alter", *arguments])
+    command = ["--bootstrap-server", broker.bootstrap, "--alter", *arguments]
+    broker.run_class("kafka.admin.ConfigCommand", command, jars=Jars.NODE)
 
 
 def _recorded(broker: Broker, topic: str) -> Iterator[Line]:

@@ -32,7 +32,7 @@ from dpkt import pcapng
 
 from kafka_msgs import ApiVersionsRequest, SaslHandshakeRequest
 from kafka_msgs.wire import encode_request
-from tests.recorders.broker import LOOPBACK, Broker, kafka_release
+from tests.recorders.broker import LOOPBACK, Broker, Jars
 from tests.recorders.client_traffic import python_with_clients
 from tests.support.recordings import PACKETS
 from tests.support.tshark import dissected, tshark_version
@@ -67,7 +67,7 @@ def main() -> None:
         table = (PACKETS / name).with_suffix(".tshark.tsv")
         table.write_text(dissected(PACKETS / name, port))
     facts = {
-        "kafka": kafka_release(),
+        "kafka": Jars.NODE.release,
         "tshark": tshark_version(),
         "clients": _CLIENTS,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),

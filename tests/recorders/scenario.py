@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.recorders.broker import Broker, BrokerError
+from tests.recorders.broker import Broker, BrokerError, Jars
 from tests.recorders.proxy import RecordingProxy
 from tests.support.recorded_frames import REQUEST
 
@@ -116,7 +116,8 @@ class ShopTools:
     def _share(self) -> None:
         earliest = ["--entity-type", "groups", "--entity-name", PACKING_GROUP]
         config = ["--alter", *earliest, "--add-config", "share.auto.offset.reset=earliest"]
-        self._broker.run_class("kafka.admin.ConfigCommand", ["--bootstrap-server", self._proxy.bootstrap, *config])
+        command = ["--bootstrap-server", self._proxy.bootstrap, *config]
+        self._broker.run_class("kafka.admin.ConfigCommand", command, jars=Jars.NODE)
         arguments = ["--topic", TOPIC, "--group", PACKING_GROUP, "--timeout-ms", "6000"]
         self._tool("consumer.ConsoleShareConsumer", *arguments)
 

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tests.recorders.broker import Broker, BrokerError, classpath
+from tests.recorders.broker import Broker, BrokerError, Jars, classpath
 from tests.recorders.log_directory import take_directory
 from tests.support.recordings import TIERED_LOGS, TIERED_PARTITIONS
 
@@ -49,7 +49,7 @@ _SECONDS: Final = 40
 def main() -> None:
     """Run the session and take the files."""
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-storage-") as directory:
-        command = ["javac", "-proc:none", "-cp", classpath(), "-d", directory, str(_STORAGE)]
+        command = ["javac", "-proc:none", "-cp", classpath(Jars.NODE), "-d", directory, str(_STORAGE)]
         subprocess.run(command, check=True, timeout=120)
         settings = _SETTINGS | {"remote.log.storage.manager.class.path": f"{directory}/"}
         with Broker(settings=settings, standalone=True) as broker:

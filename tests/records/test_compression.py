@@ -7,13 +7,14 @@ import struct
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 import zlib
 
 import cramjam
 import pytest
 
 from kafka_msgs.errors import CompressionError, DecompressedSizeError, MissingExtraError, RecordWriteError
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, MessageSetBuilder, ReadOptions
+from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, MessageSetBuilder, ReadOptions, compression
 from kafka_msgs.records.compression import compress, decompress
 from tests.support.batches import read_one
 
@@ -104,16 +105,42 @@ def test_gzip_carries_no_time() -> None:
 
 @pytest.mark.parametrize("codec", [Compression.GZIP, Compression.LZ4, Compression.ZSTD])
 def test_a_level_changes_the_size_and_not_the_content(codec: Compression) -> None:
-    low, high = (compress(codec, TEXT, level) for level in (1, 9))
+    low, high = (compress(codec, TEXT, level) for level in (1, 8))
     assert low != high
     assert unpacked(codec, low) == unpacked(codec, high) == TEXT
 
 
-def test_a_level_that_does_not_exist_is_refused() -> None:
-    builder = BatchBuilder(codec=Compression.GZIP, level=77)
-    builder.append(None, b"v")
-    with pytest.raises(RecordWriteError, match="level"):
-        builder.build()
+def test_the_default_levels_are_those_of_kafkas_producer() -> None:
+    """6 of zlib, the fast compressor of lz4 and 3 of zstd, whatever the libraries do without a level."""
+    assert (
+        compress(Compression.GZIP, TEXT) == compress(Compression.GZIP, TEXT, 6) == compress(Compression.GZIP, TEXT, -1)
+    )
+    assert compress(Compression.ZSTD, TEXT) == compress(Compression.ZSTD, TEXT, 3)
+    fast = cramjam.lz4.Compressor(level=0, content_checksum=False, block_linked=False)
+    fast.compress(TEXT)
+    assert compress(Compression.LZ4, TEXT) == compress(Compression.LZ4, TEXT, 9) == bytes(fast.finish())
+    sizes = [len(compress(Compression.LZ4, TEXT, level)) for level in (9, 1, 8, 17)]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+RANGES = {Compression.GZIP: (1, 9), Compression.LZ4: (1, 17), Compression.ZSTD: (-131072, 22)}
+
+
+@pytest.mark.parametrize("codec", RANGES)
+def test_levels_are_those_that_kafkas_producer_takes(codec: Compression) -> None:
+    lowest, highest = RANGES[codec]
+    for level in (lowest, highest):
+        assert unpacked(codec, compress(codec, TEXT[:2000], level)) == TEXT[:2000]
+    for level in (lowest - 1, highest + 1, 2.0, True, "3"):
+        with pytest.raises(
+            RecordWriteError, match=f"level: .* levels of {codec.name.lower()} are {lowest} to {highest}"
+        ):
+            BatchBuilder(codec=codec, level=level)  # type: ignore[arg-type]
+
+
+def test_snappy_has_no_levels() -> None:
+    with pytest.raises(RecordWriteError, match="level: 1: snappy has no levels"):
+        MessageSetBuilder(magic=1, codec=Compression.SNAPPY, level=1)
 
 
 @pytest.mark.parametrize("codec", [Compression.SNAPPY, Compression.LZ4, Compression.ZSTD])
@@ -228,6 +255,82 @@ def test_a_bomb_ends_at_the_limit_in_little_more_memory_than_that(bomb: str) -> 
     ran = subprocess.run(command, input=data, capture_output=True, check=True, timeout=60)
     assert ran.stdout, ran.stderr.decode()
     assert int(ran.stdout) * 1024 <= CAP + HEAD
+
+
+class CountingMember:
+    """A member of gzip that counts the bytes that zlib copies because it did not use them."""
+
+    copied = 0
+
+    def __init__(self, wbits: int) -> None:
+        self._member = ZLIB_MEMBER(wbits)
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        return self._member.decompress(data, most)
+
+    @property
+    def eof(self) -> bool:
+        return self._member.eof
+
+    @property
+    def unconsumed_tail(self) -> bytes:
+        CountingMember.copied += len(self._member.unconsumed_tail)
+        return self._member.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        CountingMember.copied += len(self._member.unused_data)
+        return self._member.unused_data
+
+
+ZLIB_MEMBER = zlib.decompressobj
+
+MANY_COPIES = {
+    "empty members": lambda count: compress(Compression.GZIP, b"") * (100 * count),
+    "stored members": lambda count: stored(random.Random(1).randbytes(1 << 19) * count),
+    "members that become large": lambda count: compress(Compression.GZIP, bytes(1 << 20)) * count,
+}
+
+
+def stored(content: bytes) -> bytes:
+    work = zlib.compressobj(0, zlib.DEFLATED, 31)
+    return work.compress(content) + work.flush()
+
+
+@pytest.mark.parametrize("kind", MANY_COPIES)
+def test_what_is_left_of_gzip_is_not_copied_for_each_member_or_step(kind: str) -> None:
+    copied = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compression.zlib, "decompressobj", CountingMember)
+        for count in (8, 32):
+            data = MANY_COPIES[kind](count)
+            CountingMember.copied = 0
+            unpacked(1, data, 64 << 20)
+            copied.append(CountingMember.copied)
+            assert CountingMember.copied <= 10 * len(data)
+    assert copied[1] <= 4.5 * copied[0]
+
+
+def peak_of(codec: int, data: bytes, limit: int) -> int:
+    """The most bytes that Python had allocated while data was decompressed."""
+    compress(Compression(codec), b"")
+    tracemalloc.start()
+    try:
+        unpacked(codec, data, limit)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_content_as_large_as_the_limit_takes_no_more_than_that(codec: Compression) -> None:
+    data = compress(codec, random.Random(2).randbytes(4 << 20) * 4)
+    assert peak_of(codec, data, 16 << 20) <= (16 << 20) + HEAD
+
+
+def test_blocks_of_snappy_that_hold_nothing_take_no_memory() -> None:
+    peaks = [peak_of(2, SNAPPY_HEADER + bytes.fromhex("00000001 00") * count, 1 << 20) for count in (2_000, 20_000)]
+    assert max(peaks) < 1 << 16
 
 
 @pytest.mark.parametrize("codec", [2, 3, 4])

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs import KafkaMsgsError, RecordError
+from kafka_msgs.layouts import RecordPart
 from kafka_msgs.records import ReadOptions, RecordBatch, python, read_batches
-from kafka_msgs.records.record import Part, RecordFaultError, explain
+from kafka_msgs.records.record import RecordFaultError, explain
 from tests.support.batches import by_hand, read_one
 from tests.support.damaged_batches import mutated, outcome, samples
 
@@ -59,7 +60,7 @@ def test_the_loops_and_their_explanation_agree(implementation: Any) -> None:
         body = mutated(bytes(whole.stored[61:]), chance) + bytes(chance.choice([0, 0, 12]))
         end = chance.choice([len(body), len(body), chance.randrange(len(body))])
         count = chance.choice([whole.count, whole.count, chance.randrange(8)])
-        for part in Part:
+        for part in RecordPart:
             place = (part, body, 0, end, count, 0, 0, None, False)
             verdict, found = outcome(lambda: implementation.read(*place))  # noqa: B023
             slow = explain(body, 0, end, count)

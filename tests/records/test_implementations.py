@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import RecordWriteError
+from kafka_msgs.layouts import RecordPart
 from kafka_msgs.records import BatchBuilder, Compression, Record, builder, python
-from kafka_msgs.records.record import Part
 from tests.support.batches import Described, described, read_one, sealed
 from tests.support.damaged_batches import mutated, outcome
 from tests.support.implementations import name_of
@@ -41,18 +41,18 @@ def test_both_read_damaged_batches_alike(
 ) -> None:
     whole = Described(2, Compression.NONE, batch.records, batch.base_offset, None, batch.header).written()
     for data in (whole, sealed(whole[:61] + mutated(whole[61:], Random(seed)))):
-        for part in Part:
+        for part in RecordPart:
             arguments = (part, *place(data, views, append_timestamp=append_timestamp))
             found = outcome(lambda: implementation.read(*arguments))  # noqa: B023
             assert found == outcome(lambda: python.read(*arguments))  # noqa: B023
 
 
-@pytest.mark.parametrize("part", Part)
-def test_parts_are_the_fields_of_the_records(implementation: Any, part: Part) -> None:
+@pytest.mark.parametrize("part", RecordPart)
+def test_parts_are_the_fields_of_the_records(implementation: Any, part: RecordPart) -> None:
     records = tuple(Record(7 + 3 * n, n // 2, b"k" if n % 3 else None, b"v" * n, (("h", b""),)) for n in range(40))
     data = Described(2, Compression.NONE, records, 7).written()
     names = ("offset", "timestamp", "key", "value")
-    expected = [records[n] if part is Part.RECORDS else getattr(records[n], names[part - 1]) for n in range(40)]
+    expected = [records[n] if part is RecordPart.RECORDS else getattr(records[n], names[part - 1]) for n in range(40)]
     assert implementation.read(part, *place(data, views=False)) == expected
     assert implementation.read(part, *place(data, views=True)) == expected
     batch = read_one(data)
@@ -63,7 +63,7 @@ def test_parts_are_the_fields_of_the_records(implementation: Any, part: Part) ->
 def test_sums_of_more_than_64_bits_are_read_as_they_are(implementation: Any) -> None:
     data = bytes.fromhex("10 00 02 02 02 6b 02 76 00 10 00 01 01 02 6b 02 76 00")
     for base, step in ((2**63 - 1, (1, -1)), (-(2**63), (1, -1))):
-        for part in (Part.OFFSETS, Part.TIMESTAMPS):
+        for part in (RecordPart.OFFSETS, RecordPart.TIMESTAMPS):
             found = implementation.read(part, data, 0, len(data), 2, base, base, None, False)
             assert found == [base + each for each in step]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kafka_msgs import KafkaMsgsError
+from kafka_msgs.layouts import RecordPart
 from kafka_msgs.records import BatchBuilder, BatchHeader, ReadOptions, Record, read_batches
-from kafka_msgs.records.record import Part
 from tests.support.batches import sealed
 from tests.support.damaged_batches import mutated
 from tests.support.implementations import name_of
@@ -37,8 +37,8 @@ def _only_in_c(implementation: Any) -> None:
 
 
 @pytest.mark.parametrize("views", [False, True])
-@pytest.mark.parametrize("part", Part)
-def test_reading_leaves_the_counts_as_they_were(implementation: Any, part: Part, views: bool) -> None:
+@pytest.mark.parametrize("part", RecordPart)
+def test_reading_leaves_the_counts_as_they_were(implementation: Any, part: RecordPart, views: bool) -> None:
     data = rich_batch()
     chance = Random(5)
     damaged = [sealed(data[:61] + mutated(data[61:], chance)) for _ in range(40)]
@@ -104,7 +104,7 @@ def test_an_allocation_that_fails_anywhere_ends_in_memory_error(implementation: 
         made.append(content, content, headers=headers)
 
     def fail() -> None:
-        for part, least in ((Part.RECORDS, 120), (Part.OFFSETS, 30), (Part.VALUES, 30)):
+        for part, least in ((RecordPart.RECORDS, 120), (RecordPart.OFFSETS, 30), (RecordPart.VALUES, 30)):
             for views in (False, True):
                 assert fail_each(lambda: read(part, data, 61, len(data), 30, 2**40, 2**40, None, views)) >= least  # noqa: B023
         assert fail_each(write) > 3

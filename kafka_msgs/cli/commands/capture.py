@@ -1,4 +1,4 @@
-"""``kafka-msgs capture``: what clients and brokers said to each other, out of captured network traffic."""
+"""``kafka-msgs capture``: requests and responses out of captured network traffic."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Exchange, read_exchanges
 from kafka_msgs.capture.report import QUANTILES, ApiSummary, CaptureSummary, CaptureTally
 from kafka_msgs.cli.options import format_option
+from kafka_msgs.cli.render.embedded import readable_json
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.rows import Named, Row, print_rows
 from kafka_msgs.cli.render.times import iso_of_us
@@ -31,7 +32,9 @@ __all__ = ["capture_command"]
     show_default=True,
     help="A port of the brokers; may be given several times.",
 )
-@click.option("--any-port", is_flag=True, help="Look at every connection, and tell Kafka's by what they say.")
+@click.option(
+    "--any-port", is_flag=True, help="Look at every connection, and recognise those of Kafka by their content."
+)
 @click.option("--bodies", is_flag=True, help="Print the requests and responses too.")
 @click.option("--summary", "only_summary", is_flag=True, help="Print only faults and the figures of each api.")
 @format_option
@@ -47,8 +50,8 @@ def capture_command(
 ) -> None:
     """Print the requests in pcap and pcapng files with their responses: latency in microseconds, sizes, errors.
 
-    After them come the figures of each api and version, and a summary. What is missing or is no Kafka is told where it
-    stands; the exit status is 1 if anything is missing, damaged, or could not be decoded.
+    After them come the figures of each api and version, and a summary. What is missing or is not Kafka is reported at
+    its place. The exit status is 1 if anything is missing, damaged, or could not be decoded.
     """
     total = CaptureTally()
     rows = _Rows(None if any_port else ports, total, exchanges=not only_summary, bodies=bodies)
@@ -109,7 +112,13 @@ def _exchange(exchange: Exchange) -> dict[str, Any]:
 
 
 def _bodies(exchange: Exchange) -> dict[str, Any]:
-    return {"request": exchange.request_json, "response": exchange.response_json}
+    """The messages with the readable forms of what is in them; null for one that is not there or not decoded."""
+    bodies: dict[str, Any] = {"request": None, "response": None}
+    if exchange.request_json is not None:
+        bodies["request"] = readable_json(exchange.request_message, exchange.version)
+    if exchange.response_json is not None and exchange.response_message is not None:
+        bodies["response"] = readable_json(exchange.response_message, exchange.response_version)
+    return bodies
 
 
 def _fault(fault: CaptureFault) -> dict[str, Any]:
@@ -125,7 +134,8 @@ def _fault(fault: CaptureFault) -> dict[str, Any]:
 
 
 def _api(api: ApiSummary) -> dict[str, Any]:
-    times = {f"p{share * 100:g}Us": value for share, value in zip(QUANTILES, api.latencies, strict=True)}
+    shares = zip(QUANTILES, api.latencies, strict=True)
+    times = {f"p{share * 100:g}Us": None if value is None else round(value) for share, value in shares}
     return {
         "api": api.api or api.api_key,
         "version": api.version,

@@ -7,7 +7,7 @@ import click
 from kafka_msgs.cli.input import read_binary
 from kafka_msgs.cli.message_names import message_argument
 from kafka_msgs.cli.render.console import console, print_json
-from kafka_msgs.cli.render.hex_dump import annotate, dump_table, refuse_trailing
+from kafka_msgs.cli.render.hex_dump import annotate, print_dump, refuse_trailing
 from kafka_msgs.cli.render.tree import message_tree
 from kafka_msgs.message import Message
 
@@ -25,12 +25,10 @@ def decode_command(message: type[Message], version: int, data: str, as_json: boo
 
     DATA is hexadecimal text, - for such text on standard input, or @FILE for a file's raw bytes.
     """
-    if as_json and explain:
-        raise click.UsageError("give either --json or --explain")
     raw = read_binary(data)
     if explain:
         annotation = refuse_trailing(annotate(message, version, raw), message, version, len(raw))
-        console().print(dump_table(raw, [annotation]))
+        print_dump(raw, [annotation], as_json)
         if annotation.error is not None:
             raise annotation.error
         return

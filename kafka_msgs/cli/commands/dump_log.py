@@ -1,4 +1,4 @@
-"""``kafka-msgs dump-log``: what stands in the files of a log directory, and where they are damaged."""
+"""``kafka-msgs dump-log``: what the files of a log directory hold, and where they are damaged."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def _decoder(side: str) -> Callable[[F], F]:
 @click.option("--skip-record-metadata", is_flag=True, help="Of records, print the key and the value only.")
 @click.option("--from-offset", type=click.IntRange(min=0), default=0, help="Leave out what is before this offset.")
 @click.option("--max-bytes", type=click.IntRange(min=0), help="Read no further than this into each file of batches.")
-@click.option("--verify-index-only", is_flag=True, help="Of indexes, print only what their segment says against them.")
-@click.option("--index-sanity-check", is_flag=True, help="Of indexes, print only damage; leave their segment alone.")
+@click.option("--verify-index-only", is_flag=True, help="Of indexes, print only what contradicts their segment.")
+@click.option("--index-sanity-check", is_flag=True, help="Of indexes, print only damage; do not read their segment.")
 @click.option(
     "--summary", "only_summary", is_flag=True, help="Print only damage and the summary: several times as fast."
 )

@@ -8,24 +8,23 @@ from contextlib import suppress
 import click
 
 from kafka_msgs.cli.input import read_binary
-from kafka_msgs.cli.message_names import find_messages
+from kafka_msgs.cli.message_names import current_catalog, defined_in, definitions_option, find_messages
 from kafka_msgs.cli.render.console import console, print_json
-from kafka_msgs.cli.render.hex_dump import Annotation, annotate, dump_table, refuse_trailing
+from kafka_msgs.cli.render.hex_dump import Annotation, annotate, print_dump, refuse_trailing
 from kafka_msgs.cli.render.tree import message_tree
 from kafka_msgs.errors import DecodeError
-from kafka_msgs.lookup import message_class
 from kafka_msgs.message import Message
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.messages.response_header import ResponseHeader
 from kafka_msgs.wire import (
     SIZE_BYTES,
+    RequestFrame,
+    ResponseFrame,
     decode_request,
     decode_response,
     header_version,
     read_frame_size,
     read_request_prefix,
-    request_header_version,
-    response_header_version,
 )
 
 __all__ = ["frame_command"]
@@ -40,14 +39,15 @@ def _request(ctx: click.Context, param: click.Parameter, value: str | None) -> t
     match = _REQUEST.fullmatch(value)
     if match is None:
         raise click.BadParameter(f"{value!r} does not read API/VERSION, such as OffsetFetch/2 or 9/2", ctx, param)
-    return _api_key(match["api"]), int(match["version"])
+    return _api_key(match["api"], ctx), int(match["version"])
 
 
-def _api_key(api: str) -> int:
+def _api_key(api: str, ctx: click.Context) -> int:
     if api.isdigit():
         return int(api)
     try:
-        keys = [cls.INFO.api_key for cls in find_messages(api) if cls.INFO.kind in ("request", "response")]
+        found = find_messages(api, defined_in(ctx))
+        keys = [cls.INFO.api_key for cls in found if cls.INFO.kind in ("request", "response")]
     except LookupError as error:
         raise click.BadParameter(error.args[0], param_hint="--response-to") from None
     if not keys or keys[0] is None:
@@ -64,22 +64,25 @@ def _api_key(api: str) -> int:
     callback=_request,
     help="DATA is the response to a request with this api key or name, and version, such as OffsetFetch/2.",
 )
+@definitions_option
 @click.option("--size-prefix", is_flag=True, help="DATA starts with the four bytes of size that frames have.")
 @click.option("--json", "as_json", is_flag=True, help="Print header and message in the JSON form of Kafka's own tools.")
 @click.option("--explain", is_flag=True, help="Print what each byte means, also when the bytes are malformed.")
 def frame_command(data: str, request: tuple[int, int] | None, size_prefix: bool, as_json: bool, explain: bool) -> None:
-    """Decode DATA as a request with its header, whose api key and version its first four bytes are.
+    """Decode DATA as a request with its header: its first four bytes are api key and version.
 
     DATA is hexadecimal text, - for such text on standard input, or @FILE for a file's raw bytes. A response does not
     say what it is: name its request with --response-to.
     """
-    if as_json and explain:
-        raise click.UsageError("give either --json or --explain")
     payload = _payload(read_binary(data), size_prefix)
     if explain:
-        _explain(payload, request)
+        _explain(payload, request, as_json)
         return
-    frame = decode_request(payload) if request is None else decode_response(payload, *request)
+    catalog = current_catalog()
+    if request is None:
+        frame: RequestFrame | ResponseFrame = decode_request(payload, catalog=catalog)
+    else:
+        frame = decode_response(payload, *request, catalog=catalog)
     head = header_version(type(frame.message), frame.version)
     if as_json:
         trailing = {"trailingBytes": frame.trailing.hex()} if frame.trailing else {}
@@ -103,9 +106,9 @@ def _payload(frame: bytes, size_prefix: bool) -> bytes:
     return payload
 
 
-def _explain(payload: bytes, request: tuple[int, int] | None) -> None:
+def _explain(payload: bytes, request: tuple[int, int] | None, as_json: bool) -> None:
     annotations = _request_annotations(payload) if request is None else _response_annotations(payload, *request)
-    console().print(dump_table(payload, annotations))
+    print_dump(payload, annotations, as_json)
     error = annotations[-1].error
     if error is not None:
         raise error
@@ -113,22 +116,22 @@ def _explain(payload: bytes, request: tuple[int, int] | None) -> None:
 
 def _request_annotations(payload: bytes) -> list[Annotation]:
     api_key, version, _ = read_request_prefix(payload)
-    message = message_class(api_key, "request")
-    return _annotations(payload, RequestHeader, request_header_version(api_key, version), message, version)
+    message = current_catalog().message_class(api_key, "request", version)
+    return _annotations(payload, RequestHeader, header_version(message, version), message, version)
 
 
 def _response_annotations(payload: bytes, api_key: int, version: int) -> list[Annotation]:
-    message = message_class(api_key, "response")
-    head = response_header_version(api_key, version)
+    message = current_catalog().message_class(api_key, "response", version)
+    head = header_version(message, version)
     with suppress(DecodeError):  # The dump shows where, at the version that was asked for.
-        version = decode_response(payload, api_key, version).version
+        version = decode_response(payload, api_key, version, catalog=current_catalog()).version
     return _annotations(payload, ResponseHeader, head, message, version)
 
 
 def _annotations(
-    payload: bytes, header: type[Message], header_version: int, message: type[Message], version: int
+    payload: bytes, header: type[Message], head: int, message: type[Message], version: int
 ) -> list[Annotation]:
-    first = annotate(header, header_version, payload)
+    first = annotate(header, head, payload)
     if first.error is not None:
         return [first]
     second = annotate(message, version, payload, first.end)

@@ -18,6 +18,7 @@ from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.spark_session import master_url, one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.lookup import message_named
+from kafka_msgs.offline.directories import end_offsets_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -86,7 +87,7 @@ def group_offsets_command(inputs: tuple[str, ...], end_offsets: Path | None, **o
         of_groups = _of_groups(inputs)
         if end_offsets is None:
             return of_groups
-        list(directories.parse_end_offsets(end_offsets))
+        end_offsets_in(end_offsets)
         return lambda spark: {**of_groups(spark), "end_offsets": directories.read_end_offsets(spark, end_offsets)}
 
     _run("group_offsets", check, **options)

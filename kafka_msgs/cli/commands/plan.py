@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from rich.syntax import Syntax
 
 from kafka_msgs.cli.message_names import message_argument
-from kafka_msgs.cli.render.console import console
+from kafka_msgs.cli.options import json_option
+from kafka_msgs.cli.render.console import console, print_json
 from kafka_msgs.codec import DEFAULT_OPTIONS
-from kafka_msgs.codec.plan import compile_plan
+from kafka_msgs.codec.ops import Op
+from kafka_msgs.codec.plan import StructPlan, Value, compile_plan
 from kafka_msgs.codec.python import source
 from kafka_msgs.message import Message
 
@@ -18,10 +22,18 @@ __all__ = ["plan_command"]
 @click.command("plan")
 @message_argument
 @click.argument("version", type=int)
+@json_option("Print a JSON object; its fields are in the order of the wire.")
 @click.option("--source", "show_source", is_flag=True, help="Print the generated Python instead.")
-def plan_command(message: type[Message], version: int, show_source: bool) -> None:
+def plan_command(message: type[Message], version: int, as_json: bool, show_source: bool) -> None:
     """Print the plan of MESSAGE at VERSION: every value on the wire, in order."""
     plan = compile_plan(message, version)
+    if as_json and show_source:
+        raise click.UsageError("give either --json or --source")
+    if as_json:
+        print_json(
+            {"name": plan.name, "version": version, "flexible": plan.root.flexible, "fields": _fields(plan.root)}
+        )
+        return
     if not show_source:
         click.echo(str(plan))
         return
@@ -31,3 +43,19 @@ def plan_command(message: type[Message], version: int, show_source: bool) -> Non
         out.print(Syntax(text, "python", background_color="default", word_wrap=True))
     else:
         click.echo(text, nl=False)
+
+
+def _fields(plan: StructPlan) -> list[dict[str, Any]]:
+    return [
+        {
+            "attribute": step.attribute,
+            "type": str(step.value),
+            "tag": step.tag,
+            "fields": [] if (inner := _struct(step.value)) is None else _fields(inner),
+        }
+        for step in plan.steps + plan.tagged
+    ]
+
+
+def _struct(value: Value) -> StructPlan | None:
+    return value.item.struct if value.op is Op.ARRAY else value.struct

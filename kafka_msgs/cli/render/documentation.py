@@ -1,4 +1,4 @@
-"""The documentation of fields, which in generated modules stands as a string under each field.
+"""The documentation of fields: in generated modules it is the string under each field.
 
 Python does not keep those strings, so this file reads them out of a module's source.
 """

@@ -6,20 +6,20 @@ Owns the layout of the dump; the reference interpreter says what the bytes mean.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from attrs import evolve, frozen
 from rich.table import Table
 from rich.text import Text
 
-from kafka_msgs.cli.render.console import table
+from kafka_msgs.cli.render.console import console, print_json, table
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.codec.reference import Span
 from kafka_msgs.codec.reference import annotate as annotate_plan
 from kafka_msgs.errors import DecodeError, TrailingDataError
 from kafka_msgs.schema import Described
 
-__all__ = ["Annotation", "annotate", "dump_table", "refuse_trailing"]
+__all__ = ["Annotation", "annotate", "dump_json", "dump_table", "print_dump", "refuse_trailing"]
 
 _BYTES_A_LINE: Final = 8
 _MOST_LINES: Final = 4
@@ -61,10 +61,45 @@ def refuse_trailing(annotation: Annotation, cls: type[Described], version: int, 
     return evolve(annotation, error=error)
 
 
+def print_dump(data: bytes, annotations: Sequence[Annotation], as_json: bool) -> None:
+    """Print the annotated dump as a table or as JSON."""
+    if as_json:
+        print_json(dump_json(data, annotations))
+    else:
+        console().print(dump_table(data, annotations))
+
+
+def dump_json(data: bytes, annotations: Sequence[Annotation]) -> list[dict[str, Any]]:
+    """Return the same as a value that JSON has, whole: one object for each message, its bytes in hexadecimal."""
+    return [
+        {
+            "message": annotation.title,
+            "spans": [
+                {
+                    "offset": span.start,
+                    "bytes": data[span.start : span.end].hex(),
+                    "field": span.path,
+                    "type": span.kind,
+                    "value": span.value
+                    if isinstance(span.value, str | int | float | None)
+                    else _shown_whole(span.value),
+                }
+                for span in annotation.spans
+            ],
+            "error": None if annotation.error is None else str(annotation.error),
+        }
+        for annotation in annotations
+    ]
+
+
+def _shown_whole(value: Any) -> str:
+    return value.hex() if isinstance(value, bytes | bytearray | memoryview) else str(value)
+
+
 def dump_table(data: bytes, annotations: Sequence[Annotation]) -> Table:
     """Return the annotated dump of ``data``, the bytes of one message or of several that follow each other.
 
-    One row a value: offset, bytes, the field's path, its type on the wire, and the value. The last row tells of the
+    One row per value: offset, bytes, the field's path, its type on the wire, and the value. The last row has the
     error, if there is one. Long bytes and values are shortened.
     """
     dump = table("offset", "bytes", "field", "type", "value")

@@ -18,13 +18,13 @@ from kafka_msgs.cli.render.embedded import readable_json
 from kafka_msgs.cli.render.rows import Row
 from kafka_msgs.cli.render.times import iso_of_ms, with_times
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
+from kafka_msgs.layouts import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
 from kafka_msgs.log import files, index, index_check
 from kafka_msgs.log.scan import AnyBatch, FileScan
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.summary import CODEC_NAMES, LogSummary, fault_in_batch, walk_summary
 from kafka_msgs.message import Message
 from kafka_msgs.records import ControlRecord, ControlType, Payload, Record, RecordBatch
-from kafka_msgs.records.common import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
 from kafka_msgs.topics.records import TOPICS, TopicRecord, decode_record
 
 __all__ = ["DECODERS", "View", "is_log_file", "rows"]
@@ -34,7 +34,7 @@ __all__ = ["DECODERS", "View", "is_log_file", "rows"]
 class View:
     """What is asked for.
 
-    ``kinds`` are those of rows; errors are always told. Batches before ``from_offset``, and those that end behind
+    ``kinds`` are those of rows; errors are always among them. Batches before ``from_offset``, and those that end behind
     ``max_bytes`` of their file, are left out. Records are those of the internal ``topic``, or have keys and values for
     the ``DECODERS`` of these names; where neither is given, the directory of a file says of which internal topic it is,
     and all else is text. Without ``metadata`` a record says no more than they do, and control records are
@@ -52,9 +52,9 @@ class View:
 
 
 def rows(path: Path, view: View, summary: LogSummary, progress: Callable[[int], None]) -> Iterator[Row]:
-    """Yield the rows of a file, and count them; ``progress`` is told how many bytes of the file are read.
+    """Yield the rows of a file, and count them; ``progress`` is called with the number of bytes that are read.
 
-    Files of batches are told by their suffix or name from indexes and the small files; other files are read as batches.
+    Indexes and the small files are recognised by suffix or name; other files are read as batches.
     """
     compare = _COMPARED.get(path.suffix) if view.compared else None
     read = compare or _ENTRIES.get(path.suffix) or _ENTRIES.get(path.name)
@@ -269,7 +269,7 @@ def _hex(data: Payload | None) -> Any:
 
 
 def _number(layout: str) -> Callable[[Payload | None], Any]:
-    """Return what reads a number as Kafka's serializers write it; bytes that are none stay bytes."""
+    """Return what reads a number as Kafka's serializers write it; bytes of another length stay bytes."""
     number = Struct(layout)
 
     def read(data: Payload | None) -> Any:

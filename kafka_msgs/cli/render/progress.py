@@ -22,7 +22,7 @@ PATIENCE_SECONDS: Final = 2.0
 
 @contextmanager
 def progress_over(files: Sequence[Path]) -> Iterator[Progress]:
-    """Give what is told which of ``files`` is read, and how far; it draws on standard error, if that is a terminal."""
+    """Give what readers of ``files`` report to; it draws on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield Progress()
         return

@@ -12,7 +12,6 @@ from kafka_msgs.schema import MessageInfo, field
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class FindCoordinatorRequest(DataMessage):
     """Asks any broker which one coordinates a group, the transactions of a producer, or a partition of a share group.
-    From version 4 it can ask for several keys (KIP-699).
 
     Data, version 0, never flexible.
 

@@ -122,7 +122,9 @@ class StreamsGroupHeartbeatResponse(Response):
     """Milliseconds that the member waits between heartbeats."""
 
     acceptable_recovery_lag: int = field("AcceptableRecoveryLag", "int32", "0+", default=0)
-    """Largest lag, in changelog records, at which a copy of the state counts as caught up."""
+    """Largest lag, in changelog records, at which a copy of the state counts as caught up; -1 where the broker does not
+    give it.
+    """
 
     task_offset_interval_ms: int = field("TaskOffsetIntervalMs", "int32", "0+", default=0)
     """Milliseconds that the client waits between reports of task offsets."""

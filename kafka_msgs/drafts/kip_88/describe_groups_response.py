@@ -55,9 +55,7 @@ class Group(Struct):
     """Element of DescribeGroupsResponse.groups, versions 0-1."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Error of this group; 0 is success. Up to version 5 a group that does not exist is described as Dead without an
-    error.
-    """
+    """Error of this group; 0 is success."""
 
     group_id: str = field("GroupId", "string", "0+", default="")
     """Name of the group, as its members are configured with."""

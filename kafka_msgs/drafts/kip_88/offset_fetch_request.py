@@ -26,7 +26,7 @@ class RequestTopic(Struct):
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchRequest(Request["OffsetFetchResponse"]):
     """Asks a group's coordinator which offsets the group has committed. From version 2 it can ask for every partition
-    at once (KIP-88), from version 8 for several groups (KIP-709).
+    at once (KIP-88).
 
     API key 9, versions 0-2, never flexible.
 
@@ -48,6 +48,6 @@ class OffsetFetchRequest(Request["OffsetFetchResponse"]):
     topics: tuple[RequestTopic, ...] | None = field(
         "Topics", "[]RequestTopic", "0+", struct=RequestTopic, nullable="2+", default=()
     )
-    """Topics to answer for, up to version 7; an empty tuple asks for none. None, from version 2, asks for all that the
-    group has offsets for.
+    """Topics to answer for; an empty tuple asks for none. From version 2 None asks for all that the group has offsets
+    for.
     """

@@ -61,6 +61,4 @@ class OffsetFetchResponse(Response):
     """Topics asked for, one entry each; empty with error 0 when the group has committed nothing."""
 
     error_code: int = field("ErrorCode", "int16", "2+", default=0, ignorable=True)
-    """Error of the group or its coordinator, in versions 2 to 7; 0 is success, even with no topics. Later versions have
-    one in each group.
-    """
+    """Error of the group or its coordinator; 0 is success, even with no topics. In version 2 only."""

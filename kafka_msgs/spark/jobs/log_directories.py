@@ -1,15 +1,13 @@
 """What a job takes from log directories beside their records: which partitions there are, and where they end.
 
-Owns the paths that jobs are given, and the files of end offsets that Kafka's own tool prints. Records themselves are
-read by the source ``kafka-log``, which knows the same paths.
+Owns the paths that jobs are given, on whatever filesystem. Records themselves are read by the source ``kafka-log``,
+which knows the same paths, and the file of end offsets by ``kafka_msgs.offline``.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,11 +15,9 @@ from typing import TYPE_CHECKING, Final
 from attrs import frozen
 
 from kafka_msgs.errors import JobPathError, LogFileError, OptionError
-from kafka_msgs.log.faults import without_faults
 from kafka_msgs.log.files import read_partition_metadata
-from kafka_msgs.log.scan import walk_log
 from kafka_msgs.log.segment import Segment
-from kafka_msgs.records import ReadOptions
+from kafka_msgs.offline.directories import end_of_segment, end_offsets_in
 from kafka_msgs.spark.sources.files import LogFile, local_copy, log_files
 
 if TYPE_CHECKING:
@@ -31,7 +27,6 @@ __all__ = [
     "StoredPartition",
     "end_of",
     "log_frame",
-    "parse_end_offsets",
     "partitions_frame",
     "partitions_in",
     "read_end_offsets",
@@ -39,7 +34,6 @@ __all__ = [
 
 _PARTITIONS: Final = "topic string, partition int, topicId string, endOffset long"
 _ENDS: Final = "topic string, partition int, endOffset long"
-_END: Final = re.compile(r"(?P<topic>[^:\s]{1,249}):(?P<partition>[0-9]{1,10}):(?P<offset>[0-9]{1,19})")
 _EVERYTHING: Final = {"control": "true", "isolation": "read_uncommitted", "mode": "PERMISSIVE"}
 
 
@@ -77,13 +71,8 @@ def partitions_in(paths: Sequence[str | os.PathLike[str]], topic: str | None = N
 
 def end_of(partition: StoredPartition) -> int:
     """Return the offset after the last record of a partition, by its last segment; raises ``OSError``."""
-    last = partition.segments[-1]
-    end = last.base_offset or 0
-    with local_copy(last) as (path, _):
-        start = Segment(path).position_of(sys.maxsize)
-        for batch in without_faults(walk_log(path, ReadOptions(check_crc=False), start=start)):
-            end = batch.last_offset + 1
-    return end
+    with local_copy(partition.segments[-1]) as (path, _):
+        return end_of_segment(Segment(path))
 
 
 def log_frame(spark: SparkSession, paths: Sequence[str | os.PathLike[str]], topic: str | None = None) -> DataFrame:
@@ -109,19 +98,7 @@ def _topic_id(partition: StoredPartition) -> str | None:
 def read_end_offsets(spark: SparkSession, path: Path) -> DataFrame:
     """Return ``topic``, ``partition`` and ``endOffset`` from a file of what ``kafka-get-offsets`` prints.
 
-    Raises what ``parse_end_offsets`` raises.
+    Raises ``JobPathError`` for another line, and ``OSError``.
     """
-    return spark.createDataFrame(list(parse_end_offsets(path)), _ENDS)
-
-
-def parse_end_offsets(path: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield topic, partition and offset of each line ``topic:partition:offset``.
-
-    Raises ``JobPathError`` and ``OSError``.
-    """
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        match = _END.fullmatch(line.strip())
-        if match is None and line.strip():
-            raise JobPathError(path=f"{path}, line {number}", reason="topic:partition:offset was expected")
-        if match is not None:
-            yield match["topic"], int(match["partition"]), int(match["offset"])
+    ends = end_offsets_in(path)
+    return spark.createDataFrame([(*place, offset) for place, offset in ends.items()], _ENDS)

@@ -107,6 +107,7 @@ def reading_of(options: Options, columns: Sequence[str] | None, decoded: Sequenc
         options=ReadOptions(
             check_crc=options.flag("checkCrc", DEFAULT_READ_OPTIONS.check_crc),
             max_decompressed=options.size("maxDecompressed", DEFAULT_READ_OPTIONS.max_decompressed),
+            max_elements=options.count("maxElements", DEFAULT_READ_OPTIONS.max_elements),
         ),
     )
 

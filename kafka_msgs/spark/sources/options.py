@@ -21,6 +21,7 @@ DROPMALFORMED: Final = "DROPMALFORMED"
 MODES: Final = (PERMISSIVE, FAILFAST, DROPMALFORMED)
 """What happens to what cannot be read: a row that says so, an error that ends the job, nothing."""
 
+_COUNT: Final = re.compile(r"[1-9][0-9]{0,8}")
 _SIZE: Final = re.compile(r"([0-9]{1,18})\s*(?:([kmg])(?:i?b)?|b)?", re.IGNORECASE)
 _UNITS: Final = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _DIGITS: Final = 10
@@ -102,6 +103,15 @@ class Options:
         if match is None or not int(match[1]):
             self.refuse(name, "a number of bytes such as 32m is needed")
         return int(match[1]) * _UNITS[(match[2] or "").lower()]
+
+    def count(self, name: str, default: int) -> int:
+        """Return a number from 1 to 999999999."""
+        given = self.text(name)
+        if given is None:
+            return default
+        if _COUNT.fullmatch(given.strip()) is None:
+            self.refuse(name, "a number from 1 to 999999999 is needed")
+        return int(given)
 
     def version(self, name: str) -> int | None:
         """Return the version of a message, or None without the option."""

@@ -17,12 +17,13 @@ from attrs import evolve, frozen
 from pyarrow import NativeFile
 
 from kafka_msgs.errors import LogFileError, RecordError
+from kafka_msgs.layouts import MAGIC_AT, SIZE_AND_OFFSET
 from kafka_msgs.log.faults import without_faults
 from kafka_msgs.log.index import walk_offset_index
-from kafka_msgs.log.scan import mapped, walk_headers, walk_log
+from kafka_msgs.log.mapping import mapped
+from kafka_msgs.log.scan import walk_headers, walk_log
 from kafka_msgs.log.transactions import Transactions, find_transactions
 from kafka_msgs.records import read_batches
-from kafka_msgs.records.common import MAGIC_AT, SIZE_AND_OFFSET
 from kafka_msgs.spark.sources.files import LogFile, is_there, local_copy, opened, siblings
 
 __all__ = [

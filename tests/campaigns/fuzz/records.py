@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from kafka_msgs.layouts import RecordPart
 from kafka_msgs.records import Record, native, python
-from kafka_msgs.records.record import Part
 from tests.support.damaged_batches import outcome, samples
 
 __all__ = ["MAX_SIZE", "check", "seeds"]
@@ -19,7 +19,7 @@ MAX_SIZE: Final = 2048
 """The longest input, in bytes: enough for a buffer that grows, and for sizes of three bytes."""
 
 _HEAD: Final = 2
-_PARTS: Final = tuple(Part)
+_PARTS: Final = tuple(RecordPart)
 _BATCH_HEAD: Final = 61
 _BASES: Final = (0, 2**40, 2**63 - 1, -(2**63))
 
@@ -44,7 +44,7 @@ def check(data: bytes) -> None:
     expected = outcome(lambda: python.read(*place))
     found = outcome(lambda: native.read(*place))
     assert found == expected, f"c: {found}; python: {expected}"
-    if expected[0] == "value" and _PARTS[part] is Part.RECORDS:
+    if expected[0] == "value" and _PARTS[part] is RecordPart.RECORDS:
         records: Any = expected[1]
         ways = [outcome(lambda: _written(module, records)) for module in (native, python)]  # noqa: B023
         assert ways[0] == ways[1], ways

@@ -55,7 +55,7 @@ final class Catalog {
             }
             for (JarEntry entry : definitions) {
                 byte[] text = jar.getInputStream(entry).readAllBytes();
-                add(artifact(jarPath), text, classNames, found);
+                add(artifact(jarPath), release(jarPath), text, classNames, found);
             }
         }
     }
@@ -69,7 +69,12 @@ final class Catalog {
         return jarPath.getFileName().toString().replaceFirst("\\.jar$", "").replaceFirst("-\\d[\\d.]*", "");
     }
 
-    private static void add(String artifact, byte[] text, Map<String, String> classNames, List<MessageType> found)
+    /** The release of an artifact, as its file name has it: {@code 4.4.0}. */
+    private static String release(Path jarPath) {
+        return jarPath.getFileName().toString().replaceFirst("^.*?-(\\d[\\d.]*\\d).*$", "$1");
+    }
+
+    private static void add(String artifact, String release, byte[] text, Map<String, String> classNames, List<MessageType> found)
         throws IOException, ReflectiveOperationException {
         JsonNode definition = DEFINITIONS.readTree(text);
         String name = definition.get("name").asText();
@@ -81,7 +86,7 @@ final class Catalog {
         }
         Class<?> messageClass = Class.forName(className);
         if (Message.class.isAssignableFrom(messageClass)) {
-            found.add(new MessageType(name, kind, artifact, definition, messageClass.asSubclass(Message.class)));
+            found.add(new MessageType(name, kind, artifact, release, definition, messageClass.asSubclass(Message.class)));
         }
     }
 }

@@ -12,6 +12,7 @@ final class MessageType {
     private final String name;
     private final String kind;
     private final String artifact;
+    private final String release;
     private final JsonNode definition;
     private final MethodHandle create;
     private final MethodHandle fromJson;
@@ -19,11 +20,13 @@ final class MessageType {
     private final short lowest;
     private final short highest;
 
-    MessageType(String name, String kind, String artifact, JsonNode definition, Class<? extends Message> type)
+    MessageType(
+        String name, String kind, String artifact, String release, JsonNode definition, Class<? extends Message> type)
         throws ReflectiveOperationException {
         this.name = name;
         this.kind = kind;
         this.artifact = artifact;
+        this.release = release;
         this.definition = definition;
         MethodHandles.Lookup lookup = MethodHandles.publicLookup();
         this.create = lookup.findConstructor(type, MethodType.methodType(void.class))
@@ -59,6 +62,10 @@ final class MessageType {
 
     String artifact() {
         return artifact;
+    }
+
+    String release() {
+        return release;
     }
 
     JsonNode definition() {

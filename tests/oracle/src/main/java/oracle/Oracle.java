@@ -133,6 +133,7 @@ public final class Oracle {
             entry.put("name", type.name());
             entry.put("kind", type.kind());
             entry.put("artifact", type.artifact());
+            entry.put("release", type.release());
             entry.put("lowest", type.lowest());
             entry.put("highest", type.highest());
             entry.put("has_json", type.hasJson());

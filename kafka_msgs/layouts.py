@@ -1,0 +1,134 @@
+"""Layouts that C and Python share: places, flags and numbers that both must know, each stated once.
+
+The generator writes them to ``_core/layouts.h``. The layout of a batch is that of Kafka's ``DefaultRecordBatch``; that
+of one record is code, in ``_core/walk.h`` and ``records.python``. The kinds of values on the wire are in ``codec.ops``.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+from struct import Struct, calcsize
+from typing import Final
+
+__all__ = [
+    "ATTRIBUTES",
+    "BATCH_HEADER",
+    "CODEC_MASK",
+    "CONTROL",
+    "CRC_FROM",
+    "DELETE_HORIZON",
+    "HEADER",
+    "HEADER_SIZE",
+    "LOG_APPEND_TIME",
+    "MAGIC_AT",
+    "NO_PRODUCER",
+    "NO_TIMESTAMP",
+    "RECORD_COLUMNS",
+    "SIZE_AND_OFFSET",
+    "TRANSACTIONAL",
+    "UUID_TEXT",
+    "ColumnKind",
+    "LengthFlag",
+    "RecordPart",
+    "header_struct",
+    "place_in_header",
+]
+
+# The header of a batch of magic 2
+
+BATCH_HEADER: Final = {
+    "base_offset": "q",
+    "size": "i",
+    "leader_epoch": "i",
+    "magic": "b",
+    "crc": "I",
+    "attributes": "h",
+    "last_offset_delta": "i",
+    "base_timestamp": "q",
+    "max_timestamp": "q",
+    "producer_id": "q",
+    "producer_epoch": "h",
+    "base_sequence": "i",
+    "count": "i",
+}
+"""The fields in order, each with its code for ``struct``; all are big-endian."""
+
+
+def header_struct(*names: str) -> Struct:
+    """Return what unpacks certain fields, in the order of the header, from the place where a batch starts."""
+    return Struct(">" + "".join(code if name in names else f"{calcsize(code)}x" for name, code in BATCH_HEADER.items()))
+
+
+def place_in_header(name: str) -> int:
+    """Return the byte at which a field starts."""
+    codes = list(BATCH_HEADER.values())[: list(BATCH_HEADER).index(name)]
+    return calcsize(">" + "".join(codes))
+
+
+HEADER: Final = header_struct(*BATCH_HEADER)
+HEADER_SIZE: Final = HEADER.size
+
+SIZE_AND_OFFSET: Final = place_in_header("leader_epoch")
+"""Bytes in front of what the size of a batch counts, in every format."""
+MAGIC_AT: Final = place_in_header("magic")
+"""Where every format has its number."""
+CRC_FROM: Final = place_in_header("attributes")
+"""Bytes before this one may be rewritten by a broker and are not covered by the checksum."""
+
+NO_TIMESTAMP: Final = -1
+"""Timestamp of a record that has none."""
+NO_PRODUCER: Final = -1
+"""Producer id of a batch whose producer does not number its batches."""
+
+# The attributes of a batch
+
+CODEC_MASK: Final = 0b111
+LOG_APPEND_TIME: Final = 1 << 3
+TRANSACTIONAL: Final = 1 << 4
+CONTROL: Final = 1 << 5
+DELETE_HORIZON: Final = 1 << 6
+
+ATTRIBUTES: Final = {
+    "codec_mask": CODEC_MASK,
+    "log_append_time": LOG_APPEND_TIME,
+    "transactional": TRANSACTIONAL,
+    "control": CONTROL,
+    "delete_horizon": DELETE_HORIZON,
+}
+
+# What is handed to the C core
+
+
+class LengthFlag(IntFlag):
+    """How a value is written: with a compact length or marker, with a null; and whether it is decoded as a view."""
+
+    COMPACT = 1
+    NULLABLE = 2
+    ZERO_COPY = 4
+
+
+class RecordPart(IntEnum):
+    """What can be asked of records."""
+
+    RECORDS = 0
+    OFFSETS = 1
+    TIMESTAMPS = 2
+    KEYS = 3
+    VALUES = 4
+
+
+class ColumnKind(IntEnum):
+    """What a column is made of, in Arrow's memory layout: bits, values of fixed size, text with offsets, or columns."""
+
+    BITS = 0
+    FIXED = 1
+    TEXT = 2
+    LIST = 3
+    STRUCT = 4
+
+
+RECORD_COLUMNS: Final = ("offset", "timestamp", "key", "value", "headers", "batch")
+"""The columns that the core makes of records; ``batch`` counts the batches that were appended, from 0."""
+
+UUID_TEXT: Final = 36
+"""Bytes of a UUID in hexadecimal, with its hyphens."""

@@ -1,0 +1,81 @@
+"""The bytes of a file, mapped into memory, and how little of them stays there while they are looked through.
+
+Owns which files are read at all, and the search for what is not zero. What the bytes mean is left to ``scan``.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from kafka_msgs.errors import LogFileError
+
+__all__ = ["WINDOW", "Mapped", "first_not_zero", "mapped", "read_whole", "release"]
+
+Mapped: TypeAlias = mmap.mmap | bytes
+"""The bytes of a file; an empty one cannot be mapped."""
+
+WINDOW: Final = 2**25
+"""Bytes that a walk or a search goes over before it gives back the pages behind: the most that stays in memory."""
+
+_ZEROS: Final = bytes(2**20)
+_NOT_ZERO: Final = re.compile(rb"[^\0]")
+_KINDS: Final = (
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISDIR, "a directory"),
+)
+
+
+def mapped(path: Path) -> Mapped:
+    """Return the bytes of a file, mapped into memory.
+
+    Raises ``LogFileError`` for what is not a regular file, such as a FIFO, which would be waited for; and ``OSError``.
+    """
+    file = _opened(path)
+    try:
+        return mmap.mmap(file, 0, access=mmap.ACCESS_READ) if os.fstat(file).st_size else b""
+    finally:
+        os.close(file)
+
+
+def read_whole(path: Path) -> bytes:
+    """Return the content of a file; raises what ``mapped`` raises."""
+    with os.fdopen(_opened(path), "rb") as file:
+        return file.read()
+
+
+def _opened(path: Path) -> int:
+    # A FIFO without a writer is opened at once only so, and nothing is read from it.
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    mode = os.fstat(file).st_mode
+    if stat.S_ISREG(mode):
+        return file
+    os.close(file)
+    kind = next((name for of, name in _KINDS if of(mode)), "something else")
+    raise LogFileError(file=str(path), position=0, skipped=0, reason=f"this is {kind}, not a regular file")
+
+
+def release(data: Mapped, start: int, end: int) -> int:
+    """Give back the pages between two bytes; return where the first page starts that was not given back."""
+    first, last = (at // mmap.PAGESIZE * mmap.PAGESIZE for at in (start, end))
+    if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED") and last > first:
+        data.madvise(mmap.MADV_DONTNEED, first, last - first)
+    return max(first, last)
+
+
+def first_not_zero(data: Mapped, start: int, end: int) -> int:
+    """Return where from ``start`` on the first byte is that is not zero, ``end`` if none before it is."""
+    at = released = start
+    while at + len(_ZEROS) <= end and data[at : at + len(_ZEROS)] == _ZEROS:
+        at += len(_ZEROS)
+        if at - released >= WINDOW:
+            released = release(data, released, at)
+    found = _NOT_ZERO.search(data, at, end)
+    return found.start() if found else end

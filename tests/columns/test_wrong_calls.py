@@ -1,0 +1,68 @@
+"""Calls that ask for something that there is not: one clear error each, and never a table without its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka_msgs import OffsetFetchRequest
+from kafka_msgs.columns import arrow_type, decode_column, encode_column, record_schema
+from kafka_msgs.errors import ColumnTypeError, UnknownColumnError
+
+ROWS = pa.array([{"group_id": "g"}])
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        record_schema,
+        lambda columns: arrow_type(OffsetFetchRequest, columns=columns),
+        lambda columns: decode_column([b""], OffsetFetchRequest, 2, columns=columns),
+    ],
+    ids=["records", "type", "decode"],
+)
+@pytest.mark.parametrize(
+    ("columns", "error", "reason"),
+    [
+        (["\ud800"], UnknownColumnError, r"has no column '\\ud800'"),
+        (["größe"], UnknownColumnError, "has no column 'größe'"),
+        ([None], ColumnTypeError, "'?NoneType'?, expected '?named by a text"),
+        ("offset", ColumnTypeError, "'?str'?, expected '?a sequence of names"),
+        (5, ColumnTypeError, "'?int'?, expected '?a sequence of names"),
+    ],
+)
+def test_columns_that_cannot_be_are_named(
+    select: Callable[[Any], Any], columns: Any, error: type[Exception], reason: str
+) -> None:
+    with pytest.raises(error, match=reason):
+        select(columns)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda on_error: decode_column([b"\1"], OffsetFetchRequest, 2, on_error=on_error),
+        lambda on_error: encode_column(ROWS, OffsetFetchRequest, 2, on_error=on_error),
+    ],
+    ids=["decode", "encode"],
+)
+@pytest.mark.parametrize("on_error", ["rase", "", None])
+def test_a_misspelt_on_error_is_refused(call: Callable[[Any], Any], on_error: Any) -> None:
+    with pytest.raises(ValueError, match="on_error is one of null, raise, not"):
+        call(on_error)
+
+
+@pytest.mark.parametrize(
+    ("column", "found"), [(None, "NoneType"), (["\ud800"], "of str"), (b"ab", "bytes"), ([1], "of int")]
+)
+def test_what_holds_no_bytes_is_refused(column: Any, found: str) -> None:
+    with pytest.raises(ColumnTypeError, match=f"{found}'?, expected"):
+        decode_column(column, OffsetFetchRequest, 2)
+
+
+def test_what_holds_no_structs_is_refused() -> None:
+    with pytest.raises(ColumnTypeError, match=r"expected '?an Arrow array of structs"):
+        encode_column(None, OffsetFetchRequest, 2)

@@ -1,0 +1,176 @@
+"""What the comparison of two imports says, and that the committed page is what it says today."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kafka_msgs.errors import SchemaError
+from kafka_msgs_generator.cli import command
+from kafka_msgs_generator.compare import compare_imports, read_import
+from kafka_msgs_generator.importer import import_release
+from tests.support.releases import release_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def made(folder: Path, release: str, *definitions: dict[str, Any], errors: dict[str, int] | None = None) -> Path:
+    """Write what an import of these definitions would."""
+    (folder / "kafka" / "clients").mkdir(parents=True)
+    (folder / "SOURCE.toml").write_text(f'release = "{release}"\n', encoding="utf-8")
+    table = [{"name": name, "code": code, "retriable": False} for name, code in (errors or {}).items()]
+    (folder / "errors.json").write_text(json.dumps(table), encoding="utf-8")
+    for definition in definitions:
+        path = folder / "kafka" / "clients" / f"{definition['name']}.json"
+        path.write_text(json.dumps(definition), encoding="utf-8")
+    return folder
+
+
+def message(name: str, versions: str, *fields: dict[str, Any], **facts: Any) -> dict[str, Any]:
+    """A definition of type data."""
+    return {
+        "name": name,
+        "type": "data",
+        "validVersions": versions,
+        "flexibleVersions": "1+",
+        "fields": fields,
+        **facts,
+    }
+
+
+def a_field(name: str, kind: str, versions: str, **facts: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, "versions": versions, **facts}
+
+
+SIZE = a_field("Size", "int32", "0+")
+ITEMS = a_field("Items", "[]Item", "0+", fields=[a_field("Key", "string", "0+")])
+
+
+def compared(tmp_path: Path, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """The lines that the page has about one message."""
+    page = compare_imports(read_import(made(tmp_path / "1", "1", old)), read_import(made(tmp_path / "2", "2", new)))
+    return [line for line in page.split("## Changed messages\n")[-1].splitlines() if line][1:]
+
+
+def test_nothing_is_said_of_what_means_the_same(tmp_path: Path) -> None:
+    same = read_import(made(tmp_path / "a", "1.0", message("A", "0-1", SIZE), errors={"NONE": 0}))
+    page = compare_imports(same, same)
+    assert page.startswith("# From Kafka 1.0 to 1.0\n")
+    assert "##" not in page.replace("# From", "")
+
+
+def test_messages_and_errors_that_come_and_go_are_listed(tmp_path: Path) -> None:
+    old = made(tmp_path / "old", "1", message("A", "0-1"), message("B", "0"), errors={"NONE": 0, "LOST": 3})
+    retired = message("B", "none")
+    new = made(
+        tmp_path / "new", "2", message("C", "0", apiKey=7), message("A", "0-1"), retired, errors={"NONE": 0, "NEW": 4}
+    )
+    page = compare_imports(read_import(old), read_import(new))
+    head = "| message | kind | key | versions |\n| --- | --- | --- | --- |\n"
+    assert f"## New messages\n\n{head}| C | data | 7 | 0 |\n" in page
+    assert f"## Messages that are gone\n\n{head}| B | data |  | 0 |\n" in page
+    assert "| LOST | 3 | not there |\n| NEW | not there | 4 |\n" in page
+    assert "Changed" not in page
+
+
+def test_a_new_version_is_shown_with_its_fields(tmp_path: Path) -> None:
+    new = message(
+        "A", "0-1", SIZE, a_field("Note", "string", "1+", nullableVersions="1+", default="null", ignorable=True)
+    )
+    assert compared(tmp_path, message("A", "0", SIZE), new) == [
+        "| what | before | now |",
+        "| --- | --- | --- |",
+        "| versions | 0 | 0-1 |",
+        "| `note` | not there | string, 1+, null 1+, default null, ignorable |",
+        "At version 0 the bytes are laid out as before.",
+    ]
+
+
+def test_a_field_that_only_changed_its_name_is_called_so(tmp_path: Path) -> None:
+    new = message("A", "0-1", a_field("Length", "int32", "0+"))
+    lines = compared(tmp_path, message("A", "0-1", SIZE), new)
+    assert lines[2:] == [
+        "| `size` | int32, 0+ | called `length` |",
+        "At versions 0-1 the bytes are laid out as before.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("new", "verdict"),
+    [
+        (message("A", "0-1", a_field("Size", "int64", "0+"), ITEMS), "at 0, 1."),
+        (message("A", "0-1", SIZE, a_field("More", "int8", "1+"), ITEMS), "at 1."),
+        (message("A", "0-1", ITEMS, SIZE), "at 0, 1."),
+        (message("A", "0-1", SIZE, {**ITEMS, "fields": [a_field("Key", "bytes", "0+")]}), "at 0, 1."),
+        (message("A", "0-1", SIZE, {**ITEMS, "nullableVersions": "1+"}), "at 1."),
+        (message("A", "0-1", SIZE, ITEMS, flexibleVersions="none"), "at 1."),
+    ],
+)  # fmt: skip
+def test_other_bytes_at_a_version_that_was_there_are_not_compatible(
+    tmp_path: Path, new: dict[str, Any], verdict: str
+) -> None:
+    lines = compared(tmp_path, message("A", "0-1", SIZE, ITEMS), new)
+    assert lines[-1] == f"**Not compatible**: the bytes are laid out in another way {verdict}"
+
+
+def test_a_new_tagged_field_leaves_the_rest_as_it_was_and_another_meaning_of_a_tag_does_not(tmp_path: Path) -> None:
+    tagged = a_field("Tag", "int32", "1+", tag=0, taggedVersions="1+")
+    old, new = message("A", "0-1", SIZE), message("A", "0-1", SIZE, tagged)
+    last = "At versions 0-1 the bytes are laid out as before, but for tagged fields that came or went."
+    assert compared(tmp_path / "1", old, new)[-1] == last
+    other = message("A", "0-1", SIZE, {**tagged, "type": "int64"})
+    assert compared(tmp_path / "2", new, other)[-1].startswith("**Not compatible**")
+
+
+def test_structs_that_each_use_the_next_twice_are_compared_once_each(tmp_path: Path) -> None:
+    def chain(leaf: str) -> dict[str, Any]:
+        structs = [
+            {
+                "name": f"S{n}",
+                "versions": "0+",
+                "fields": [a_field("A", f"S{n + 1}", "0+"), a_field("B", f"S{n + 1}", "0+")],
+            }
+            for n in range(40)
+        ]
+        structs.append({"name": "S40", "versions": "0+", "fields": [a_field("Leaf", leaf, "0+")]})
+        return message("A", "0-1", a_field("Top", "S0", "0+"), commonStructs=structs)
+
+    lines = compared(tmp_path, chain("int32"), chain("int64"))
+    assert lines[-1] == "**Not compatible**: the bytes are laid out in another way at 0, 1."
+
+
+def test_the_command_prints_the_page_or_writes_it(tmp_path: Path) -> None:
+    old = made(tmp_path / "old", "1", message("A", "0"))
+    new = made(tmp_path / "new", "2", message("A", "0-1"))
+    printed = CliRunner().invoke(command, ["compare", str(old), str(new)])
+    assert (printed.exit_code, printed.stdout[:23]) == (0, "# From Kafka 1 to 2\n\nWh")
+    written = CliRunner().invoke(command, ["compare", str(old), str(new), "--out", str(tmp_path / "page.md")])
+    assert (written.exit_code, written.stdout) == (0, "")
+    assert (tmp_path / "page.md").read_text(encoding="utf-8") == printed.stdout
+
+
+def test_what_is_not_an_import_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match=r"not a directory that the import wrote: it has no SOURCE\.toml"):
+        read_import(tmp_path)
+
+
+def newest_page() -> str:
+    return (ROOT / "docs" / "reference" / f"changes-{release_of('clients')}.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_the_release_ends_at_the_release() -> None:
+    assert re.match(rf"# From Kafka [0-9.]+ to {re.escape(release_of('clients'))}\n", newest_page())
+
+
+@pytest.mark.oracle
+def test_the_page_of_the_release_is_what_the_command_writes(tmp_path: Path) -> None:
+    """Fetches the release before, through Maven."""
+    page = newest_page()
+    before = page.split()[3]
+    import_release(before, tmp_path)
+    assert compare_imports(read_import(tmp_path), read_import(ROOT / "message_defs")) == page

@@ -1,0 +1,186 @@
+"""What a walk over a file may cost: its time by the bytes that it looks at, its memory by what stays mapped."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from struct import pack_into
+from typing import Any
+
+import pytest
+
+from kafka_msgs.columns import read_record_table
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.log import mapping, resync, scan
+from kafka_msgs.log.files import read_offset_checkpoint, read_producer_snapshot
+from kafka_msgs.log.index import read_offset_index
+from kafka_msgs.log.scan import read_log, walk_log
+from kafka_msgs.log.summary import read_summary
+from kafka_msgs.records import BatchBuilder, BatchHeader, BatchReader, RecordBatch, read_batches
+
+
+def batch(offset: int) -> bytes:
+    builder = BatchBuilder(BatchHeader(base_offset=offset))
+    assert builder.append(b"key", b"value", timestamp=1)
+    return builder.build()
+
+
+def claiming(data: bytes, size: int) -> bytes:
+    """A batch that says it has ``size`` bytes, and whose checksum is wrong in any case."""
+    changed = bytearray(data)
+    pack_into(">i", changed, 8, size - 12)
+    changed[20] ^= 1
+    return bytes(changed)
+
+
+class Work:
+    """Counts the bytes that are read as batches, or searched for what is not zero."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.size = 0
+        work = self
+
+        class Reader(BatchReader):
+            def __next__(self) -> Any:
+                start = self.position
+                try:
+                    return super().__next__()
+                finally:
+                    work.size += max(self.position - start, 0)
+
+        def read(data: bytes) -> Iterator[Any]:
+            self.size += len(data)
+            return read_batches(data)
+
+        def not_zero(data: mapping.Mapped, start: int, end: int) -> int:
+            found = mapping.first_not_zero(data, start, end)
+            self.size += found - start
+            return found
+
+        patch.setattr(scan, "BatchReader", Reader)
+        patch.setattr(resync, "read_batches", read)
+        patch.setattr(resync, "first_not_zero", not_zero)
+
+
+def false_headers(count: int) -> bytes:
+    """Sound batches, in front of each one that claims to reach nearly to the end of the file."""
+    sound = [batch(number) for number in range(count)]
+    left = 2 * sum(map(len, sound)) + 1
+    parts = []
+    for each in sound:
+        parts += [claiming(each, left), each]
+        left -= 2 * len(each)
+    return b"".join(parts) + b"!!"
+
+
+def headers_in_garbage(count: int) -> bytes:
+    """Headers of batches that claim to reach to the end, one after another, and a sound batch behind them."""
+    sound = batch(0)
+    garbage = b"".join(claiming(sound, (count - number) * len(sound) + 1) for number in range(count))
+    return garbage + sound
+
+
+def two_holes(count: int) -> bytes:
+    """Damaged batches, by turns in front of sound ones, that say that they end before one of two runs of zeros."""
+    sound = [batch(number) for number in range(count)]
+    step = 2 * len(sound[0])
+    hole = bytes(count * step // 4)
+    after = count * step
+    parts = []
+    for number, each in enumerate(sound):
+        target = after + (number % 2) * (len(hole) + 1)
+        parts += [claiming(each, target - number * step), each]
+    return b"".join(parts) + hole + b"!" + hole + b"!"
+
+
+@pytest.mark.parametrize("damage", [false_headers, headers_in_garbage, two_holes])
+def test_a_walk_over_what_looks_like_batches_is_linear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[int], bytes]
+) -> None:
+    for count in (4_000, 32_000):
+        data = damage(count)
+        path = tmp_path / f"{count:020}.log"
+        path.write_bytes(data)
+        with monkeypatch.context() as patch:
+            work = Work(patch)
+            items = list(walk_log(path))
+        assert work.size <= (resync.CHECKED_AT_MOST + 6) * len(data) + resync.CHECKED_AT_LEAST
+        sizes = [item.skipped if isinstance(item, LogFileError) else item.size for item in items]
+        assert sum(sizes) == len(data)
+
+
+def test_a_search_that_is_given_up_says_so(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(false_headers(32_000))
+    *others, last = walk_log(path)
+    assert isinstance(last, LogFileError)
+    assert last.reason.endswith("and the search for the next one is given up")
+    assert not any("given up" in item.reason for item in others if isinstance(item, LogFileError))
+    assert any(isinstance(item, RecordBatch) for item in others)
+
+
+def test_damage_in_many_places_is_passed_over_wherever_it_is(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(b"".join(batch(number) + os.urandom(50) for number in range(2_000)))
+    found = [item.base_offset for item in walk_log(path) if isinstance(item, RecordBatch)]
+    assert found == list(range(2_000))
+
+
+PEAK = """
+import resource, sys
+from pathlib import Path
+from kafka_msgs.log.scan import walk_log
+for item in walk_log(Path(sys.argv[1]).with_name("00000000000000000001.log")):
+    pass
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+items = list(walk_log(Path(sys.argv[1]), closed=sys.argv[2] == "closed"))
+print(len(items), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="holes of files, and the peak in KiB, are those of Linux")
+@pytest.mark.parametrize("state", ["open", "closed"])
+def test_a_sparse_segment_is_looked_through_in_bounded_memory(tmp_path: Path, state: str) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(batch(0))
+    with path.open("r+b") as file:
+        file.truncate(2**29)
+        if state == "closed":
+            file.seek(2**29)
+            file.write(batch(1))
+    (tmp_path / f"{1:020}.log").write_bytes(batch(1))
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, str(path), state], capture_output=True, text=True, timeout=120, check=True
+    )
+    count, mebibytes = map(int, done.stdout.split())
+    assert count == (1 if state == "open" else 3)
+    assert mebibytes <= 2 * mapping.WINDOW // 2**20
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: list(read_log(path)),
+        lambda path: list(walk_log(path)),
+        read_summary,
+        lambda path: list(read_offset_index(path)),
+        read_offset_checkpoint,
+        read_producer_snapshot,
+        lambda path: list(read_record_table(path)),
+    ],
+    ids=["read_log", "walk_log", "summary", "index", "checkpoint", "snapshot", "table"],
+)
+def test_a_fifo_is_refused_and_not_waited_for(tmp_path: Path, read: Callable[[Path], Any]) -> None:
+    path = tmp_path / f"{0:020}.index"
+    os.mkfifo(path)
+    with pytest.raises(LogFileError, match="this is a FIFO, not a regular file"):
+        read(path)
+
+
+def test_a_directory_is_refused_as_a_file(tmp_path: Path) -> None:
+    with pytest.raises(LogFileError, match="this is a directory, not a regular file"):
+        read_log(tmp_path)

@@ -1,0 +1,28 @@
+"""Which Kafka release each part of the tests runs: the one that its definitions are from.
+
+``SOURCE.toml`` is where releases stand. Not every release has all artifacts on the day it is published; the origin
+``streams`` then stays at an older one, and with it Kafka's tools and its test messages, which are published together.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+__all__ = ["maven_releases", "release_of"]
+
+_SOURCE: Final = Path(__file__).resolve().parents[2] / "message_defs" / "SOURCE.toml"
+
+
+@cache
+def release_of(origin: str) -> str:
+    """Return the Kafka release of an origin's definitions, such as ``"4.4.0"`` for ``"clients"``."""
+    release: str = tomllib.loads(_SOURCE.read_text(encoding="utf-8"))["origins"][origin]["release"]
+    return release
+
+
+def maven_releases() -> list[str]:
+    """Return the options by which Maven's projects in this repository learn the releases."""
+    return [f"-Dkafka.version={release_of('clients')}", f"-Dkafka.streams.version={release_of('streams')}"]
