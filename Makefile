@@ -113,6 +113,7 @@ capture: .venv/dev ## record the captures anew from a real broker and real clien
 	$(BIN)/python -m tests.recorders.tiered_log
 	$(BIN)/python -m tests.recorders.active_log
 	$(BIN)/python -m tests.recorders.group_logs
+	$(BIN)/python -m tests.recorders.sample
 	$(BIN)/python -m tests.recorders.packets
 
 bench: .venv/dev ## the figures, as ratios against named peers
