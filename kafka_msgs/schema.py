@@ -187,6 +187,14 @@ class Struct:
 
     unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
 
+    # What is derived from a class is held by the class, so that a class which nobody needs any more can go.
+    _names: ClassVar[tuple[str, ...] | None] = None
+    _fields: ClassVar[tuple[FieldInfo, ...] | None] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._names = cls._fields = None
+
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:
             return NotImplemented
@@ -209,27 +217,31 @@ class Described(Struct):
 
     INFO: ClassVar[MessageInfo]
 
+    _codecs: ClassVar[dict[Any, Any]]
 
-_NAMES: dict[type[Any], tuple[str, ...]] = {}
-_FIELDS: dict[type[Any], tuple[FieldInfo, ...]] = {}
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._codecs = {}
 
 
 def attribute_names(cls: type[Any]) -> tuple[str, ...]:
     """Names of all attributes of a generated class, ``unknown_tagged_fields`` first, then in the definition's order."""
-    if cls not in _NAMES:
-        _NAMES[cls] = tuple(attribute.name for attribute in attrs.fields(cls))
-    return _NAMES[cls]
+    names: tuple[str, ...] | None = cls._names
+    if names is None:
+        names = cls._names = tuple(attribute.name for attribute in attrs.fields(cls))
+    return names
 
 
 def fields(cls: type[Any]) -> tuple[FieldInfo, ...]:
     """Return the fields of a generated class in the order of its definition."""
-    if cls not in _FIELDS:
-        _FIELDS[cls] = tuple(
+    found: tuple[FieldInfo, ...] | None = cls._fields
+    if found is None:
+        found = cls._fields = tuple(
             _field_info(attribute.name, attribute.metadata[_METADATA_KEY])
             for attribute in attrs.fields(cls)
             if _METADATA_KEY in attribute.metadata
         )
-    return _FIELDS[cls]
+    return found
 
 
 def _field_info(attribute: str, description: tuple[Any, ...]) -> FieldInfo:

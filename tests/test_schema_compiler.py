@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+import linecache
 import pickle
+import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_msgs import Message, SchemaError, compile_schema
+from kafka_msgs import Message, SchemaError, compile_schema, fields
+from kafka_msgs.codec.codec import Codec
+from kafka_msgs.codec.executors import EXECUTORS
+from kafka_msgs.codec.plan import compile_plan
+from kafka_msgs.columns import arrow_type
 
 PARCEL = """{
   "name": "Parcel", "type": "data", "validVersions": "0-1", "flexibleVersions": "1+",
@@ -64,3 +72,33 @@ def test_wrong_definition_is_refused_with_its_place() -> None:
     with pytest.raises(SchemaError, match=r"^4:\d+: Parcel\.Label: ") as refused:
         compile_schema(PARCEL.replace('"string", "versions": "0+"},', '"strng", "versions": "0+"},'))
     assert (refused.value.line, refused.value.source) == (4, None)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_class_that_nobody_needs_goes_with_all_that_was_kept_for_it(executor: str) -> None:
+    def used(number: int) -> weakref.ref[type[Message]]:
+        cls = compile_schema(PARCEL.replace('"Parcel"', f'"Parcel{number}"'))
+        codec = Codec(compile_plan(cls, 1), executor=EXECUTORS[executor])
+        message = codec.decode(codec.encode(cls()))
+        assert message == cls() == pickle.loads(pickle.dumps(cls()))
+        assert hash(message) == hash(cls())
+        assert cls.from_json(message.to_json(1), 1) == message
+        assert f"class Parcel{number}(" in inspect.getsource(cls)
+        assert arrow_type(cls, 1).num_fields > len(fields(cls))
+        assert cls.__module__ in sys.modules
+        return weakref.ref(cls)
+
+    used(0)
+    gc.collect()
+    before = len(sys.modules), len(linecache.cache)
+    references = [used(number) for number in range(1, 20)]
+    gc.collect()
+    assert [reference() for reference in references] == [None] * 19
+    assert (len(sys.modules), len(linecache.cache)) == before
+
+
+def test_a_class_lives_as_long_as_one_of_its_values_or_structs() -> None:
+    value = compile_schema(PARCEL)()
+    gc.collect()
+    assert pickle.loads(pickle.dumps(value)) == value
+    assert sys.modules[type(value).__module__].Parcel is type(value)

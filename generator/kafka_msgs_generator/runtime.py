@@ -1,7 +1,8 @@
 """Compiles a definition at run time: from its text to a working class, with no files written.
 
-The class comes from the same text that the command would write. Its module is registered like an imported one and its
-text with ``linecache``, so that ``inspect``, a traceback or a debugger shows it, and values can be pickled.
+The class comes from the same text that the command would write. As long as the class lives, its module is registered
+like an imported one and its text with ``linecache``, so that ``inspect``, a traceback or a debugger shows it, and
+values can be pickled. Nothing registered keeps the class alive: a service may compile as many definitions as it likes.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
+from weakref import WeakValueDictionary, finalize
 
-from kafka_msgs.schema import Described
+from kafka_msgs.schema import Described, Struct
 from kafka_msgs_generator.emit import message_module
 from kafka_msgs_generator.pipeline import Binding, Compiled, Reading, compile_file, compile_text
 
@@ -38,8 +40,7 @@ def compile_schema(
     compiled = _compile(text_or_path, Reading(lenient=lenient, bindings=words))
     if compiled.message.retired:
         raise compiled.site.error("V8", "a retired message has no version to compile", "validVersions")
-    cls: type[Described] = getattr(_execute(compiled), compiled.message.name)
-    return cls
+    return _execute(compiled)
 
 
 def _compile(text_or_path: str | Path, reading: Reading) -> Compiled:
@@ -49,12 +50,41 @@ def _compile(text_or_path: str | Path, reading: Reading) -> Compiled:
     return compile_file(path, reading, path.resolve().parent.name)
 
 
-def _execute(compiled: Compiled) -> ModuleType:
+class _Module(ModuleType):
+    """What ``sys.modules`` has for a compiled definition: its classes, as long as something else keeps them."""
+
+    def __init__(self, name: str, file: str, classes: Mapping[str, type[Struct]]) -> None:
+        super().__init__(name)
+        self.__file__ = file
+        self._classes = WeakValueDictionary(classes)
+
+    def __getattr__(self, name: str) -> Any:
+        found = self._classes.get(name)
+        if found is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return found
+
+    def __dir__(self) -> list[str]:
+        return sorted([*super().__dir__(), *self._classes])
+
+
+def _execute(compiled: Compiled) -> type[Described]:
     text = message_module(compiled.message, compiled.source)
     name = f"{compiled.message.name}_{next(_serial)}"
     file = f"<kafka-msgs {name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    module = sys.modules[name] = ModuleType(name)
-    module.__file__ = file
-    exec(compile(text, file, "exec"), module.__dict__)
-    return module
+    namespace: dict[str, Any] = {"__name__": name, "__file__": file}
+    exec(compile(text, file, "exec"), namespace)
+    structs = [compiled.message.name, *(struct.name for struct in compiled.message.structs)]
+    sys.modules[name] = _Module(name, file, {each: namespace[each] for each in structs})
+    cls: type[Described] = namespace[compiled.message.name]
+    finalize(cls, _forget, name).atexit = False
+    return cls
+
+
+def _forget(name: str) -> None:
+    """Remove what was registered for a module: itself, its text, and the texts of methods that attrs made for it."""
+    sys.modules.pop(name, None)
+    for file in list(linecache.cache):
+        if file == f"<kafka-msgs {name}>" or (file.startswith("<attrs") and f" {name}." in file):
+            linecache.cache.pop(file, None)

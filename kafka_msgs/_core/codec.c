@@ -1344,9 +1344,13 @@ static PyObject *codec_decode(Codec *self, PyObject *const *args, Py_ssize_t cou
 
 static PyObject *codec_read(Codec *self, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"buffer", "offset", NULL};
-    PyObject *data;
+    PyObject *data, *given = NULL;
     Py_ssize_t offset = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|n:read", names, &data, &offset)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:read", names, &data, &given)) return NULL;
+    if (given != NULL) {
+        offset = PyNumber_AsSsize_t(given, PyExc_ValueError);
+        if (offset == -1 && PyErr_Occurred()) return NULL;
+    }
     return decode_or_explain(self, data, offset, 0);
 }
 

@@ -6,7 +6,7 @@ none of the machinery behind it; the first codec does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kafka_msgs.codec.options import DEFAULT_BUDGET, DEFAULT_OPTIONS, Buffer, CodecOptions, DecodeBudget
 from kafka_msgs.schema import Described
@@ -25,21 +25,23 @@ __all__ = [
 
 M = TypeVar("M", bound=Described)
 
-_codecs: dict[tuple[Any, ...], Codec[Any]] = {}
-
 
 def codec_for(cls: type[M], version: int, options: CodecOptions = DEFAULT_OPTIONS) -> Codec[M]:
     """Return the codec of a message class at a version; raises ``UnsupportedVersionError``.
 
-    The first call for a class and version takes about a millisecond a struct; later ones are a dictionary look-up.
+    The first call for a class and version takes about a millisecond a struct; later ones are a dictionary look-up. The
+    class holds its codecs, so they live as long as it does.
     """
-    key = (cls, version) if options is DEFAULT_OPTIONS else (cls, version, options)
-    return _codecs.get(key) or _make(key, cls, version, options)
+    key = version if options is DEFAULT_OPTIONS else (version, options)
+    return cls._codecs.get(key) or _make(cls, version, options)
 
 
-def _make(key: tuple[Any, ...], cls: type[M], version: int, options: CodecOptions) -> Codec[M]:
+def _make(cls: type[M], version: int, options: CodecOptions) -> Codec[M]:
     from kafka_msgs.codec.codec import Codec
     from kafka_msgs.codec.plan import compile_plan
 
+    plan = compile_plan(cls, version)
+    key = plan.version if options is DEFAULT_OPTIONS else (plan.version, options)
     # Two threads may both make it; either result is as good, and setdefault picks one.
-    return _codecs.setdefault(key, Codec(compile_plan(cls, version), options))
+    codec: Codec[M] = cls._codecs.setdefault(key, Codec(plan, options))
+    return codec

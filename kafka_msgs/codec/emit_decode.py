@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from struct import Struct as PackedStruct
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from kafka_msgs.codec.emit_block import BLOCK_MINIMUM, block_reader, is_block
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
@@ -36,7 +37,7 @@ _SHORT = 33
 """Arrays of fewer than this many fixed-size elements are read by a function from a table."""
 
 _unpackers: dict[tuple[str, bool], tuple[Any, ...]] = {}
-_twins: dict[type[Any], type[Any]] = {}
+_twins: WeakKeyDictionary[type[Any], type[Any]] = WeakKeyDictionary()
 
 
 def decode_source(plan: Plan, options: CodecOptions, counted: bool) -> Source:

@@ -13,14 +13,15 @@ from __future__ import annotations
 import base64
 import binascii
 import struct
-from typing import Any, Literal, NoReturn, TypeVar
+from operator import index
+from typing import Any, Final, Literal, NoReturn, TypeVar, get_args
 from uuid import UUID
 
 from kafka_msgs.codec import CodecOptions, codec_for
 from kafka_msgs.codec.exact import differs
 from kafka_msgs.codec.ops import FIXED, Op
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
-from kafka_msgs.errors import JsonFormError, shown
+from kafka_msgs.errors import JsonFormError, OptionError, shown
 from kafka_msgs.primitives import uuid_from_bytes
 from kafka_msgs.schema import Described
 
@@ -29,6 +30,7 @@ __all__ = ["RecordsForm", "from_json", "to_json"]
 RecordsForm = Literal["base64", "empty", "size"]
 """How records are shown: their bytes, an empty string (Kafka's converters), or only ``<field>SizeInBytes``."""
 
+_RECORDS_FORMS: Final[tuple[RecordsForm, ...]] = get_args(RecordsForm)
 M = TypeVar("M", bound=Described)
 
 _ANY_TEXT = CodecOptions(utf8_errors="surrogateescape")
@@ -38,8 +40,12 @@ _ANY_TEXT = CodecOptions(utf8_errors="surrogateescape")
 def to_json(message: Described, version: int, records: RecordsForm = "base64") -> dict[str, Any]:
     """Return the JSON form of a message at a version, as objects that ``json.dumps`` takes.
 
-    Raises ``UnsupportedVersionError``, and ``EncodeError`` for a message that the version cannot carry.
+    Raises ``UnsupportedVersionError``, ``EncodeError`` for a message that the version cannot carry, and ``OptionError``
+    for another choice of ``records``.
     """
+    if records not in _RECORDS_FORMS:
+        reason = f"it is one of {', '.join(_RECORDS_FORMS)}"
+        raise OptionError(source="to_json", option="records", value=records, reason=reason)
     codec = codec_for(type(message), version, _ANY_TEXT)
     codec.encode(message)
     return _Writer(records).struct(codec.plan.root, message)
@@ -89,7 +95,9 @@ class _Writer:
             return ""
         if value.op in (Op.BYTES, Op.RECORDS):
             return base64.b64encode(bytes(item)).decode()
-        return item
+        if value.op in _INTEGERS:
+            return int(index(item))
+        return float(item) if value.op is Op.FLOAT64 else item
 
 
 class _Reader:
@@ -155,4 +163,5 @@ class _Reader:
             self.fail(path, f"not base64: {error}")
 
 
+_INTEGERS: Final = frozenset(FIXED) - {Op.BOOL, Op.FLOAT64, Op.UUID}
 _JSON_TYPES = {Op.BOOL: bool, Op.FLOAT64: (int, float), Op.UUID: str}

@@ -8,7 +8,8 @@ reviewed when a definition changes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 from attrs import frozen
 
@@ -174,11 +175,22 @@ def _lines(plan: StructPlan, indent: str) -> Iterator[str]:
 
 
 def compile_plan(cls: type[Described], version: int) -> Plan:
-    """Resolve a message class at one version; raise ``UnsupportedVersionError`` when it has no such version."""
+    """Resolve a message class at one version; raise ``UnsupportedVersionError`` when it has no such version.
+
+    A version is a whole number; a bool is not one.
+    """
     info = cls.INFO
-    if version not in info.versions:
+    number = _whole_number(version)
+    if number is None or number not in info.versions:
         raise UnsupportedVersionError(message=info.name, version=version, supported=info.versions)
-    return Plan(cls, version, _Resolver(version, version in info.flexible).struct(cls))
+    return Plan(cls, number, _Resolver(number, number in info.flexible).struct(cls))
+
+
+def _whole_number(version: object) -> int | None:
+    """Return the integer that a version is, also one of another type such as NumPy's; None where it is not one."""
+    if isinstance(version, bool) or not isinstance(version, SupportsIndex):
+        return None
+    return int(index(version))
 
 
 class _Resolver:

@@ -1,7 +1,7 @@
 """Text of generated functions: lines, indentation, and the objects the text refers to.
 
 Owns what the decode and encode emitters share. ``build`` compiles the text and registers it in ``linecache``, so that
-tracebacks and debuggers show the generated lines.
+tracebacks and debuggers show the generated lines as long as the function lives.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import linecache
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
+from weakref import finalize
 
 __all__ = ["MalformedError", "Source"]
 
@@ -68,10 +70,11 @@ class Source:
         """Compile the text and return the function named ``function``; ``filename`` is a name in angle brackets."""
         text = self.text()
         namespace = dict(self.constants)
-        exec(compile(text, _register(filename, text), "exec"), namespace)
-        built = namespace[function]
-        assert callable(built)
-        return built  # type: ignore[no-any-return]
+        name = _register(filename, text)
+        exec(compile(text, name, "exec"), namespace)
+        built: FunctionType = namespace[function]
+        finalize(built, linecache.cache.pop, name, None).atexit = False
+        return built
 
 
 def _register(filename: str, text: str) -> str:

@@ -27,6 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -137,18 +138,18 @@ def _chosen(columns: tuple[str, ...]) -> pa.Schema:
     return pa.schema([RECORD_SCHEMA.field(name) for name in columns])
 
 
-_WHOLE: dict[tuple[type[Described], int | None], pa.StructType] = {}
+_WHOLE: WeakKeyDictionary[type[Described], dict[int | None, pa.StructType]] = WeakKeyDictionary()
 
 
 def _whole(message: type[Described], version: int | None) -> pa.StructType:
-    key = (message, version)
-    if key not in _WHOLE:
+    known = _WHOLE.setdefault(message, {})
+    if version not in known:
         info = message.INFO
         if version is not None and version not in info.versions:
             raise UnsupportedVersionError(message=info.name, version=version, supported=info.versions)
         wanted = info.versions if version is None else VersionRange(version, version)
-        _WHOLE[key] = _Mapping(info, wanted).struct(message, ())
-    return _WHOLE[key]
+        known[version] = _Mapping(info, wanted).struct(message, ())
+    return known[version]
 
 
 def check_columns(type_: pa.StructType, message: type[Described]) -> None:

@@ -11,11 +11,14 @@ __all__ = ["JobPathError", "OptionError"]
 
 @define(kw_only=True, slots=False, repr=False)
 class OptionError(KafkaMsgsError, ValueError):
-    """An option of a data source that does not hold. Attributes: ``source``, ``option``, ``value`` and ``reason``."""
+    """An option that does not hold.
+
+    Attributes: ``source`` (of which function, class or data source), ``option``, ``value`` and ``reason``.
+    """
 
     source: str
     option: str
-    value: str | None
+    value: object
     reason: str
 
     def _text(self) -> str:

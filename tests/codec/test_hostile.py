@@ -368,5 +368,5 @@ def test_elements_without_bytes_are_charged(codecs: Codecs) -> None:
 
 @pytest.mark.parametrize("limits", [{"elements": -1}, {"bytes": -1}, {"depth": -1}])
 def test_a_budget_is_not_negative(limits: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="must be >= 0"):
+    with pytest.raises(ValueError, match="a whole number from 0 is needed"):
         DecodeBudget(**limits)

@@ -14,9 +14,9 @@ import atheris  # type: ignore[import-not-found]  # isort: skip
 
 from kafka_msgs.codec.executors import EXECUTORS  # isort: skip
 from kafka_msgs._backend import backend  # isort: skip
-from tests.campaigns.fuzz import columns, messages, records, seeds  # isort: skip
+from tests.campaigns.fuzz import columns, headers, messages, records, seeds  # isort: skip
 
-TARGETS = {"messages": messages, "records": records, "columns": columns}
+TARGETS = {"messages": messages, "records": records, "columns": columns, "headers": headers}
 """What can be fuzzed; each module says what must hold for every input, and where inputs start from."""
 
 
