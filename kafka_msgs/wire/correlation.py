@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from attrs import frozen
 
+from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.codec import Buffer, CodecOptions
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.lookup import MessageCatalog
@@ -28,8 +29,6 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 T = TypeVar("T")
 
-_PRODUCE: Final = 0
-_SASL_HANDSHAKE: Final = 17
 _VIEWS: Final = CodecOptions(memoryview_records=True, utf8_errors="surrogateescape")
 _CORRELATION_ID_BYTES: Final = 4
 
@@ -37,7 +36,7 @@ _CORRELATION_ID_BYTES: Final = 4
 def request_needs_response(request: Message) -> bool:
     """Whether a broker answers this request: every one but a Produce with ``acks=0``."""
     info = request.INFO
-    return not (info.kind == "request" and info.api_key == _PRODUCE and getattr(request, "acks", None) == 0)
+    return not (info.kind == "request" and info.api_key == ApiKey.PRODUCE and getattr(request, "acks", None) == 0)
 
 
 @frozen
@@ -169,7 +168,7 @@ class Correlation(Generic[Q, A]):
             self._questions.add(_Waiting(question, len(payload), None))
             return self._settle(None)
         prefix = read_request_prefix(payload)
-        self._tokens |= prefix.api_key == _SASL_HANDSHAKE and prefix.version == 0
+        self._tokens |= prefix.api_key == ApiKey.SASL_HANDSHAKE and prefix.version == 0
         if whole and self._needs_none(payload, prefix):
             return [Unanswered(question, prefix)]
         self._questions.add(_Waiting(question, len(payload), prefix.correlation_id, prefix))
@@ -186,7 +185,7 @@ class Correlation(Generic[Q, A]):
         return self._give_up(len(self._questions), len(self._answers))
 
     def _needs_none(self, payload: Buffer, prefix: RequestPrefix) -> bool:
-        if prefix.api_key != _PRODUCE:
+        if prefix.api_key != ApiKey.PRODUCE:
             return False
         try:
             return not request_needs_response(decode_request(payload, catalog=self._catalog, options=_VIEWS).message)
