@@ -100,7 +100,7 @@ def error_response(
     """
     api_key = request.INFO.api_key
     cls: Any = catalog.message_class(api_key, "response", version) if catalog else request.response_class()
-    failure = _Failure(api_key, version, error_code, error_message)
+    failure = _Failure(api_key, version, int(error_code), error_message)
     values = failure.top(cls, request)
     if any(field.name == _THROTTLE_TIME for field in _present(cls, version)):
         values["throttle_time_ms"] = throttle_time_ms
