@@ -60,7 +60,7 @@ def command() -> None:
 @click.option("--out", required=True, type=_DIRECTORY, help="The package directory to write.")
 @click.option("--check", is_flag=True, help="Write nothing; fail when the package is not up to date.")
 @click.option("--partial", is_flag=True, help="Accept a request without its response, and the like.")
-@click.option("--lenient", is_flag=True, help="Accept non-breaking spaces, and placeholder words that --bind names.")
+@click.option("--lenient", is_flag=True, help="Accept what pages have that JSON has not: see the tutorial.")
 @click.option("--bind", "binds", multiple=True, metavar="[FILES:]WORD=VALUE", help="The value of a placeholder word.")
 @click.option("--glossary", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Documentation to use.")
 def compile_command(
@@ -72,7 +72,7 @@ def compile_command(
     binds: tuple[str, ...],
     glossary: Path | None,
 ) -> None:
-    """Compile DEFINITIONS, files or directories of JSON, into one package.
+    """Compile DEFINITIONS, files or directories of JSON with all below them, into one package.
 
     A placeholder word such as TBD needs --lenient and a --bind; FILES, a pattern such as 'Heartbeat*', limits the
     binding to the definitions whose file name matches without its suffix.

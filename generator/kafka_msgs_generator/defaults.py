@@ -19,8 +19,8 @@ __all__ = ["read_default"]
 _DECIMAL = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]+", re.ASCII)
 _HEX = re.compile(r"0x[0-9a-fA-F]+", re.ASCII)
-_FLOAT = re.compile(r"([+-]?)(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[dDfF]?)", re.ASCII)
-_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[dDfF]?", re.ASCII)
+_FLOAT = re.compile(r"([+-]?)(?:NaN|Infinity|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[dDfF]?)", re.ASCII)
+_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)[pP][+-]?\d+[dDfF]?", re.ASCII)
 _UUID = re.compile(r"[A-Za-z0-9_-]{22}(?:==)?", re.ASCII)
 _NULL: Final = "null"
 _LONGEST_NUMBER: Final = 100

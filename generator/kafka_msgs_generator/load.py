@@ -3,8 +3,10 @@
 Owns the text level: JSON with ``//`` and ``/* */`` comments, and the line and column of every key and value. What the
 keys mean is left to `kafka_msgs_generator.spec`.
 
-The lenient mode reads pages that people wrote by hand: a non-breaking space counts as white space, and a bare word
-such as ``TBD`` stands for the value that the caller binds to it. A word without a binding stays an error.
+The lenient mode reads pages that people wrote by hand and others copied: non-breaking spaces and characters of no width
+count as white space, ``#`` begins a comment, a comma may stand before a closing bracket, quotes may be typographic, one
+text may hold several definitions, and a bare word such as ``TBD`` stands for the value that the caller binds to it. A
+word without a binding stays an error, and so does an ellipsis: what a page leaves out cannot be read from it.
 """
 
 from __future__ import annotations
@@ -20,15 +22,26 @@ from attrs import frozen
 
 from kafka_msgs.errors import SchemaError
 
-__all__ = ["Member", "Node", "Number", "Value", "parse_definition"]
+__all__ = ["Member", "Node", "Number", "Value", "parse_definition", "parse_definitions"]
 
 _MAX_DEPTH: Final = 100
 _NO_BINDINGS: Final[Mapping[str, str]] = {}
-_NBSP: Final = "\N{NO-BREAK SPACE}"
+_INVISIBLE: Final = "\u200b\u200c\u200d\u2060\ufeff"
+_QUOTES: Final = "\u201c\u201d\u201e\u201f\u2033"
+_ELLIPSES: Final = ("...", "\N{HORIZONTAL ELLIPSIS}")
+_HINTS: Final[Mapping[str, str]] = {
+    "\N{NO-BREAK SPACE}": "a non-breaking space (U+00A0) outside a string; --lenient accepts it",
+    **{char: f"a character of no width (U+{ord(char):04X}); --lenient accepts it" for char in _INVISIBLE},
+    **{char: f"a typographic quote (U+{ord(char):04X}); --lenient accepts it" for char in _QUOTES},
+    "#": "'#'; --lenient takes it for the start of a comment",
+}
+"""What is not JSON and yet stands on pages, with how an error names it."""
 _SKIPPED = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_SKIPPED_LENIENT = re.compile(r"(?:[ \t\r\n\u00a0]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_SKIPPED_LENIENT = re.compile(rf"(?:[ \t\r\n\u00a0{_INVISIBLE}]+|(?://|#)[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_QUOTED = re.compile(rf'[{_QUOTES}]((?:[^\\"{_QUOTES}]|\\.)*)["{_QUOTES}]', re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WITHOUT_INVISIBLE: Final = dict.fromkeys(map(ord, _INVISIBLE))
 _CONSTANTS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "null": None}
 
 
@@ -68,7 +81,21 @@ def parse_definition(
     ``source`` names the text in errors. ``bindings`` gives the values of placeholder words and counts only with
     ``lenient``. Raises ``SchemaError`` (rules V2 and V3) with line and column for text that is not one JSON object.
     """
-    return _Parser(text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"), source, lenient, bindings).definition()
+    first, *others = parse_definitions(text, source, lenient=lenient, bindings=bindings)
+    for other in others:
+        reason = f"the text holds {1 + len(others)} definitions, and this takes one"
+        raise SchemaError(reason, source=source, line=other.line, column=other.column, rule="V2")
+    return first
+
+
+def parse_definitions(
+    text: str, source: str | None = None, *, lenient: bool = False, bindings: Mapping[str, str] = _NO_BINDINGS
+) -> list[Node]:
+    """Return the trees of all definitions in a text: one, or with ``lenient`` one or more.
+
+    The rest is as with `parse_definition`.
+    """
+    return _Parser(text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"), source, lenient, bindings).definitions()
 
 
 class _Parser:
@@ -81,14 +108,23 @@ class _Parser:
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._at = 0
 
-    def definition(self) -> Node:
+    def definitions(self) -> list[Node]:
         self._skip()
+        if self._at == len(self._text):
+            self._fail("the text is empty: a definition is one JSON object")
+        roots = [self._definition()]
+        while self._at < len(self._text):
+            if not self._lenient:
+                hint = "; --lenient reads several definitions" if self._text.startswith("{", self._at) else ""
+                self._refuse("V2", f"unexpected {self._shown()} after the end of the definition{hint}", self._place())
+            roots.append(self._definition())
+        return roots
+
+    def _definition(self) -> Node:
         root = self._value(0)
         if not isinstance(root.value, dict):
             self._fail("a definition is one JSON object", (root.line, root.column))
         self._skip()
-        if self._at < len(self._text):
-            self._refuse("V2", f"unexpected {self._shown()} after the end of the definition", self._place())
         return root
 
     def _value(self, depth: int) -> Node:
@@ -103,7 +139,7 @@ class _Parser:
             return self._object(depth)
         if char == "[":
             return self._list(depth)
-        if char == '"':
+        if self._at_string():
             return self._string()
         if number := _NUMBER.match(self._text, self._at):
             self._at = number.end()
@@ -114,7 +150,7 @@ class _Parser:
         members: dict[str, Member] = {}
         while self._next_item("{" if not members else ",", "}"):
             line, column = self._place()
-            if not self._text.startswith('"', self._at):
+            if not self._at_string():
                 self._fail(f"expected a key in double quotes, found {self._shown()}")
             key = self._string()
             self._expect(":")
@@ -139,9 +175,9 @@ class _Parser:
         self._skip()
         if not self._take(closer):
             return True
-        if opener == ",":
+        if opener == "," and not self._lenient:
             self._at -= 1
-            self._fail(f"a comma before {closer!r} is not JSON")
+            self._fail(f"a comma before {closer!r} is not JSON; --lenient accepts it")
         return False
 
     def _take(self, char: str) -> bool:
@@ -155,13 +191,29 @@ class _Parser:
             self._fail(f"expected {char!r}, found {self._shown()}")
         self._skip()
 
+    def _at_string(self) -> bool:
+        char = self._text[self._at : self._at + 1]
+        return char == '"' or (self._lenient and char != "" and char in _QUOTES)
+
     def _string(self) -> str:
+        text, start = self._text, self._at
+        if text[start] != '"':
+            text = self._requoted()
+            start = 0
         try:
-            value, self._at = scanstring(self._text, self._at + 1, True)
+            value, end = scanstring(text, start + 1, True)
         except json.JSONDecodeError as error:
-            self._fail(f"bad string: {error.msg}", self._place(error.pos))
+            self._fail(f"bad string: {error.msg}", self._place(self._at - start + error.pos))
         assert isinstance(value, str)
-        return value
+        self._at += end - start
+        return value.translate(_WITHOUT_INVISIBLE) if self._lenient else value
+
+    def _requoted(self) -> str:
+        """Return the string that begins with a typographic quote, and ends with one or a plain one, as JSON has it."""
+        match = _QUOTED.match(self._text, self._at)
+        if match is None:
+            self._fail("bad string: it has no closing quote")
+        return f'"{match[1]}"'
 
     def _word(self) -> Value:
         match = _WORD.match(self._text, self._at)
@@ -190,9 +242,9 @@ class _Parser:
         char = self._text[self._at : self._at + 1]
         if not char:
             return "the end of the text"
-        if char == _NBSP:
-            return "a non-breaking space (U+00A0) outside a string; --lenient accepts it"
-        return repr(char)
+        if self._text.startswith(_ELLIPSES, self._at):
+            return "an ellipsis: the page leaves something out here; write it in, or take the ellipsis away"
+        return _HINTS.get(char) or repr(char)
 
     def _place(self, offset: int | None = None) -> tuple[int, int]:
         offset = self._at if offset is None else offset

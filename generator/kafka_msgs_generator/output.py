@@ -21,6 +21,8 @@ from kafka_msgs_generator.package import INDEX
 
 __all__ = ["Changes", "ForeignFileError", "apply", "plan", "summary"]
 
+_LONGEST: Final = 255
+"""What file systems allow of a file's name."""
 _MARKS: Final = (MARK, C_MARK)
 
 
@@ -56,8 +58,8 @@ def plan(root: Path, files: Mapping[str, str]) -> Changes:
 
 
 def apply(changes: Changes) -> None:
-    """Make the directory what it should be."""
-    for path, text in changes.written.items():
+    """Make the directory what it should be. The index comes last: it lists what has been written."""
+    for path, text in sorted(changes.written.items(), key=lambda item: item[0] == INDEX):
         write_atomically(changes.root / path, text)
     for path in changes.removed:
         (changes.root / path).unlink()
@@ -101,7 +103,7 @@ def _owned(root: Path) -> set[str]:
 
 def _inside(path: str) -> bool:
     pure = PurePosixPath(path)
-    return not pure.is_absolute() and ".." not in pure.parts
+    return not pure.is_absolute() and ".." not in pure.parts and all(len(part) <= _LONGEST for part in pure.parts)
 
 
 def _remove_if_empty(directory: Path, root: Path) -> None:

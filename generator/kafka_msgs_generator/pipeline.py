@@ -16,7 +16,7 @@ from attrs import frozen
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs_generator.ir import UNDOCUMENTED, Documentation, Message
-from kafka_msgs_generator.load import parse_definition
+from kafka_msgs_generator.load import Node, parse_definition, parse_definitions
 from kafka_msgs_generator.lower import lower_message
 from kafka_msgs_generator.naming import module_name
 from kafka_msgs_generator.site import Site
@@ -90,18 +90,32 @@ def compile_text(text: str, source: str | None = None, reading: Reading | None =
     """Compile one definition; raise ``SchemaError`` when it breaks a rule."""
     reading = reading or Reading()
     root = parse_definition(text, source, lenient=reading.lenient, bindings=reading.words(source))
-    spec = read_message(root, source)
-    return Compiled(lower_message(spec, reading.documentation), spec, origin, source or f"{spec.name}.json")
+    return _compile(root, source, reading, origin)
 
 
 def compile_file(path: Path, reading: Reading, origin: str) -> Compiled:
-    """Compile the definition in a file; ``SchemaError`` names it by ``origin`` and file name."""
+    """Compile the one definition in a file; ``SchemaError`` names it by ``origin`` and file name."""
     source = f"{origin}/{path.name}"
+    return compile_text(_read(path, source), source, reading, origin)
+
+
+def _compile_all(path: Path, reading: Reading, origin: str) -> list[Compiled]:
+    """Compile every definition in a file, which only a lenient reading allows to be more than one."""
+    source = f"{origin}/{path.name}"
+    roots = parse_definitions(_read(path, source), source, lenient=reading.lenient, bindings=reading.words(source))
+    return [_compile(root, source, reading, origin) for root in roots]
+
+
+def _read(path: Path, source: str) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise SchemaError(f"not UTF-8: {error.reason} at byte {error.start}", source=source, rule="V3") from None
-    return compile_text(text, source, reading, origin)
+
+
+def _compile(root: Node, source: str | None, reading: Reading, origin: str) -> Compiled:
+    spec = read_message(root, source)
+    return Compiled(lower_message(spec, reading.documentation), spec, origin, source or f"{spec.name}.json")
 
 
 def compile_set(
@@ -121,7 +135,7 @@ def compile_set(
     errors: list[SchemaError] = []
     for number, (origin, file) in enumerate(files, 1):
         try:
-            compiled.append(compile_file(file, reading, origin))
+            compiled += _compile_all(file, reading, origin)
         except SchemaError as error:
             errors.append(error)
         if progress is not None:
@@ -136,8 +150,8 @@ def compile_set(
 
 
 def _definition_files(paths: Iterable[Path]) -> list[tuple[str, Path]]:
-    """Return the definitions at ``paths``, files or directories, each once and with its origin."""
-    found = [path.glob("*.json") if path.is_dir() else [path] for path in paths]
+    """Return the definitions at ``paths``, files or directories with all below, each once and with its origin."""
+    found = [path.rglob("*.json") if path.is_dir() else [path] for path in paths]
     files = list(dict.fromkeys(file.resolve() for group in found for file in sorted(group)))
     origins = _origins({file.parent for file in files})
     return [(origins[file.parent], file) for file in files]

@@ -30,7 +30,8 @@ def compile_schema(
 ) -> type[Described]:
     """Return the message class that a definition describes.
 
-    ``text_or_path`` is the definition's text, or a file's path; a string with a brace in it is text. ``lenient`` and
+    ``text_or_path`` is the definition's text, or a file's path; a string with a brace in it, or nothing but blanks, is
+    text. ``lenient`` and
     ``bindings`` (placeholder word to value) read pages that people wrote by hand, as the command's options do. The
     class's module exists in this process alone, so no other process can unpickle its values. Raises ``SchemaError``
     for a definition that breaks a rule or describes a retired message, ``OSError`` for a file that cannot be read, and
@@ -44,7 +45,7 @@ def compile_schema(
 
 
 def _compile(text_or_path: str | Path, reading: Reading) -> Compiled:
-    if isinstance(text_or_path, str) and "{" in text_or_path:
+    if isinstance(text_or_path, str) and ("{" in text_or_path or not text_or_path.strip()):
         return compile_text(text_or_path, None, reading)
     path = Path(text_or_path)
     return compile_file(path, reading, path.resolve().parent.name)

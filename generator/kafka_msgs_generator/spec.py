@@ -15,7 +15,7 @@ from attrs import frozen
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.versions import MAX_VERSION, NONE, VersionRange
 from kafka_msgs_generator.load import Node
-from kafka_msgs_generator.naming import RESERVED_CLASS_NAMES
+from kafka_msgs_generator.naming import RESERVED_CLASS_NAMES, module_name
 from kafka_msgs_generator.site import Site
 from kafka_msgs_generator.types import ENTITY_TYPES, FieldType, TypeTextError, parse_type
 
@@ -39,6 +39,7 @@ _FIELD_KEYS: Final = (
 )  # fmt: skip
 _FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*", re.ASCII)
 _CLASS_NAME = re.compile(r"[A-Z][A-Za-z0-9_]*", re.ASCII)
+_LONGEST_NAME = 200  # bytes of a module's file name, with room below the 255 of file systems
 _ERROR_NAME = re.compile(r"[A-Z][A-Z0-9_]*", re.ASCII)
 
 
@@ -173,6 +174,8 @@ def _class_name(site: Site, name: str, what: str, key: str = "name") -> str:
         raise site.error("V25", f"{name!r} cannot name a {what}: it is not a capitalised identifier", key)
     if name in RESERVED_CLASS_NAMES:
         raise site.error("V25", f"{name!r} cannot name a {what}: generated code uses that name itself", key)
+    if len(module_name(name).encode()) > _LONGEST_NAME:
+        raise site.error("V25", f"{name[:20]!r}... is too long to name a {what}: its module needs a file name", key)
     return name
 
 

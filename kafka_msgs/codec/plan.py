@@ -8,12 +8,13 @@ reviewed when a definition changes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from operator import index
 from typing import Any, SupportsIndex
 
 from attrs import frozen
 
-from kafka_msgs.codec.ops import FIXED, PRIMITIVES, Op
+from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, PRIMITIVES, Op
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.schema import Described, FieldInfo, fields
 
@@ -99,7 +100,7 @@ class Absent:
     ignorable: bool
 
 
-@frozen
+@frozen(eq=False)
 class StructPlan:
     """The steps of one struct at one version.
 
@@ -114,17 +115,17 @@ class StructPlan:
     absent: tuple[Absent, ...]
     inactive_tags: frozenset[int]
 
-    @property
+    @cached_property
     def min_size(self) -> int:
-        """The fewest bytes the struct can take."""
-        return sum(step.value.min_size for step in self.steps) + self.flexible
+        """The fewest bytes the struct can take, as far as a length can count."""
+        return min(MAX_LENGTH, sum(step.value.min_size for step in self.steps) + self.flexible)
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """The levels of structs and arrays, this struct included."""
         return 1 + max((step.value.depth for step in self.steps + self.tagged), default=0)
 
-    @property
+    @cached_property
     def weightless_elements(self) -> bool:
         """Whether some array's elements may take no bytes, so that the input's size does not bound their number."""
         for step in self.steps + self.tagged:

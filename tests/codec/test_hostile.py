@@ -226,6 +226,32 @@ def test_a_count_of_tags_beyond_the_input(codecs: Codecs) -> None:
     assert peak_memory(decode) < MEGABYTE
 
 
+# Sharing
+
+
+def chain(length: int) -> type[Any]:
+    """A message with an array of structs that each hold the next one twice: as many values as 2 to that length."""
+    struct = struct_class("Leaf", leaf=field("Leaf", "int8", default=0))
+    for level in range(length):
+        struct = struct_class(
+            f"Level{level}",
+            a=field("A", struct.__name__, struct=struct, default=None),
+            b=field("B", struct.__name__, struct=struct, default=None),
+        )
+    return message_class("Chain", items=field("Items", f"[]{struct.__name__}", struct=struct, default=()))
+
+
+def test_a_plan_grows_with_the_definition_and_not_with_what_it_may_hold(codecs: Codecs) -> None:
+    def run(length: int) -> int:
+        cls = chain(length)
+        return lines_run(lambda: codecs.decode(cls, "00000000", 0))
+
+    assert run(16) < 4 * run(8)
+    assert compile_plan(chain(56), 0).root.depth == 59
+    with pytest.raises(InvalidLengthError):
+        codecs.decode(chain(16), "00000001 00", 0)
+
+
 # Depth
 
 

@@ -313,3 +313,45 @@ def test_a_missing_package_is_named_with_its_extra(missing: str, arguments: list
     assert result.returncode == 1
     assert f"the generator needs {package}: pip install 'kafka-msgs[generator]'" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_directory_is_read_with_all_below_it(definitions: Path, package: Path) -> None:
+    below = definitions / "more" / "deep"
+    below.mkdir(parents=True)
+    (below / "Note.json").write_text(
+        '{"name": "Note", "type": "data", "validVersions": "0", "flexibleVersions": "none", "fields": []}'
+    )
+    result = run("compile", definitions, "--out", package)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert (package / "note.py").is_file()
+    assert (package / "ping_request.py").is_file()
+
+
+def test_a_page_with_a_request_and_its_response_is_one_file(tmp_path: Path, package: Path) -> None:
+    (tmp_path / "page.json").write_text(f"# Both:\n{PING}\n{PONG}")
+    assert run("compile", tmp_path / "page.json", "--out", package).exit_code == 1
+    result = run("compile", tmp_path / "page.json", "--out", package, "--lenient")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert importlib.import_module("my_messages").PingResponse.INFO.api_key == 1000
+
+
+def test_a_name_that_no_file_can_have_is_refused_before_anything_is_written(definitions: Path, package: Path) -> None:
+    long = "N" + "a" * 299
+    (definitions / "Long.json").write_text(
+        f'{{"name": "{long}", "type": "data", "validVersions": "0", "flexibleVersions": "none", "fields": []}}'
+    )
+    result = run("compile", definitions, "--out", package)
+    assert result.exit_code == 1
+    assert "is too long to name a message: its module needs a file name [V25]" in result.stderr
+    assert not package.exists()
+    (definitions / "Long.json").unlink()
+    assert run("compile", definitions, "--out", package).exit_code == 0
+
+
+def test_a_directory_that_was_left_half_written_is_finished(definitions: Path, package: Path) -> None:
+    assert run("compile", definitions, "--out", package).exit_code == 0
+    index = package / "_index.py"
+    index.write_text(index.read_text().replace('"ping_request.py"', f'"{"x" * 300}.py"'))
+    (package / "ping_request.py").unlink()
+    assert run("compile", definitions, "--out", package).exit_code == 0
+    assert (package / "ping_request.py").is_file()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import SchemaError
-from kafka_msgs_generator.load import Member, Node, Number, parse_definition
+from kafka_msgs_generator.load import Member, Node, Number, parse_definition, parse_definitions
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -138,6 +138,64 @@ def test_a_placeholder_without_a_value_is_refused(lenient: bool, bindings: dict[
         parse_definition('{\n  "apiKey": TBD }', "page.json", lenient=lenient, bindings=bindings)
     assert words in caught.value.reason
     assert (caught.value.source, caught.value.line, caught.value.column) == ("page.json", 2, 13)
+
+
+PAGE = """
+# The request, as the page has it
+{ “name”: “Ping”,\u200b // quotes of a word processor
+  "ty\u200bpe": „data", "note": "a 'word', \\"so to say\\"",
+  "fields": [ { "name": "A\\u0042", }, ], }
+{ "name": “Pong \\u00e9” }  # and the response
+"""
+
+
+def test_what_pages_have_that_json_has_not_is_read_where_lenient() -> None:
+    ping, pong = parse_definitions(PAGE, lenient=True)
+    fields = [{"name": "AB"}]
+    assert plain(ping) == {"name": "Ping", "type": "data", "note": "a 'word', \"so to say\"", "fields": fields}
+    assert plain(pong) == {"name": "Pong é"}
+    assert (pong.line, pong.column) == (6, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "words"),
+    [
+        ('{"a": 1,}', 1, 9, "a comma before '}' is not JSON; --lenient accepts it"),
+        ("{“a”: 1}", 1, 2, r"found a typographic quote (U+201C); --lenient accepts it"),
+        ('{"a": \u200b1}', 1, 7, "found a character of no width (U+200B); --lenient accepts it"),
+        ("# page\n{}", 1, 1, "found '#'; --lenient takes it for the start of a comment"),
+        ("{} {}", 1, 4, "--lenient reads several definitions"),
+    ],
+)
+def test_a_strict_reading_says_what_a_lenient_one_accepts(text: str, line: int, column: int, words: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        parse_definition(text)
+    assert words in caught.value.reason
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert parse_definitions(text, lenient=True)
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize("text", ['{"fields": [...]}', '{"a": 1, ...}', '{"a": …}', '{"a": [1, … ]}'])
+def test_an_ellipsis_is_refused_with_a_hint(text: str, lenient: bool) -> None:
+    with pytest.raises(SchemaError, match="an ellipsis: the page leaves something out here; write it in"):
+        parse_definition(text, lenient=lenient)
+
+
+@pytest.mark.parametrize("text", ["", " \n", "// only a comment"])
+def test_an_empty_text_is_called_empty(text: str) -> None:
+    with pytest.raises(SchemaError, match="the text is empty: a definition is one JSON object"):
+        parse_definition(text)
+
+
+def test_one_definition_is_asked_for_and_several_are_there() -> None:
+    with pytest.raises(SchemaError, match=r"^1:4: the text holds 3 definitions, and this takes one"):
+        parse_definition("{} {} {}", lenient=True)
+
+
+def test_a_typographic_quote_that_nothing_closes_is_refused() -> None:
+    with pytest.raises(SchemaError, match=r"^1:2: bad string: it has no closing quote"):
+        parse_definition("{“name: 1}", lenient=True)
 
 
 def test_a_placeholder_is_no_key_and_no_part_of_text() -> None:

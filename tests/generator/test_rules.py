@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs.errors import SchemaError
+from kafka_msgs_generator import defaults
 from kafka_msgs_generator.pipeline import InvalidDefinitionsError, Reading, compile_set
 from kafka_msgs_generator.rules import DEVIATIONS, RULES
 from tests.generator.broken_definitions import BROKEN, F, f
@@ -118,3 +119,10 @@ def test_every_rule_is_broken_here_or_known_not_to_reject() -> None:
     assert broken <= RULES.keys()
     assert DEVIATIONS.keys() <= RULES.keys()
     assert [f"V{number}" for number in range(1, 71)] == [rule for rule in RULES if rule.startswith("V")]
+
+
+@pytest.mark.parametrize("text", ["1" * 200_000 + "x", "0x" + "f" * 200_000 + "x", "." + "1" * 200_000 + "e"])
+def test_a_long_default_that_is_not_a_number_is_refused_in_linear_time(text: str) -> None:
+    """Backtracking took a minute for a tenth of these."""
+    assert defaults._FLOAT.fullmatch(text) is None
+    assert defaults._HEX_FLOAT.fullmatch(text) is None
