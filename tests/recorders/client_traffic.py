@@ -30,7 +30,7 @@ from tests.recorders.scenario import BILLING_GROUP, ShopTools
 from tests.support.recorded_frames import Frame, exchanges, write_lines
 from tests.support.recordings import RECORDINGS
 
-__all__ = ["main", "python_with_clients", "write_recording"]
+__all__ = ["main", "python_with_clients", "thinned", "write_recording"]
 
 _HERE: Final = Path(__file__).parent
 _CLIENTS: Final = {"kafka-python": "3.0.12", "confluent-kafka": "2.16.1"}
@@ -48,7 +48,7 @@ def main() -> None:
             with proxy:
                 offsets = _session(broker, proxy, python)
             kip88 = _fetch_all_offsets(broker, BILLING_GROUP)
-    _write("client_traffic", "frames", (frame.to_json() for frame in _thin(proxy.frames)))
+    _write("client_traffic", "frames", (frame.to_json() for frame in thinned(proxy.frames)))
     _write("kip88", "frames", (frame.to_json() for frame in kip88))
     _write("consumer_offsets", "records", offsets)
 
@@ -86,7 +86,7 @@ def _fetch_all_offsets(broker: Broker, group: str) -> list[Frame]:
         return conversation.frames
 
 
-def _thin(frames: list[Frame]) -> Iterator[Frame]:
+def thinned(frames: list[Frame]) -> Iterator[Frame]:
     """Whole exchanges only; of those alike in API, version and sizes, the first few of a connection and of them all."""
     seen: Counter[tuple[int, ...]] = Counter()
     kept: set[int] = set()

@@ -16,6 +16,7 @@ __all__ = [
     "LOGS",
     "LOG_PARTITIONS",
     "OFFSETS",
+    "OTHER_CLIENTS",
     "PACKETS",
     "RECORDINGS",
     "ROOT",
@@ -31,6 +32,7 @@ ROOT: Final = Path(__file__).parents[2]
 
 RECORDINGS: Final = ROOT / "tests" / "recordings"
 
+OTHER_CLIENTS: Final = RECORDINGS / "other_clients.jsonl"
 TRAFFIC: Final = RECORDINGS / "client_traffic.jsonl"
 """Frames between a broker and its clients."""
 
