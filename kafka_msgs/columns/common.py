@@ -12,15 +12,22 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from kafka_msgs.columns.types import RECORD_SCHEMA
 from kafka_msgs.layouts import RECORD_COLUMNS
 from kafka_msgs.records import Batch
 
-__all__ = ["BATCH_NUMBER", "RECORD_LEVEL", "Decode", "Part", "RecordBuffer"]
+__all__ = ["BATCH_NUMBER", "RECORD_LEVEL", "RECORD_LEVEL_TYPES", "Decode", "Part", "RecordBuffer"]
 
 *_IN_BYTES, BATCH_NUMBER = RECORD_COLUMNS
 RECORD_LEVEL: Final = (*_IN_BYTES, "raw_header_names")
 """The columns of records that differ within a batch and stand in its bytes; ``BATCH_NUMBER`` says with which ``append``
 since ``finish`` a record came, and what holds for a whole batch is made of it."""
+
+RECORD_LEVEL_TYPES: Final = {name: RECORD_SCHEMA.field(name).type for name in RECORD_LEVEL} | {
+    "timestamp": pa.int64(),
+    BATCH_NUMBER: pa.int32(),
+}
+"""The types of those columns as they are collected; a timestamp is its number."""
 
 
 class Part(NamedTuple):

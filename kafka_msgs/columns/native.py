@@ -15,7 +15,7 @@ from attrs import frozen
 
 from kafka_msgs._core import extension
 from kafka_msgs.codec import CodecOptions
-from kafka_msgs.columns.common import BATCH_NUMBER, Decode, Part
+from kafka_msgs.columns.common import RECORD_LEVEL_TYPES, Decode, Part
 from kafka_msgs.columns.lowering import Lowering, inner_types
 from kafka_msgs.columns.types import RECORD_SCHEMA
 from kafka_msgs.errors import ColumnSizeError
@@ -102,9 +102,7 @@ def _cut(buffer: pa.ResizableBuffer, size: int) -> pa.Buffer:
     return buffer
 
 
-_RECORD_LAYOUTS: Final = {field.name: _layout(field.type) for field in RECORD_SCHEMA} | {
-    BATCH_NUMBER: _layout(pa.int32())
-}
+_RECORD_LAYOUTS: Final = {name: _layout(type_) for name, type_ in RECORD_LEVEL_TYPES.items()}
 _RAW_NAMES: Final = RECORD_SCHEMA.field("raw_header_names")
 
 

@@ -11,8 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kafka_msgs.codec import CodecOptions, codec_for
-from kafka_msgs.columns.common import BATCH_NUMBER, Decode, Part
-from kafka_msgs.columns.types import RECORD_SCHEMA
+from kafka_msgs.columns.common import BATCH_NUMBER, RECORD_LEVEL_TYPES, Decode, Part
 from kafka_msgs.columns.values import bounded_slices, struct_array
 from kafka_msgs.errors import CorruptRecordError, DecodeError, InvalidKeyTypeError, UnsupportedVersionError
 from kafka_msgs.prefixed import decode_versioned
@@ -90,10 +89,11 @@ class RecordColumns:
         return columns
 
     def _column(self, name: str) -> pa.Array:
+        type_ = RECORD_LEVEL_TYPES[name]
         if name == BATCH_NUMBER:
-            return pa.array(self._batches, pa.int32())
+            return pa.array(self._batches, type_)
         make = _COLUMNS.get(name) or (lambda record: getattr(record, name))
-        return pa.array([make(record) for record in self._records], RECORD_SCHEMA.field(name).type)
+        return pa.array([make(record) for record in self._records], type_)
 
 
 def _size(record: Record) -> int:

@@ -21,6 +21,7 @@ from kafka_msgs.columns import python
 from kafka_msgs.columns.common import BATCH_NUMBER, RECORD_LEVEL, RecordBuffer
 from kafka_msgs.columns.python import stated_offset
 from kafka_msgs.columns.types import RECORD_SCHEMA, record_schema
+from kafka_msgs.columns.values import timestamps
 from kafka_msgs.errors import LogFileError, RecordError, shown
 from kafka_msgs.log.scan import walk_log
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, Batch, Compression, ReadOptions, RecordBatch, read_batches
@@ -56,7 +57,9 @@ def read_record_table(
     ======================  ==========================================================================================
     column                  content
     ======================  ==========================================================================================
-    offset, timestamp       of the record; milliseconds since the epoch, -1 for none
+    offset                  of the record
+    timestamp               of the record, in UTC with milliseconds; null for none
+    timestamp_ms            the same as Kafka's number: milliseconds since the epoch, -1 for none
     timestamp_type          0: the producer's clock, 1: the broker's, -1: a format without timestamps
     key, value              null for null
     headers                 names and values in their order; a name that is not UTF-8 is null
@@ -159,7 +162,7 @@ class _Table:
         whole = _Whole(self._batches, found)
         self._batches = []
         if rows:
-            arrays = [found[name] if name in found else whole.column(name) for name in self._schema.names]
+            arrays = [_MADE[name](found) if name in _MADE else whole.column(name) for name in self._schema.names]
             table = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
             yield from (table.slice(start, self._max_rows) for start in range(0, rows, self._max_rows))
 
@@ -169,7 +172,23 @@ def _needed(names: Sequence[str]) -> set[str]:
     needed = set(names) & set(RECORD_LEVEL)
     if "sequence" in names:
         needed.add("offset")
+    if "timestamp_ms" in names:
+        needed.add("timestamp")
     return needed if needed == set(names) and needed else needed | {BATCH_NUMBER}
+
+
+_Found: TypeAlias = "dict[str, pa.Array]"
+
+
+def _as_found(name: str) -> Callable[[_Found], pa.Array]:
+    return lambda found: found[name]
+
+
+_MADE: Final[dict[str, Callable[[_Found], pa.Array]]] = {name: _as_found(name) for name in RECORD_LEVEL} | {
+    "timestamp": lambda found: timestamps(found["timestamp"]),
+    "timestamp_ms": _as_found("timestamp"),
+}
+"""The columns of single records, made of what was collected."""
 
 
 class _Whole:

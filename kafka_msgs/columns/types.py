@@ -35,7 +35,16 @@ from kafka_msgs.errors import ColumnTypeError, SchemaError, UnknownColumnError, 
 from kafka_msgs.schema import Described, FieldInfo, MessageInfo, Struct, fields
 from kafka_msgs.versions import VersionRange
 
-__all__ = ["ERROR_TYPE", "KAFKA_TYPE", "RECORD_SCHEMA", "UNKNOWN_TAGS", "arrow_type", "check_columns", "record_schema"]
+__all__ = [
+    "ERROR_TYPE",
+    "KAFKA_TYPE",
+    "RECORD_SCHEMA",
+    "TIMESTAMP",
+    "UNKNOWN_TAGS",
+    "arrow_type",
+    "check_columns",
+    "record_schema",
+]
 
 UNKNOWN_TAGS: Final = "unknown_tagged_fields"
 """Name of the column for tagged fields that the definition does not name; null, never empty, where there is none."""
@@ -64,12 +73,16 @@ _PRIMITIVES: Final[Mapping[str, pa.DataType]] = {
 }
 _NOT_SAID_BY_ARROW: Final = frozenset({"uint16", "uint32", "records", "uuid"})
 
+TIMESTAMP: Final = pa.timestamp("ms", tz="UTC")
+"""The type of times: milliseconds, as Kafka counts them, in UTC."""
+
 _HEADERS_TYPE: Final = pa.list_(pa.field(_ELEMENT, pa.struct([("name", pa.string()), ("value", pa.binary())])))
 
 RECORD_SCHEMA: Final = pa.schema(
     [
         ("offset", pa.int64()),
-        ("timestamp", pa.int64()),
+        ("timestamp", TIMESTAMP),
+        ("timestamp_ms", pa.int64()),
         ("timestamp_type", pa.int32()),
         ("key", pa.binary()),
         ("value", pa.binary()),

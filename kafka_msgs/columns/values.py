@@ -11,12 +11,14 @@ from itertools import accumulate, chain, repeat
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kafka_msgs.columns.types import KAFKA_TYPE
+from kafka_msgs.columns.types import KAFKA_TYPE, TIMESTAMP
 from kafka_msgs.primitives import uuid_from_bytes
+from kafka_msgs.records import NO_TIMESTAMP
 from kafka_msgs.schema import FieldInfo, Struct, fields
 
-__all__ = ["bounded_slices", "struct_array", "structs"]
+__all__ = ["bounded_slices", "struct_array", "structs", "timestamps"]
 
 _ROWS: Final = 8192
 _BYTES: Final = 256 << 20
@@ -30,6 +32,11 @@ def bounded_slices(array: pa.Array) -> Iterator[pa.Array]:
         half = len(array) // 2
         yield from bounded_slices(array.slice(0, half))
         yield from bounded_slices(array.slice(half))
+
+
+def timestamps(numbers: pa.Int64Array) -> pa.TimestampArray:
+    """Return milliseconds since the epoch as times; Kafka's -1 for no timestamp is null."""
+    return pc.if_else(pc.equal(numbers, NO_TIMESTAMP), None, numbers).cast(TIMESTAMP)
 
 
 def struct_array(rows: Sequence[Struct | None], type_: pa.StructType) -> pa.StructArray:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
+from matplotlib.dates import num2date
+from matplotlib.figure import Figure
 
+from kafka_msgs import __version__
 from kafka_msgs.errors import MissingExtraError
+from kafka_msgs.spark.jobs.job import Job, run
 from kafka_msgs.spark.report import Bars, Lines, Report, Table, write_report
+from kafka_msgs.spark.report.plots import draw, number_text
 
 TABLE = Table("Lags & more", ("group", "lag", "empty"), (("<b>tea</b>", 1234567, True), ("café", None, 0.5)), "2 of 9")
 BARS = Bars(title="Lag", file="lag.png", labels=("tea $1$", "café"), series={"lag": (3, 4), "old": (1, 2)}, unit="x")
@@ -37,7 +44,54 @@ def test_plots_are_drawn_beside_the_page_and_the_same_figures_give_the_same_byte
     assert all(image.startswith(b"\x89PNG") for image in drawn[0][1:])
 
 
+def test_the_page_holds_its_plots_itself(tmp_path: Path) -> None:
+    page, *plots = write_report(Report("Offsets", (BARS, LINES)), tmp_path)
+    sources = re.findall('<img src="([^"]*)"', page.read_text(encoding="utf-8"))
+    assert [b64decode(source.removeprefix("data:image/png;base64,")) for source in sources] == [
+        plot.read_bytes() for plot in plots
+    ]
+
+
+def test_the_page_says_what_was_read(tmp_path: Path) -> None:
+    (page,) = write_report(Report("Offsets", (TABLE,), {"input": "/var/<logs>", "made": "today"}), tmp_path)
+    head = page.read_text(encoding="utf-8").partition("<h2>")[0]
+    assert "<dt>input</dt><dd>/var/&lt;logs&gt;</dd><dt>made</dt><dd>today</dd>" in head
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(80_000, "80,000"), (123_456_789.0, "123,456,789"), (0, "0"), (2.5, "2.50"), (80_000.4, "80,000")],
+)
+def test_numbers_of_plots_have_no_exponent(value: float, text: str) -> None:
+    assert number_text(value) == text
+
+
+def test_an_axis_of_whole_numbers_has_whole_ticks_and_one_point_in_time_is_near_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
+    at = 1_767_225_600_000
+    draw(Lines(title="Commits", file="c.png", x=(at,), series={"tea": (3,)}), tmp_path / "c.png")
+    draw(Bars(title="Lag", file="l.png", labels=("a", "b"), series={"lag": (80_000, None)}), tmp_path / "l.png")
+    lines, bars = (figure.axes[0] for figure in drawn)
+    first, last = (num2date(limit).timestamp() * 1000 for limit in lines.get_xlim())
+    assert at - 3_600_000 < first < at < last < at + 3_600_000
+    assert {float(tick).is_integer() for tick in lines.get_yticks()} == {True}
+    labels = [label.get_text() for label in bars.get_xticklabels()]
+    assert [float(label.replace(",", "")) for label in labels] == list(bars.get_xticks())
+
+
 def test_plots_without_matplotlib_name_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'kafka-msgs\[pipeline\]'"):
         write_report(Report("Offsets", (BARS,)), tmp_path)
+
+
+def test_a_run_says_what_it_read_when_and_by_which_version(tmp_path: Path) -> None:
+    job = Job(name="none", summary="Nothing.", steps=(), report=lambda _: Report("Nothing", (TABLE,)))
+    outcome = run(job, {}, str(tmp_path / "out"), facts={"input": "logs", "cluster": "abc"})
+    facts = dict(outcome.report.facts)
+    assert facts.pop("made").endswith(" UTC")
+    assert facts == {"input": "logs", "cluster": "abc", "kafka-msgs": __version__}
+    assert "<dt>cluster</dt><dd>abc</dd>" in outcome.files[0].read_text(encoding="utf-8")

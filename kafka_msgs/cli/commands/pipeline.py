@@ -16,7 +16,7 @@ from rich.console import Console
 from kafka_msgs.cli.help import FullHelpGroup
 from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.spark_session import master_url, one_sentence, progress_of, require_spark, session_for, setting
-from kafka_msgs.errors import JobPathError, OptionError
+from kafka_msgs.errors import JobPathError, LogFileError, OptionError
 from kafka_msgs.lookup import message_named
 from kafka_msgs.offline.directories import end_offsets_in
 
@@ -90,7 +90,7 @@ def group_offsets_command(inputs: tuple[str, ...], end_offsets: Path | None, **o
         end_offsets_in(end_offsets)
         return lambda spark: {**of_groups(spark), "end_offsets": directories.read_end_offsets(spark, end_offsets)}
 
-    _run("group_offsets", check, **options)
+    _run("group_offsets", check, facts=_facts(inputs), **options)
 
 
 @pipeline_command.command("group-state")
@@ -101,7 +101,7 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
 
     INPUT is a log directory, or the directory of a partition of __consumer_offsets; a path, or s3:// and the like.
     """
-    _run("group_state", lambda: _of_groups(inputs), **options)
+    _run("group_state", lambda: _of_groups(inputs), facts=_facts(inputs), **options)
 
 
 @pipeline_command.command("topic-profile")
@@ -118,7 +118,7 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
         directories.partitions_in(inputs)
         return lambda spark: {"records": directories.log_frame(spark, inputs)}
 
-    _run("topic_profile", check, **options)
+    _run("topic_profile", check, facts=_facts(inputs), **options)
 
 
 @pipeline_command.command("capture-report")
@@ -138,7 +138,7 @@ def capture_report_command(inputs: tuple[str, ...], ports: tuple[int, ...], any_
         _check_captures(inputs)
         return lambda spark: {"exchanges": job.exchanges_frame(spark, inputs, wanted)}
 
-    _run("capture_report", check, **options)
+    _run("capture_report", check, facts=_facts(inputs), **options)
 
 
 @pipeline_command.command("wire-compat")
@@ -161,7 +161,7 @@ def wire_compat_command(
         units = import_module("kafka_msgs.spark.jobs.wire_compat").fuzz_units
         return lambda spark: {"units": units(spark, range(first_seed, first_seed + seeds), messages or None)}
 
-    outcome = _run("wire_compat", check, **options)
+    outcome = _run("wire_compat", check, facts={"seeds": f"{first_seed} to {first_seed + seeds - 1}"}, **options)
     if any(section.title == "Mismatches" and section.rows for section in outcome.report.sections):  # type: ignore[union-attr]
         ctx.exit(1)
 
@@ -185,6 +185,24 @@ def _check_captures(inputs: Sequence[str]) -> None:
         raise JobPathError(path=str(error.value), reason=error.reason) from None
 
 
+def _facts(inputs: Sequence[str]) -> dict[str, str]:
+    """What the report says of the inputs: their paths, and the cluster ids that ``meta.properties`` in them names."""
+    found = {"input": ", ".join(inputs)}
+    clusters = {each for path in inputs if (each := _cluster_id(Path(path)))}
+    return {**found, "cluster": ", ".join(sorted(clusters))} if clusters else found
+
+
+def _cluster_id(directory: Path) -> str | None:
+    from kafka_msgs.log.files import read_meta_properties
+
+    for place in (directory, directory.parent):
+        try:
+            return read_meta_properties(place / "meta.properties").cluster_id
+        except (LogFileError, OSError):
+            continue
+    return None
+
+
 def _run(
     module: str,
     check: Callable[[], Inputs],
@@ -193,6 +211,7 @@ def _run(
     report_to: Path | None,
     master: str | None,
     conf: tuple[str, ...],
+    facts: Mapping[str, str],
 ) -> Outcome:
     """Check the arguments, then start Spark and run a job; print what it found and where that is."""
     settings = [setting(each) for each in conf]
@@ -203,7 +222,7 @@ def _run(
     with one_sentence(), session_for(_FEATURE, master, settings) as spark, progress_of(spark) as show_step:
         show_step("reading directories")
         job = import_module(f"kafka_msgs.spark.jobs.{module}").JOB
-        outcome: Outcome = jobs.run(job, inputs(spark), out, report_to, show_step)
+        outcome: Outcome = jobs.run(job, inputs(spark), out, report_to, show_step, facts)
     show_tables(outcome.report, console())
     for path in outcome.files:
         click.echo(path)

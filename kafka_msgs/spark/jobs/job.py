@@ -6,11 +6,13 @@ Owns the order of things and where they are written. What the tables hold is for
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from kafka_msgs import __version__
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.spark.report import Report, write_report
 
@@ -62,13 +64,19 @@ class Outcome:
 
 
 def run(
-    job: Job, inputs: Tables, out: str, report_to: Path | None = None, progress: Callable[[str], None] = lambda _: None
+    job: Job,
+    inputs: Tables,
+    out: str,
+    report_to: Path | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+    facts: Mapping[str, str] | None = None,
 ) -> Outcome:
     """Build the tables of a job, write each to ``out/<table>`` as Parquet, and the report about them.
 
     ``out`` is a path or anything that Spark can write to; the report is written to ``report_to``, a local directory,
     which for a path is ``out`` unless told. Later tables are built from the files of earlier ones, so that an input is
-    read no more often than needed. ``progress`` is told what is at work. Raises ``JobPathError`` where ``out`` has
+    read no more often than needed. ``progress`` is told what is at work. ``facts`` are shown at the
+    head of the report, before the time and the version. Raises ``JobPathError`` where ``out`` has
     something in it, or where it is no path and ``report_to`` is missing.
     """
     check_output(out, report_to)
@@ -80,8 +88,16 @@ def run(
         progress(step.name)
         known[step.name] = _written(step, step.build(known), f"{place}/{step.name}")
     progress("report")
-    report = job.report(known)
+    report = evolve(job.report(known), facts={**(facts or {}), **_facts()})
     return Outcome(report, tuple(write_report(report, directory)))
+
+
+def _facts() -> dict[str, str]:
+    """What a report says of every run: when it was made, and by which version."""
+    return {
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+        "kafka-msgs": __version__,
+    }
 
 
 def check_output(out: str, report_to: Path | None = None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 from pyspark.sql import functions as F  # noqa: N812
 
 if TYPE_CHECKING:
@@ -32,12 +32,15 @@ class Table:
 
 @frozen(kw_only=True)
 class Bars:
-    """A bar for each label and series, drawn into the PNG ``file``; ``log`` makes the axis of values logarithmic."""
+    """A bar for each label and series, drawn into the PNG ``file``; ``log`` makes the axis of values logarithmic.
+
+    A value of None has no bar.
+    """
 
     title: str
     file: str
     labels: Sequence[str]
-    series: Mapping[str, Sequence[float]]
+    series: Mapping[str, Sequence[float | None]]
     unit: str = ""
     log: bool = False
     note: str = ""
@@ -63,10 +66,14 @@ Section: TypeAlias = Table | Bars | Lines
 
 @frozen
 class Report:
-    """A report: its title, and its sections in order. Sections that have nothing to show are left out."""
+    """A report: its title, its sections in order, and ``facts`` about the run, such as what was read and when.
+
+    Sections that have nothing to show are left out.
+    """
 
     title: str
     sections: tuple[Section, ...]
+    facts: Mapping[str, str] = field(factory=dict)
 
 
 def time_of(column: str) -> Column:

@@ -1,10 +1,11 @@
-"""A report as files: one HTML page that loads nothing from elsewhere, and the plots that it shows.
+"""A report as files: one HTML page that needs no other file, and the plots in it as files of their own, too.
 
 Owns the look of the page. Drawing is left to ``plots``.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -21,6 +22,7 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2.2rem; }
 table { border-collapse: collapse; display: block; overflow-x: auto; }
 th, td { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4; }
 th { border-bottom: 2px solid #999; } td.number { text-align: right; font-variant-numeric: tabular-nums; }
+dl { display: grid; grid-template-columns: max-content auto; gap: 0 1rem; color: #444; } dd { margin: 0; }
 p.note { color: #666; font-size: .9rem; } img { max-width: 100%; }
 """
 _NUMBER: Final = ' class="number"'
@@ -36,7 +38,7 @@ def write_report(report: Report, directory: Path) -> list[Path]:
     for section in report.sections:
         if not isinstance(section, Table):
             draw(section, directory / section.file)
-    page.write_text("".join(f"{line}\n" for line in _page(report)), encoding="utf-8")
+    page.write_text("".join(f"{line}\n" for line in _page(report, directory)), encoding="utf-8")
     return [page, *plots]
 
 
@@ -53,21 +55,25 @@ def cell(value: Any) -> str:
     return ", ".join(map(cell, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _page(report: Report) -> Iterator[str]:
+def _page(report: Report, directory: Path) -> Iterator[str]:
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield f"<title>{escape(report.title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>"
     yield f"<h1>{escape(report.title)}</h1>"
+    if report.facts:
+        pairs = (f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in report.facts.items())
+        yield f"<dl>{''.join(pairs)}</dl>"
     for section in report.sections:
         yield f"<h2>{escape(section.title)}</h2>"
-        yield from _section(section)
+        yield from _section(section, directory)
         if section.note:
             yield f'<p class="note">{escape(section.note)}</p>'
     yield "</body>\n</html>"
 
 
-def _section(section: Section) -> Iterator[str]:
+def _section(section: Section, directory: Path) -> Iterator[str]:
     if not isinstance(section, Table):
-        yield f'<p><img src="{escape(section.file)}" alt="{escape(section.title)}"></p>'
+        image = b64encode((directory / section.file).read_bytes()).decode("ascii")
+        yield f'<p><img src="data:image/png;base64,{image}" alt="{escape(section.title)}"></p>'
         return
     yield "<table>\n<thead><tr>" + "".join(f"<th>{escape(name)}</th>" for name in section.columns) + "</tr></thead>"
     yield "<tbody>"

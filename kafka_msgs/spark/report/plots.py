@@ -5,7 +5,7 @@ Owns how they look. Nothing of matplotlib's global state is used, so that any th
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,10 +14,15 @@ from kafka_msgs.spark.report.content import Bars, Lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
-__all__ = ["draw"]
+__all__ = ["draw", "number_text"]
 
 _WIDTH: Final = 8.0
+_NO_BAR: Final = float("nan")
+_AROUND: Final = timedelta(minutes=30)
+_WHOLE_FROM: Final = 1000
+"""From here on a fraction says nothing to a reader."""
 _ROW: Final = 0.32
 _COLOURS: Final = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#8c8c8c")
 
@@ -50,13 +55,15 @@ def _bars(axes: Axes, plot: Bars) -> None:
     thick = 0.8 / len(plot.series)
     for number, (name, values) in enumerate(plot.series.items()):
         places = [at + thick * (number - (len(plot.series) - 1) / 2) for at in range(len(plot.labels))]
-        bars = axes.barh(places, values, thick * 0.92, label=name)
-        axes.bar_label(bars, [f"{value:,.4g}" for value in values], padding=3, fontsize=8)
+        widths: Any = [_NO_BAR if value is None else value for value in values]
+        bars = axes.barh(places, widths, thick * 0.92, label=name)
+        axes.bar_label(bars, ["" if value is None else number_text(value) for value in values], padding=3, fontsize=8)
     axes.set_yticks(range(len(plot.labels)), _plain(plot.labels), fontsize=9)
     axes.invert_yaxis()
     if plot.log:
         axes.set_xscale("log")
     axes.margins(x=0.12)
+    _numbers(axes.xaxis, plot)
     axes.set_xlabel(plot.unit, fontsize=9)
 
 
@@ -70,9 +77,29 @@ def _lines(axes: Axes, plot: Lines) -> None:
     locator = AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    if len(set(plot.x)) == 1:
+        # Around a single point the axis would reach over years.
+        axes.set_xlim(times[0] - _AROUND, times[0] + _AROUND)
     axes.tick_params(labelsize=9)
     axes.set_ylim(bottom=0)
+    _numbers(axes.yaxis, plot)
+    axes.set_xlabel("UTC", fontsize=9)
     axes.set_ylabel(plot.unit, fontsize=9)
+
+
+def number_text(value: float) -> str:
+    """Return a number as a table shows it: whole where it is whole, grouped by thousands, never with an exponent."""
+    return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= _WHOLE_FROM else f"{value:,.2f}"
+
+
+def _numbers(axis: Axis, plot: Bars | Lines) -> None:
+    """Label an axis of values as tables write them, and at whole numbers only where all values are whole."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number_text(value)))
+    values = [value for series in plot.series.values() for value in series if value is not None]
+    if not getattr(plot, "log", False) and all(float(value).is_integer() for value in values):
+        axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
 
 
 def _plain(labels: Any) -> list[str]:

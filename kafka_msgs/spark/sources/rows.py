@@ -31,7 +31,7 @@ __all__ = ["Decoded", "Reading", "column_type", "log_columns", "rows_in", "rows_
 
 FROM_RECORDS: Final[Mapping[str, str]] = {
     "offset": "offset",
-    "timestamp": "timestamp",
+    "timestamp": "timestamp_ms",
     "timestampType": "timestamp_type",
     "key": "key",
     "value": "value",
