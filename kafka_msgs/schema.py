@@ -18,7 +18,6 @@ from kafka_msgs.versions import NONE, VersionRange
 __all__ = [
     "ZERO_UUID",
     "FieldInfo",
-    "FieldRole",
     "KeyedMessageInfo",
     "Kind",
     "MessageInfo",
@@ -33,16 +32,6 @@ StructClass: TypeAlias = "type[Struct]"
 
 Kind: TypeAlias = Literal["request", "response", "header", "data", "metadata", "coordinator-key", "coordinator-value"]
 """The type of a definition, as its JSON states it."""
-
-FieldRole: TypeAlias = Literal["error-code", "error-message", "throttle-time"]
-"""What a field means in every message that has it."""
-
-_ROLES: Final[Mapping[tuple[str, str], FieldRole]] = {
-    ("ErrorCode", "int16"): "error-code",
-    ("ErrorMessage", "string"): "error-message",
-    ("ThrottleTimeMs", "int32"): "throttle-time",
-}
-"""The end of a field's name, and its type, to its role."""
 
 
 @attrs.frozen(kw_only=True)
@@ -81,18 +70,6 @@ class FieldInfo:
     def element_type(self) -> str:
         """The type text of one element of an array, or of the field itself."""
         return self.type.removeprefix("[]")
-
-    @property
-    def role(self) -> FieldRole | None:
-        """What the field reports about its request, by Kafka's convention of names; None for any other field.
-
-        ``"error-code"`` is an int16 whose name ends in ErrorCode, ``"error-message"`` a string whose name ends in
-        ErrorMessage, and ``"throttle-time"`` an int32 whose name ends in ThrottleTimeMs (KIP-124). The error fields of
-        a response are those of its own ``fields`` for the request as a whole, and those of its structs for each part.
-        """
-        return next(
-            (role for (end, type_), role in _ROLES.items() if self.type == type_ and self.name.endswith(end)), None
-        )
 
     @property
     def json_name(self) -> str:

@@ -34,6 +34,7 @@ from kafka_msgs.errors import (
     LogFileError,
     MissingExtraError,
     OptionError,
+    RecordBudgetError,
     RecordError,
     RecordWriteError,
     SchemaError,
@@ -138,6 +139,10 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
     (
         DecompressedSizeError(position=70, offset=5, codec="zstd", limit=9, reason="more than 9"),
         "batch at byte 70, offset 5: more than 9",
+    ),
+    (
+        RecordBudgetError(position=70, offset=5, limit=9, reason="more than 9 records and headers"),
+        "batch at byte 70, offset 5: more than 9 records and headers",
     ),
     (
         RecordWriteError(field="offset", value=-1, reason="-1 is not from 0 to 9"),

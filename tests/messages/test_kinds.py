@@ -1,10 +1,10 @@
-"""What each class of the release is: its base, its partner, and the fields that report errors."""
+"""What each class of the release is: its base and its partner."""
 
 from __future__ import annotations
 
 import pytest
 
-from kafka_msgs import ErrorCode, message_classes
+from kafka_msgs import message_classes
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.drafts import kip_88
 from kafka_msgs.errors import UnknownNameError
@@ -20,7 +20,7 @@ from kafka_msgs.message import (
     Response,
 )
 from kafka_msgs.messages import OffsetCommitKey, OffsetCommitValue, OffsetFetchRequest, OffsetFetchResponse
-from kafka_msgs.schema import KeyedMessageInfo, fields
+from kafka_msgs.schema import KeyedMessageInfo
 from kafka_msgs_generator.emit import KIND_BASES as EMITTED
 from kafka_msgs_generator.runtime import compile_schema
 
@@ -96,16 +96,3 @@ def test_api_keys_are_those_of_the_requests() -> None:
         if cls.INFO.api_key == each
     )
     assert ApiKey.OFFSET_FETCH == OffsetFetchRequest.INFO.api_key == 9
-
-
-def test_fields_that_report_errors_and_throttling_are_marked() -> None:
-    marked = {
-        (cls.INFO.name, field.name): field.role for cls in CLASSES for field in fields(cls) if field.role is not None
-    }
-    assert marked["OffsetFetchResponse", "ErrorCode"] == "error-code"
-    assert marked["OffsetFetchResponse", "ThrottleTimeMs"] == "throttle-time"
-    assert marked["CreateAclsResponse", "ThrottleTimeMs"] == "throttle-time"
-    assert marked["FindCoordinatorResponse", "ErrorMessage"] == "error-message"
-    assert ("OffsetFetchRequest", "GroupId") not in marked
-    values = {(cls.INFO.name, field.name): getattr(cls(), field.attribute) for cls in CLASSES for field in fields(cls)}
-    assert all(values[place] == ErrorCode.NONE for place, role in marked.items() if role == "error-code")
