@@ -17,7 +17,7 @@ from uuid import UUID
 
 import pyarrow as pa
 from aiokafka.record.default_records import DefaultRecordBatch
-from kafka.protocol.api_data import ApiData  # type: ignore[import-untyped]
+from kafka.protocol.api_data import ApiData
 from rich.console import Console
 
 from benchmarks import peers

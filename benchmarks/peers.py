@@ -15,7 +15,7 @@ from uuid import UUID
 
 import msgspec
 from attrs import frozen
-from kafka.protocol.api_message import ApiMessage  # type: ignore[import-untyped]
+from kafka.protocol.api_message import ApiMessage
 from kio.index import KioIndexError, load_entity_schema
 from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType

@@ -13,7 +13,7 @@ from typing import Any, Final
 from aiokafka.record import default_records as aiokafka_records
 from aiokafka.record import memory_records as aiokafka_memory
 from attrs import frozen
-from kafka.record import default_records as kafka_records  # type: ignore[import-untyped]
+from kafka.record import default_records as kafka_records
 from kafka.record import memory_records as kafka_memory
 
 from kafka_msgs._backend import BACKENDS, backend, implementation

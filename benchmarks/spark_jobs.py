@@ -89,7 +89,7 @@ def _measured(home: Path) -> _Run:
         start = time.perf_counter()
         run_job(group_offsets.JOB, inputs, str(home / "out"))
         seconds = time.perf_counter() - start
-        jvm = int(spark._jvm.ProcessHandle.current().pid())  # type: ignore[attr-defined, union-attr]
+        jvm = int(spark._jvm.ProcessHandle.current().pid())  # type: ignore[union-attr]
         return _Run(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, _most_memory(jvm))
 
 

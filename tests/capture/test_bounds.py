@@ -19,12 +19,11 @@ from typing import Any
 import pytest
 
 from kafka_msgs import MetadataRequest
-from kafka_msgs.capture import FaultKind, Limits, read_exchanges
+from kafka_msgs.capture import Endpoint, FaultKind, Limits, read_exchanges
 from kafka_msgs.errors import CaptureError
 from kafka_msgs.wire import encode_request
 from tests.support.packets import (
     CLIENT,
-    Endpoint,
     Sent,
     block,
     client,

@@ -133,11 +133,14 @@ def test_exchanges_and_faults_account_for_every_byte_whatever_is_lost(
             assert (frames[0].connection, each.request.payload, each.response.payload) in real
 
 
+MAKERS: list[Callable[..., bytes]] = [pcap, pcapng]
+
+
 @SLOW
 @given(
     changes=st.lists(st.tuples(st.integers(0, 2**20), st.integers(0, 255)), min_size=1, max_size=12),
     length=st.integers(0, 2**20),
-    make=st.sampled_from([pcap, pcapng]),
+    make=st.sampled_from(MAKERS),
     ports=st.sampled_from([(BROKER.port,), None]),
 )
 def test_changed_captures_end_in_faults_and_never_in_errors_of_others(

@@ -144,7 +144,12 @@ def test_what_the_consumer_fetched_is_what_was_written() -> None:
         for batch in read_batches(partition.records or b"")
         for record in batch
     ]
-    assert sorted(values, key=len) == [b"21.5", *[b'{"item":"green tea"}'] * 3, b"oolong " * 3000]
+    found = sorted(map(bytes, filter(None, values)), key=len)
+    assert found == [
+        b"21.5",
+        *[b'{"item":"green tea"}'] * 3,
+        b"oolong " * 3000,
+    ]
 
 
 def test_tokens_of_a_handshake_of_version_0() -> None:

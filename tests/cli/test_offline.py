@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.support.command_line import Run
 from tests.support.recordings import END_OFFSETS, GROUP_LOGS
 
 OPTION = ("--log-dirs", str(GROUP_LOGS))

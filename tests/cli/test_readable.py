@@ -20,7 +20,7 @@ from kafka_msgs.cli.render.embedded import readable_json
 from kafka_msgs.cli.render.times import iso_of_ms, iso_of_us, time_name
 from kafka_msgs.messages.consumer_protocol_assignment import TopicPartition
 from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
-from tests.cli.conftest import Run
+from tests.support.command_line import Run
 from tests.support.recordings import GROUP_LOGS
 
 SUBSCRIPTION = encode_versioned(ConsumerProtocolSubscription(topics=("orders", "payments"), rack_id="r1"), 3)

@@ -225,7 +225,7 @@ def test_what_was_not_initialised_refuses_to_work() -> None:
 
 def test_an_allocation_may_not_append_to_the_columns_that_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
     made = batch()
-    refusals = []
+    refusals: list[object] = []
 
     def allocate(size: int) -> Any:
         for call in (lambda: append(columns, made), columns.finish):

@@ -48,7 +48,7 @@ def test_sections_are_numbered_and_fit_the_width(shown: tuple[str, Any]) -> None
 
 def test_compiled_heartbeat_is_the_generated_one_and_reads_the_recorded_one(shown: tuple[str, Any]) -> None:
     text, names = shown
-    values = {"group_id": "tea", "generation_id": 7, "member_id": "m-1"}
+    values: dict[str, Any] = {"group_id": "tea", "generation_id": 7, "member_id": "m-1"}
     assert names["encoded"] == {version: HeartbeatRequest(**values).encode(version) for version in (2, 3, 4)}
     assert "04 74 65 61 00 00 00 07 04 6d 2d 31 00 00" in text
     assert 'group_instance_id: str | None = field("GroupInstanceId", "string", "3+", nullable="3+"' in text

@@ -110,13 +110,13 @@ def test_kafkas_tool_says_something_against_the_same_entries(tmp_path: Path) -> 
     command = java_command("org.apache.kafka.tools.DumpLogSegments", ["--files", ",".join(expected)], heap_mb=256)
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     found: dict[str, list[int]] = {path: [] for path in expected}
-    path = ""
+    at = ""
     for line in (printed.stdout + printed.stderr).splitlines():
         named = re.search(r"(/\S+index)", line)
-        path = named[1] if named else path
+        at = named[1] if named else at
         mismatch = MISMATCH.search(line)
         if mismatch:
-            found[path].append(int(mismatch[1]))
-    assert {path: sorted(said) for path, said in found.items()} == {
-        path: sorted(said) for path, said in expected.items()
+            found[at].append(int(mismatch[1]))
+    assert {name: sorted(said) for name, said in found.items()} == {
+        name: sorted(said) for name, said in expected.items()
     }

@@ -9,15 +9,15 @@ import pytest
 from kafka_msgs import EndTxnMarker, ListOffsetsResponse
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.partition import Partition
-from kafka_msgs.log.transactions import Transactions
+from kafka_msgs.log.transactions import Isolation, Transactions
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType, RecordBatch
 from tests.support.recorded_answers import answers
 from tests.support.recordings import GROUP_LOGS, LOGS
 
 
-def offsets(partition: Partition, **options: str) -> list[int]:
+def offsets(partition: Partition, isolation: Isolation = "read_uncommitted") -> list[int]:
     """The offsets of records, without control records, that ``batches`` gives."""
-    batches = partition.batches(**options)  # type: ignore[call-overload]
+    batches = partition.batches(isolation=isolation)
     return [record.offset for batch in batches if not getattr(batch, "is_control", False) for record in batch]
 
 
@@ -97,7 +97,7 @@ def test_a_transaction_is_followed_across_segments(tmp_path: Path) -> None:
 
 def test_an_offset_behind_the_start_of_a_transaction_hides_its_rest_too(tmp_path: Path) -> None:
     partition = partition_of(tmp_path, (0, batch(0) + batch(1)), (2, batch(2) + batch(3, end=ControlType.ABORT)))
-    assert [each.base_offset for each in partition.batches(2, isolation="read_committed")] == [3]
+    assert [each.last_offset for each in partition.batches(2, isolation="read_committed")] == [3]
 
 
 def test_a_transaction_whose_control_record_is_damaged_counts_as_open(tmp_path: Path) -> None:
@@ -116,4 +116,4 @@ def test_transactions_behind_damage_are_found(tmp_path: Path) -> None:
 
 def test_another_isolation_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="read_uncommitted, read_committed, not 'committed'"):
-        Partition(tmp_path).batches(isolation="committed")  # type: ignore[call-overload]
+        Partition(tmp_path).batches(isolation="committed")  # type: ignore[arg-type]

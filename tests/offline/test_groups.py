@@ -149,7 +149,12 @@ STEPS = st.lists(
 def segment(steps: list[tuple[str, int, Any, bool]]) -> bytes:
     data = b""
     for offset, (what, producer, arg, flag) in enumerate(steps):
-        transactional = {"producer_id": producer, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
+        transactional: dict[str, Any] = {
+            "producer_id": producer,
+            "producer_epoch": 0,
+            "base_sequence": 0,
+            "transactional": True,
+        }
         if what == "record":
             builder = BatchBuilder(BatchHeader(base_offset=offset, **transactional if producer >= 0 else {}))
             builder.append(arg, commit(offset) if flag else None, timestamp=offset)

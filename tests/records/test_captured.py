@@ -19,12 +19,12 @@ def payloads() -> Iterator[tuple[str, bytes]]:
             request = decode_request(pair.request.payload).message
             assert isinstance(request, ProduceRequest)
             for topic in request.topic_data:
-                yield from (("produce", part.records) for part in topic.partition_data if part.records)
+                yield from (("produce", bytes(part.records)) for part in topic.partition_data if part.records)
         elif pair.api_key == 1:
             response = decode_response(pair.response.payload, 1, pair.api_version).message
             assert isinstance(response, FetchResponse)
             for answer in response.responses:
-                yield from (("fetch", part.records) for part in answer.partitions if part.records)
+                yield from (("fetch", bytes(part.records)) for part in answer.partitions if part.records)
 
 
 def test_every_batch_is_whole_and_its_records_are_read() -> None:

@@ -9,12 +9,14 @@ import sys
 import textwrap
 import tracemalloc
 import zlib
+from collections.abc import Callable
+from typing import Any
 
 import cramjam
 import pytest
 
 from kafka_msgs.errors import CompressionError, DecompressedSizeError, MissingExtraError, RecordWriteError
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, MessageSetBuilder, ReadOptions, compression
+from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, MessageSetBuilder, ReadOptions
 from kafka_msgs.records.compression import compress, decompress
 from tests.support.batches import read_one
 
@@ -131,11 +133,12 @@ def test_levels_are_those_that_kafkas_producer_takes(codec: Compression) -> None
     lowest, highest = RANGES[codec]
     for level in (lowest, highest):
         assert unpacked(codec, compress(codec, TEXT[:2000], level)) == TEXT[:2000]
-    for level in (lowest - 1, highest + 1, 2.0, True, "3"):
+    refused: list[Any] = [lowest - 1, highest + 1, 2.0, True, "3"]
+    for wrong in refused:
         with pytest.raises(
             RecordWriteError, match=f"level: .* levels of {codec.name.lower()} are {lowest} to {highest}"
         ):
-            BatchBuilder(codec=codec, level=level)  # type: ignore[arg-type]
+            BatchBuilder(codec=codec, level=wrong)
 
 
 def test_snappy_has_no_levels() -> None:
@@ -285,7 +288,7 @@ class CountingMember:
 
 ZLIB_MEMBER = zlib.decompressobj
 
-MANY_COPIES = {
+MANY_COPIES: dict[str, Callable[[int], bytes]] = {
     "empty members": lambda count: compress(Compression.GZIP, b"") * (100 * count),
     "stored members": lambda count: stored(random.Random(1).randbytes(1 << 19) * count),
     "members that become large": lambda count: compress(Compression.GZIP, bytes(1 << 20)) * count,
@@ -301,7 +304,7 @@ def stored(content: bytes) -> bytes:
 def test_what_is_left_of_gzip_is_not_copied_for_each_member_or_step(kind: str) -> None:
     copied = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compression.zlib, "decompressobj", CountingMember)
+        patch.setattr(zlib, "decompressobj", CountingMember)
         for count in (8, 32):
             data = MANY_COPIES[kind](count)
             CountingMember.copied = 0

@@ -75,7 +75,7 @@ def test_a_megabyte_of_every_codec_is_read_by_both(oracle: Oracle, magic: int, c
     written = builder.build()
     theirs = [record["value"] for batch in kafka_reads(oracle, written) for record in batch["records"]]
     assert theirs == [base64(value) for value in LARGE]
-    described_records = [
+    described_records: list[dict[str, Any]] = [
         {"offset": offset, "timestamp": -1, "key": None, "value": base64(value), "headers": []}
         for offset, value in enumerate(LARGE)
     ]
@@ -194,9 +194,9 @@ def read_here(data: bytes) -> list[dict[str, Any]] | None:
     """What this library reads, or None where it refuses; header names as Kafka makes them text."""
     try:
         batches = [as_kafka_prints(batch) for batch in read_batches(data)]
-        for batch in read_batches(data):
-            assert isinstance(batch, RecordBatch)
-            batch.control_records()
+        for each in read_batches(data):
+            assert isinstance(each, RecordBatch)
+            each.control_records()
     except RecordError:
         return None
     for batch in batches:

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_msgs import KafkaMsgsError
 from kafka_msgs.layouts import RecordPart
-from kafka_msgs.records import BatchBuilder, BatchHeader, ReadOptions, Record, read_batches
+from kafka_msgs.records import BatchBuilder, BatchHeader, Payload, ReadOptions, Record, read_batches
 from tests.support.batches import sealed
 from tests.support.damaged_batches import mutated
 from tests.support.implementations import name_of
@@ -54,15 +54,16 @@ def test_reading_leaves_the_counts_as_they_were(implementation: Any, part: Recor
 
 def test_writing_leaves_the_counts_as_they_were() -> None:
     content, view = b"content" * 30, memoryview(b"view")
-    headers = [("name", content), ("größe", view)]
+    headers: list[tuple[str, Payload | None]] = [("name", content), ("größe", view)]
 
     def write_all() -> None:
         made = BatchBuilder(size_limit=3000)
         while made.append(content, content, timestamp=2**40, headers=headers[:1]):
             assert made.append(view, None, headers=headers)
-        for wrong in ({"offset": -1}, {"timestamp": 2**70}, {"headers": [5]}, {"headers": 5}):
+        wrongs: tuple[dict[str, Any], ...] = ({"offset": -1}, {"timestamp": 2**70}, {"headers": [5]}, {"headers": 5})
+        for wrong in wrongs:
             with contextlib.suppress(KafkaMsgsError, TypeError):
-                made.append(content, content, **wrong)  # type: ignore[arg-type]
+                made.append(content, content, **wrong)
         assert made.build() == made.build()
 
     check_balance(write_all, [*SHARED, content, view, *headers])

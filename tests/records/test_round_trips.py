@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,7 +128,7 @@ REFUSED_HEADERS = [
 
 
 @pytest.mark.parametrize(("header", "field"), REFUSED_HEADERS)
-def test_headers_that_kafka_refuses_are_refused(header: dict[str, object], field: str) -> None:
+def test_headers_that_kafka_refuses_are_refused(header: dict[str, Any], field: str) -> None:
     with pytest.raises(RecordWriteError) as caught:
         BatchBuilder(BatchHeader(**header))
     assert caught.value.field == field

@@ -48,7 +48,8 @@ class Ran:
         self.outcome = outcome
 
     def rows(self, table: str) -> Rows:
-        return ds.dataset(self.out / table, partitioning="hive").to_table().to_pylist()
+        rows: Rows = ds.dataset(self.out / table, partitioning="hive").to_table().to_pylist()
+        return rows
 
 
 @pytest.fixture(scope="module")

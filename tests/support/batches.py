@@ -52,7 +52,7 @@ class Described:
 
     def written(self) -> bytes:
         """The batch as this library writes it."""
-        common = {"base_offset": self.base_offset, "log_append_timestamp": self.log_append_timestamp}
+        common: dict[str, Any] = {"base_offset": self.base_offset, "log_append_timestamp": self.log_append_timestamp}
         if self.magic < 2:
             entries = MessageSetBuilder(magic=self.magic, codec=self.codec, **common)
             for record in self.records:

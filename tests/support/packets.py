@@ -136,7 +136,7 @@ def datagram(sent: Sent) -> bytes:
 
 
 def _ether_type(data: bytes) -> int:
-    return ethernet.ETH_TYPE_IP6 if data[0] >> 4 == 6 else ethernet.ETH_TYPE_IP
+    return int(ethernet.ETH_TYPE_IP6 if data[0] >> 4 == 6 else ethernet.ETH_TYPE_IP)
 
 
 def _ethernet(data: bytes) -> bytes:

@@ -21,7 +21,7 @@ def entries(*timestamps: int, codec: Compression = Compression.NONE) -> bytes:
     return builder.build()
 
 
-PRODUCER = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+PRODUCER: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
 
 
 PLAIN = batch(3, 1, 8)

@@ -16,9 +16,9 @@ __all__ = ["read", "table"]
 def table(source: type[DataSource], options: Mapping[str, str]) -> pa.Table:
     """Return all rows; every batch is checked against the schema that Spark was told."""
     made = source(dict(options))
-    schema = made.schema()
+    schema: Any = made.schema()
     reader = made.reader(schema)
-    batches = [batch for split in reader.partitions() for batch in reader.read(split)]
+    batches: list[Any] = [batch for split in reader.partitions() for batch in reader.read(split)]
     for batch in batches:
         batch.validate(full=True)
         assert batch.schema.equals(arrow_schema(schema))

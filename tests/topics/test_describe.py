@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafka_msgs import (
@@ -126,7 +128,7 @@ def test_state_of_a_consumer_group_follows_from_its_epochs(
     group_epoch: int, assignment_epoch: int, member_epoch: int, member_state: int, state: str
 ) -> None:
     """The rules of ``ConsumerGroup.maybeUpdateGroupState`` in Kafka's group coordinator."""
-    member = {"group_id": "tea", "member_id": "m"}
+    member: dict[str, Any] = {"group_id": "tea", "member_id": "m"}
     current = ConsumerGroupCurrentMemberAssignmentValue(member_epoch=member_epoch, state=member_state)
     target = ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=assignment_epoch)
     found = described(
