@@ -100,7 +100,7 @@ class Absent:
     ignorable: bool
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class StructPlan:
     """The steps of one struct at one version.
 
