@@ -5,6 +5,7 @@ BIN := .venv/bin
 export KAFKA_MSGS_REQUIRE_ORACLE
 N ?= 1000
 MINUTES ?= 5
+WORKERS ?= auto
 GCC ?= gcc
 CLANG ?= clang
 
@@ -43,8 +44,9 @@ help: ## list the targets
 demo: .venv/demo ## decode real Kafka traffic before your eyes
 	@$(BIN)/python docs/demo/demo.py
 
-test: .venv/dev ## run the tests
-	$(BIN)/pytest
+# A file of tests stays in one process, so that what its tests share is made once.
+test: .venv/dev ## run the tests on all cores: make test WORKERS=1 for one process
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated code
 	$(BIN)/ruff format --check .

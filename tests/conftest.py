@@ -6,13 +6,16 @@ With ``KAFKA_MSGS_REQUIRE_ORACLE=1`` they fail instead: a run that has to prove 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections import Counter
 
 import pytest
 
 from tests.oracle import Oracle
 
-NOT_RUN = pytest.StashKey[set[str]]()
+NOT_RUN = re.compile(r"(?:NOT RUN|required): (.+?)'?\)?$", re.MULTILINE)
+"""How the report of a test that could not run names the reason."""
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -20,7 +23,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     reason = _missing(item)
     if reason is None:
         return
-    item.config.stash.setdefault(NOT_RUN, set()).add(reason)
     if os.environ.get("KAFKA_MSGS_REQUIRE_ORACLE") == "1":
         pytest.fail(f"required: {reason}", pytrace=False)
     pytest.skip(f"NOT RUN: {reason}")
@@ -38,15 +40,16 @@ def _missing(item: pytest.Item) -> str | None:
     return None
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say how many tests did not run, and why."""
-    reasons = config.stash.get(NOT_RUN, set())
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show how many tests did not run, and why; the reports come from every process that ran tests."""
+    outcomes = ("skipped", "failed", "error")
+    reports = [report for outcome in outcomes for report in terminalreporter.stats.get(outcome, [])]
+    found = (NOT_RUN.search(report.longreprtext) for report in reports)
+    reasons = Counter(match[1] for match in found if match)
     if not reasons:
         return
-    reports = [*terminalreporter.stats.get("skipped", []), *terminalreporter.stats.get("failed", [])]
     terminalreporter.section("NOT RUN", sep="!", red=True, bold=True)
-    for reason in sorted(reasons):
-        count = sum(reason in report.longreprtext for report in reports)
+    for reason, count in sorted(reasons.items()):
         terminalreporter.write_line(f"NOT RUN: {count} tests: {reason}")
 
 

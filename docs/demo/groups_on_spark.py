@@ -43,8 +43,8 @@ def _offsets(stage: Stage) -> None:
         from kafka_msgs.spark.jobs.log_directories import log_frame, partitions_frame, partitions_in
 
         directories = [recordings / "groups" / "log"]
-        records = log_frame(spark, directories, topic="__consumer_offsets")
-        inputs = {"records": records, "partitions": partitions_frame(spark, partitions_in(directories))}
+        offsets_topic = log_frame(spark, directories, topic="__consumer_offsets")
+        inputs = {"records": offsets_topic, "partitions": partitions_frame(spark, partitions_in(directories))}
         offsets = run(group_offsets.JOB, inputs, str(out / "offsets"), progress=told)
         """
     )
