@@ -1,9 +1,10 @@
-"""Requests and responses as they travel: a header, then the message.
+"""Requests and responses on a connection: a header, then the message.
 
-No input and output happens here; bytes in, values out. ``framing`` cuts connections into payloads, ``payloads`` turns
-these into frames (header and message together) and back, and ``headers`` has the rules of headers, and reads one whose
-message is unknown. ``correlation`` knows which response answers which request,
-``error_responses`` what to answer to a request that failed, ``negotiation`` which versions a proxy may offer.
+This package does no input or output. Functions take bytes and return values. ``framing`` cuts the bytes of a connection
+into payloads. ``payloads`` decodes a payload to a frame (header and message together) and encodes it again. ``headers``
+has the rules for header versions. It also reads a header whose message is unknown. ``correlation`` finds the response
+to each request. ``error_responses`` makes the response to a request that failed. ``negotiation`` limits the versions
+that a proxy offers. The source is the Kafka protocol guide, sections "Network" and "Request and Response Headers".
 """
 
 from kafka_msgs.wire.correlation import Answered, Correlation, Outcome, Unanswered, Unasked, request_needs_response

@@ -1,9 +1,9 @@
-"""Which response answers which request on one connection, for whoever sees both directions.
+"""Which response answers which request on one connection.
 
-A broker answers the requests of a connection in their order, each with the correlation id of its request. Requests in
-front of the one that was just answered will never be. A Produce with acks=0 has no response at all, and after a
-SaslHandshake of version 0 both sides send SASL tokens without any header (KIP-43). Owns these rules; no input or
-output.
+A broker answers the requests of a connection in their order. Each response has the correlation id of its request. If a
+request is answered, no earlier request will be answered any more. A Produce request with acks=0 has no response. After
+a SaslHandshake of version 0 both sides send SASL tokens without a header (KIP-43). A Kafka client keeps the same order
+in ``org.apache.kafka.clients.InFlightRequests``. This module owns these rules. It does no input or output.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _CORRELATION_ID_BYTES: Final = 4
 
 
 def request_needs_response(request: Message) -> bool:
-    """Whether a broker answers this request: every one but a Produce with ``acks=0``."""
+    """Whether a broker answers this request. It answers every request except a Produce with ``acks=0``."""
     info = request.INFO
     return not (info.kind == "request" and info.api_key == ApiKey.PRODUCE and getattr(request, "acks", None) == 0)
 
 
 @frozen
 class Answered(Generic[Q, A]):
-    """A question and the answer to it. ``prefix`` is the start of the request, None for a SASL token."""
+    """A question and its answer. ``prefix`` is the start of the request. It is None for a SASL token."""
 
     question: Q
     answer: A
@@ -50,7 +50,7 @@ class Answered(Generic[Q, A]):
 
 @frozen
 class Unanswered(Generic[Q]):
-    """A question that no answer will come to, because none is sent, or a later question was answered."""
+    """A question that gets no answer: the broker does not send one, or it has answered a later question."""
 
     question: Q
     prefix: RequestPrefix | None
@@ -58,7 +58,7 @@ class Unanswered(Generic[Q]):
 
 @frozen
 class Unasked(Generic[A]):
-    """An answer without a question; ``correlation_id`` is None where it is too short for one."""
+    """An answer without a question. ``correlation_id`` is None if the answer is too short to have one."""
 
     answer: A
     correlation_id: int | None
@@ -68,7 +68,7 @@ Outcome: TypeAlias = Answered[Q, A] | Unanswered[Q] | Unasked[A]
 
 
 class _Waiting(NamedTuple, Generic[T]):
-    """What waits for the other direction. ``prefix`` is that of a request, None for a token and for answers."""
+    """An item that waits for the other direction. Only a request has a ``prefix``; tokens and answers have None."""
 
     item: T
     size: int
@@ -77,7 +77,7 @@ class _Waiting(NamedTuple, Generic[T]):
 
 
 class _Queue(Generic[T]):
-    """The items of one direction that wait, the oldest first; ``numbers`` has their correlation ids."""
+    """The items of one direction that wait, the oldest first. ``numbers`` counts their correlation ids."""
 
     def __init__(self) -> None:
         self.held = 0
@@ -113,10 +113,10 @@ class _Queue(Generic[T]):
 class Correlation(Generic[Q, A]):
     """The questions and answers of a connection that wait for each other.
 
-    Frames of the two directions may be given in any order relative to each other. A question and an answer are
-    whatever the caller wants back, such as a frame with the time at which it was seen. No more than ``limit`` frames of
-    each direction wait, and no more than ``limit_bytes`` of both; beyond, the oldest are given up. A proxy that must
-    not lose one stops reading requests while ``len(correlation)`` is at the limit.
+    The two directions may be given in any order relative to each other. A question and an answer are values of the
+    caller, for example a frame and the time when it was seen. At most ``limit`` frames of each direction wait, and at
+    most ``limit_bytes`` bytes of both directions together. Above a limit the oldest frames are given up. A proxy that
+    must not lose a request stops reading requests while ``len(correlation)`` is at the limit.
     """
 
     def __init__(
@@ -135,12 +135,12 @@ class Correlation(Generic[Q, A]):
 
     @property
     def waiting(self) -> int:
-        """How many frames wait, of both directions."""
+        """How many frames of both directions wait."""
         return len(self._questions) + len(self._answers)
 
     @property
     def held(self) -> int:
-        """Bytes of the payloads that wait."""
+        """How many bytes the waiting payloads have."""
         return self._questions.held + self._answers.held
 
     @property
@@ -149,7 +149,7 @@ class Correlation(Generic[Q, A]):
         return self._tokens
 
     def expected(self) -> Collection[int]:
-        """Return the correlation ids that answers are waited for with."""
+        """Return the correlation ids of the questions that wait."""
         return self._questions.numbers.keys()
 
     def request_of(self, correlation_id: int) -> RequestPrefix | None:
@@ -159,10 +159,10 @@ class Correlation(Generic[Q, A]):
         return next(each.prefix for each in self._questions if each.number == correlation_id)
 
     def ask(self, payload: Buffer, question: Q, *, whole: bool = True) -> list[Outcome[Q, A]]:
-        """Take the next request; return what is known with it, in order.
+        """Take the next request; return the outcomes that are now known, in order.
 
-        ``whole`` is False where ``payload`` is only the beginning of it. Raises ``TruncatedError`` for a payload that
-        is too short for a request and is not a token.
+        ``whole`` is False if ``payload`` is only the beginning of the request. Raises ``TruncatedError`` for a payload
+        that is too short for a request and is not a token.
         """
         if self._tokens and whole and not looks_like_request(payload, catalog=self._catalog):
             self._questions.add(_Waiting(question, len(payload), None))
@@ -175,13 +175,13 @@ class Correlation(Generic[Q, A]):
         return self._settle(prefix.correlation_id)
 
     def answer(self, payload: Buffer, answer: A) -> list[Outcome[Q, A]]:
-        """Take the next response; return what is known with it, in order."""
+        """Take the next response; return the outcomes that are now known, in order."""
         number = read_correlation_id(payload) if len(payload) >= _CORRELATION_ID_BYTES else None
         self._answers.add(_Waiting(answer, len(payload), number))
         return self._settle(number)
 
     def close(self) -> list[Outcome[Q, A]]:
-        """Return what has found no partner; the connection has ended."""
+        """End the connection; return an outcome for each question and answer that still waits."""
         return self._give_up(len(self._questions), len(self._answers))
 
     def _needs_none(self, payload: Buffer, prefix: RequestPrefix) -> bool:
@@ -193,7 +193,7 @@ class Correlation(Generic[Q, A]):
             return False
 
     def _settle(self, number: int | None) -> list[Outcome[Q, A]]:
-        """Pair what the newcomer, with this correlation id, makes possible: no other pair can be new."""
+        """Make the pairs that the newest item, which has this correlation id, completes. No other pair can be new."""
         found: list[Outcome[Q, A]] = []
         if self._answers and self._first_is_token():
             found += self._settle_tokens()
@@ -206,7 +206,7 @@ class Correlation(Generic[Q, A]):
         return found
 
     def _settle_tokens(self) -> Iterator[Outcome[Q, A]]:
-        """Pair tokens with answers in order; a request behind them may then have its answer waiting."""
+        """Pair tokens with answers in order. The answer to a request after the tokens may already wait."""
         while self._answers and self._first_is_token():
             yield Answered(self._questions.take().item, self._answers.take().item, None)
             if not self._first_is_token():
@@ -219,7 +219,7 @@ class Correlation(Generic[Q, A]):
                 yield from self._pair(each.number)
 
     def _pair(self, number: int) -> list[Outcome[Q, A]]:
-        """Pair the first question and the first answer with a number, unless a token is in front of the question."""
+        """Pair the first question and the first answer with this number. A token before the question prevents this."""
         if number not in self._questions.numbers or number not in self._answers.numbers:
             return []
         asked = _place(takewhile(_has_header, self._questions), number)

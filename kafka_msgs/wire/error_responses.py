@@ -1,9 +1,10 @@
 """The response to a request that failed as a whole, for any api and version.
 
-Kafka's request classes each build theirs by hand (``AbstractRequest.getErrorResponse``). Here it follows from the
-definitions: an error code at the top of the response says it all; where a version has none there, the response repeats
-the elements of the request, each with the fields that name it and with the error code. What the definitions do not say
-is data: the tables below.
+In Kafka each request class builds this response in its own code
+(``org.apache.kafka.common.requests.AbstractRequest.getErrorResponse``). Here the response follows from the definitions.
+If the response has an error code at the top, that error code is enough. If a version has no error code there, the
+response repeats the elements of the request. Each element has the fields that name it, and the error code. The tables
+below hold the facts that the definitions do not have.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _SOURCES: Final[Mapping[tuple[int, str], tuple[str, ...]]] = {
     (ApiKey.DESCRIBE_LOG_DIRS, "Results"): (),
     (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "Results"): ("Deletions", "Upsertions"),
 }
-"""The arrays of a request that an array of its response repeats, where names and their number do not say."""
+"""The arrays of a request that an array of its response repeats, if the names do not show it."""
 
 _ELEMENTS_TOO: Final[Mapping[int, VersionRange]] = {
     ApiKey.FETCH: VersionRange.parse("0-12"),
@@ -46,20 +47,20 @@ _ELEMENTS_TOO: Final[Mapping[int, VersionRange]] = {
 """The versions at which elements carry the error code as well as the top."""
 
 _ARRAYS_THAT_NAME: Final = frozenset({(ApiKey.ALTER_CLIENT_QUOTAS, "Entity")})
-"""Arrays within an element that say which element it is."""
+"""Arrays within an element that identify the element."""
 
 _COPIED: Final = frozenset({(ApiKey.FETCH, "SessionId")})
 """Fields at the top that are copied from the request."""
 
 _NOT_NAMES: Final = frozenset({"NumPartitions", "ReplicationFactor", "Timestamp", "LeaderEpoch", "LogStartOffset"})
-"""Fields of elements that request and response share, and that do not say which element it is."""
+"""Fields that are in the elements of both request and response, but do not identify the element."""
 
 _NAMED_BY: Final[Mapping[str, str]] = {
     "User": "Name",
     "TopicName": "Name",
     "PartitionIndex": "Partition",
 }
-"""Fields of elements whose name in the request is another one."""
+"""Fields of elements that have another name in the request."""
 
 _NO_VALUE: Final[Mapping[tuple[int, str], Any]] = {
     (ApiKey.PRODUCE, "BaseOffset"): -1,
@@ -80,7 +81,7 @@ _NO_VALUE: Final[Mapping[tuple[int, str], Any]] = {
     (ApiKey.CREATE_DELEGATION_TOKEN, "MaxTimestampMs"): -1,
     (ApiKey.DESCRIBE_CLIENT_QUOTAS, "Entries"): None,
 }
-"""What stands for "no value" beside an error code, where that is not the field's default."""
+"""The value that means "no value" next to an error code, if it is not the default of the field."""
 
 
 def error_response(
@@ -92,11 +93,11 @@ def error_response(
     throttle_time_ms: int = 0,
     catalog: MessageCatalog | None = None,
 ) -> R:
-    """Return the response that says that the whole request failed with an error code, such as ``ErrorCode.X``.
+    """Return the response which reports that the whole request failed with an error code, such as ``ErrorCode.X``.
 
-    ``version`` is that of the request, at which the response is to be written. ``error_message`` and
-    ``throttle_time_ms`` are stated where the response has a place for them. The class of the response is the one that
-    belongs to the request's, or is looked up in ``catalog``.
+    ``version`` is the version of the request. The response must be written at the same version. ``error_message`` and
+    ``throttle_time_ms`` (milliseconds) are set if the response has fields for them. The class of the response belongs
+    to the class of the request, or comes from ``catalog``.
     """
     api_key = request.INFO.api_key
     cls: Any = catalog.message_class(api_key, "response", version) if catalog else request.response_class()
@@ -110,7 +111,7 @@ def error_response(
 
 @frozen
 class _Failure:
-    """How a request of an api and version failed; makes the fields of the response, struct by struct."""
+    """The failure of a request of one api and version. It makes the fields of the response, struct by struct."""
 
     api_key: int
     version: int
@@ -145,14 +146,16 @@ class _Failure:
         return cls(**values)
 
     def _copied(self, field: FieldInfo, source: Struct) -> Iterator[tuple[str, Any]]:
-        """Yield the attribute and value of a field that says which element it is, where the request has it."""
+        """Yield the attribute and value of a field that identifies the element, if the request has the field."""
         name = _NAMED_BY.get(field.name, field.name)
         for each in _present(type(source), self.version):
             if each.name in (name, field.name) and each.type == field.type and name not in _NOT_NAMES:
                 yield field.attribute, self._fitting(field, getattr(source, each.attribute))
 
     def _elements(self, field: FieldInfo, cls: type[Struct], source: Struct, *, at_top: bool) -> tuple[Struct, ...]:
-        """Return the elements of an array that repeats one of the request, or nothing where it does not."""
+        """Return the elements of an array that repeats an array of the request, or nothing if it does not repeat
+        one.
+        """
         return tuple(self._element(cls, each) for each in self._repeated(field, source, at_top=at_top))
 
     def _repeated(self, field: FieldInfo, source: Struct, *, at_top: bool) -> Iterator[Any]:
@@ -165,7 +168,7 @@ class _Failure:
             yield from _values_at(source, path.split("."))
 
     def _codes(self, present: Iterable[FieldInfo]) -> dict[str, Any]:
-        """Return the fields of a struct that say how the request failed, and those that say that there is no value."""
+        """Return the fields of a struct that report the failure, and the fields that mean "no value"."""
         values: dict[str, Any] = {}
         for field in present:
             if field.name in _ERROR_CODES:
@@ -178,7 +181,7 @@ class _Failure:
         return values
 
     def _fitting(self, field: FieldInfo, value: Any) -> Any:
-        """Return the value, or the field's default in the place of a null that this version does not allow."""
+        """Return the value, or the default of the field if the value is a null that this version does not allow."""
         return field.default if value is None and self.version not in field.nullable else value
 
     def _has_code(self, cls: type[Struct]) -> bool:

@@ -1,7 +1,8 @@
-"""Frames of a connection: a size of four bytes (int32, big-endian), then a payload of as many bytes.
+"""Frames of a connection: a size of four bytes (int32, big-endian), then a payload with that number of bytes.
 
-Owns the size and its limit, both ways, for bytes that arrive whole and in order. What to do where bytes are missing is
-for ``kafka_msgs.capture`` to say. No input or output.
+This module owns the size and its limit, for reading and for writing. The bytes must be complete and in order. If bytes
+are missing, ``kafka_msgs.capture`` decides what to do. There is no input or output here. The source is the Kafka
+protocol guide, section "Network"; Kafka reads such frames in ``org.apache.kafka.common.network.NetworkReceive``.
 """
 
 from __future__ import annotations
@@ -18,22 +19,24 @@ __all__ = ["MAX_FRAME_SIZE", "SIZE_BYTES", "FrameSplitter", "join_frames", "read
 
 SIZE_BYTES: Final = 4
 MAX_FRAME_SIZE: Final = 100 * 2**20
-"""Bytes of the largest payload that is taken by default: what brokers accept (``socket.request.max.bytes``)."""
+"""The default limit of a payload in bytes: the default of a broker's ``socket.request.max.bytes``."""
 
 _SIZE: Final = Struct(">i")
 _LARGEST: Final = 2**31 - 1
 
 
 def read_frame_size(buffer: Buffer, offset: int = 0) -> int:
-    """Return the size that a frame at ``offset`` states, unchecked; the buffer must hold its four bytes."""
+    """Return the size in bytes that a frame at ``offset`` states. It is not checked. The buffer must hold its four
+    bytes.
+    """
     size: int = _SIZE.unpack_from(buffer, offset)[0]
     return size
 
 
 def join_frames(*payloads: Buffer, limit: int = _LARGEST) -> bytes:
-    """Return payloads as frames, each behind its size; raises ``FrameSizeError`` for one of more than ``limit`` bytes.
+    """Return payloads as frames, each after its size. Raises ``FrameSizeError`` for a payload above ``limit`` bytes.
 
-    An int32 holds no more than 2,147,483,647 bytes, whatever the limit.
+    The size is an int32, so a payload never has more than 2,147,483,647 bytes.
     """
     parts: list[Buffer] = []
     for payload in payloads:
@@ -46,8 +49,9 @@ def join_frames(*payloads: Buffer, limit: int = _LARGEST) -> bytes:
 class FrameSplitter:
     """Cuts the bytes of one direction of a connection into payloads.
 
-    A size is checked as soon as its four bytes are there, before anything of the payload is held, so that no more than
-    ``limit`` bytes and those of one call are held. The work is in proportion to the bytes, however they are cut.
+    A size is checked as soon as its four bytes have arrived, before any byte of the payload is kept. So the splitter
+    keeps at most ``limit`` bytes and the bytes of one call. The work is proportional to the number of bytes, for pieces
+    of any size.
     """
 
     def __init__(self, *, limit: int = MAX_FRAME_SIZE) -> None:
@@ -58,15 +62,16 @@ class FrameSplitter:
 
     @property
     def held(self) -> int:
-        """Bytes of the frame under way, its size included."""
+        """How many bytes of the incomplete frame are kept, including its size."""
         return len(self._partial)
 
     def feed(self, data: Buffer) -> Iterator[bytes]:
-        """Take the next bytes of the connection; return an iterator over the payloads that are whole.
+        """Take the next bytes of the connection; return an iterator over the complete payloads.
 
-        The bytes are taken at once, and payloads that were not asked for come with the next call. The iterator raises
-        ``FrameSizeError`` behind the payloads in front of a size that is negative or beyond the limit. The place of the
-        next frame is then unknown: every later call raises the same, and the connection should be closed.
+        The bytes are taken immediately. Payloads that the caller did not take from the iterator come with the next
+        call. For a size that is negative or above the limit, the iterator first yields the payloads before it and then
+        raises ``FrameSizeError``. The place of the next frame is then unknown. Every later call raises the same error,
+        and the connection should be closed.
         """
         if self._error is None:
             view = memoryview(data)
@@ -74,7 +79,7 @@ class FrameSplitter:
         return self._whole()
 
     def close(self) -> None:
-        """Note the end of the connection; raises ``TruncatedError`` where it is in the middle of a frame."""
+        """Note the end of the connection. Raises ``TruncatedError`` if a frame is incomplete."""
         if self._partial:
             reason = f"the connection ended after {len(self._partial)} bytes of a frame"
             raise TruncatedError(message="frame", version=None, path="", offset=len(self._partial), reason=reason)
@@ -86,7 +91,7 @@ class FrameSplitter:
             raise self._error
 
     def _complete(self, view: memoryview) -> int:
-        """Add to the frame under way what belongs to it; return the place behind that."""
+        """Add to the incomplete frame the bytes that belong to it; return the position after them."""
         used = self._add(view, 0, SIZE_BYTES)
         if len(self._partial) < SIZE_BYTES:
             return used
@@ -100,13 +105,13 @@ class FrameSplitter:
         return used
 
     def _add(self, view: memoryview, start: int, size: int) -> int:
-        """Let the frame under way grow to at most ``size`` bytes; return by how many it grew."""
+        """Let the incomplete frame grow to at most ``size`` bytes; return how many bytes were added."""
         taken = view[start : start + max(0, size - len(self._partial))]
         self._partial += taken
         return len(taken)
 
     def _cut(self, view: memoryview, start: int) -> None:
-        """Take the frames that are whole in ``view``, and hold the beginning of the next one."""
+        """Take the complete frames in ``view``, and keep the beginning of the next one."""
         while self._error is None and len(view) - start >= SIZE_BYTES:
             size = read_frame_size(view, start)
             end = start + SIZE_BYTES + size

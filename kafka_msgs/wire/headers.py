@@ -1,7 +1,8 @@
-"""Headers of requests and responses: which version of the header goes with which message, and how to read one.
+"""Headers of requests and responses: which header version belongs to which message, and how to read a header.
 
-A flexible request has header version 2, any other 1; a flexible response has 1, any other 0 (KIP-482). The exceptions
-are the tables below: they are facts of the protocol and exist nowhere else in the project.
+A flexible request has header version 2, any other request has 1. A flexible response has header version 1, any other
+response has 0 (KIP-482). The tables below are the exceptions. They are facts of the protocol and have no other place in
+the project. In Kafka, the generated class ``org.apache.kafka.common.message.ApiMessageType`` has the same rules.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _REQUEST_EXCEPTIONS: Final = {(_CONTROLLED_SHUTDOWN, 0): 0}
 """ControlledShutdown version 0 has a header without client id."""
 
 _RESPONSE_EXCEPTIONS: Final[dict[int, int]] = {ApiKey.API_VERSIONS: 0}
-"""The header of ApiVersions responses never changes: the client does not yet know what the broker speaks (KIP-511)."""
+"""The header of an ApiVersions response is always version 0: the client does not yet know the broker (KIP-511)."""
 
 _PREFIX: Final = Struct(">hhi")
 _CORRELATION_ID: Final = Struct(">i")
@@ -47,7 +48,7 @@ _OLDEST_WITH_CLIENT_ID: Final = 1
 
 
 class RequestPrefix(NamedTuple):
-    """The eight bytes that every request starts with, whatever its api and version."""
+    """The eight bytes at the start of every request, for every api and version."""
 
     api_key: int
     version: int
@@ -97,8 +98,8 @@ def read_request_header(
 def looks_like_request(payload: Buffer, size: int | None = None, catalog: MessageCatalog | None = None) -> bool:
     """Whether the beginning of a frame of ``size`` bytes is the header of a request of a version that is known.
 
-    That is all that tells a request from other bytes, such as SASL tokens: an api key and a version that go together,
-    and a client id that fits.
+    Nothing else distinguishes a request from other bytes, such as SASL tokens. The api must have the version, and the
+    client id must fit into the frame.
     """
     size = len(payload) if size is None else size
     if len(payload) < _PREFIX.size + _CLIENT_ID_LENGTH.size:
@@ -114,7 +115,7 @@ def looks_like_request(payload: Buffer, size: int | None = None, catalog: Messag
 def decode_request_header(data: bytes, version: int, options: CodecOptions) -> tuple[RequestHeader, int]:
     """Return the header at the start of a request, and the offset after it; raises ``DecodeError``.
 
-    Version 0 is the prefix alone, and current definitions no longer have it.
+    Header version 0 is only the prefix. Current definitions do not have it any more.
     """
     if version:
         return RequestHeader.read(data, version, options=options)
@@ -136,7 +137,8 @@ def encode_request_header(header: RequestHeader, version: int, options: CodecOpt
 def header_version(cls: type[Request[Response] | Response], version: int) -> int:
     """Return the version of the header in front of a request or response of this class at ``version``.
 
-    A definition that states it counts; for all others the rule and the exceptions above do.
+    If the definition states the header version, that version is returned. For all other messages the rule and the
+    exceptions above apply.
     """
     info = cls.INFO
     for versions, stated in info.header_versions:
@@ -149,7 +151,7 @@ def header_version(cls: type[Request[Response] | Response], version: int) -> int
 
 
 def request_header_version(api_key: int, version: int, catalog: MessageCatalog | None = None) -> int:
-    """Return the version of the header of a request, also of versions newer than those known here.
+    """Return the version of the header of a request. The request may be of a version that the catalog does not have.
 
     Raises ``UnknownMessageError`` for an api key that the catalog does not have.
     """

@@ -1,4 +1,4 @@
-"""Which versions two ends of a connection may use, when a proxy between them must understand what they say (KIP-35)."""
+"""Which versions a client and a broker may use if a proxy between them must decode their messages (KIP-35)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["cap_api_versions"]
 def cap_api_versions(
     response: ApiVersionsResponse, *, catalog: MessageCatalog | None = None, without: Collection[int] = ()
 ) -> ApiVersionsResponse:
-    """Return a broker's answer, limited to the apis and versions that ``catalog`` has (default: the release's).
+    """Return a broker's response, limited to the apis and versions that ``catalog`` has (default: the release's).
 
-    A client that is answered so sends nothing that the proxy cannot decode. Apis that have no version in common are
-    left out, and so are those of ``without``, by api key. Everything else is kept as it was: error code, throttle time,
-    features, and tagged fields that nobody knows, of the response and of each api.
+    A client that gets this response sends no request that the proxy cannot decode. Apis without a common version are
+    left out. Apis whose api key is in ``without`` are left out, too. Everything else is kept: error code, throttle time
+    (ms), features, and the unknown tagged fields of the response and of each api.
     """
     classes = catalog or release_catalog()
     capped = (_capped(each, classes) for each in response.api_keys if each.api_key not in without)
@@ -30,7 +30,7 @@ def cap_api_versions(
 
 
 def _capped(offered: ApiVersion, classes: MessageCatalog) -> ApiVersion | None:
-    """Return the highest versions in one piece that both have, or None where there are none."""
+    """Return the highest range of versions that both have without a gap, or None if they have no common version."""
     both = [
         version
         for version in classes.versions(offered.api_key, "request")

@@ -1,9 +1,10 @@
 """Payloads of frames: header and message together, both ways, without loss.
 
-A decoded frame remembers everything: its header with unknown tags, the message, its version, and the bytes after the
-message. It also keeps the payload itself, and ``encode`` returns that: Kafka's encoding is not canonical (a varint may
-be longer than it needs to be, a default may be written as a tag, a null array may have any negative length), so that
-equal values may come from different bytes. A frame that was made or changed here is encoded from its values.
+A decoded frame keeps everything: its header with unknown tags, the message, its version, and the bytes after the
+message. It also keeps the payload, and ``encode`` returns that payload. The reason is that Kafka's encoding is not
+canonical: different bytes can have equal values. For example, a varint may be longer than necessary, a tag may hold a
+default, and a null array may have any negative length. A frame that a program made or changed is encoded from its
+values.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ __all__ = ["RequestFrame", "ResponseFrame", "decode_request", "decode_response",
 _F = TypeVar("_F", bound="_Frame")
 
 _FALLBACK: Final = 0
-"""The version of an ApiVersions response to a request whose version the broker lacks (KIP-511)."""
+"""The version of the ApiVersions response if the broker does not have the version of the request (KIP-511)."""
 
 
 @frozen(kw_only=True)
 class _Frame:
     """What requests and responses have in common.
 
-    ``trailing`` are the bytes after the message. ``options`` are those that text was decoded with; a frame that is
-    encoded from its values uses them again.
+    ``trailing`` has the bytes after the message. ``options`` are the options of decoding. A frame that is encoded from
+    its values uses them again.
     """
 
     message: Message
@@ -55,9 +56,9 @@ class _Frame:
 
 @frozen(kw_only=True)
 class RequestFrame(_Frame):
-    """A request as it travels; ``header`` says its api, version, correlation id and client id.
+    """A request on a connection. ``header`` has its api key, version, correlation id and client id.
 
-    ``attrs.evolve`` returns a changed frame, which no longer holds the bytes that the original was decoded from.
+    ``attrs.evolve`` returns a changed frame. The changed frame does not keep the bytes of the original.
     """
 
     header: RequestHeader
@@ -65,7 +66,7 @@ class RequestFrame(_Frame):
 
     @property
     def version(self) -> int:
-        """The version at which the message is written, and its response will be."""
+        """The version of the message, and of its response."""
         return self.header.request_api_version
 
     def encode(self) -> bytes:
@@ -82,10 +83,10 @@ class RequestFrame(_Frame):
 
 @frozen(kw_only=True)
 class ResponseFrame(_Frame):
-    """A response as it travels, and the version at which its message is written.
+    """A response on a connection, and the version of its message.
 
-    That is the version of its request, but for an ApiVersions request whose version the broker lacks. ``attrs.evolve``
-    returns a changed frame, which no longer holds the bytes that the original was decoded from.
+    The version is that of the request. The one exception is an ApiVersions request whose version the broker does not
+    have. ``attrs.evolve`` returns a changed frame. The changed frame does not keep the bytes of the original.
     """
 
     header: ResponseHeader
@@ -111,11 +112,11 @@ def decode_request(
     options: CodecOptions = DEFAULT_OPTIONS,
     refuse_trailing: bool = False,
 ) -> RequestFrame:
-    """Return the request in the payload of a frame, by the classes of ``catalog`` (default: the release's).
+    """Return the request in the payload of a frame, decoded with the classes of ``catalog`` (default: the release's).
 
-    Bytes after the message are kept, as brokers accept them, or refused with ``refuse_trailing``. Raises
-    ``UnknownMessageError``, ``UnsupportedVersionError`` (``read_request_header`` still reads the header) and
-    ``DecodeError``.
+    Bytes after the message are kept, because brokers accept them. With ``refuse_trailing`` they raise
+    ``TrailingDataError``. Raises ``UnknownMessageError``, ``UnsupportedVersionError`` (``read_request_header`` can
+    still read the header) and ``DecodeError``.
     """
     data = as_bytes(payload)
     api_key, version, _ = read_request_prefix(data)
@@ -137,7 +138,7 @@ def encode_request(
 ) -> bytes:
     """Return the payload of a frame: the header that the request needs, and the request.
 
-    Raises ``UnsupportedVersionError`` and ``EncodeError``, also for a message that is not a request.
+    Raises ``UnsupportedVersionError`` and ``EncodeError``. A message that is not a request also raises ``EncodeError``.
     """
     _check_kind(message, Request, version)
     header = RequestHeader(
@@ -160,10 +161,10 @@ def decode_response(
 ) -> ResponseFrame:
     """Return the response in the payload of a frame; ``api_key`` and ``version`` are those of its request.
 
-    ``catalog`` and ``refuse_trailing`` are as for ``decode_request``. A broker that lacks the version of an ApiVersions
-    request answers in version 0 (KIP-511), so what cannot be read at the version asked for is tried at that, too.
-    Raises ``UnknownMessageError``, ``UnsupportedVersionError`` and ``DecodeError``, which are about the version asked
-    for.
+    ``catalog`` and ``refuse_trailing`` are as for ``decode_request``. A broker that does not have the version of an
+    ApiVersions request answers in version 0 (KIP-511). So an ApiVersions response that cannot be read at the version of
+    the request is also read at version 0. Raises ``UnknownMessageError``, ``UnsupportedVersionError`` and
+    ``DecodeError``. These errors are about the version of the request.
     """
     data = as_bytes(payload)
     classes = catalog or release_catalog()
@@ -181,7 +182,8 @@ def encode_response(
 ) -> bytes:
     """Return the payload of a frame: the header that the response needs, and the response.
 
-    Raises ``UnsupportedVersionError`` and ``EncodeError``, also for a message that is not a response.
+    Raises ``UnsupportedVersionError`` and ``EncodeError``. A message that is not a response also raises
+    ``EncodeError``.
     """
     header = ResponseHeader(correlation_id=correlation_id)
     return ResponseFrame(header=header, message=message, version=version, options=options).encode()
@@ -213,7 +215,7 @@ def _received(frame: _F, data: bytes) -> _F:
 
 
 def _check_kind(message: Message, base: type[Message], version: int) -> None:
-    """Refuse what a type checker would: a response for a request, or data that has no api key."""
+    """Refuse what a type checker refuses: a response in the place of a request, or data without an api key."""
     if not isinstance(message, base):
         reason = f"a {message.INFO.kind}, expected a {base.__name__.lower()}"
         raise EncodeError(message=message.INFO.name, version=version, path="", value=message, reason=reason)
