@@ -1,4 +1,4 @@
-"""Records as Kafka stores and sends them: batches of magic 2, message sets of magic 0 and 1, read and written.
+"""Read and write records as Kafka stores and sends them: batches of magic 2, and message sets of magic 0 and 1.
 
     >>> from kafka_msgs.records import BatchBuilder, BatchHeader, read_batches
     >>> builder = BatchBuilder(BatchHeader(base_offset=40))
@@ -7,8 +7,9 @@
     >>> [(record.offset, record.value) for batch in read_batches(builder.build()) for record in batch]
     [(40, b'v')]
 
-What the bytes of a key or a value mean is left to the message classes. snappy, lz4 and zstd need the extra
-``compression``; gzip does not.
+The message classes, not this package, know the meaning of the bytes of a key or a value. snappy, lz4 and zstd need the
+extra ``compression``. gzip does not need it. The source is the package ``org.apache.kafka.common.record.internal`` of
+Kafka (before 4.3: ``org.apache.kafka.common.record``), and the protocol guide, section "Record Batch".
 """
 
 from kafka_msgs.records.batch import BatchReader, RecordBatch, read_batches, walk_batches

@@ -1,8 +1,9 @@
-"""Batches: the header of a magic 2 batch, and the walk over a buffer in which batches of any format follow each other.
+"""Batches: the header of a magic 2 batch, and the walk over a buffer that holds batches of any format.
 
-Owns what the header says, the checksum over what follows them, and where one batch ends and the next begins. Records
-inside are read by ``native`` or ``python``, entries of magic 0 and 1 by ``legacy``; written batches come from
-``builder``.
+This module owns the meaning of the header, the checksum, and where one batch ends and the next one begins. ``native``
+or ``python`` read the records of a batch. ``legacy`` reads entries of magic 0 and 1. ``builder`` writes batches. The
+sources are KIP-98 and Kafka's classes ``DefaultRecordBatch`` and ``ByteBufferLogInputStream`` in
+``org.apache.kafka.common.record.internal``.
 """
 
 from __future__ import annotations
@@ -52,10 +53,11 @@ _MAX_SEQUENCE: Final = 2**31 - 1
 
 @frozen(repr=False, eq=False)
 class RecordBatch(Batch):
-    """A magic 2 batch: its header, and its records when they are asked for.
+    """A magic 2 batch: its header, and its records, which are decoded when the caller asks for them.
 
-    The fields are those of the format: timestamps in milliseconds since the epoch, -1 where there is no producer, epoch
-    or sequence.
+    The fields are those of the format (KIP-98, ``org.apache.kafka.common.record.internal.DefaultRecordBatch``).
+    Timestamps are in milliseconds since the epoch. A producer id, epoch or sequence of -1 means that the batch does not
+    have one.
     """
 
     position: int
@@ -82,12 +84,12 @@ class RecordBatch(Batch):
 
     @property
     def last_offset(self) -> int:
-        """The last offset that the batch stands for, even where compaction removed the record."""
+        """The last offset of the batch. It stays the same if compaction removed the last record."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of the last record, -1 without one; after 2147483647 comes 0."""
+        """The sequence number of the last record, or -1 if the batch has no sequence. After 2147483647 comes 0."""
         if self.base_sequence == -1:
             return -1
         last = self.base_sequence + self.last_offset_delta
@@ -95,7 +97,9 @@ class RecordBatch(Batch):
 
     @property
     def delete_horizon(self) -> int | None:
-        """When tombstones and transaction markers may be removed, in milliseconds since the epoch, if that is set."""
+        """When tombstones and markers may be removed (KIP-534), in milliseconds since the epoch. None if it is not
+        set.
+        """
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     @property
@@ -105,20 +109,20 @@ class RecordBatch(Batch):
 
     @property
     def is_control(self) -> bool:
-        """Whether the records are the log's own, for ``control_records``, and not for consumers."""
+        """Whether the records are control records, which consumers do not get; see ``control_records``."""
         return bool(self.attributes & CONTROL)
 
     @property
     def stored(self) -> memoryview:
-        """The bytes of the batch as they stand in the buffer."""
+        """The bytes of the batch in the buffer, unchanged."""
         return memoryview(self._data)[self._start : self._start + self.size]
 
     def computed_crc(self) -> int:
-        """Return the CRC-32C of what the checksum covers; compare with ``crc``."""
+        """Return the CRC-32C of the bytes that the checksum covers. In a sound batch it equals ``crc``."""
         return int(crc32c(self.stored[CRC_FROM:]))
 
     def records(self) -> list[Record]:
-        """Return the records; decompresses first where needed.
+        """Return the records. Compressed records are decompressed first.
 
         Raises ``CorruptRecordError``, ``CompressionError``, ``DecompressedSizeError``, ``RecordBudgetError`` and
         ``MissingExtraError``.
@@ -126,25 +130,27 @@ class RecordBatch(Batch):
         return self._read(RecordPart.RECORDS)
 
     def offsets(self) -> list[int]:
-        """Return the offsets of the records, making nothing else of them; raises what ``records`` raises."""
+        """Return only the offsets of the records, which is faster than ``records``; raises what ``records`` raises."""
         return self._read(RecordPart.OFFSETS)
 
     def timestamps(self) -> list[int]:
-        """Return the timestamps of the records, making nothing else of them; raises what ``records`` raises."""
+        """Return only the timestamps of the records, in milliseconds since the epoch; raises what ``records``
+        raises.
+        """
         return self._read(RecordPart.TIMESTAMPS)
 
     def keys(self) -> list[Payload | None]:
-        """Return the keys of the records, making nothing else of them; raises what ``records`` raises."""
+        """Return only the keys of the records; raises what ``records`` raises."""
         return self._read(RecordPart.KEYS)
 
     def values(self) -> list[Payload | None]:
-        """Return the values of the records, making nothing else of them; raises what ``records`` raises."""
+        """Return only the values of the records; raises what ``records`` raises."""
         return self._read(RecordPart.VALUES)
 
     def content(self) -> tuple[bytes, int, int]:
-        """Return bytes that hold the records, decompressed where needed, and where in them the records start and end.
+        """Return the decompressed bytes that hold the records, and the positions where the records start and end.
 
-        Raises what ``records`` raises, except for faults inside, which are not looked for.
+        Raises what ``records`` raises, except for faults inside the records. The records themselves are not checked.
         """
         body, at, end = self._content()
         limit = self._options.max_elements
@@ -188,9 +194,9 @@ class RecordBatch(Batch):
         )
 
     def control_records(self) -> list[ControlRecord]:
-        """Return the records of a control batch as what they say; empty for any other batch.
+        """Return the decoded control records of a control batch, or an empty list for any other batch.
 
-        Raises what ``records`` raises, and ``CorruptRecordError`` for a record that is not what its type says.
+        Raises what ``records`` raises, and ``CorruptRecordError`` for a record whose content does not match its type.
         """
         if not self.is_control:
             return []
@@ -198,10 +204,11 @@ class RecordBatch(Batch):
 
 
 class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
-    """The batches of a buffer, in order; ``position`` is where the next one starts and ``left`` the bytes from there.
+    """The batches of a buffer, in order. ``position`` is the byte where the next batch starts.
 
-    When the batches end, ``left`` is the size of a partial last one, 0 without. After an error about one batch, the
-    next call goes on behind it; where its size cannot be trusted either, there is no next one.
+    ``left`` counts the bytes from ``position`` to the end. When the iteration ends, ``left`` is the size of a partial
+    last batch, or 0. After an error about one batch, the next call continues after that batch. If the size of the
+    damaged batch is wrong, too, the iteration ends.
     """
 
     def __init__(self, buffer: Buffer | mmap, options: ReadOptions) -> None:
@@ -212,7 +219,7 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
 
     @property
     def left(self) -> int:
-        """How many bytes stand from ``position`` to the end of the buffer."""
+        """How many bytes there are from ``position`` to the end of the buffer."""
         return len(self._data) - self.position
 
     def __iter__(self) -> Self:
@@ -233,7 +240,7 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
         return legacy.read_entry(data, start, position, size, self._options)
 
     def _next_size(self) -> int | None:
-        """Return the size of the whole batch at ``position``, or None where there is none."""
+        """Return the size of the complete batch at ``position``, or None if there is no complete batch."""
         if self._ended or self.left <= MAGIC_AT:
             return None
         position = self.position
@@ -255,11 +262,11 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
 
 
 def read_batches(buffer: Buffer | mmap, options: ReadOptions = DEFAULT_READ_OPTIONS) -> BatchReader:
-    """Return the batches in ``buffer``: records of a fetch response, a segment, or any part that starts at a batch.
+    """Return the batches in ``buffer``: the records of a fetch response, a segment, or any part that starts at a batch.
 
-    A partial last batch is left alone; the reader's ``left`` says how many bytes it has. ``bytes`` are read in place;
-    of anything else each batch is copied when its turn comes. Iterating raises ``CrcMismatchError``,
-    ``CorruptRecordError`` and ``UnsupportedMagicError``; the next call goes on behind the batch.
+    A partial last batch is not read. The ``left`` of the reader is then its number of bytes. ``bytes`` are read in
+    place. From other buffers one batch at a time is copied. The iteration raises ``CrcMismatchError``,
+    ``CorruptRecordError`` and ``UnsupportedMagicError``. The next call continues after the damaged batch.
     """
     return BatchReader(buffer, options)
 
@@ -267,12 +274,12 @@ def read_batches(buffer: Buffer | mmap, options: ReadOptions = DEFAULT_READ_OPTI
 def walk_batches(
     buffer: Buffer | mmap, options: ReadOptions = DEFAULT_READ_OPTIONS
 ) -> Iterator[RecordBatch | legacy.LegacyBatch | RecordError]:
-    """Yield what ``read_batches`` yields, and in their places the errors that it raises."""
+    """Yield what ``read_batches`` yields. An error is yielded in its place, and not raised."""
     return errors_in_place(BatchReader(buffer, options))
 
 
 def errors_in_place(batches: Iterator[T]) -> Iterator[T | RecordError]:
-    """Yield the items of an iterator that goes on after a ``RecordError``, and the errors in their places."""
+    """Yield the items of an iterator that continues after a ``RecordError``, and each error in its place."""
     while True:
         try:
             yield next(batches)

@@ -1,7 +1,8 @@
-"""Writing batches: records are collected until a size is reached, then compressed once and put behind a header.
+"""Write batches: collect records up to a size, compress them once, and put a header before them.
 
-Owns the sizes, and the checks that Kafka makes before it accepts a batch. Bytes of one record come from ``native`` or
-``python``, and from ``legacy``, the checks of one record from ``write_checks``, codecs from ``compression``.
+This module owns the sizes, and the checks that Kafka makes before it accepts a batch. ``native``, ``python`` and
+``legacy`` make the bytes of one record. ``write_checks`` checks one record. ``compression`` has the codecs. The source
+is Kafka's class ``org.apache.kafka.common.record.internal.MemoryRecordsBuilder``.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ _IMPLEMENTATION: Final = implementation("kafka_msgs.records")
 
 @frozen(kw_only=True)
 class BatchHeader:
-    """What a magic 2 batch says beside its records.
+    """The facts that the header of a magic 2 batch states.
 
-    Raises ``RecordWriteError`` for what Kafka would refuse: a transaction without a producer, a producer without
-    an epoch, and, unless the batch is a control batch, a producer without a sequence.
+    Raises ``RecordWriteError`` for a header that Kafka refuses: a transaction without a producer id, or a producer id
+    without an epoch. A producer id without a sequence is refused, too, except in a control batch.
     """
 
     base_offset: int = 0
     partition_leader_epoch: int = -1
     log_append_timestamp: int | None = None
-    """The broker's time in milliseconds since the epoch; None keeps the records' own times."""
+    """The broker's time in milliseconds since the epoch. With None the records keep their own times."""
     producer_id: int = -1
     producer_epoch: int = -1
     base_sequence: int = -1
@@ -56,7 +57,7 @@ class BatchHeader:
     delete_horizon: int | None = None
     """When tombstones may be removed, in milliseconds since the epoch."""
     last_offset: int | None = None
-    """The last offset that the batch stands for, where that is not its last record's."""
+    """The last offset of the batch, if it is not the offset of the last record."""
 
     def __attrs_post_init__(self) -> None:
         check("base_offset", self.base_offset, 0, INT64)
@@ -96,8 +97,8 @@ DEFAULT_HEADER: Final = BatchHeader()
 class BatchBuilder:
     """Collects records for one magic 2 batch.
 
-    ``size_limit`` bounds the batch in bytes as it would be without compression; the first record is always taken, as
-    Kafka's producer does, whatever its size.
+    ``size_limit`` is the largest size of the batch in bytes, without compression. The first record is always accepted,
+    for any size, as in Kafka's producer.
     """
 
     def __init__(
@@ -118,17 +119,17 @@ class BatchBuilder:
         room = None if size_limit is None else max(0, size_limit - HEADER_SIZE)
         self._collector = _IMPLEMENTATION.Collector(base, min(INT64, base + INT32), self._header.delete_horizon, room)
         if not self._header.control and type(self).append is BatchBuilder.append:
-            # Callers come for every record: a frame of ours in between would cost more than the work.
+            # Callers call this for every record. A Python call in between would cost more than the work itself.
             self.append = self._collector.append  # type: ignore[method-assign]
 
     @property
     def count(self) -> int:
-        """How many records there are so far."""
+        """How many records the batch has now."""
         return int(self._collector.count)
 
     @property
     def size(self) -> int:
-        """Bytes of the batch so far, as it would be without compression."""
+        """The size of the batch in bytes now, without compression."""
         return HEADER_SIZE + int(self._collector.size)
 
     @property
@@ -145,10 +146,10 @@ class BatchBuilder:
         headers: Iterable[tuple[str, Payload | None]] = (),
         offset: int | None = None,
     ) -> bool:
-        """Add a record; return False, and add nothing, when it would take the batch beyond its size limit.
+        """Add a record. If the batch would exceed its size limit, add nothing and return False.
 
-        ``timestamp`` is in milliseconds since the epoch, -1 for none; ``offset`` is the next one unless it is given,
-        and may leave a gap. Raises ``RecordWriteError`` for what the format cannot hold.
+        ``timestamp`` is in milliseconds since the epoch, -1 for none. ``offset`` is the next offset if it is not given.
+        It may leave a gap. Raises ``RecordWriteError`` for a record that the format cannot hold.
         """
         if self._header.control:
             raise RecordWriteError(field="control", value=True, reason="a control batch takes control records only")
@@ -166,9 +167,9 @@ class BatchBuilder:
         return taken
 
     def build(self) -> bytes:
-        """Return the batch; more records may follow and another call return a larger one.
+        """Return the batch. More records can be added later, and another call then returns a larger batch.
 
-        A batch of no records is what compaction leaves of one that had some. Raises ``MissingExtraError``, and
+        A batch without records is allowed: compaction leaves such batches. Raises ``MissingExtraError``, and
         ``RecordWriteError`` for a level that the codec refuses.
         """
         found = self._collector
@@ -206,10 +207,11 @@ class _Message:
 
 
 class MessageSetBuilder:
-    """Collects records for a message set of magic 0 or 1; a codec makes one wrapper of all of them.
+    """Collects records for a message set of magic 0 or 1. With a codec, one compressed wrapper holds all of them.
 
-    Such messages have no headers, no producer and no transactions, and magic 0 has no timestamps. Raises
-    ``RecordWriteError`` for zstd, which needs magic 2, and for a broker's time in magic 0.
+    Such messages do not have headers, producers or transactions. Magic 0 does not have timestamps. Raises
+    ``RecordWriteError`` for zstd, which needs magic 2, and for a broker's time in magic 0. The source is KIP-31, KIP-32
+    and Kafka's class ``org.apache.kafka.common.record.internal.LegacyRecord``.
     """
 
     def __init__(
@@ -244,7 +246,7 @@ class MessageSetBuilder:
         timestamp: int = NO_TIMESTAMP,
         offset: int | None = None,
     ) -> None:
-        """Add a record; ``offset`` is the next one unless it is given. Raises ``RecordWriteError``."""
+        """Add a record. ``offset`` is the next offset if it is not given. Raises ``RecordWriteError``."""
         offset = self._next if offset is None else offset
         check("offset", offset, self._next, INT64)
         check("timestamp", timestamp, NO_TIMESTAMP, INT64 if self._magic else NO_TIMESTAMP)

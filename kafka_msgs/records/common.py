@@ -1,4 +1,4 @@
-"""What batches of every format have in common: their attributes, and what can be asked of them."""
+"""What batches of every format have in common: their attributes and their methods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Batch", "TimestampType"]
 
 
 class TimestampType(IntEnum):
-    """Whose clock the timestamps of a batch come from: the producer's, or the broker's."""
+    """Which clock the timestamps of a batch come from: the producer's, or the broker's (KIP-32)."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
@@ -22,44 +22,47 @@ class TimestampType(IntEnum):
 class Batch(ABC):
     """Records that were written together, in any format: ``RecordBatch`` or ``LegacyBatch``.
 
-    Iterating decodes the records, all at once, and each time anew.
+    Each iteration decodes all records again. Kafka's interface for both is
+    ``org.apache.kafka.common.record.internal.RecordBatch``.
     """
 
     __slots__ = ()
 
     position: int
-    """The byte of the buffer where the batch starts."""
+    """The position in the buffer, in bytes, where the batch starts."""
     size: int
-    """Its bytes, header included."""
+    """The size of the batch in bytes, header included."""
     magic: int
     """The format: 0, 1 or 2."""
     attributes: int
-    """The flags as they are stored, bits without a meaning included."""
+    """The flags as they are stored. Bits without a meaning are included."""
     max_timestamp: int
-    """The latest timestamp, or the broker's, in milliseconds since the epoch; -1 for none."""
+    """The latest timestamp of the records, or the broker's, in milliseconds since the epoch. -1 for none."""
 
     @abstractmethod
     def records(self) -> list[Record]:
-        """Return the records, decompressed where needed."""
+        """Return the records. Compressed records are decompressed first."""
 
     @property
     @abstractmethod
     def last_offset(self) -> int:
-        """The last offset that the batch stands for, even where compaction removed the record."""
+        """The last offset of the batch. It stays the same if compaction removed the last record."""
 
     @property
     def codec(self) -> int:
-        """The number of the codec; ``Compression`` names those that exist."""
+        """The number of the codec. ``Compression`` has the names of the known codecs."""
         return self.attributes & CODEC_MASK
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Whose clock the timestamps come from; where it is the broker's, all records have ``max_timestamp``."""
+        """Which clock the timestamps come from. With the broker's clock, all records have ``max_timestamp``."""
         return TimestampType(self.attributes >> 3 & 1)
 
     @property
     def append_timestamp(self) -> int | None:
-        """The broker's time, which all records have, or None where each has the producer's."""
+        """The broker's time, which all records have, in milliseconds since the epoch. None if each record has its
+        own.
+        """
         return self.max_timestamp if self.attributes & LOG_APPEND_TIME else None
 
     def __iter__(self) -> Iterator[Record]:

@@ -1,9 +1,9 @@
-"""Compression of records: which codecs there are, and how much a compressed batch may become.
+"""Compression of records: the codecs, and the limit of the decompressed size.
 
-Owns the framing that Kafka puts around snappy blocks and the header byte that old writers of lz4 got wrong; the codecs
-themselves are zlib and, for the others, the package cramjam (extra ``compression``). Every function that decompresses
-stops at a limit while it works, not afterwards. What is compressed, and where it stands in a batch, is left to
-``batch`` and ``legacy``; they also add the position to the errors of this module.
+This module knows the frame that Kafka puts around snappy blocks, and the wrong header byte of old lz4 writers (KIP-57).
+gzip is zlib. The other codecs are in the package cramjam (extra ``compression``). Every function that decompresses
+stops when it reaches its limit. ``batch`` and ``legacy`` know which bytes of a batch are compressed. They also add the
+position to the errors of this module. In Kafka the codecs are in the package ``org.apache.kafka.common.compress``.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Data = bytes | bytearray | memoryview
 
 _GZIP_WBITS: Final = 31
 _STEP: Final = 1 << 20
-"""Bytes of output that zlib makes at a time."""
+"""How many bytes of output zlib makes in one step."""
 _SMALLEST_PIECE: Final = 1 << 7
 _LARGEST_PIECE: Final = 1 << 16
-"""Bytes of input that zlib is given at a time."""
+"""How many bytes of input zlib gets in one step."""
 _FULL: Final = "failed to write whole buffer"
 
 
 class Compression(IntEnum):
-    """The codec of a batch, as the three lowest bits of its attributes number it."""
+    """The codec of a batch: the number in the three lowest bits of the attributes."""
 
     NONE = 0
     GZIP = 1
@@ -43,19 +43,19 @@ class Compression(IntEnum):
 
 
 _LEVELS: Final = {Compression.GZIP: range(1, 10), Compression.LZ4: range(1, 18), Compression.ZSTD: range(-131072, 23)}
-"""The levels that Kafka's producer takes."""
+"""The levels that Kafka's producer accepts."""
 _DEFAULT_LEVELS: Final = {Compression.GZIP: -1, Compression.LZ4: 9, Compression.ZSTD: 3}
 _LZ4_FAST: Final = 0
 _LZ4_LEAST_HIGH: Final = 2
-"""The level of the lz4 library for its fast compressor, and the lowest one for the other."""
+"""Levels of the lz4 library: of the fast compressor, and the lowest one of the high compression."""
 
 
 class _TooLargeError(Exception):
-    """The output passed the limit."""
+    """The output is larger than the limit."""
 
 
 class _MalformedError(Exception):
-    """The input is not what its codec writes; the text says why."""
+    """The input is damaged. The text gives the reason."""
 
 
 @cache
@@ -70,8 +70,8 @@ def _cramjam() -> Any:
 def compress(codec: Compression, data: Data, level: int | None = None, *, magic: int = 2) -> bytes:
     """Return ``data`` as Kafka writes it with ``codec``.
 
-    ``level`` is what Kafka's producer calls it, see ``check_level``; None is the producer's default. ``magic`` 0 asks
-    for the lz4 header that messages of that format carry. Raises ``MissingExtraError`` and ``RecordWriteError``.
+    ``level`` is a level of Kafka's producer, see ``check_level``. None is the producer's default. With ``magic`` 0 the
+    lz4 header is that of the old format. Raises ``MissingExtraError`` and ``RecordWriteError``.
     """
     check_level(codec, level)
     return _COMPRESS[codec](data, _DEFAULT_LEVELS.get(codec, 0) if level is None else level, magic)
@@ -80,9 +80,9 @@ def compress(codec: Compression, data: Data, level: int | None = None, *, magic:
 def check_level(codec: Compression, level: int | None) -> None:
     """Raise ``RecordWriteError`` for a level that Kafka's producer refuses for ``codec`` (KIP-390).
 
-    Levels are 1 to 9 for gzip, or -1, which zlib takes for 6 and which is the default; 1 to 17 for lz4, where 9 is the
-    default and stands for the fast compressor, and all others for the one of high compression; -131072 to 22 for zstd,
-    3 by default. snappy has no levels.
+    gzip has the levels 1 to 9, and -1, which is the default and means 6 in zlib. lz4 has the levels 1 to 17. Its
+    default, 9, uses the fast compressor. All other lz4 levels use high compression. zstd has the levels -131072 to 22,
+    and the default 3. snappy does not have levels.
     """
     allowed, name = _LEVELS.get(codec, range(0)), codec.name.lower()
     if level is None or (type(level) is int and (level in allowed or level == _DEFAULT_LEVELS.get(codec))):
@@ -94,11 +94,11 @@ def check_level(codec: Compression, level: int | None) -> None:
 def decompress(
     codec: int, data: memoryview, limit: int, *, magic: int = 2, position: int = 0, offset: int | None = None
 ) -> bytes:
-    """Return what ``data`` was before ``codec`` compressed it, of at most ``limit`` bytes.
+    """Return the decompressed ``data``, of at most ``limit`` bytes.
 
-    ``position`` and ``offset`` are the batch's, for the errors: ``CompressionError`` for data that is damaged or a
-    codec that does not exist, ``DecompressedSizeError`` beyond the limit; also ``MissingExtraError``. With ``magic`` 0
-    the check byte of an lz4 header may have any value.
+    ``position`` and ``offset`` of the batch are for the errors. Raises ``CompressionError`` for damaged data and for an
+    unknown codec, ``DecompressedSizeError`` if the result exceeds the limit, and ``MissingExtraError``. With ``magic``
+    0 the check byte of an lz4 header may have any value.
     """
     work = _DECOMPRESS.get(codec)
     if work is None:
@@ -122,7 +122,7 @@ def _copy(data: memoryview, limit: int, magic: int) -> bytes:
 
 
 class _Output:
-    """Bytes that are written part by part, at most ``limit`` of them, in a buffer that is never larger than that."""
+    """Bytes that are written part by part. The buffer never has more than ``limit`` bytes."""
 
     def __init__(self, limit: int) -> None:
         self._buffer = BytesIO()
@@ -141,7 +141,7 @@ class _Output:
         self.size = end
 
     def _grow(self, needed: int) -> None:
-        """Make room for ``needed`` bytes: the limit, halved as often as it can be."""
+        """Make room for ``needed`` bytes. The new size is the limit, halved as often as possible."""
         self._room = self._limit
         while self._room >> 1 >= needed:
             self._room >>= 1
@@ -165,8 +165,8 @@ def _gunzip(data: memoryview, limit: int, magic: int) -> bytes:
 def _gunzip_member(data: memoryview, at: int, out: _Output) -> int:
     """Decompress the member that starts at byte ``at``, and return where it ends.
 
-    zlib copies what it is given and does not use. So it is given pieces, which are small at first and grow: a member
-    of any size makes it copy no more than a few times that size.
+    zlib copies the input that it does not use. So it gets pieces, which are small at first and then grow. With a member
+    of any size, zlib then copies only a few times that size.
     """
     member, piece = zlib.decompressobj(_GZIP_WBITS), _SMALLEST_PIECE
     while not member.eof:
@@ -212,7 +212,7 @@ def _unzstd(data: memoryview, limit: int, magic: int) -> bytes:
 
 
 def _into(work: Callable[[Any, memoryview], int], data: Any, size: int) -> bytes:
-    """Decompress into a buffer of ``size`` bytes, which becomes the result; the codec stops where it is full."""
+    """Decompress into a buffer of ``size`` bytes, which becomes the result. The codec stops if the buffer is full."""
     out = BytesIO(bytes(size))
     try:
         with out.getbuffer() as view:

@@ -1,8 +1,9 @@
-"""The frames that snappy, lz4 and zstd data travels in: their sizes, without decompressing anything.
+"""The frames around snappy, lz4 and zstd data: their sizes, without decompression.
 
-Owns what ``compression`` must know before it lets a codec run: the blocks of framed snappy data, an upper bound of what
-an lz4 or zstd frame can become, and the check byte in the header of an lz4 frame. Decompresses nothing itself. Whether
-the rest of a frame is sound is left to the codec.
+``compression`` needs these facts before it starts a codec: the blocks of framed snappy data, an upper bound of the
+decompressed size of an lz4 or zstd frame, and the check byte in the header of an lz4 frame. This module does not
+decompress. The codec checks the rest of a frame. The sources are the lz4 frame format, RFC 8878 (zstd) and KIP-57 (the
+check byte).
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ _SNAPPY_HEADER: Final = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 _SNAPPY_MAGIC: Final = _SNAPPY_HEADER[:8]
 _SNAPPY_BLOCK: Final = 32 << 10
 _SNAPPY_RATIO: Final = 64
-"""More than any snappy block expands: a copy of 64 bytes takes at least two."""
+"""No snappy block expands more than this: a copy of 64 bytes takes at least two bytes."""
 
 _LZ4_MAGIC: Final = bytes.fromhex("04224d18")
 _LZ4_RATIO: Final = 256
-"""More than any lz4 block expands: each byte of a length adds at most 255."""
+"""No lz4 block expands more than this: each byte of a length adds at most 255 bytes."""
 
 _ZSTD_MAGIC: Final = 0xFD2FB528
 _ZSTD_SKIPPABLE: Final = 0x184D2A5
@@ -40,13 +41,13 @@ _ZSTD_FREE_WINDOW: Final = 4 << 20
 
 
 class FrameError(Exception):
-    """Data that is not framed as its codec writes it; the text says why."""
+    """Data in a frame that its codec does not write. The text gives the reason."""
 
 
 def snappy_blocks(data: memoryview) -> Iterator[memoryview]:
-    """Yield the raw blocks of framed snappy data; data without a frame is one block.
+    """Yield the raw blocks of framed snappy data. Data without a frame is one block.
 
-    A frame may be followed by another, which starts with a header of its own.
+    Another frame, with its own header, may follow a frame.
     """
     if data[:8] != _SNAPPY_MAGIC:
         yield data
@@ -67,7 +68,7 @@ def snappy_blocks(data: memoryview) -> Iterator[memoryview]:
 
 
 def snappy_size(block: memoryview) -> int:
-    """Return the size that a raw snappy block states for its content, if the block can hold as much."""
+    """Return the content size that a raw snappy block states. Raises ``FrameError`` if the block cannot hold it."""
     size = 0
     for index, byte in enumerate(block[:5]):
         size |= (byte & 0x7F) << 7 * index
@@ -79,7 +80,7 @@ def snappy_size(block: memoryview) -> int:
 
 
 def snappy_framed(data: memoryview, work: Callable[[memoryview], Any]) -> bytes:
-    """Return ``data`` as framed snappy, in blocks of the size that Kafka writes."""
+    """Return ``data`` as framed snappy, in blocks of the same size as Kafka's."""
     parts = [_SNAPPY_HEADER]
     for at in range(0, len(data), _SNAPPY_BLOCK):
         block = bytes(work(data[at : at + _SNAPPY_BLOCK]))
@@ -98,7 +99,7 @@ def _lz4_header(data: memoryview | bytes) -> tuple[int, int]:
 
 
 def lz4_bound(data: memoryview) -> int:
-    """Return a size that the frames in ``data`` do not exceed when decompressed."""
+    """Return an upper bound of the decompressed size of the frames in ``data``, in bytes."""
     total = at = 0
     while at < len(data):
         if at + 8 <= len(data) and int.from_bytes(data[at : at + 4], "little") >> 4 == _ZSTD_SKIPPABLE:
@@ -120,13 +121,13 @@ def _lz4_frame_bound(data: memoryview) -> tuple[int, int]:
 
 
 def lz4_with_right_check(data: memoryview) -> bytes:
-    """Return a frame whose check byte is the one that lz4 defines."""
+    """Return a frame with the check byte that lz4 defines."""
     _, check = _lz4_header(data)
     return _with_check(bytes(data), check, 4)
 
 
 def lz4_with_old_check(data: bytes) -> bytes:
-    """Return a frame with the check byte that writers of magic 0 computed over the frame's magic as well."""
+    """Return a frame with the check byte of magic 0, whose writers computed it over the magic of the frame, too."""
     _, check = _lz4_header(data)
     return _with_check(data, check, 0)
 
@@ -150,7 +151,7 @@ def _rotate(value: int, by: int) -> int:
 
 
 def _short_xxh32(data: bytes) -> int:
-    """Return the xxHash32 of fewer than 16 bytes, seed 0; a header has no more."""
+    """Return the xxHash32, with seed 0, of fewer than 16 bytes. A header never has more."""
     at, total = 0, _P5 + len(data)
     while at + 4 <= len(data):
         total = _rotate((total + int.from_bytes(data[at : at + 4], "little") * _P3) & _MASK, 17) * _P4 & _MASK
@@ -163,7 +164,7 @@ def _short_xxh32(data: bytes) -> int:
 
 
 def zstd_bound_and_window(data: memoryview) -> tuple[int, int]:
-    """Return a size that the frames in ``data`` do not exceed when decompressed, and their largest window."""
+    """Return an upper bound of the decompressed size of the frames in ``data``, and their largest window, in bytes."""
     total = at = window = 0
     while at < len(data):
         magic = int.from_bytes(data[at : at + 4], "little")
@@ -187,7 +188,7 @@ def _zstd_window(data: memoryview) -> int:
 
 
 def _zstd_blocks(data: memoryview) -> tuple[int, int]:
-    """Return a bound of what a frame's blocks become, and the size of the frame."""
+    """Return an upper bound of the decompressed size of a frame, and the size of the frame."""
     flags = data[4]
     single = flags & 0x20
     content_size = (1 if single else 0, 2, 4, 8)[flags >> 6]
@@ -202,5 +203,5 @@ def _zstd_blocks(data: memoryview) -> tuple[int, int]:
 
 
 def zstd_room(limit: int, window: int) -> int:
-    """Return how much a frame may become within ``limit`` bytes, given what the codec keeps of it beside the output."""
+    """Return how many bytes of output fit into ``limit``, after the memory that the codec needs for its window."""
     return limit if window <= _ZSTD_FREE_WINDOW else max(limit - window, limit // 2)

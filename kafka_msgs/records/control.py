@@ -1,7 +1,8 @@
-"""Control records: what a log says about itself, between the records of its users.
+"""Control records: the records that Kafka itself writes into a log, between the records of its users.
 
-Owns the key that names the type, and which message each type's value is. In a transaction marker a version stands in
-front of the message; in the others the message's first field is the version, and nothing stands in front.
+This module owns the key, which names the type, and the message class of each type. In a transaction marker a version
+comes before the message (KIP-98). In the other types the first field of the message is the version (KIP-595, KIP-630,
+KIP-853). Kafka has the types in ``org.apache.kafka.common.record.internal.ControlRecordType``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _KEY: Final = Struct(">hh")
 
 
 class ControlType(IntEnum):
-    """What a control record is about."""
+    """The type of a control record (``org.apache.kafka.common.record.internal.ControlRecordType``)."""
 
     ABORT = 0
     COMMIT = 1
@@ -50,9 +51,9 @@ _VERSION_IN_FRONT: Final = frozenset({ControlType.ABORT, ControlType.COMMIT})
 
 @frozen
 class ControlRecord:
-    """A control record: its place in the log, its type, and what it says.
+    """A control record: its offset, its type, and its message.
 
-    ``type`` is a ``ControlType``, or a plain number for a type that this release does not know; then ``message`` is
+    ``type`` is a ``ControlType``. It is a plain number for a type that this release does not know. Then ``message`` is
     None and ``value`` has the bytes. ``timestamp`` is in milliseconds since the epoch.
     """
 
@@ -70,10 +71,10 @@ def _class_of(kind: ControlType) -> type[Message]:
 
 
 def read_control(record: Record, position: int, base_offset: int) -> ControlRecord:
-    """Return what a record of a control batch says; ``position`` and ``base_offset`` are the batch's, for the error.
+    """Return the control record in a record of a control batch.
 
-    A newer version is read as the newest known one, and bytes after the message are left, as Kafka reads. Raises
-    ``CorruptRecordError``.
+    ``position`` and ``base_offset`` of the batch are for the error. As in Kafka, a newer version is read as the newest
+    known one, and bytes after the message are ignored. Raises ``CorruptRecordError``.
     """
     key = bytes(record.key or b"")
     value = None if record.value is None else bytes(record.value)

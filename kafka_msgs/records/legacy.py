@@ -1,7 +1,8 @@
-"""Message sets: the entries of magic 0 and 1, plain ones and wrappers around a compressed set, read and written.
+"""Message sets: read and write the entries of magic 0 and 1, which are messages or wrappers of a compressed set.
 
-Owns their layout, their CRC-32, and how the offsets and timestamps inside a wrapper follow from the wrapper's. Codecs
-are left to ``compression``, the walk over a buffer to ``batch``.
+This module owns their layout, their CRC-32, and the rules for offsets and timestamps inside a wrapper (KIP-31, KIP-32).
+``compression`` has the codecs. ``batch`` walks over a buffer. The source is Kafka's classes ``LegacyRecord`` and
+``AbstractLegacyRecordBatch`` in ``org.apache.kafka.common.record.internal``.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _HEADER: Final = Struct(">qiIbb")
 _TIMESTAMP: Final = Struct(">q")
 _CRC_FROM: Final = MAGIC_AT
 _SMALLEST_ENTRY: Final = 26
-"""Bytes of an entry of magic 0 without key and value."""
+"""The size in bytes of an entry of magic 0 without key and value."""
 _CONTENT_AT: Final = (18, 26)
-"""Where the key's length stands, by magic."""
+"""The position of the key's length in an entry, by magic."""
 
 
 @frozen
 class _Entry:
-    """One entry as it stands: its own offset and timestamp, before a wrapper changes what they mean."""
+    """One entry with the stored offset and timestamp. A wrapper may change their meaning."""
 
     offset: int
     magic: int
@@ -47,7 +48,7 @@ class _Entry:
 class LegacyBatch(Batch):
     """An entry of a message set of magic 0 or 1: one record, or a wrapper around a compressed set of them.
 
-    ``offset`` is the entry's own: of a wrapper, the last one inside.
+    ``offset`` is the stored offset of the entry. For a wrapper it is the offset of the last record inside.
     """
 
     position: int
@@ -68,22 +69,22 @@ class LegacyBatch(Batch):
 
     @property
     def last_offset(self) -> int:
-        """The last offset inside."""
+        """The offset of the last record inside."""
         return self.offset
 
     @property
     def stored(self) -> memoryview:
-        """The bytes of the entry as they stand in the buffer."""
+        """The bytes of the entry in the buffer, unchanged."""
         return memoryview(self._data)[self._start : self._start + self.size]
 
     def computed_crc(self) -> int:
-        """Return the CRC-32 of what the checksum covers; compare with ``crc``."""
+        """Return the CRC-32 of the bytes that the checksum covers. In a sound entry it equals ``crc``."""
         return crc32(self.stored[_CRC_FROM:])
 
     def records(self) -> list[Record]:
-        """Return the record, or those of the compressed set.
+        """Return the record, or the records of the compressed set.
 
-        An entry inside that is not whole ends the set, and checksums inside are not compared, as Kafka reads. Raises
+        As in Kafka, an incomplete entry ends the set, and the checksums inside are not compared. Raises
         ``CorruptRecordError``, ``CompressionError``, ``DecompressedSizeError``, ``RecordBudgetError`` and
         ``MissingExtraError``.
         """
@@ -91,7 +92,7 @@ class LegacyBatch(Batch):
             return [Record(self.offset, self.max_timestamp, self._key, self._value)]
         entries = list(self._inner())
         if not entries:
-            raise self._corrupt("a compressed set of no messages")
+            raise self._corrupt("the compressed set has no messages")
         base = self._inner_base(entries[-1].offset)
         stamp = self.append_timestamp
         return [
@@ -100,7 +101,7 @@ class LegacyBatch(Batch):
         ]
 
     def _inner_base(self, last: int) -> int:
-        """Return what to add to the offsets inside; a wrapper with the offset 0 comes from a producer."""
+        """Return the number to add to the offsets inside. A wrapper with the offset 0 comes from a producer."""
         if self.magic == 0 or self.offset == 0:
             return 0
         if self.offset < last:
@@ -109,7 +110,7 @@ class LegacyBatch(Batch):
 
     def _inner(self) -> Iterator[_Entry]:
         if self._value is None:
-            raise self._corrupt("a compressed set that is null")
+            raise self._corrupt("the compressed set is null")
         if self.codec == Compression.ZSTD:
             reason = f"zstd needs magic 2, this is magic {self.magic}"
             raise CompressionError(position=self.position, offset=self.offset, reason=reason, codec="zstd")
@@ -138,7 +139,7 @@ class LegacyBatch(Batch):
             at += size
 
     def _check_count(self, body: bytes) -> None:
-        """Raise for more entries than may be read, before any is; what is not an entry ends the count."""
+        """Raise for too many entries, before the first one is read. Bytes that are not an entry end the count."""
         limit = self._options.max_elements
         count = at = 0
         while len(body) // _SMALLEST_ENTRY > limit and len(body) - at > MAGIC_AT:
@@ -161,7 +162,7 @@ def _corrupt(position: int, offset: int, at: int, reason: str, *, compressed: bo
 
 
 def _read(data: bytes, start: int, size: int, views: bool) -> _Entry | str:
-    """Return the entry at ``start``, or why its ``size`` bytes are none."""
+    """Return the entry of ``size`` bytes at ``start``, or the reason why the bytes are not an entry."""
     magic = data[start + MAGIC_AT] if size > MAGIC_AT else 0
     if magic > 1:
         return f"the format {magic} inside a message set"
@@ -185,7 +186,7 @@ def _read(data: bytes, start: int, size: int, views: bool) -> _Entry | str:
 
 
 def read_entry(data: bytes, start: int, position: int, size: int, options: ReadOptions) -> LegacyBatch:
-    """Return the entry of ``size`` bytes at ``data[start]``, which is byte ``position`` of the caller's buffer.
+    """Return the entry of ``size`` bytes at ``data[start]``. This is byte ``position`` of the caller's buffer.
 
     Raises ``CorruptRecordError`` and ``CrcMismatchError``.
     """
@@ -203,7 +204,7 @@ def read_entry(data: bytes, start: int, position: int, size: int, options: ReadO
 
 
 def encode_entry(offset: int, magic: int, attributes: int, timestamp: int, key: Any, value: Any) -> bytes:
-    """Return one entry of magic 0 or 1, its size and checksum included; magic 0 has no timestamp."""
+    """Return one entry of magic 0 or 1, with its size and checksum. Magic 0 does not have a timestamp."""
     body = bytearray((magic, attributes))
     if magic:
         body += _TIMESTAMP.pack(timestamp)

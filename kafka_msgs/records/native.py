@@ -1,6 +1,6 @@
-"""The records of a magic 2 batch in C: the functions of the core, with the words that they leave to Python.
+"""The records of a magic 2 batch in C: the functions of the core. Python makes the texts of their errors.
 
-It is imported only where the C core was chosen: ``Record`` then extends the storage of the core.
+This module is imported only if the C core is in use. ``Record`` then extends the storage of the core.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a caller may choose about reading batches: checksums, limits, and views instead of copies."""
+"""Options for reading batches: checksums, limits, and views instead of copies."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["DEFAULT_READ_OPTIONS", "ReadOptions"]
 
 @frozen(kw_only=True)
 class ReadOptions:
-    """Choices that every reader of batches takes: of buffers, of files, of tables.
+    """The options of every reader of batches: from buffers, files and tables.
 
-    With ``check_crc`` the checksum of each batch is compared. ``max_decompressed`` bounds the bytes that the records of
-    one batch may become; beyond it ``DecompressedSizeError`` is raised. ``max_elements`` bounds how many records and
-    headers one batch may have, counted together; beyond it ``RecordBudgetError`` is raised before any is made. An
-    element takes at most about 200 bytes beside its content. With ``views`` keys, values and header values
-    are ``memoryview`` of the bytes that were read instead of ``bytes``; a view keeps those bytes alive.
+    With ``check_crc`` the checksum of each batch is compared. ``max_decompressed`` is the largest decompressed size of
+    one batch in bytes. Above it ``DecompressedSizeError`` is raised. ``max_elements`` is the largest number of records
+    and headers of one batch, counted together. Above it ``RecordBudgetError`` is raised, before any record is made. An
+    element takes at most about 200 bytes in addition to its content. With ``views`` the keys, values and header values
+    are ``memoryview`` objects of the input, not ``bytes``. A view keeps the input alive.
     """
 
     check_crc: bool = field(default=True, validator=validators.instance_of(bool))
@@ -30,4 +30,4 @@ class ReadOptions:
 
 
 DEFAULT_READ_OPTIONS: Final = ReadOptions()
-"""The options of a reader that is given none: checksums are compared, and every limit has its default."""
+"""The default options: checksums are compared, and every limit has its default."""

@@ -1,8 +1,8 @@
 """The records of a magic 2 batch in Python: bytes to records, records to bytes.
 
-The complete implementation, which runs everywhere; ``native`` does the same faster. Owns the layout of one record as it
-is written, and its zig-zag varints. What is wrong with bytes is left to ``record.explain``, with arguments to
-``write_checks``.
+This is the complete implementation, which runs everywhere. ``native`` does the same faster. This module owns the layout
+of one record and its zig-zag varints (``org.apache.kafka.common.record.internal.DefaultRecord``). ``record.explain``
+finds the fault in damaged bytes. ``write_checks`` checks arguments.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _set_headers = Record.__dict__["headers"].__set__
 
 
 def _long_varint(body: bytes, at: int, low: int, bits: int = INT_BITS) -> tuple[int, int]:
-    """Read the rest of a varint whose first byte, before ``at``, was ``low``; return its raw value and its end."""
+    """Read the rest of a varint after its first byte, ``low``; return the raw value and the position after it."""
     byte = body[at]
     if byte < 0x80:  # two bytes hold the sizes and deltas of most records
         return low & 0x7F | byte << 7, at + 1
@@ -70,10 +70,10 @@ def decode_records(
     append_timestamp: int | None = None,
     views: bool = False,
 ) -> list[Record]:
-    """Return the ``count`` records that ``body`` holds from ``at`` to ``end``, no more and no less.
+    """Return exactly ``count`` records, which ``body`` holds from ``at`` to ``end``.
 
-    With ``append_timestamp`` all records have that one. With ``views`` keys and values are views of ``body``. Raises
-    ``RecordFaultError``.
+    With ``append_timestamp`` all records have that timestamp. With ``views`` keys and values are views of ``body``.
+    Raises ``RecordFaultError``.
     """
     source = memoryview(body) if views else body
     records: list[Record] = []
@@ -205,7 +205,7 @@ def encode_record(
     value: Content,
     headers: Sequence[Named],
 ) -> bytes:
-    """Return the bytes of one record of a magic 2 batch; the arguments are the caller's to check."""
+    """Return the bytes of one record of a magic 2 batch. The caller must check the arguments."""
     parts = [b"\0", _varint(timestamp_delta), _varint(offset_delta)]
     for content in (key, value):
         if content is None:
@@ -228,10 +228,10 @@ def _is_plain(content: object) -> TypeGuard[Content]:
 class Collector:
     """Collects the bytes of records for a batch.
 
-    ``records`` are those bytes, ``size`` their number and ``count`` that of the records. ``next_offset`` is what the
-    next one gets, ``highest_offset`` what it may have at most. ``base_timestamp`` is what timestamps count from, -1
-    until the first record settles it, and ``max_timestamp`` the latest, -1 for none; both in milliseconds since the
-    epoch.
+    ``records`` has the bytes, ``size`` is their number, and ``count`` is the number of records. ``next_offset`` is the
+    offset of the next record. ``highest_offset`` is the highest offset that is allowed. The timestamp deltas count from
+    ``base_timestamp``. It is -1 until the first record sets it. ``max_timestamp`` is the latest timestamp, -1 for none.
+    Both are in milliseconds since the epoch.
     """
 
     __slots__ = (
@@ -256,11 +256,11 @@ class Collector:
 
     @property
     def size(self) -> int:
-        """The bytes that the records take."""
+        """The size of the records in bytes."""
         return len(self.records)
 
     def sealed(self, head: bytes) -> bytes:
-        """Return the header and the records; more may follow, and another call return a larger batch."""
+        """Return the header and the records. More records can be added later, for a larger batch."""
         return b"".join((head, self.records))
 
     def append(

@@ -1,8 +1,9 @@
-"""A record, and what is wrong with bytes that are none.
+"""A record, and the explanation of bytes that are not a record.
 
-Owns the values that a record is read into, and the slow, obvious reader of the records inside a magic 2 batch.
-``native`` and ``python`` only notice that something is wrong; ``explain`` then reads the same bytes step by step and
-says what and where. So the loop that every record passes stays short, and there may be two of it.
+This module owns the class of a record, and a slow and simple reader of the records inside a magic 2 batch. ``native``
+and ``python`` only detect that something is wrong. ``explain`` then reads the same bytes step by step, and reports the
+fault and its position. So the fast loops stay short, and there can be two of them. The layout is that of Kafka's class
+``org.apache.kafka.common.record.internal.DefaultRecord`` (KIP-98).
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ __all__ = [
 
 INT_BITS: Final = 32
 LONG_BITS: Final = 64
-"""The most that a varint holds: of a timestamp the larger number, of everything else the smaller one."""
+"""The largest number of bits of a varint: 64 for a timestamp, 32 for everything else."""
 
 _SMALLEST_RECORD: Final = 7
 _SMALLEST_HEADER: Final = 2
-"""Bytes: each part of a record and of a header has one at least."""
+"""Sizes in bytes. Each part of a record and of a header has at least one byte."""
 
 Payload = bytes | memoryview
-"""What a key or a value is: a view where the caller asked for views, bytes otherwise."""
+"""The type of a key or a value: a ``memoryview`` if the caller asked for views, otherwise ``bytes``."""
 
 Header = tuple[str, Payload | None]
-"""A name and a value. A name whose bytes are not UTF-8 keeps them as surrogate escapes (PEP 383)."""
+"""A name and a value (KIP-82). Bytes of a name that are not UTF-8 become surrogate escapes (PEP 383)."""
 
 Headers = tuple[Header, ...]
-"""Headers of a record, in their order; keys may repeat (KIP-82)."""
+"""The headers of a record, in their order. Names may repeat (KIP-82)."""
 
 
 if TYPE_CHECKING or backend() != "c":
@@ -54,7 +55,7 @@ if TYPE_CHECKING or backend() != "c":
         __slots__ = ()
 
 else:
-    # Keeps the offset as a number: an object for each would cost memory, and time, before anybody reads it.
+    # The storage keeps the offset as a C integer. A Python object for each offset would cost memory and time.
     from kafka_msgs._core.extension import RecordStorage as _Storage
 
 
@@ -62,8 +63,9 @@ else:
 class Record(_Storage):
     """One record of a log.
 
-    ``offset`` is its place in the partition; ``timestamp`` is in milliseconds since the epoch, -1 for none; ``key`` and
-    ``value`` are None for null; ``headers`` are in their order, names may repeat.
+    ``offset`` is its place in the partition. ``timestamp`` is in milliseconds since the epoch, -1 for none. ``key`` and
+    ``value`` are None for null. ``headers`` are in their order, and names may repeat (KIP-82). In Kafka a record is
+    ``org.apache.kafka.common.record.internal.DefaultRecord``.
     """
 
     offset: int
@@ -74,7 +76,7 @@ class Record(_Storage):
 
 
 class RecordFaultError(Exception):
-    """Records that contradict themselves: the place in the bytes, which record, and why. ``batch`` words it."""
+    """A fault in records: its position in the bytes, the index of the record, and the reason. ``batch`` reports it."""
 
     def __init__(self, at: int, index: int, reason: str) -> None:
         super().__init__(at, index, reason)
@@ -84,7 +86,7 @@ class RecordFaultError(Exception):
 
 
 class _Explainer:
-    """Reads records one step at a time and stops with the first fault."""
+    """Reads records one step at a time and stops at the first fault."""
 
     def __init__(self, body: bytes, at: int, end: int) -> None:
         self.body = body
@@ -119,7 +121,7 @@ class _Explainer:
         self.at += max(size, 0)
 
     def head(self) -> tuple[int, int]:
-        """Read a record up to its headers; return where it says that it ends, and how many headers it says it has."""
+        """Read a record up to its headers; return the stated end of the record, and the stated number of headers."""
         start = self.at
         size = self.varint("the length of the record", self.end)
         stop = self.at + size
@@ -157,8 +159,8 @@ class _Explainer:
 def exceeds(body: bytes, at: int, end: int, count: int, limit: int) -> bool:
     """Return whether ``count`` records from ``at`` to ``end`` have more than ``limit`` elements: records and headers.
 
-    It stops, and returns False, where the bytes are not records; whoever reads them finds that. The bytes are looked
-    at only where they can hold so many elements.
+    If the bytes are not records, it returns False. The reader of the records then reports the fault. The bytes are
+    examined only if they are long enough for so many elements.
     """
     if not 0 <= count <= (end - at) // _SMALLEST_RECORD:
         return False
@@ -179,9 +181,9 @@ def exceeds(body: bytes, at: int, end: int, count: int, limit: int) -> bool:
 
 
 def explain(body: bytes, at: int, end: int, count: int) -> Exception:
-    """Return the fault of ``count`` records that a loop refused to read from ``at`` to ``end``."""
+    """Return the fault of ``count`` records from ``at`` to ``end`` that ``native`` or ``python`` did not accept."""
     try:
         _Explainer(body, at, end).run(count)
     except RecordFaultError as fault:
         return fault
-    return InternalError(reason="records were refused that have no fault")
+    return InternalError(reason="records without a fault were refused")

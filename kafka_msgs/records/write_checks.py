@@ -1,7 +1,7 @@
-"""What a caller hands in to be written: checked, and made exactly what is written.
+"""Checks of the values that a caller wants to write. The values are converted to the exact types.
 
-Owns the bounds of numbers, the kinds of content, and the words for what is neither. Both implementations come
-here with what is not exact already, so that both refuse the same in the same words.
+This module owns the bounds of numbers, the types of content, and the texts of the errors. Both implementations use it
+for each value that does not have the exact type. So both refuse the same values with the same text.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ INT64: Final = 2**63 - 1
 
 Content = bytes | None
 Named = tuple[bytes, Content]
-"""A header as it is written: its name in UTF-8, and its value."""
+"""A header in the form for writing: its name in UTF-8, and its value."""
 
 
 class Limits(Protocol):
-    """What the records so far leave to the next one."""
+    """What the next record may have, after the records that are already in the batch."""
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """How many records there are."""
 
     @property
     def next_offset(self) -> int:
-        """The lowest offset that the next one may have."""
+        """The lowest offset that the next record may have."""
 
     @property
     def highest_offset(self) -> int:
-        """The highest offset that any may have."""
+        """The highest offset that a record of the batch may have."""
 
     @property
     def base_timestamp(self) -> int:
-        """What timestamps count from, in milliseconds since the epoch; -1 where nothing has settled that."""
+        """The base of the timestamp deltas, in milliseconds since the epoch. -1 if it is not set yet."""
 
 
 def check(name: str, value: object, low: int, high: int) -> None:
-    """Raise ``RecordWriteError`` for what is no int from ``low`` to ``high``."""
+    """Raise ``RecordWriteError`` for a value that is not an int from ``low`` to ``high``."""
     if not isinstance(value, int) or not low <= value <= high:
         raise RecordWriteError(field=name, value=value, reason=f"{shown(value)} is not from {low} to {high}")
 
@@ -71,7 +71,7 @@ def checked_content(name: str, value: object) -> Content:
 
 
 def checked_header(header: object) -> Named:
-    """Return a header as it is written; raises ``RecordWriteError``."""
+    """Return a header in the form for writing; raises ``RecordWriteError``."""
     if not isinstance(header, tuple) or len(header) != 2 or not isinstance(header[0], str):
         raise RecordWriteError(field="headers", value=header, reason=f"{shown(header)} is not a name and a value")
     try:
@@ -82,7 +82,7 @@ def checked_header(header: object) -> Named:
 
 
 def checked_timestamp(limits: Limits, timestamp: Any) -> int:
-    """Return a timestamp whose difference to the base fits into 64 bits; raises ``RecordWriteError``."""
+    """Return a timestamp whose distance from the base fits into 64 bits; raises ``RecordWriteError``."""
     beyond = limits.count > 0 and limits.base_timestamp < 0
     check("timestamp", timestamp, NO_TIMESTAMP, INT64 - beyond)
     return int(timestamp)
@@ -91,10 +91,10 @@ def checked_timestamp(limits: Limits, timestamp: Any) -> int:
 def checked(
     limits: Limits, key: Any, value: Any, timestamp: Any, headers: Iterable[Any], offset: Any
 ) -> tuple[Content, Content, int, tuple[Named, ...], int]:
-    """Return the arguments of a record, exact; raises ``RecordWriteError`` for the first that is wrong.
+    """Return the arguments of a record in their exact types; raises ``RecordWriteError`` for the first wrong one.
 
-    ``offset`` is the next one where it is None. Headers are taken before anything is decided, since taking them may run
-    anybody's code.
+    An ``offset`` of None becomes the next offset. The headers are read first, because reading them may run code of the
+    caller.
     """
     given = tuple(headers) if headers else ()
     if offset is None:

@@ -90,7 +90,7 @@ def test_an_entry_inside_that_is_not_whole_ends_the_set() -> None:
 
 
 WRONG_INSIDE = [
-    (b"", "a compressed set of no messages"),
+    (b"", "the compressed set has no messages"),
     (wrapper(0, 1, encode_entry(0, 1, 0, 5, None, b"a")), "a compressed set inside a compressed set"),
     (encode_entry(0, 1, 0, 5, None, b"a")[:16] + b"\2" + bytes(30), "the format 2 inside a message set"),
     (encode_entry(0, 1, 0, 5, b"kk", b"a").replace(b"\0\0\0\2kk", b"\0\0\1\0kk"), "the key has the length 256"),
@@ -107,7 +107,7 @@ def test_a_wrapper_around_something_else_is_corrupt(content: bytes, reason: str)
 
 
 def test_a_wrapper_around_null_is_corrupt() -> None:
-    with pytest.raises(CorruptRecordError, match="a compressed set that is null"):
+    with pytest.raises(CorruptRecordError, match="the compressed set is null"):
         read_entry(encode_entry(0, 1, 1, 5, None, None)).records()
 
 
