@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WALK_SMALLEST 7        /* bytes of a record: each of its parts has one at least */
+#define WALK_SMALLEST        7 /* bytes of a record: each of its parts has one at least */
 #define WALK_SMALLEST_HEADER 2 /* bytes of a header */
 
 typedef struct {
