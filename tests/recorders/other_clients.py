@@ -1,8 +1,9 @@
-"""Record what clients in Go and JavaScript say to a real broker: ``python -m tests.recorders.other_clients``.
+"""Record what clients in several languages say to a real broker: ``python -m tests.recorders.other_clients``.
 
 Writes ``other_clients.jsonl`` among the recordings, in the format of :mod:`tests.support.recorded_frames`, thinned of
-idle repetition. Needs Java, Maven, Go and npm, and the package indexes of these; takes some minutes. The clients
-are built in a temporary directory, at the versions that their projects below ``clients/`` name.
+idle repetition. Needs Java, Maven, Go, npm and Cargo, and the package indexes of these; takes some minutes. The clients
+are built in a temporary directory, at the versions that their projects below ``clients/`` and ``_PYTHON`` name.
+``CARGO_TARGET_DIR``, where it is set, keeps what Cargo built for the next time.
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ import re
 import shutil
 import subprocess
 import tempfile
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from tests.recorders.broker import Broker
-from tests.recorders.client_traffic import thinned, write_recording
+from tests.recorders.client_traffic import python_with_clients, thinned, write_recording
 from tests.recorders.proxy import RecordingProxy
 from tests.support.recordings import RECORDINGS
 
 _CLIENTS: Final = Path(__file__).parent / "clients"
 _GO: Final = ("franz-go", "sarama", "kafka-go")
+_PYTHON: Final = {"confluent-kafka": "2.16.1"}
+_RUST: Final = "rskafka"
 
 
 def main() -> None:
@@ -44,18 +48,23 @@ def versions() -> dict[str, str]:
     """The clients' names and versions, as their projects pin them."""
     go = re.findall(r"^\t\S+/(\S+) v(\S+)$", (_CLIENTS / "go" / "go.mod").read_text(), re.MULTILINE)
     node = json.loads((_CLIENTS / "node" / "package.json").read_text())["dependencies"]
-    return {**{name: version for name, version in go if name in _GO}, **node}
+    rust = tomllib.loads((_CLIENTS / "rust" / "Cargo.toml").read_text())["dependencies"][_RUST]["version"]
+    return {**{name: version for name, version in go if name in _GO}, **node, _RUST: rust.lstrip("="), **_PYTHON}
 
 
 def _built(directory: Path) -> list[list[str]]:
     """Build every client; return the command that runs each, its broker still to be named."""
-    for language in ("go", "node"):
+    for language in ("go", "node", "rust"):
         shutil.copytree(_CLIENTS / language, directory / language)
     _run(["go", "mod", "tidy"], directory / "go", seconds=300)
     _run(["go", "build", "-o", "clients", "."], directory / "go", seconds=300)
     _run(["npm", "install", "--no-audit", "--no-fund"], directory / "node", seconds=300)
+    _run(["cargo", "build", "--quiet"], directory / "rust", seconds=1200)
+    python = python_with_clients(directory / "python", _PYTHON)
     go = [[str(directory / "go" / "clients"), name] for name in _GO]
-    return [*go, ["node", str(directory / "node" / "kafkajs.js")]]
+    node = ["node", str(directory / "node" / "kafkajs.js")]
+    rust = ["cargo", "run", "--quiet", "--manifest-path", str(directory / "rust" / "Cargo.toml"), "--"]
+    return [*go, node, rust, [str(python), str(_CLIENTS / "users.py")]]
 
 
 def _run(command: Sequence[str], directory: Path, *, seconds: float) -> None:

@@ -26,6 +26,7 @@ func runKafkaGo(ctx context.Context, bootstrap string) error {
 	}
 	reader := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: []string{bootstrap}, Topic: topic, GroupID: group, StartOffset: kafka.FirstOffset,
+		Dialer: &kafka.Dialer{ClientID: clientID, Timeout: patience}, // By default the name of the machine is in the id.
 	})
 	for range values {
 		message, err := reader.FetchMessage(ctx)
@@ -46,6 +47,14 @@ func runKafkaGo(ctx context.Context, bootstrap string) error {
 		return err
 	}
 	if _, err := client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{group}}); err != nil {
+		return err
+	}
+	rules := kafka.ACLFilter{
+		ResourceTypeFilter: kafka.ResourceTypeTopic, ResourceNameFilter: topic,
+		ResourcePatternTypeFilter: kafka.PatternTypeLiteral,
+		Operation:                 kafka.ACLOperationTypeAny, PermissionType: kafka.ACLPermissionTypeAny,
+	}
+	if _, err := client.DescribeACLs(ctx, &kafka.DescribeACLsRequest{Filter: rules}); err != nil {
 		return err
 	}
 	_, err = client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})

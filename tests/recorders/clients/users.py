@@ -1,0 +1,36 @@
+"""What librdkafka does about users in the recording; run by the recorder, in an environment that has confluent-kafka.
+
+``users.py HOST:PORT`` gives a user a password, looks at the user, and takes the password away.
+"""
+
+import sys
+
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
+
+USER = "cashier"
+MECHANISM = ScramMechanism.SCRAM_SHA_256
+ITERATIONS = 4096
+WAIT_SECONDS = 20
+
+
+def alter(admin, alteration):
+    for altered in admin.alter_user_scram_credentials([alteration]).values():
+        altered.result(WAIT_SECONDS)
+
+
+def main(bootstrap):
+    admin = AdminClient({"bootstrap.servers": bootstrap, "client.id": "shop-floor"})
+    information = ScramCredentialInfo(MECHANISM, ITERATIONS)
+    alter(admin, UserScramCredentialUpsertion(USER, information, b"not a secret", b"salt of a recording"))
+    admin.describe_user_scram_credentials([USER])[USER].result(WAIT_SECONDS)
+    alter(admin, UserScramCredentialDeletion(USER, MECHANISM))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
