@@ -1,7 +1,8 @@
 """Encoding and decoding of any generated message class, at any of its versions.
 
-``codec_for`` gives the ``Codec`` of a class and version, made at first use and kept. Importing this package loads
-none of the machinery behind it; the first codec does.
+``codec_for`` returns the ``Codec`` of a class and version. It is made at first use and then kept. The import of this
+package is cheap: the implementation is loaded with the first codec. The rules are those of Kafka's message definitions,
+of KIP-482 (flexible versions and tagged fields), and of the protocol guide, section "Protocol Primitive Types".
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ M = TypeVar("M", bound=Described)
 def codec_for(cls: type[M], version: int, options: CodecOptions = DEFAULT_OPTIONS) -> Codec[M]:
     """Return the codec of a message class at a version; raises ``UnsupportedVersionError``.
 
-    The first call for a class and version takes about a millisecond a struct; later ones are a dictionary look-up. The
-    class holds its codecs, so they live as long as it does.
+    The first call for a class and version takes about one millisecond per struct. Later calls are a dictionary look-up.
+    The class keeps its codecs, so they live as long as the class.
     """
     key = version if options is DEFAULT_OPTIONS else (version, options)
     return cls._codecs.get(key) or _make(cls, version, options)
@@ -42,6 +43,6 @@ def _make(cls: type[M], version: int, options: CodecOptions) -> Codec[M]:
 
     plan = compile_plan(cls, version)
     key = plan.version if options is DEFAULT_OPTIONS else (plan.version, options)
-    # Two threads may both make it; either result is as good, and setdefault picks one.
+    # Two threads may both make a codec. Both codecs are equal, and setdefault picks one.
     codec: Codec[M] = cls._codecs.setdefault(key, Codec(plan, options))
     return codec

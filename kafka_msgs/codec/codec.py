@@ -27,34 +27,34 @@ class _Read(Protocol[Decoded]):
 
 
 class Codec(Generic[M]):
-    """Encodes and decodes one message class at one version; immutable, safe to share between threads.
+    """Encodes and decodes one message class at one version. It is immutable, and threads may share it.
 
-    Its functions are those of an executor, with nothing in between: in a loop, take them out of it once.
+    Its attributes are the functions of an executor, without a wrapper. Before a loop, bind them to local names.
     """
 
     __slots__ = ("decode", "encode", "options", "plan", "read")
 
     plan: Plan
-    """What is on the wire."""
+    """The plan: the fields of this version in wire order."""
 
     options: CodecOptions
-    """The choices this codec was made with."""
+    """The options of this codec."""
 
     encode: Callable[[M], bytes]
     """``encode(message)`` returns the bytes of a message.
 
-    Raises ``EncodeError`` for a value that does not fit its field, and ``UnsupportedFieldError`` for a field that is
-    set although this version lacks it and it may not be dropped.
+    Raises ``EncodeError`` for a value that does not fit its field. Raises ``UnsupportedFieldError`` for a field that is
+    set, that this version does not have, and that is not ignorable.
     """
 
     decode: _Decode[M]
     """``decode(data, offset=0)`` returns the message that ``data`` holds from ``offset`` to its end.
 
-    Raises ``DecodeError`` for anything else, ``TrailingDataError`` when bytes are left over.
+    Raises ``DecodeError`` for bytes that are not this message, and ``TrailingDataError`` for bytes after the message.
     """
 
     read: _Read[M]
-    """``read(buffer, offset=0)`` decodes the message at an offset; returns it and the offset after it.
+    """``read(buffer, offset=0)`` decodes the message at an offset and returns it with the offset after it.
 
     Raises ``DecodeError``, and ``ValueError`` for an offset outside the buffer.
     """

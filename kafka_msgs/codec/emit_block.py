@@ -1,12 +1,12 @@
-"""Reads arrays of equally shaped structs in one go: a bet on what large Kafka messages look like.
+"""Reads arrays of structs with the same shape in one step. Large Kafka messages often have such arrays.
 
-The partitions of a topic mostly have the same numbers of replicas, so their bytes are laid out alike. A block reader
-looks at the lengths in the first element, and has a function made for elements of that shape. That function first
-verifies the bet: in every element, every length and the empty tag section must be as in the first (strided slices do
-this without a loop). If so, all elements are as long as the first and ``iter_unpack`` reads them; if not, it returns
-None and the caller reads one element after the other, as it also does where the bet is never made.
+The partitions of a topic mostly have the same number of replicas, so their bytes have the same layout. A block reader
+reads the lengths in the first element, and makes a function for elements of that shape. That function first checks that
+every element has the same lengths and the same empty tag section as the first one. Strided slices do this without a
+loop. If the check succeeds, all elements have the same size and ``iter_unpack`` reads them. If not, the function
+returns None, and the caller reads the elements one by one.
 
-Shapes come from the input, so their number is bounded: after ``_MAX_SHAPES`` no more functions are made.
+Shapes come from the input, so their number has a limit: after ``_MAX_SHAPES`` no more functions are made.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kafka_msgs.primitives import uuid_from_bytes
 __all__ = ["BLOCK_MINIMUM", "block_reader", "is_block"]
 
 BLOCK_MINIMUM = 4
-"""Arrays of fewer elements are not worth the verification."""
+"""For arrays with fewer elements the check costs more than it saves."""
 
 _MAX_SHAPES = 32
 _LONGEST = 32
@@ -33,7 +33,7 @@ Reader = Callable[[bytes, int, int], "tuple[tuple[Any, ...], int] | None"]
 
 
 def is_block(plan: StructPlan) -> bool:
-    """Whether elements are made of fixed-size values and arrays of such, and nothing tagged."""
+    """Whether elements have only fixed-size values and arrays of such values, and no tagged fields."""
     return bool(plan.steps) and not plan.tagged and all(step.value.op in FIXED or _is_run(step) for step in plan.steps)
 
 

@@ -1,15 +1,15 @@
-"""Emits the Python function that decodes one plan: straight-line source, loops inlined, no call per field.
+"""Emits the Python function that decodes one plan: straight-line source, inlined loops, no call per field.
 
-Three rules make the text fast and still exact:
+Three rules make the function fast and still exact:
 
 * Adjacent fixed-size values are read by one ``unpack_from``, together with the first byte (or the int16, int32) of the
   length that follows them.
-* Slices past the end of the buffer are not checked where they happen: they leave the position beyond the end, so the
-  next read fails, or the last check of the function does. Every count is checked before its loop.
+* A slice past the end of the buffer is not checked immediately. It moves the position past the end, so the
+  next read or the last check of the function fails. Every count is checked before its loop.
 * Objects are filled in as instances of a plain twin class and then become the frozen class by assignment to
   ``__class__``, which costs a fraction of ``__init__``.
 
-The text only raises ``MalformedError`` (or what Python raises by itself); ``reference`` explains.
+The function only raises ``MalformedError`` or an exception of Python itself. ``reference`` then finds the exact error.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from kafka_msgs.primitives import read_uvarint, uuid_from_bytes
 __all__ = ["decode_source"]
 
 _INLINE_LEVELS = 8
-"""Structs nested deeper than this become functions of their own (CPython allows 20 nested blocks)."""
+"""Structs that are nested deeper than this become separate functions (CPython allows 20 nested blocks)."""
 
 _TABLED = FIXED.keys() - {Op.UUID}
-"""Elements that one ``unpack_from`` turns into their Python values."""
+"""Types of elements that one ``unpack_from`` converts to Python values."""
 
 _SHORT = 33
 """Arrays of fewer than this many fixed-size elements are read by a function from a table."""
@@ -53,7 +53,7 @@ def decode_source(plan: Plan, options: CodecOptions, counted: bool) -> Source:
 
 
 def twin(cls: type[Any]) -> type[Any]:
-    """Return a class of the same memory layout whose instances can be filled by plain attribute assignment."""
+    """Return a class of the same memory layout whose attributes can be assigned."""
     if cls not in _twins:
         plain = {name: getattr(object, name) for name in ("__init__", "__setattr__", "__delattr__")}
         _twins[cls] = type(f"_{cls.__name__}", cls.__bases__, {"__slots__": cls.__slots__, **plain})
@@ -61,9 +61,9 @@ def twin(cls: type[Any]) -> type[Any]:
 
 
 def unpackers(code: str, compact: bool) -> tuple[Any, ...]:
-    """Return ``unpack_from`` functions of a struct code, indexed by a length as it is on the wire.
+    """Return ``unpack_from`` functions of a struct code, indexed by the length on the wire.
 
-    A compact length is one more than the count, and 0 is null: that entry is None, and calling it fails.
+    A compact length is the count plus one, and 0 is null. The entry for null is None, so calling it fails.
     """
     if (code, compact) not in _unpackers:
         functions = [PackedStruct(f">{count}{code}").unpack_from for count in range(_SHORT)]

@@ -1,12 +1,12 @@
-"""Emits the Python function that encodes one plan: parts are packed and joined once.
+"""Emits the Python function that encodes one plan. It packs parts and joins them once.
 
 * Adjacent fixed-size values are packed by one ``pack``, together with the first byte (or the int16, int32) of the
   length that follows them.
-* A struct whose fields are all of fixed size, or arrays of such, is packed whole by a function made for the lengths
-  at hand and kept in a small table: most elements of a large message share a few shapes.
+* A struct that has only fixed-size values and arrays of such values is packed in one call, by a function for the
+  lengths of its arrays. A small table keeps these functions: most elements of a large message share a few shapes.
 
-The text only raises ``MalformedError`` (or what Python raises by itself) for a value that does not fit; ``reference``
-explains.
+For a value that does not fit, the function only raises ``MalformedError`` or an exception of Python itself.
+``reference`` then finds the exact error.
 """
 
 from __future__ import annotations

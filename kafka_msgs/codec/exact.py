@@ -1,9 +1,9 @@
-"""What a value holds, whatever its class overrides: exact objects of built-in types, and the comparison with a default.
+"""The content of a value as an object of a built-in type, and the comparison with a default.
 
-A message may hold instances of subclasses, and objects that lie about themselves: a tuple that miscounts its elements,
-a ``str`` with an ``encode`` of its own, an object that is equal to everything. Every executor takes what the base class
-holds, never what an override returns, and asks for the type, not for ``__class__``. The C core does so by nature. So
-all executors give the same verdict. Only ``__index__`` and ``__float__`` of objects that are not numbers are called.
+A message may hold instances of subclasses. Their methods may lie: for example a tuple with a wrong ``__len__``, a
+``str`` with another ``encode``, or an object that equals everything. Every executor uses the content that the base
+class holds, and never the result of an override. It tests the type and not ``__class__``. So all executors accept and
+refuse the same values. Only ``__index__`` and ``__float__`` of objects that are not numbers are called.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ __all__ = [
 
 _EVERYTHING: Final = slice(None)
 _PLAIN: Final = {bool, int, float, str, bytes, tuple, type(None)}
-"""Types whose equality is that of their content, and runs no Python code where arrays are empty."""
+"""Types that compare by their content. Comparing them does not run Python code if arrays are empty."""
 _FLOAT64: Final = struct.Struct(">d")
 _uuid_number: Final = UUID.__dict__["int"].__get__
 
 
 class NotExactError(ValueError):
-    """A value that has no content of the type that is needed."""
+    """A value that does not have content of the required type."""
 
 
 def holds(value: Any, *kinds: type[Any]) -> bool:
-    """Whether a value is of one of some types; ``isinstance`` would believe its ``__class__``."""
+    """Whether a value has one of these types. ``isinstance`` would also trust its ``__class__``."""
     return issubclass(type(value), kinds)
 
 
@@ -100,10 +100,10 @@ def is_set(items: Any) -> bool:
 
 
 def differs(value: Value, default: Any, item: Any) -> bool:
-    """Whether what a field holds is not its default, as Kafka compares them (-0.0 is 0.0; NaN never equals; [] is ()).
+    """Whether a value is not the default of its field, as Kafka compares (-0.0 is 0.0; NaN never equals; [] is ()).
 
-    What the field cannot hold is not its default. No ``__eq__`` of a message class runs, so that a struct that is equal
-    to its default, and not the same object, costs no more than its fields.
+    A value that the field cannot hold is not its default. ``__eq__`` of a message class is never called. So a struct
+    that equals its default, but is another object, costs only the comparison of its fields.
     """
     if item is None or default is None:
         return item is not default
@@ -118,7 +118,7 @@ def differs(value: Value, default: Any, item: Any) -> bool:
 
 
 def _content(op: Op, item: Any) -> Any:
-    """Return what a value that is neither an array nor a struct holds, as an object of a built-in type."""
+    """Return the content of a value that is not an array or a struct, as an object of a built-in type."""
     if op is Op.STRING:
         if not holds(item, str):
             raise NotExactError
@@ -137,7 +137,7 @@ def _content(op: Op, item: Any) -> Any:
 
 
 def _struct_differs(plan: StructPlan, item: Any) -> bool:
-    """Whether a struct is not the one whose fields all have their defaults: no other can be a default."""
+    """Whether a field of a struct differs from its default. Only a struct with all defaults can be a default."""
     if not holds(item, plan.cls):
         return True
     item = exact_struct(plan.cls, item)
@@ -148,10 +148,10 @@ def _struct_differs(plan: StructPlan, item: Any) -> bool:
 
 
 def faster_differs(field: Step | Absent) -> Callable[[Any], bool]:
-    """Return ``differs`` of one field, made for being called often.
+    """Return ``differs`` of one field, in a form that is fast for many calls.
 
-    A struct is first looked at as a whole: whether its values are of the very types of the defaults, so that comparing
-    them is comparing numbers and text, and equal to these.
+    First the values of a struct are compared as a whole, if they have exactly the types of the defaults. Then only
+    numbers and text are compared.
     """
     slowly = partial(differs, field.value, field.default)
     if field.value.op is not Op.STRUCT or field.default is None:

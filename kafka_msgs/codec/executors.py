@@ -1,4 +1,4 @@
-"""The executors by name: what makes functions out of plans."""
+"""The executors by name. An executor makes the functions of a plan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _reference(plan: Plan, options: CodecOptions) -> Functions:
 
 
 def _native(plan: Plan, options: CodecOptions) -> Functions:
-    """Make functions of the C core, which is loaded at the first use: it is here where ``backend`` found it."""
+    """Make functions of the C core. The core is loaded at the first use."""
     functions: Functions = implementation("kafka_msgs.codec", "c").functions(plan, options)
     return functions
 

@@ -1,11 +1,12 @@
 """Errors are explained after the fact.
 
-A fast executor only notices that something is wrong. The reference interpreter then goes over the same input and
-raises the one exact error, so that every executor words its errors alike and none pays for error reporting. If the
-reference finds nothing wrong, one of the two has a bug: that is an ``InternalError``.
+A fast executor only detects that something is wrong. Then the reference interpreter reads the same input and raises the
+exact error. So all executors raise the same errors, and error reporting does not slow them down. If the reference does
+not find an error, one of the two has a bug. That is an ``InternalError``.
 
-Owns what an executor makes of a plan (``Functions``), and ``guarded``, which gives the functions of an executor in
-Python their errors. The C core calls ``encode_failure``, ``decode_failure`` and ``trailing_data`` itself.
+This module owns ``Functions``, the functions that an executor makes of a plan. ``guarded`` adds the errors to the
+functions of an executor in Python. The C core calls ``encode_failure``, ``decode_failure`` and ``trailing_data``
+itself.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["Executor", "Functions", "decode_failure", "encode_failure", "guarded
 
 
 class Functions(NamedTuple):
-    """The working parts of a codec; ``Codec`` says what each does."""
+    """The functions of a codec. ``Codec`` describes them."""
 
     encode: Callable[[Any], bytes]
     decode: Callable[..., Any]
@@ -57,24 +58,26 @@ def decode_failure(plan: Plan, options: CodecOptions, data: bytes, offset: int, 
 
 
 def _unexplained(what: str, failure: Exception) -> Exception:
-    """Return the error of an input that has no fault: what interrupted the executor, or else a bug of the library."""
+    """Return the error of an input without a fault: the exception that interrupted the executor, or
+    ``InternalError``.
+    """
     if isinstance(failure, _OF_EXECUTORS):
         return InternalError(reason=f"{what}: {failure!r}")
     return failure
 
 
 def trailing_data(plan: Plan, end: int, size: int) -> TrailingDataError:
-    """Return the error of bytes that go on after a whole message."""
+    """Return the error of bytes after a complete message."""
     reason = f"{size - end} bytes left over"
     return TrailingDataError(message=plan.name, version=plan.version, path="", offset=end, reason=reason)
 
 
 _OF_EXECUTORS: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
-"""What an executor raises itself. Anything else comes from outside, such as the exception of a signal handler."""
+"""The exceptions of an executor itself. Others come from outside, such as the exception of a signal handler."""
 
 
 def _forget_frames(failure: Exception) -> None:
-    """Let go of the frames where something failed: they would keep alive all that was made before the failure."""
+    """Release the frames of a failure. They would keep alive every object that was made before the failure."""
     failure.__traceback__ = failure.__context__ = None
 
 

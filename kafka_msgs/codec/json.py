@@ -1,8 +1,9 @@
-"""The JSON form of messages, as Kafka's own JSON converters define it.
+"""The JSON form of messages, as defined by the ``...JsonConverter`` classes that Kafka generates.
 
 Keys are Kafka's field names with a small first letter; uuids are 22 characters of URL-safe base64, bytes are base64.
-Positional fields are always there, tagged fields only when they differ from their default, and fields that the version
-lacks not at all. Unknown tagged fields have no JSON form. Both directions follow the plan of the version.
+Positional fields are always present. Tagged fields are present only if they differ from their default. Fields that the
+version does not have are left out. Unknown tagged fields do not have a JSON form. Both directions follow the plan of
+the version.
 
 Kafka's converters leave the content of records fields out. Here it is base64 by default, so that nothing is lost; the
 ``records`` argument chooses Kafka's forms instead.
@@ -34,11 +35,11 @@ _RECORDS_FORMS: Final[tuple[RecordsForm, ...]] = get_args(RecordsForm)
 M = TypeVar("M", bound=Described)
 
 _ANY_TEXT = CodecOptions(utf8_errors="surrogateescape")
-"""Accepts what any choice of options may have decoded."""
+"""Accepts every message that can be decoded, with any options."""
 
 
 def to_json(message: Described, version: int, records: RecordsForm = "base64") -> dict[str, Any]:
-    """Return the JSON form of a message at a version, as objects that ``json.dumps`` takes.
+    """Return the JSON form of a message at a version, as objects that ``json.dumps`` accepts.
 
     Raises ``UnsupportedVersionError``, ``EncodeError`` for a message that the version cannot carry, and ``OptionError``
     for another choice of ``records``.
@@ -62,7 +63,7 @@ def from_json(cls: type[M], obj: Any, version: int) -> M:
 
 
 class _Writer:
-    """Writes what the codec has found to be encodable."""
+    """Writes a message that the codec can encode."""
 
     def __init__(self, records: RecordsForm) -> None:
         self.records = records

@@ -1,7 +1,7 @@
-"""The C executor: lowers plans to the tuples that the C core executes.
+"""The C executor: converts plans to the tuples that the C core executes.
 
-The tuples say the same as the plan, with classes as they are, attributes as the descriptors of their slots, and nested
-structs as indexes. The extension checks them; it trusts nothing but their order.
+The tuples have the same content as the plan. Attributes are the descriptors of their slots, and nested structs are
+indexes. The extension checks the tuples. It trusts only their order.
 """
 
 from __future__ import annotations

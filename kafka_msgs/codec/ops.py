@@ -1,7 +1,7 @@
-"""The wire vocabulary: every kind of value that Kafka's messages are made of.
+"""The types of values in Kafka's messages (protocol guide, section "Protocol Primitive Types").
 
-An ``Op`` says what a value is; how its length is written and whether it may be null are flags beside it in the plan.
-This table is the one home of fixed sizes and ``struct`` codes; every executor reads it.
+An ``Op`` is the type of a value. The plan also has flags for the form of the length and for null. Fixed sizes and
+``struct`` codes are only in this table, and every executor reads it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 __all__ = ["FIXED", "MAX_LENGTH", "MAX_STRING", "MAX_TAG", "MAX_TAGS", "PRIMITIVES", "SKIP", "Op"]
 
 MAX_STRING: Final = 32767
-"""The longest string, in bytes of UTF-8, in every form (Kafka's limit, also where the prefix could say more)."""
+"""The longest string in bytes of UTF-8. It is Kafka's limit, also for lengths that could hold more."""
 
 MAX_LENGTH: Final = 0x7FFFFFFF
 """The longest bytes field and the longest array."""
@@ -25,7 +25,7 @@ MAX_TAGS: Final = 10_000
 
 
 class Op(IntEnum):
-    """What a value is on the wire; all integers are big-endian."""
+    """The type of a value on the wire. All integers are big-endian."""
 
     BOOL = 0
     """One byte; zero is false, anything else true, written as 1."""
@@ -44,7 +44,7 @@ class Op(IntEnum):
     BYTES = 10
     """Length (int32, or compact) and raw bytes."""
     RECORDS = 11
-    """Like bytes; the content is record batches, opaque here."""
+    """Like bytes. The content is record batches, which are not decoded here."""
     ARRAY = 12
     """Count (int32, or compact) and the elements."""
     STRUCT = 13
@@ -52,7 +52,7 @@ class Op(IntEnum):
 
 
 SKIP: Final = len(Op)
-"""A number that is no op: in the programs of columns, bytes that are known to be there and not wanted."""
+"""A number that is not an op. In the programs of columns it means bytes to skip."""
 
 FIXED: Final = {
     Op.BOOL: ("?", 1),

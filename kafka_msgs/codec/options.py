@@ -1,4 +1,4 @@
-"""What a caller may choose about decoding and encoding: limits, copies, and how strict text is."""
+"""Options for decoding and encoding: limits, views instead of copies, and the handling of text that is not UTF-8."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["DEFAULT_BUDGET", "DEFAULT_OPTIONS", "Buffer", "CodecOptions", "Decod
 _HANDLERS: Final = ("strict", "surrogateescape", "replace")
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
-"""What can be decoded. ``bytes`` is read in place; the others are copied once."""
+"""Input of decoding. ``bytes`` is read in place. The other types are copied once."""
 
 
 def as_bytes(buffer: Buffer) -> bytes:
-    """Return the bytes of any buffer, ``bytes`` as they are; ``TypeError`` for what is no buffer."""
+    """Return the bytes of any buffer, without a copy of ``bytes``. Raises ``TypeError`` for other objects."""
     return buffer if isinstance(buffer, bytes) else bytes(memoryview(buffer))
 
 
@@ -40,12 +40,12 @@ def _handler(options: object, attribute: Attribute[str], value: object) -> None:
 
 @frozen(kw_only=True)
 class DecodeBudget:
-    """How much one decode call may create; beyond it ``BudgetExceededError`` is raised.
+    """How much one decode call may create. Above the budget ``BudgetExceededError`` is raised.
 
-    ``elements`` counts array elements and unknown tagged fields, ``bytes`` the content of strings, bytes, records and
-    unknown tagged fields, ``depth`` the levels of structs and arrays. Counts and lengths are checked against the bytes
-    that are left in any case; a budget bounds how much larger than its input a decoded message may grow. Raises
-    ``OptionError`` for what is not a whole number from 0.
+    ``elements`` counts array elements and unknown tagged fields. ``bytes`` counts the content of strings, bytes,
+    records and unknown tagged fields. ``depth`` counts the levels of structs and arrays. Counts and lengths are always
+    checked against the bytes that are left. The budget also limits how much larger than its input a decoded message can
+    be. Raises ``OptionError`` for a value that is not a whole number from 0.
     """
 
     elements: int = field(default=4_000_000, validator=_natural)
@@ -54,17 +54,18 @@ class DecodeBudget:
 
 
 DEFAULT_BUDGET: Final = DecodeBudget()
-"""The budget of every decoding that is given no other."""
+"""The default budget of decoding."""
 
 
 @frozen(kw_only=True)
 class CodecOptions:
-    """Choices that change what a codec accepts or returns.
+    """Options that change what a codec accepts or returns.
 
     ``budget`` limits decoding. With ``memoryview_records`` the fields of type records, and bytes fields marked
-    zero-copy in the definition, are decoded as ``memoryview`` of the input instead of ``bytes``. ``utf8_errors`` is
-    the error handler for strings, both ways: ``strict`` refuses what is not UTF-8, ``surrogateescape`` keeps any bytes
-    and writes them back, ``replace`` does as Kafka's own classes do and loses them. Raises ``OptionError``.
+    zero-copy in the definition, are decoded as a ``memoryview`` of the input and not as ``bytes``. ``utf8_errors`` is
+    the error handler for strings, for decoding and encoding. ``strict`` refuses bytes that are not UTF-8.
+    ``surrogateescape`` keeps all bytes and writes them back. ``replace`` loses such bytes, as Kafka's own classes do.
+    Raises ``OptionError``.
     """
 
     budget: DecodeBudget = field(default=DEFAULT_BUDGET, validator=_budget)
@@ -73,4 +74,4 @@ class CodecOptions:
 
 
 DEFAULT_OPTIONS: Final = CodecOptions()
-"""The options of every call that is given no others."""
+"""The default options."""

@@ -1,8 +1,8 @@
-"""From a generated class and a version to a plan: what is on the wire, in order, with no version left in it.
+"""From a generated class and a version to a plan: the fields on the wire in order, without version rules.
 
-Owns the reading of the schema's version rules (present, tagged, nullable, flexible, absent). The executors
-(``reference``, ``python`` and the C core) see only plans. A plan prints itself, one line a step, and those prints are
-reviewed when a definition changes.
+This module applies the version rules of the schema (present, tagged, nullable, flexible, absent). Kafka's generator
+applies the same rules in ``org.apache.kafka.message.MessageDataGenerator``. The executors (``reference``, ``python``
+and the C core) see only plans. A plan prints one line per step. Review these lines when a definition changes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = ["Absent", "Plan", "Step", "StructPlan", "Value", "compile_plan"]
 class Value:
     """How one value is written.
 
-    ``compact`` lengths are an unsigned varint of length + 1 (0 is null); otherwise they are int16 or int32 (-1 is
-    null). The marker of a nullable struct is a varint when compact and an int8 otherwise. ``zero_copy`` values may be
-    decoded as a view of the input. ``element`` is set for arrays, ``struct`` for structs.
+    A ``compact`` length is an unsigned varint of the length plus 1, and 0 is null (KIP-482). Other lengths are int16 or
+    int32, and -1 is null. The marker of a nullable struct is a varint if compact, otherwise an int8. ``zero_copy``
+    values may be decoded as a view of the input. ``element`` is set for arrays, ``struct`` for structs.
     """
 
     op: Op
@@ -39,7 +39,7 @@ class Value:
 
     @property
     def min_size(self) -> int:
-        """The fewest bytes the value can take, and at least 1, which is what bounds an array's count."""
+        """The smallest size of the value in bytes, at least 1. It limits the count of an array."""
         if self.op in FIXED:
             return FIXED[self.op][1]
         if self.op is Op.STRUCT:
@@ -80,7 +80,9 @@ class Value:
 
 @frozen
 class Step:
-    """One field that is on the wire: positional when ``tag`` is None, else in the tag section unless default."""
+    """One field on the wire. It is positional if ``tag`` is None. Otherwise it is in the tag section, unless
+    default.
+    """
 
     attribute: str
     json_name: str
@@ -91,7 +93,7 @@ class Step:
 
 @frozen
 class Absent:
-    """A field this version lacks: decoding gives ``default``; encoding another value is an error unless ignorable."""
+    """A field that this version does not have. Decoding gives ``default``. Another value fails, unless ignorable."""
 
     attribute: str
     json_name: str
@@ -104,8 +106,8 @@ class Absent:
 class StructPlan:
     """The steps of one struct at one version.
 
-    ``tagged`` is in ascending order of tag. ``inactive_tags`` are numbers that the definition declares but that are
-    not tagged fields at this version: never legal on the wire, neither as known nor as unknown tags.
+    ``tagged`` is in ascending order of tag. ``inactive_tags`` are numbers that the definition declares but that are not
+    tagged fields at this version. They are never allowed on the wire, neither as known nor as unknown tags.
     """
 
     cls: type[Any]
@@ -117,7 +119,7 @@ class StructPlan:
 
     @cached_property
     def min_size(self) -> int:
-        """The fewest bytes the struct can take, as far as a length can count."""
+        """The smallest size of the struct in bytes, limited to the largest length."""
         return min(MAX_LENGTH, sum(step.value.min_size for step in self.steps) + self.flexible)
 
     @cached_property
@@ -127,7 +129,7 @@ class StructPlan:
 
     @cached_property
     def weightless_elements(self) -> bool:
-        """Whether some array's elements may take no bytes, so that the input's size does not bound their number."""
+        """Whether an array can have elements of no bytes, so the size of the input does not limit their number."""
         for step in self.steps + self.tagged:
             value = step.value.item if step.value.op is Op.ARRAY else step.value
             if value.op is Op.STRUCT and (

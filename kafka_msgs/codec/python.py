@@ -1,4 +1,4 @@
-"""The Python executor: functions generated for one plan, in pure Python, nothing to compile or install."""
+"""The Python executor: functions that are generated for one plan, in pure Python, without a C compiler."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["functions", "source"]
 
 
 def functions(plan: Plan, options: CodecOptions) -> Functions:
-    """Return the functions of a plan; both directions are generated here."""
+    """Return the functions of a plan, for encoding and decoding."""
     encode = encode_source(plan, options).build("encode", f"<kafka_msgs encode {plan.name} v{plan.version}>")
     return guarded(plan, options, encode, _decode_at(plan, options))
 
 
 def _decode_at(plan: Plan, options: CodecOptions) -> Callable[[bytes, int], tuple[Any, int]]:
-    """Return the decoder of small inputs, with the one that counts the budget behind it, made when first needed."""
+    """Return the decoder for small inputs. For larger inputs it makes and calls the one that counts the budget."""
     budget = options.budget
     if plan.root.depth > budget.depth:
         return _refuse
@@ -52,10 +52,10 @@ def _decoder(plan: Plan, options: CodecOptions, counted: bool) -> Callable[..., 
 
 
 def _uncounted_size(plan: Plan, budget: DecodeBudget) -> int:
-    """The largest input that cannot exceed the budget, as every element and every byte kept takes a byte of input."""
+    """The largest input that cannot exceed the budget: each element and each kept byte takes one byte of input."""
     return -1 if plan.root.weightless_elements else min(budget.elements, budget.bytes)
 
 
 def source(plan: Plan, options: CodecOptions) -> str:
-    """Return the generated text of both directions, for reading."""
+    """Return the generated source for encoding and decoding, for a reader."""
     return decode_source(plan, options, counted=False).text() + "\n\n" + encode_source(plan, options).text()

@@ -1,8 +1,8 @@
-"""The reference interpreter: walks a plan slowly and obviously, knowing at every moment where it is.
+"""The reference interpreter: walks a plan slowly and simply, and always knows the current path and offset.
 
-It is the oracle for the fast executors and the explainer of their failures: they only notice that something is wrong;
-this interpreter then goes over the same input and raises the one exact error, with path and byte offset. It can also
-record what each byte means, for annotated dumps.
+The fast executors are tested against it. They only detect that something is wrong. Then this interpreter reads the same
+input and raises the exact error, with path and byte offset. It can also record the meaning of each byte, for annotated
+dumps.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = ["Span", "annotate", "decode", "encode"]
 
 @frozen
 class Span:
-    """What the bytes from ``start`` to ``end`` of a buffer are: the field's ``path``, a ``kind`` and the ``value``."""
+    """The meaning of the bytes from ``start`` to ``end``: the ``path`` of the field, a ``kind`` and the ``value``."""
 
     start: int
     end: int
@@ -66,7 +66,7 @@ def decode(
 
 
 def annotate(plan: Plan, data: bytes, offset: int = 0) -> tuple[list[Span], DecodeError | None]:
-    """Return what each byte means, in order, and the error that ended the decoding, if one did."""
+    """Return the meaning of each byte, in order, and the error that ended the decoding, or None."""
     decoder = _Decoder(plan, data, offset, DEFAULT_OPTIONS)
     decoder.spans = []
     try:
@@ -84,14 +84,14 @@ def encode(plan: Plan, message: Any, options: CodecOptions = DEFAULT_OPTIONS) ->
 
 
 class _Path:
-    """Where in the message an interpreter is: ``groups[2].topics``."""
+    """The current path of an interpreter in the message, such as ``groups[2].topics``."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
 
     @contextmanager
     def at(self, part: str) -> Iterator[None]:
-        """Be at ``part`` for the block; on an error the path stays where the error is."""
+        """Add ``part`` to the path during the block. After an error the path stays at the error."""
         self.parts.append(part)
         yield
         self.parts.pop()

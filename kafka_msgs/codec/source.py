@@ -1,7 +1,7 @@
-"""Text of generated functions: lines, indentation, and the objects the text refers to.
+"""The source of generated functions: lines, indentation, and the objects that the source refers to.
 
-Owns what the decode and encode emitters share. ``build`` compiles the text and registers it in ``linecache``, so that
-tracebacks and debuggers show the generated lines as long as the function lives.
+The decode and encode emitters share this module. ``build`` compiles the source and registers it in ``linecache``. So
+tracebacks and debuggers show the generated lines while the function lives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["MalformedError", "Source"]
 
 
 class MalformedError(ValueError):
-    """Raised by generated code where something is wrong; the reference interpreter then says what."""
+    """Raised by generated code if something is wrong. The reference interpreter then finds the exact error."""
 
 
 class Source:

@@ -1,9 +1,10 @@
 """The files that a broker keeps in its log directory.
 
 ``partition`` lists the partitions and their files. ``segment``, ``scan`` and ``index`` read segments and their indexes,
-``files`` reads the small files. ``summary`` counts what a file holds, ``index_check`` compares an index with its
-segment. What the records of internal topics mean is left to ``kafka_msgs.topics``. A name is imported when it
-is first asked for, so that each part costs only what it needs.
+``files`` reads the small files. ``summary`` counts the batches of a file. ``index_check`` compares an index with its
+segment. ``transactions`` finds aborted transactions. ``kafka_msgs.topics`` knows the meaning of the records of internal
+topics. A name is imported when it is first used, so unused parts cost nothing. In Kafka these files belong to the
+package ``org.apache.kafka.storage.internals``.
 """
 
 from typing import TYPE_CHECKING

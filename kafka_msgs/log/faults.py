@@ -1,6 +1,6 @@
-"""Damage of files as a value: readers named ``walk_...`` yield each fault in its place among what could be read.
+"""Damage of files as a value: readers named ``walk_...`` yield each fault in its place between the sound items.
 
-Owns what is done with the faults of such a walk. A reader named ``read_...`` raises the first one.
+This module handles the faults of such a walk. A reader named ``read_...`` raises the first fault.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def raising(items: Iterator[T | LogFileError]) -> Iterator[T]:
-    """Yield the items of a walk up to the first fault, which is raised."""
+    """Yield the items of a walk up to the first fault, and raise that fault."""
     for item in items:
         if isinstance(item, LogFileError):
             raise item
@@ -24,5 +24,5 @@ def raising(items: Iterator[T | LogFileError]) -> Iterator[T]:
 
 
 def without_faults(items: Iterator[T | LogFileError]) -> Iterator[T]:
-    """Yield the items of a walk that are sound, and pass over the faults."""
+    """Yield the sound items of a walk, and leave out the faults."""
     return (item for item in items if not isinstance(item, LogFileError))

@@ -1,9 +1,11 @@
-"""The small files of a log directory: what they say, typed.
+"""The small files of a log directory: their content as typed values.
 
-Owns producer snapshots (``.snapshot``), ``leader-epoch-checkpoint``, the checkpoints of offsets, ``quorum-state``,
-``partition.metadata``, ``meta.properties`` and ``.kafka_cleanshutdown``. They are read whole, and what is wrong with
-one is a ``LogFileError`` that is always raised: of a file of a few lines there is no rest to go on with. Segments and
-their indexes are left to ``segment`` and ``index``.
+These are producer snapshots (``.snapshot``), ``leader-epoch-checkpoint``, the checkpoints of offsets, ``quorum-state``,
+``partition.metadata``, ``meta.properties`` and ``.kafka_cleanshutdown``. Each file is read as a whole. Damage always
+raises a ``LogFileError``: after damage, the rest of such a small file cannot be used. ``segment`` and ``index`` read
+segments and their indexes. In Kafka these files belong to the classes ``ProducerStateManager``,
+``LeaderEpochCheckpointFile`` (KIP-101), ``OffsetCheckpointFile``, ``FileQuorumStateStore`` (KIP-595),
+``PartitionMetadataFile`` (KIP-516), ``MetaProperties`` and ``CleanShutdownFileHandler`` (KIP-966).
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ _DATA_VERSION: Final = "data_version"
 
 
 class LeaderEpoch(NamedTuple):
-    """A term of a leader, and the first offset that was written in it."""
+    """A leader epoch, and the first offset that was written in it (KIP-101)."""
 
     epoch: int
     start_offset: int
@@ -55,7 +57,7 @@ class LeaderEpoch(NamedTuple):
 
 @frozen
 class PartitionMetadata:
-    """What ``partition.metadata`` says: the id of the topic, and the version of the file."""
+    """The content of ``partition.metadata``: the id of the topic (KIP-516), and the version of the file."""
 
     version: int
     topic_id: UUID
@@ -63,10 +65,10 @@ class PartitionMetadata:
 
 @frozen(kw_only=True)
 class MetaProperties:
-    """What ``meta.properties`` says of a log directory.
+    """The content of ``meta.properties``, which describes a log directory.
 
-    ``version`` is that of the file: 1 where the node runs in KRaft mode. What the file does not say is None;
-    ``properties`` has all that it says, as text.
+    ``version`` is the version of the file. It is 1 if the node runs in KRaft mode. A property that the file does not
+    have is None. ``properties`` has all properties of the file, as text.
     """
 
     version: int
@@ -77,9 +79,9 @@ class MetaProperties:
 
 
 class CleanShutdown(NamedTuple):
-    """What ``.kafka_cleanshutdown`` says, which a node leaves when it ends in order: in which of its lives it wrote it.
+    """The content of ``.kafka_cleanshutdown``, which a node writes when it shuts down cleanly (KIP-966).
 
-    ``broker_epoch`` is -1 where the node did not know it.
+    ``broker_epoch`` is the epoch of the broker at that time, or -1 if the node did not know it.
     """
 
     version: int
@@ -87,7 +89,7 @@ class CleanShutdown(NamedTuple):
 
 
 def read_producer_snapshot(path: Path) -> ProducerSnapshot:
-    """Return what a ``.snapshot`` file says of the producers of a partition, its checksum compared.
+    """Return the content of a ``.snapshot`` file: the producers of a partition. Its checksum is compared.
 
     Raises ``LogFileError`` and ``OSError``.
     """
@@ -105,7 +107,7 @@ def read_producer_snapshot(path: Path) -> ProducerSnapshot:
 
 
 def read_leader_epochs(path: Path) -> tuple[LeaderEpoch, ...]:
-    """Return what a ``leader-epoch-checkpoint`` says, in its order; raises ``LogFileError`` and ``OSError``."""
+    """Return the entries of a ``leader-epoch-checkpoint``, in their order; raises ``LogFileError`` and ``OSError``."""
     return tuple(LeaderEpoch(*line.numbers(line.text.split(" "), 2)) for line in _checkpoint(path))
 
 
@@ -123,7 +125,7 @@ def read_offset_checkpoint(path: Path) -> dict[tuple[str, int], int]:
 
 
 def read_partition_metadata(path: Path) -> PartitionMetadata:
-    """Return what a ``partition.metadata`` file says; raises ``LogFileError`` and ``OSError``."""
+    """Return the content of a ``partition.metadata`` file; raises ``LogFileError`` and ``OSError``."""
     found = {}
     for line in _lines(path):
         name, colon, value = line.text.partition(": ")
@@ -132,12 +134,12 @@ def read_partition_metadata(path: Path) -> PartitionMetadata:
         found[name] = _Line(path, line.position, value)
     for name in ("version", "topic_id"):
         if name not in found:
-            _fail(path, 0, path.stat().st_size, f"nothing is said of {name}")
+            _fail(path, 0, path.stat().st_size, f"{name} is missing")
     return PartitionMetadata(found["version"].number(), found["topic_id"].uuid())
 
 
 def read_meta_properties(path: Path) -> MetaProperties:
-    """Return what a ``meta.properties`` file says; raises ``LogFileError`` and ``OSError``."""
+    """Return the content of a ``meta.properties`` file; raises ``LogFileError`` and ``OSError``."""
     found = {}
     for line in _lines(path):
         if line.text.startswith(("#", "!")):
@@ -158,9 +160,10 @@ def read_meta_properties(path: Path) -> MetaProperties:
 
 
 def read_quorum_state(path: Path) -> Versioned[QuorumStateData]:
-    """Return what a ``quorum-state`` file says of the quorum that the node last knew, and the version of the file.
+    """Return the content of a ``quorum-state`` file, which is the last quorum that the node knew, and the file's
+    version.
 
-    Version 1 is that of quorums whose voters stand in the log; then ``current_voters`` is empty. Raises
+    A quorum whose voters are in the log uses version 1 (KIP-853). Then ``current_voters`` is empty. Raises
     ``LogFileError`` and ``OSError``.
     """
     found = _json_object(path)
@@ -173,7 +176,7 @@ def read_quorum_state(path: Path) -> Versioned[QuorumStateData]:
 
 
 def read_clean_shutdown(path: Path) -> CleanShutdown:
-    """Return what a ``.kafka_cleanshutdown`` file says; raises ``LogFileError`` and ``OSError``."""
+    """Return the content of a ``.kafka_cleanshutdown`` file; raises ``LogFileError`` and ``OSError``."""
     found = _json_object(path)
     return CleanShutdown(_member(path, found, "version"), _member(path, found, "brokerEpoch"))
 
@@ -190,9 +193,9 @@ def _json_object(path: Path) -> dict[str, Any]:
 
 
 def _member(path: Path, found: dict[str, Any], name: str) -> int:
-    """Return the member of that name, which must be a number."""
+    """Return the member with that name, which must be a number."""
     if type(found.get(name)) is not int:
-        _fail(path, 0, path.stat().st_size, f"no number {name}")
+        _fail(path, 0, path.stat().st_size, f"{name} is missing or is not a number")
     number: int = found[name]
     return number
 
@@ -236,7 +239,7 @@ def _lines(path: Path) -> list[_Line]:
 
 
 def _checkpoint(path: Path) -> list[_Line]:
-    """The entries of a checkpoint: lines below one with the version, 0, and one with their number."""
+    """Return the entries of a checkpoint. Its first line is the version, 0, and its second line their number."""
     lines = _lines(path)
     if len(lines) < 2:
         _fail(path, 0, path.stat().st_size, "a version and a number of entries were expected")

@@ -1,8 +1,8 @@
-"""What the headers of batches come to: the value that ``native`` and ``python`` count.
+"""The counts over the headers of batches, which ``native`` and ``python`` make.
 
-Both have a function ``count_batches(data, position, stop, check_crc)``, which returns ``Counted``. It goes over bytes
-at once, without an object for any batch, and ends at the first byte where no sound batch of magic 2 starts; what is
-there is for ``scan`` to say.
+Both have a function ``count_batches(data, position, stop, check_crc)``, which returns ``Counted``. It reads all bytes
+in one call and does not make an object per batch. It ends at the first byte where no sound batch of magic 2 starts.
+``scan`` then reports what is there.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from kafka_msgs.layouts import DELETE_HORIZON, LOG_APPEND_TIME
 
 __all__ = ["BASE_IS_NO_TIME", "Counted"]
 
-"""Producer id of a batch that was written without idempotence."""
+"""The producer id of a batch that was written without idempotence."""
 BASE_IS_NO_TIME: Final = LOG_APPEND_TIME | DELETE_HORIZON
-"""Flags with which the base timestamp is that of no record: with the broker's time it is still the producer's."""
+"""With one of these flags the base timestamp is not the timestamp of a record."""
 
 
 class Counted(NamedTuple):
-    """What the batches before ``position`` come to; ``last`` is the byte at which the last of them starts.
+    """The counts of the batches before ``position``. ``last`` is the byte where the last of them starts.
 
-    Timestamps are in milliseconds since the epoch, None where no header has any. ``by_codec`` has the batches by the
-    number of their codec.
+    Timestamps are in milliseconds since the epoch, and None if no header has one. ``by_codec`` has the number of
+    batches by the number of their codec.
     """
 
     position: int

@@ -1,7 +1,8 @@
-"""The indexes beside a segment: offsets to bytes, times to offsets, and the transactions that were aborted.
+"""The indexes of a segment: offsets to positions, times to offsets, and the aborted transactions.
 
-Owns their entries and what is said of damaged ones. Entries of an index that its broker still has open are followed by
-zeros, which are left out. Using an index to find something is left to ``segment``.
+This module reads their entries and reports damaged ones. An index that its broker still has open ends with zeros after
+its entries. The zeros are left out. ``segment`` uses an index to find a batch. In Kafka these are the classes
+``OffsetIndex``, ``TimeIndex`` (KIP-33) and ``TransactionIndex`` (KIP-98) in ``org.apache.kafka.storage.internals.log``.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _OFFSET: Final = Struct(">ii")
 _TIME: Final = Struct(">qi")
 _ABORTED: Final = Struct(">hqqqq")
 OFFSET_ENTRY_SIZE: Final = _OFFSET.size
-"""Bytes of an entry of an offset index."""
+"""The size of an entry of an offset index, in bytes."""
 TIME_ENTRY_SIZE: Final = _TIME.size
 """Bytes of an entry in the file."""
 
@@ -60,10 +61,10 @@ class TimeEntry:
 
 @frozen
 class AbortedTransaction:
-    """A transaction that was aborted: its producer, its first record's offset, and the offset of its marker.
+    """An aborted transaction: its producer, the offset of its first record, and the offset of its marker.
 
-    ``last_stable_offset`` is the offset below which all transactions had ended when this one did. ``version`` is the
-    version of the entry.
+    ``last_stable_offset`` is the last stable offset when this transaction ended: all transactions below it had ended.
+    ``version`` is the version of the entry.
     """
 
     version: int
@@ -74,16 +75,16 @@ class AbortedTransaction:
 
 
 def read_offset_index(path: Path) -> Iterator[OffsetEntry]:
-    """Yield the entries of an ``.index`` file; offsets are absolute, by the first offset that the file is named after.
+    """Yield the entries of an ``.index`` file. Offsets are absolute: the offset in the file's name is added.
 
-    A file that ends within an entry, and entries that do not ascend, are a ``LogFileError``. A file whose name is not
-    an offset is a ``LogFileError`` at once. Raises ``OSError``.
+    Raises ``LogFileError`` for a file that ends within an entry, and for entries that do not ascend. A file whose name
+    is not an offset raises ``LogFileError`` immediately. Raises ``OSError``.
     """
     return raising(walk_offset_index(path))
 
 
 def walk_offset_index(path: Path) -> Iterator[OffsetEntry | LogFileError]:
-    """Yield what ``read_offset_index`` yields, and in its place each ``LogFileError`` about an entry."""
+    """Yield what ``read_offset_index`` yields. A ``LogFileError`` about an entry is yielded in its place."""
     base = _base_offset(path)
     return _entries(path, _OFFSET, lambda offset, position: OffsetEntry(base + offset, position), _ascends)
 
@@ -104,7 +105,7 @@ def read_time_index(path: Path) -> Iterator[TimeEntry]:
 
 
 def walk_time_index(path: Path) -> Iterator[TimeEntry | LogFileError]:
-    """Yield what ``read_time_index`` yields, and in its place each ``LogFileError`` about an entry."""
+    """Yield what ``read_time_index`` yields. A ``LogFileError`` about an entry is yielded in its place."""
     base = _base_offset(path)
     return _entries(path, _TIME, lambda timestamp, offset: TimeEntry(timestamp, base + offset), _not_earlier)
 
@@ -116,13 +117,13 @@ def _not_earlier(last: TimeEntry, entry: TimeEntry) -> bool:
 def read_aborted_transactions(path: Path) -> Iterator[AbortedTransaction]:
     """Yield the entries of a ``.txnindex`` file, in the order in which the transactions ended.
 
-    Like ``read_offset_index``; entries of a version that is not known are a ``LogFileError``, too.
+    Works like ``read_offset_index``. An entry of an unknown version is a ``LogFileError``, too.
     """
     return raising(walk_aborted_transactions(path))
 
 
 def walk_aborted_transactions(path: Path) -> Iterator[AbortedTransaction | LogFileError]:
-    """Yield what ``read_aborted_transactions`` yields, and in its place each ``LogFileError`` about an entry."""
+    """Yield what ``read_aborted_transactions`` yields. A ``LogFileError`` about an entry is yielded in its place."""
     return _entries(path, _ABORTED, AbortedTransaction, _ends_later, _is_known)
 
 

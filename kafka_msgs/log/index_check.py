@@ -1,8 +1,9 @@
-"""Whether the indexes beside a segment lead to what is in it.
+"""Checks that the indexes of a segment match the segment.
 
-Owns the comparison, which is that of Kafka's ``kafka-dump-log``: an entry of the offset index names the last offset of
-the batch that it leads to, one of the time index the last offset of a batch and the latest time in it. Damage of the
-indexes themselves is told by ``index``; whether an entry is used at all is left to ``segment``.
+The comparison is that of Kafka's tool ``kafka-dump-log`` (``org.apache.kafka.tools.DumpLogSegments``). An entry of the
+offset index must have the last offset of the batch at its position. An entry of the time index must have the last
+offset of a batch and the latest timestamp in that batch. ``index`` reports damage of the indexes themselves.
+``segment`` decides whether it uses an entry.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ __all__ = ["check_offset_index", "check_time_index"]
 
 
 def check_offset_index(path: Path) -> Iterator[OffsetEntry | LogFileError]:
-    """Yield the entries of an ``.index`` file and its faults, and behind an entry what the segment says against it.
+    """Yield the entries of an ``.index`` file and its faults. A mismatch with the segment follows its entry.
 
-    Without a segment beside the index nothing is said against any. Raises ``LogFileError`` for a file whose name is no
-    offset, and ``OSError``.
+    Without a segment there are no mismatches. Raises ``LogFileError`` for a file whose name is not an offset, and
+    ``OSError``.
     """
     segment = Segment(path.with_suffix(".log"))
     for number, item in enumerate(walk_offset_index(path)):
@@ -42,7 +43,7 @@ def check_offset_index(path: Path) -> Iterator[OffsetEntry | LogFileError]:
 
 
 def check_time_index(path: Path) -> Iterator[TimeEntry | LogFileError]:
-    """Yield the entries of a ``.timeindex`` file and what is said against them; like ``check_offset_index``."""
+    """Yield the entries of a ``.timeindex`` file, its faults and mismatches; works like ``check_offset_index``."""
     segment = Segment(path.with_suffix(".log"))
     for number, item in enumerate(walk_time_index(path)):
         yield item
@@ -60,7 +61,7 @@ def _batch_at(segment: Segment, position: int) -> AnyBatch | None:
 
 
 def _said_of_time(segment: Segment, entry: TimeEntry) -> str | None:
-    """Return what the segment says against an entry, if anything."""
+    """Return the mismatch of an entry with the segment, or None."""
     batch = segment.batch_at(entry.offset)
     if batch is None or batch.last_offset != entry.offset:
         return "no batch ends with that offset"

@@ -1,6 +1,7 @@
-"""The bytes of a file, mapped into memory, and how little of them stays there while they are looked through.
+"""The bytes of a file, mapped into memory. Only a small part stays in memory while the file is read.
 
-Owns which files are read at all, and the search for what is not zero. What the bytes mean is left to ``scan``.
+This module decides which files are read, and searches for bytes that are not zero. ``scan`` knows the meaning of the
+bytes.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from kafka_msgs.errors import LogFileError
 __all__ = ["WINDOW", "Mapped", "first_not_zero", "mapped", "read_whole", "release"]
 
 Mapped: TypeAlias = mmap.mmap | bytes
-"""The bytes of a file; an empty one cannot be mapped."""
+"""The bytes of a file. An empty file cannot be mapped, so it is ``bytes``."""
 
 WINDOW: Final = 2**25
-"""Bytes that a walk or a search goes over before it gives back the pages behind: the most that stays in memory."""
+"""How many bytes a walk or a search reads before it releases their pages. No more than this stays in memory."""
 
 _ZEROS: Final = bytes(2**20)
 _NOT_ZERO: Final = re.compile(rb"[^\0]")
@@ -36,7 +37,7 @@ _KINDS: Final = (
 def mapped(path: Path) -> Mapped:
     """Return the bytes of a file, mapped into memory.
 
-    Raises ``LogFileError`` for what is not a regular file, such as a FIFO, which would be waited for; and ``OSError``.
+    Raises ``OSError``, and ``LogFileError`` for a path that is not a regular file. Reading a FIFO could block forever.
     """
     file = _opened(path)
     try:
@@ -52,7 +53,7 @@ def read_whole(path: Path) -> bytes:
 
 
 def _opened(path: Path) -> int:
-    # A FIFO without a writer is opened at once only so, and nothing is read from it.
+    # With O_NONBLOCK the open of a FIFO without a writer does not block. Nothing is read from a FIFO.
     file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     mode = os.fstat(file).st_mode
     if stat.S_ISREG(mode):
@@ -63,7 +64,7 @@ def _opened(path: Path) -> int:
 
 
 def release(data: Mapped, start: int, end: int) -> int:
-    """Give back the pages between two bytes; return where the first page starts that was not given back."""
+    """Release the pages between two positions; return the start of the first page that was not released."""
     first, last = (at // mmap.PAGESIZE * mmap.PAGESIZE for at in (start, end))
     if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED") and last > first:
         data.madvise(mmap.MADV_DONTNEED, first, last - first)
@@ -71,7 +72,7 @@ def release(data: Mapped, start: int, end: int) -> int:
 
 
 def first_not_zero(data: Mapped, start: int, end: int) -> int:
-    """Return where from ``start`` on the first byte is that is not zero, ``end`` if none before it is."""
+    """Return the position of the first byte that is not zero, from ``start`` on. Return ``end`` if all are zero."""
     at = released = start
     while at + len(_ZEROS) <= end and data[at : at + len(_ZEROS)] == _ZEROS:
         at += len(_ZEROS)

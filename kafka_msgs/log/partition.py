@@ -1,7 +1,9 @@
-"""What lies in a log directory: partitions, and in each its segments and KRaft snapshots in their order.
+"""The content of a log directory: its partitions, and the segments and KRaft snapshots of each partition, in order.
 
-Owns the names of files and directories. What is in the files is left to ``segment``, ``scan`` and ``files``. Listings
-are as of the moment when they are asked for: a running broker adds and deletes files.
+This module owns the names of files and directories. ``segment``, ``scan`` and ``files`` read the files. A listing shows
+the moment of the call: a running broker adds and deletes files. In Kafka the names are in
+``org.apache.kafka.storage.internals.log.UnifiedLog`` and ``LogFileUtils``, and those of snapshots in
+``org.apache.kafka.snapshot.Snapshots`` (KIP-630).
 """
 
 from __future__ import annotations
@@ -40,14 +42,16 @@ _SNAPSHOT: Final = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})")
 
 @frozen
 class KRaftSnapshot:
-    """A ``.checkpoint`` file: what the metadata log added up to before ``end_offset``, written in ``epoch``."""
+    """A ``.checkpoint`` file: the state of the metadata log before ``end_offset``, written in leader epoch
+    ``epoch``.
+    """
 
     path: Path
     end_offset: int
     epoch: int
 
     def batches(self, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch]:
-        """Yield the batches in order, the header's and the footer's among them; like ``read_log``."""
+        """Yield the batches in order, including those of the header and the footer; raises what ``read_log`` raises."""
         return read_log(self.path, options)
 
     def walk_batches(self, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch | LogFileError]:
@@ -73,23 +77,23 @@ class Partition:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """The segments, in the order of their offsets."""
+        """The segments, ordered by offset."""
         paths = sorted(path for path in self.path.glob("*.log") if _OFFSET.fullmatch(path.stem))
         return tuple(map(Segment, paths))
 
     @property
     def snapshots(self) -> tuple[KRaftSnapshot, ...]:
-        """The KRaft snapshots, in the order of their offsets; only the metadata log has any."""
+        """The KRaft snapshots, ordered by offset. Only the metadata log has snapshots."""
         named = ((path, _SNAPSHOT.fullmatch(path.stem)) for path in sorted(self.path.glob("*.checkpoint")))
         return tuple(KRaftSnapshot(path, int(name["offset"]), int(name["epoch"])) for path, name in named if name)
 
     @property
     def producer_snapshots(self) -> tuple[Path, ...]:
-        """The files for ``read_producer_snapshot``, in the order of their offsets."""
+        """The files for ``read_producer_snapshot``, ordered by offset."""
         return tuple(sorted(path for path in self.path.glob("*.snapshot") if _OFFSET.fullmatch(path.stem)))
 
     def transactions(self) -> Transactions:
-        """Return the transactions in the segments: which were aborted, and the last stable offset."""
+        """Return the transactions in the segments: the aborted ones, and the last stable offset. Raises ``OSError``."""
         return find_transactions(segment.path for segment in self.segments)
 
     def batches(
@@ -101,9 +105,9 @@ class Partition:
     ) -> Iterator[AnyBatch]:
         """Yield the batches of all segments from the one that holds ``from_offset`` on; like ``Segment.batches``.
 
-        With ``isolation="read_committed"`` batches of aborted transactions are left out, and so is everything from the
-        last stable offset on, as for a consumer with that ``isolation.level`` (KIP-98). Control batches are yielded
-        with either isolation. Raises ``ValueError`` for another isolation.
+        With ``isolation="read_committed"`` the batches of aborted transactions are left out, and all batches from the
+        last stable offset on. A consumer with that ``isolation.level`` gets the same (KIP-98). Control batches are
+        yielded with both isolations. Raises ``ValueError`` for another isolation.
         """
         return raising(self.walk_batches(from_offset, options, isolation=isolation))
 
@@ -136,30 +140,30 @@ class Partition:
         return next((record for record in found if record is not None), None)
 
     def leader_epochs(self) -> tuple[LeaderEpoch, ...]:
-        """Return what ``leader-epoch-checkpoint`` says; raises what ``read_leader_epochs`` raises."""
+        """Return the content of ``leader-epoch-checkpoint``; raises what ``read_leader_epochs`` raises."""
         return read_leader_epochs(self.path / "leader-epoch-checkpoint")
 
     def metadata(self) -> PartitionMetadata:
-        """Return what ``partition.metadata`` says; raises what ``read_partition_metadata`` raises."""
+        """Return the content of ``partition.metadata``; raises what ``read_partition_metadata`` raises."""
         return read_partition_metadata(self.path / "partition.metadata")
 
     def quorum_state(self) -> Versioned[QuorumStateData]:
-        """Return what ``quorum-state`` says, of the metadata log; raises what ``read_quorum_state`` raises."""
+        """Return the content of the ``quorum-state`` of the metadata log; raises what ``read_quorum_state`` raises."""
         return read_quorum_state(self.path / "quorum-state")
 
 
 @frozen
 class LogDirectory:
-    """A directory that a broker's ``log.dirs`` names."""
+    """A log directory: one of the directories in ``log.dirs`` of a broker."""
 
     path: Path
 
     @property
     def partitions(self) -> tuple[Partition, ...]:
-        """The partitions, by topic and number; those that wait to be deleted or are still moving are left out."""
+        """The partitions by topic and number, without those that are being deleted or moved."""
         directories = (path for path in self.path.iterdir() if path.is_dir() and _PARTITION.fullmatch(path.name))
         return tuple(sorted(map(Partition, directories), key=lambda each: (each.topic, each.number)))
 
     def meta(self) -> MetaProperties:
-        """Return what ``meta.properties`` says; raises what ``read_meta_properties`` raises."""
+        """Return the content of ``meta.properties``; raises what ``read_meta_properties`` raises."""
         return read_meta_properties(self.path / "meta.properties")

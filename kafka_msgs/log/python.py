@@ -29,7 +29,7 @@ _NEVER: Final = 2**63
 def count_batches(data: Mapped, position: int, stop: int, check_crc: bool) -> Counted:
     """Count sound batches of magic 2 from ``position`` up to the first that starts at ``stop`` or later.
 
-    The loop is what a scan of small batches takes its time for: what it counts has local names.
+    A scan of small batches takes most of its time in this loop. So the counts are local variables.
     """
     length, unpack = len(data), _HEADER.unpack_from
     by_codec, producers, producer = [0] * (CODEC_MASK + 1), set[int](), NO_PRODUCER
@@ -61,7 +61,7 @@ def count_batches(data: Mapped, position: int, stop: int, check_crc: bool) -> Co
 
 
 def _range_of_times(flags: int, base: int, latest: int) -> tuple[int, int]:
-    """Return the lowest and highest timestamp of a header; ``_NEVER`` and its opposite where it has none."""
+    """Return the lowest and highest timestamp of a header, or ``_NEVER`` and its opposite if it does not have any."""
     found = [latest] if flags & BASE_IS_NO_TIME else [base, latest]
     known = [timestamp for timestamp in found if timestamp != NO_TIMESTAMP]
     return (min(known), max(known)) if known else (_NEVER, -_NEVER)

@@ -1,9 +1,9 @@
-"""Where a damaged file goes on: the next place that holds a whole batch, found among bytes that only look like one.
+"""The search for the next complete batch after damage in a file.
 
-Owns what is believed: a batch of magic 2 by its checksum, an entry of magic 0 or 1 by its checksum and by lengths that
-add up exactly, and of both an offset that is not before what was read. Owns too how much a search may cost: all
-searches of one walk over a file together look at a fixed multiple of its bytes and no more. Reading batches is left to
-``kafka_msgs.records``.
+Other bytes can look like a batch. A batch of magic 2 is accepted if its checksum is right. An entry of magic 0 or 1 is
+accepted if its checksum is right and its lengths add up exactly. For both, the offset must not be before the offsets
+that were read. This module also limits the cost: all searches of one walk together examine at most a fixed multiple of
+the bytes of the file. ``kafka_msgs.records`` reads the batches.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ _HEADER: Final = header_struct(
     "leader_epoch", "last_offset_delta", "producer_id", "producer_epoch", "base_sequence", "count"
 )
 _LEAST: Final = (-1, 0, -1, -1, -1, 0)
-"""The lowest value of each that a batch can have."""
+"""The lowest value that each field of a batch can have."""
 _FROM_MAGIC: Final = re.compile(rb"\x02.{4}\x00[\x00-\x7f]", re.DOTALL)
-"""The magic of a batch, its checksum, and its flags, of which the upper nine bits have no meaning."""
+"""The magic of a batch, its checksum, and its flags. The upper nine bits of the flags do not have a meaning."""
 _FROM_ANY_MAGIC: Final = re.compile(
     rb"\x02.{4}\x00[\x00-\x7f]|(?<=[\x00-\x7f].{7})(?<!\x00{3}[\x00-\x0d].{4})(?:\x00[\x00-\x07]|\x01[\x00-\x0f])",
     re.DOTALL,
 )
-"""The same, or the magic and flags of an entry of magic 0 or 1 behind a size that one can have, and its checksum."""
+"""The same, or a possible size, the checksum, the magic and the flags of an entry of magic 0 or 1."""
 _MATCH_SIZE: Final = 7
-"""The most bytes that a match of either pattern has."""
+"""The longest match of the two patterns, in bytes."""
 CHECKED_AT_MOST: Final = 32
-"""How many times the bytes of a file its searches may look at; a single wrong length can cost once all of them."""
+"""How many times the searches may examine the bytes of the file. One wrong length can cost one time all bytes."""
 CHECKED_AT_LEAST: Final = 2**26
-"""Bytes that the searches in a small file may look at."""
+"""How many bytes the searches in a small file may examine."""
 _COST: Final = 64
-"""What it costs to look at a candidate, in bytes of which the checksum is computed meanwhile."""
+"""The cost of one candidate, in bytes: a checksum over so many bytes takes the same time."""
 
 
 def stated_size(data: Mapped, position: int) -> int:
-    """Return the bytes that the batch at ``position`` says it has; its first ``MAGIC_AT`` bytes must be there."""
+    """Return the stated size in bytes of the batch at ``position``. Its first ``MAGIC_AT`` bytes must be there."""
     return int.from_bytes(data[position + 8 : position + SIZE_AND_OFFSET], "big", signed=True) + SIZE_AND_OFFSET
 
 
 def claims_a_batch(data: Mapped, position: int) -> bool:
-    """Whether the bytes at ``position`` say that a batch is there which the file can hold."""
+    """Whether the bytes at ``position`` look like a batch that fits into the file."""
     if len(data) - position <= MAGIC_AT:
         return False
     return data[position + MAGIC_AT] <= 2 and SIZE_AND_OFFSET < stated_size(data, position) <= len(data) - position
@@ -57,9 +57,9 @@ def claims_a_batch(data: Mapped, position: int) -> bool:
 class Resync:
     """The searches of one walk over ``data``.
 
-    ``budget`` is how many bytes they may still look at beyond the walk itself: 32 times those of the file, and at least
-    64 MiB, when the walk begins. A file of honest damage needs a small part of it. Bytes made to look like many long
-    batches use it up: then the search ends, and the rest of the file counts as damage.
+    ``budget`` is how many bytes the searches may still examine, in addition to the walk itself. At the start it is 32
+    times the size of the file, and at least 64 MiB. Accidental damage needs a small part of it. Hostile bytes, which
+    look like many long batches, can use all of it. Then the search ends, and the rest of the file counts as damage.
     """
 
     def __init__(self, data: Mapped) -> None:
@@ -73,7 +73,7 @@ class Resync:
         return self.budget <= 0
 
     def spend(self, size: int) -> None:
-        """Count bytes that were looked at in vain."""
+        """Subtract bytes that were examined without success from the budget."""
         self.budget -= size + _COST
 
     def is_zero(self, start: int, end: int) -> bool:
@@ -81,14 +81,14 @@ class Resync:
         return self._first_not_zero(start) >= end
 
     def next_batch(self, start: int, next_offset: int, *, legacy: bool) -> int:
-        """Return where from ``start`` on a sound batch starts whose offset is not before ``next_offset``.
+        """Return the position of the next sound batch from ``start`` on, with an offset of at least ``next_offset``.
 
-        It is the end of the data where none does, or where the budget ends. Entries of magic 0 and 1 are looked for
-        only if ``legacy`` says so: a log has none behind batches of magic 2.
+        Return the end of the data if there is no such batch, or if the budget is used up. Entries of magic 0 and 1 are
+        searched for only with ``legacy``: in a log they never follow batches of magic 2.
         """
         data = self._data
         pattern = _FROM_ANY_MAGIC if legacy else _FROM_MAGIC
-        # A batch has at most these zeros before the last byte of its size.
+        # A batch has at most this number of zeros before the last byte of its size.
         start = max(start, self._first_not_zero(start) - (SIZE_AND_OFFSET - 1))
         at = released = start + MAGIC_AT
         while at < len(data) and self.budget > 0:
@@ -117,7 +117,9 @@ class Resync:
         return True
 
     def _first_not_zero(self, start: int) -> int:
-        """Return where from ``start`` on the first byte is that is not zero; the last run of zeros is remembered."""
+        """Return the position of the first byte that is not zero, from ``start`` on. The last run of zeros is
+        cached.
+        """
         first, end = self._zeros
         if not first <= start < end:
             end = first_not_zero(self._data, start, len(self._data))
@@ -127,7 +129,7 @@ class Resync:
 
 
 def _fits(data: Mapped, position: int, end: int, magic: int) -> bool:
-    """Whether what is between the two bytes can be one batch, before its checksum is computed."""
+    """Whether the bytes between the two positions can be one batch. The checksum is not computed here."""
     if magic == 2:
         if end - position < HEADER_SIZE:
             return False

@@ -1,8 +1,10 @@
 """The walk over a file of batches: a segment (``.log``) or a KRaft snapshot (``.checkpoint``), whole or damaged.
 
-Owns what is said where the bytes are no batch, and which zeros at the end are space that holds nothing yet. Batches
-themselves are read by ``kafka_msgs.records``, the next one behind damage is found by ``resync``. Where in a file to
-start is left to ``segment``, what a walk comes to in numbers to ``summary``.
+This module reports bytes that are not a batch. It also decides which zeros at the end are preallocated space.
+``kafka_msgs.records`` reads the batches. ``resync`` finds the next batch after damage. ``segment`` decides where in a
+file to start. ``summary`` has the counts of a walk. Kafka reads such files in
+``org.apache.kafka.common.record.internal.FileRecords`` and checks them in
+``org.apache.kafka.storage.internals.log.LogSegment.recover``.
 """
 
 from __future__ import annotations
@@ -30,15 +32,16 @@ _START: Final = Struct(">qiib")
 def read_log(
     path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS, *, start: int = 0, closed: bool = False
 ) -> Iterator[AnyBatch]:
-    """Yield the batches of a file in order; their ``position`` is the byte of the file.
+    """Yield the batches of a file in order. Their ``position`` is their first byte in the file.
 
-    ``start`` is the byte of the batch to start at. The file is mapped, and one batch at a time is copied from it.
-    Where the bytes are not a batch (a torn tail, a hole, a wrong checksum) a ``LogFileError`` is raised, whose cause is
-    the error of the batch if there is one.
+    ``start`` is the first byte of the batch to start at. The file is mapped, and one batch at a time is copied from it.
+    Bytes that are not a batch (a torn tail, a hole, a wrong checksum) raise a ``LogFileError``. Its cause is the error
+    of the batch, if there is one.
 
-    Zeros from the end of a batch to the end of the file are not damage but space allocated in advance, or what a crash
-    left of it: the walk ends there, as Kafka's recovery does. Only in a file that is ``closed``, because its broker has
-    gone on to the next, they are damage like any other: there it would have cut them off. Raises ``OSError``.
+    Zeros from the end of a batch to the end of the file are not damage. They are preallocated space, and a crash can
+    leave such space in the file. The walk ends there, as Kafka's recovery does. A file is ``closed`` if its broker
+    writes to a later one. In a closed file such zeros are damage, because the broker would have removed them. Raises
+    ``OSError``.
     """
     return raising(walk_log(path, options, start=start, closed=closed))
 
@@ -46,16 +49,16 @@ def read_log(
 def walk_log(
     path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS, *, start: int = 0, closed: bool = False
 ) -> FileScan:
-    """Yield what ``read_log`` yields, and in its place each ``LogFileError``; what follows the damage is read."""
+    """Yield what ``read_log`` yields. A ``LogFileError`` is yielded in its place, and the walk continues after it."""
     return FileScan(path, options, start=start, closed=closed)
 
 
 class FileScan(Iterator[AnyBatch | LogFileError]):
     """One walk over one file: its batches, and its faults in between.
 
-    The arguments are those of ``read_log``. ``data`` holds the bytes of the file, ``position`` is the byte up to which
-    it has been walked over, and ``preallocated`` how many zeros stood at the end of one that is not closed, once the
-    walk has come to them. Raises ``OSError``.
+    The arguments are those of ``read_log``. ``data`` has the bytes of the file. ``position`` is the next byte to read.
+    ``preallocated`` is the number of zeros at the end of a file that is not closed, after the walk has reached them.
+    Raises ``OSError``.
     """
 
     def __init__(
@@ -96,7 +99,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
         return self._fault(cause)
 
     def go_on(self, position: int, next_offset: int) -> None:
-        """Continue at a byte up to which somebody else has found whole, sound batches of magic 2 in ``data``."""
+        """Continue at ``position``. The caller has found complete and sound batches of magic 2 up to this byte."""
         self._walked_to(position, next_offset, 2)
         self._reader = self._read_from(position)
 
@@ -108,7 +111,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
     def _walked_to(self, position: int, next_offset: int, magic: int) -> None:
         self.position, self._next_offset, self._newest = position, next_offset, max(magic, self._newest)
         if position - self._released > WINDOW:
-            # The pages behind are given back, so that a scan of any file takes the same memory.
+            # The pages that were read are released, so a scan of any file takes the same memory.
             self._released = release(self.data, self._released, position)
 
     def _fault(self, cause: RecordError | None) -> LogFileError:
@@ -118,7 +121,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
         if self._resync.is_zero(position, self.position):
             cause, reason = None, f"{self.position - position} bytes that are all zero"
         elif self._resync.exhausted and self.position == len(self.data):
-            reason += "; after it too much looks like a batch, and the search for the next one is given up"
+            reason += "; too much after it looks like a batch, so the search for the next batch has ended"
         skipped = self.position - position
         error = LogFileError(file=str(self._path), position=position, skipped=skipped, reason=reason)
         error.__cause__ = cause
@@ -132,7 +135,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
         return f"a batch of {stated_size(self.data, position)} bytes, {left} left"
 
     def _after(self, position: int, stated: int) -> int:
-        """Return where the walk goes on after a fault: where the batch says that it ends, if that can be so."""
+        """Return where the walk continues after a fault: the stated end of the batch, if that end is possible."""
         end = len(self.data)
         if position < stated and claims_a_batch(self.data, stated):
             return stated
@@ -143,7 +146,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
 
 
 class BatchStart(NamedTuple):
-    """Where a batch is, by the first bytes of its header: ``position`` and ``size`` in bytes."""
+    """The place of a batch, from the first bytes of its header: ``position`` and ``size`` in bytes."""
 
     position: int
     size: int
@@ -152,9 +155,9 @@ class BatchStart(NamedTuple):
 
 
 def walk_headers(data: Mapped, start: int = 0) -> Iterator[BatchStart]:
-    """Yield the batches that follow each other from ``start`` on, as far as each header says where the next one is.
+    """Yield the places of the batches from ``start`` on, as long as the headers lead from one batch to the next.
 
-    Nothing but the headers is looked at: no checksum is computed.
+    Only headers are read. Checksums are not computed.
     """
     position, size, released = start, len(data), start
     while size - position > MAGIC_AT:

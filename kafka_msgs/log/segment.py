@@ -1,7 +1,8 @@
-"""A segment of a partition: its batches from an offset on, or the first record at a time, found through its indexes.
+"""A segment of a partition. Its indexes find the batches from an offset on, or the first record at a time.
 
-Owns when an index is believed: one that is damaged or does not fit the segment is left aside, and the segment is read
-from its start. Reading the files is left to ``scan`` and ``index``; which segments there are, to ``partition``.
+An index that is damaged or does not match its segment is not used. The segment is then read from its start. ``scan``
+and ``index`` read the files. ``partition`` lists the segments. In Kafka this is
+``org.apache.kafka.storage.internals.log.LogSegment``.
 """
 
 from __future__ import annotations
@@ -34,28 +35,28 @@ T = TypeVar("T")
 
 @frozen(order=True)
 class Segment:
-    """The ``.log`` file at ``path``, with the indexes beside it; they may be missing."""
+    """The ``.log`` file at ``path``, and its indexes in the same directory. The indexes may be missing."""
 
     path: Path
 
     @property
     def base_offset(self) -> int:
-        """The offset that the files are named after: no record of the segment is before it."""
+        """The offset in the names of the files. No record of the segment has a lower offset."""
         return int(self.path.stem)
 
     @property
     def size(self) -> int:
-        """Bytes of the ``.log`` file."""
+        """The size of the ``.log`` file in bytes."""
         return self.path.stat().st_size
 
     @property
     def closed(self) -> bool:
-        """Whether a later segment stands beside it: then its broker has ended this one, and writes no more to it."""
+        """Whether the directory has a later segment. Then the broker does not write to this segment any more."""
         names = (path.stem for path in self.path.parent.glob("*.log"))
         return any(int(name) > self.base_offset for name in names if name.isdecimal())
 
     def batches(self, from_offset: int = 0, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch]:
-        """Yield the batches from the one that holds ``from_offset`` on, or the first after it.
+        """Yield the batches, starting with the batch that holds ``from_offset``, or with the first batch after it.
 
         That batch may start before the offset. Raises what ``read_log`` raises.
         """
@@ -68,11 +69,11 @@ class Segment:
         yield from self._walk(from_offset, options, closed=self.closed)
 
     def batch_at(self, offset: int) -> AnyBatch | None:
-        """Return the first sound batch that ends with ``offset`` or later, None where there is none."""
+        """Return the first sound batch whose last offset is ``offset`` or later, or None."""
         return next(self._sound_batches(offset), None)
 
     def _sound_batches(self, from_offset: int) -> Iterator[AnyBatch]:
-        # Nobody sees what zeros at the end are taken for: a directory that may be long is not listed.
+        # Zeros at the end do not change the result here, so the directory, which may be long, is not listed.
         return without_faults(self._walk(from_offset, DEFAULT_READ_OPTIONS, closed=False))
 
     def _walk(self, from_offset: int, options: ReadOptions, *, closed: bool) -> Iterator[AnyBatch | LogFileError]:
@@ -81,9 +82,9 @@ class Segment:
                 yield item
 
     def position_of(self, offset: int) -> int:
-        """Return a byte of the file at which a batch starts, and before which all records are before ``offset``.
+        """Return the position of a batch; all records before that position have offsets below ``offset``.
 
-        It is as near as the index tells, and 0 without an index that can be believed.
+        It is the nearest position in the index. Without a sound index it is 0.
         """
         if offset <= self.base_offset:
             return 0
@@ -96,7 +97,7 @@ class Segment:
     def first_at(self, timestamp: int) -> Record | None:
         """Return the first record whose timestamp is ``timestamp`` or later, in milliseconds since the epoch.
 
-        None where all are earlier; damaged batches are passed over. Raises what ``records`` of a batch raises.
+        Return None if all are earlier. Damaged batches are left out. Raises what ``records`` of a batch raises.
         """
         entries = _believed(self.walk_time_index())
         index = bisect_left(entries, timestamp, key=attrgetter("timestamp")) - 1
@@ -136,7 +137,7 @@ class Segment:
         return walk_aborted_transactions(path) if path.exists() else iter(())
 
     def _fits(self, entry: OffsetEntry) -> bool:
-        """Whether a sound batch starts where an entry says, and ends no later than it says."""
+        """Whether a sound batch starts at the position of an entry, and its last offset is at most the entry's."""
         if entry.position >= self.size:
             return False
         first = next(walk_log(self.path, start=entry.position), None)

@@ -1,8 +1,7 @@
-"""What a walk over files of batches came to, in numbers.
+"""The counts of a walk over files of batches.
 
-Owns the numbers, and adds to them batch by batch for those who read the batches too, or by what ``native`` or
-``python`` counted for those who want the numbers alone. What is no sound batch of magic 2 is left to the walk of
-``scan``.
+A caller that reads the batches adds them one by one. For a caller that wants only the counts, ``native`` or ``python``
+count many batches in one call. The walk of ``scan`` handles everything that is not a sound batch of magic 2.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ CODEC_NAMES: Final = tuple(
     Compression(number).name.lower() if number in Compression._value2member_map_ else str(number)
     for number in range(CODEC_MASK + 1)
 )
-"""What the codecs are called, by their numbers; those that do not exist by the number."""
+"""The names of the codecs by their numbers. An unknown codec has its number as its name."""
 _EACH_RUN: Final = 2**25
-"""Bytes that are counted between two looks at the progress."""
+"""How many bytes are counted between two reports of the progress."""
 
 
 class LogSummary:
-    """Counts batches and errors as they are added; ``facts`` has the numbers.
+    """Counts batches and errors as they are added. ``facts`` returns the counts.
 
-    Sizes are in bytes, times in milliseconds since the epoch. ``first_timestamp`` is the earliest that the headers of
-    batches tell, which a record inside may precede. ``bytes`` are those of sound batches, ``skipped`` those of damage,
-    ``preallocated`` zeros at the ends of files, which hold nothing yet. ``by_codec`` has the batches by the number of
-    their codec, ``producers`` the ids of the producers that count their batches.
+    Sizes are in bytes, times in milliseconds since the epoch. ``first_timestamp`` is the earliest timestamp in the
+    headers of batches. A record inside a batch may be earlier. ``bytes`` counts the bytes of sound batches, ``skipped``
+    those of damage, and ``preallocated`` the unused zeros at the ends of files. ``by_codec`` has the number of batches
+    by the number of their codec. ``producers`` has the ids of the idempotent producers.
     """
 
     def __init__(self) -> None:
@@ -74,7 +73,7 @@ class LogSummary:
             self.records += len(batch.records()) if batch.codec else 1
 
     def add_headers(self, counted: Counted, size: int) -> None:
-        """Count what the headers of batches of ``size`` bytes came to."""
+        """Add the counts over the headers of batches of ``size`` bytes."""
         self.batches += counted.batches
         self.records += counted.records
         self.bytes += size
@@ -88,7 +87,7 @@ class LogSummary:
         self.crc_failures += isinstance(error.__cause__, CrcMismatchError)
 
     def facts(self) -> dict[str, Any]:
-        """Return the numbers by name."""
+        """Return the counts by name."""
         return {
             "batches": self.batches,
             "records": self.records,
@@ -113,11 +112,11 @@ class LogSummary:
 
 
 def read_summary(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS, *, closed: bool = False) -> LogSummary:
-    """Return what the batches of a file come to.
+    """Return the counts of the batches of a file.
 
-    The file is walked over by the headers of its batches, at about the speed at which memory can be read where they
-    are large. Damage raises ``LogFileError``; zeros at the end of the file are damage if it is ``closed``, as for
-    ``read_log``. Raises ``OSError``.
+    Only the headers are read. With large batches this is about as fast as reading the memory. Damage raises
+    ``LogFileError``. Zeros at the end of the file are damage if it is ``closed``, as for ``read_log``. Raises
+    ``OSError``.
     """
     summary = LogSummary()
     for fault in walk_summary(path, summary, options, closed=closed):
@@ -133,9 +132,9 @@ def walk_summary(
     closed: bool = False,
     progress: Callable[[int], None] = lambda position: None,
 ) -> Iterator[LogFileError]:
-    """Count the batches of a file into ``summary``, and yield the faults, which are counted too; like ``read_summary``.
+    """Count the batches of a file into ``summary`` and yield the faults, which are counted, too; see ``read_summary``.
 
-    ``progress`` is called now and then with how many bytes of the file are read. Raises ``OSError``.
+    ``progress`` is called from time to time with the number of bytes that are read. Raises ``OSError``.
     """
     scan = FileScan(path, options, closed=closed)
     _count_ahead(scan, summary, progress)
@@ -157,12 +156,12 @@ def walk_summary(
 
 
 def fault_in_batch(path: Path, batch: AnyBatch, reason: str) -> LogFileError:
-    """Return the error that says of a sound batch what is wrong inside."""
+    """Return the error about the content of a batch whose bytes are sound."""
     return LogFileError(file=str(path), position=batch.position, skipped=batch.size, reason=reason)
 
 
 def _count_ahead(scan: FileScan, summary: LogSummary, progress: Callable[[int], None]) -> None:
-    """Count the sound batches of magic 2 that stand next, and move the walk behind them."""
+    """Count the next sound batches of magic 2, and move the walk to the byte after them."""
     while True:
         stop = scan.position + _EACH_RUN
         counted: Counted = _IMPLEMENTATION.count_batches(scan.data, scan.position, stop, scan.options.check_crc)

@@ -1,8 +1,9 @@
 """Which batches of a partition a consumer with ``isolation.level=read_committed`` gets.
 
-Owns the transactions of a partition: which were aborted, and the last stable offset. They follow from the batches and
-control batches of all its segments, of which hardly more than the headers is read. Kafka computes the same from its
-indexes of aborted transactions and its producer state (``ProducerStateManager``, ``TransactionIndex``; KIP-98).
+This module finds the transactions of a partition: the aborted ones, and the last stable offset. They follow from the
+batches and control batches of all its segments. Little more than the headers is read. Kafka computes the same from its
+indexes of aborted transactions and its producer state (``ProducerStateManager`` and ``TransactionIndex`` in
+``org.apache.kafka.storage.internals.log``; KIP-98).
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ class Transactions:
     """The transactions of a partition.
 
     ``aborted`` has, by producer id, the first and the last offset of each aborted transaction, in order.
-    ``last_stable_offset`` is the first offset of the earliest transaction that was still open at the end of the log,
-    None where none was open.
+    ``last_stable_offset`` is the first offset of the earliest transaction that is still open at the end of the log. It
+    is None if no transaction is open.
     """
 
     aborted: dict[int, list[tuple[int, int]]] = field(factory=dict)
     last_stable_offset: int | None = None
 
     def hides(self, batch: AnyBatch) -> bool:
-        """Whether a consumer that reads committed records only does not get ``batch``."""
+        """Whether ``batch`` is hidden from a consumer that reads only committed records."""
         if self.last_stable_offset is not None and batch.last_offset >= self.last_stable_offset:
             return True
         if not isinstance(batch, RecordBatch) or not batch.is_transactional or batch.is_control:
@@ -54,7 +55,9 @@ class Transactions:
         return at >= 0 and batch.base_offset <= spans[at][1]
 
     def between(self, first: int, end: int | None) -> Transactions:
-        """Return what is needed for records from offset ``first`` on and before ``end``; None is the end of the log."""
+        """Return the part for the offsets from ``first`` to before ``end``. An ``end`` of None is the end of the
+        log.
+        """
         near = {
             producer: [(start, last) for start, last in spans if last >= first and (end is None or start < end)]
             for producer, spans in self.aborted.items()
@@ -81,7 +84,7 @@ def find_transactions(paths: Iterable[Path]) -> Transactions:
 
 
 class _Mark(NamedTuple):
-    """A batch of a transaction or, where ``end`` is not None, the control batch that ends it."""
+    """A batch of a transaction. If ``end`` is not None, it is the control batch that ends the transaction."""
 
     producer_id: int
     base_offset: int
@@ -89,7 +92,7 @@ class _Mark(NamedTuple):
 
 
 def _marks(path: Path) -> Iterator[_Mark]:
-    """Yield what a file has of transactions; only what stands behind damage is read as whole batches."""
+    """Yield the marks of transactions in a file. Complete batches are read only after damage."""
     data, end = mapped(path), 0
     for start in walk_headers(data):
         end = start.position + start.size
@@ -116,7 +119,7 @@ def _mark_at(data: Mapped, at: BatchStart) -> _Mark | None:
 
 
 def _mark_of(batch: AnyBatch) -> _Mark | None:
-    """Return the mark of a batch; None for a damaged control batch, which whoever reads the records gets to know of."""
+    """Return the mark of a batch, or None for a damaged control batch. Reading its records reports the damage."""
     if not isinstance(batch, RecordBatch) or not batch.is_transactional:
         return None
     try:

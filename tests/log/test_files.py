@@ -115,8 +115,8 @@ def test_partition_metadata(write: Write) -> None:
 @pytest.mark.parametrize(
     ("data", "position", "reason"),
     [
-        (b"", 0, "nothing is said of version"),
-        (b"version: 0\n", 0, "nothing is said of topic_id"),
+        (b"", 0, "version is missing"),
+        (b"version: 0\n", 0, "topic_id is missing"),
         (b"version: 0\ntopic_id AAAA", 11, "'topic_id AAAA': a name and a value were expected"),
         (b"version: 0\ntopic_id: AAAA", 11, "'AAAA': an id of 22 characters was expected"),
         (b"version: one\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ", 0, "'one': a number was expected"),
@@ -181,8 +181,8 @@ def test_a_quorum_with_voters_in_its_log(write: Write) -> None:
         (b"\xff\xfe\xfd", "not JSON: "),
         (b"7" * 5000, "not JSON: "),
         (b"[]", "a JSON object was expected"),
-        (b"{}", "no number data_version"),
-        (b'{"data_version":true}', "no number data_version"),
+        (b"{}", "data_version is missing or is not a number"),
+        (b'{"data_version":true}', "data_version is missing or is not a number"),
         (b'{"data_version":2}', "QuorumStateData has no version 2; it has 0-1"),
         (b'{"data_version":1}', "QuorumStateData v1: QuorumStateData.leaderId: missing"),
         (b'{"data_version":1,"leaderId":"1"}', "QuorumStateData v1: QuorumStateData.leaderId: expected int32"),
@@ -196,5 +196,5 @@ def test_a_damaged_quorum_state(write: Write, data: bytes, reason: str) -> None:
 
 def test_a_clean_shutdown(write: Write) -> None:
     assert read_clean_shutdown(write(b'{"version":0,"brokerEpoch":13}')) == CleanShutdown(0, 13)
-    assert refused(read_clean_shutdown, write(b'{"version":0}')) == (0, "no number brokerEpoch")
+    assert refused(read_clean_shutdown, write(b'{"version":0}')) == (0, "brokerEpoch is missing or is not a number")
     assert refused(read_clean_shutdown, write(b"13")) == (0, "a JSON object was expected")
