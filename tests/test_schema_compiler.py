@@ -78,7 +78,7 @@ def test_wrong_definition_is_refused_with_its_place() -> None:
 def test_a_class_that_nobody_needs_goes_with_all_that_was_kept_for_it(executor: str) -> None:
     def used(number: int) -> weakref.ref[type[Message]]:
         cls = compile_schema(PARCEL.replace('"Parcel"', f'"Parcel{number}"'))
-        codec = Codec(compile_plan(cls, 1), executor=EXECUTORS[executor])
+        codec: Codec[Any] = Codec(compile_plan(cls, 1), executor=EXECUTORS[executor])
         message = codec.decode(codec.encode(cls()))
         assert message == cls() == pickle.loads(pickle.dumps(cls()))
         assert hash(message) == hash(cls())

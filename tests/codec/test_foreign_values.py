@@ -47,7 +47,7 @@ class Interrupted:
     def __eq__(self, other: object) -> bool:
         return bool(self.interrupt())
 
-    __ne__ = __eq__  # type: ignore[assignment]
+    __ne__ = __eq__
     __hash__ = None  # type: ignore[assignment]
 
 

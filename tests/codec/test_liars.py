@@ -19,7 +19,7 @@ from kafka_msgs.schema import Struct, field
 from tests.support.codecs import codec, message_class, struct_class
 
 ID = UUID(int=2**100 + 7)
-Part = struct_class("Part", number=field("Number", "int32", default=0), name=field("Name", "string", default=""))
+Part: Any = struct_class("Part", number=field("Number", "int32", default=0), name=field("Name", "string", default=""))
 TAGGED: dict[str, Any] = {
     "flag": field("Flag", "bool", default=False, tag=0, tagged="1+", versions="1+"),
     "number": field("Number", "int64", default=2**40, tag=1, tagged="1+", versions="1+"),
@@ -99,7 +99,7 @@ class MiscountingList(list[Any]):
     def __eq__(self, other: object) -> bool:
         return False
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 class Text(str):
@@ -289,7 +289,7 @@ def calls_of_equality(work: Callable[[], object], monkeypatch: pytest.MonkeyPatc
     """How often structs or UUIDs are compared in Python while something works."""
     calls = []
 
-    def counting(self: object, other: object) -> bool:
+    def counting(self: object, other: object) -> Any:
         calls.append(self)
         return NotImplemented
 

@@ -89,7 +89,7 @@ def test_codecs_are_freed() -> None:
     plan = compile_plan(cls, 0)
 
     def make_and_drop() -> None:
-        made = Codec(plan, executor=EXECUTORS["c"])
+        made: Codec[Any] = Codec(plan, executor=EXECUTORS["c"])
         assert made.decode(made.encode(cls())) == cls()
 
     check_balance(make_and_drop, shared_objects(plan.root))
@@ -106,7 +106,7 @@ def cores() -> int:
 def test_a_codec_in_a_cycle_is_freed() -> None:
     cls = make_class(1)
     before = cores()
-    made = Codec(compile_plan(cls, 0), executor=EXECUTORS["c"])
+    made: Codec[Any] = Codec(compile_plan(cls, 0), executor=EXECUTORS["c"])
     cls.codec_of_its_own = made
     assert made.decode(made.encode(cls())) == cls()
     assert cores() == before + 1
@@ -126,17 +126,16 @@ def test_what_is_no_plan_leaves_nothing_behind() -> None:
         (3, 0, MetadataResponse.brokers, *good[3:]), good[:5], "op",
     ]  # fmt: skip
     unknown = cls.unknown_tagged_fields
+    rest: tuple[Any, ...] = (1, 1, False, False, None, len, len, len)
 
     def refuse_all() -> None:
         for op in bad_ops:
             for steps, tagged in (((good, op), ()), ((), (good, op))):
                 with pytest.raises((TypeError, ValueError, SystemError)):
-                    extension.Codec(
-                        ((cls, unknown, True, steps, tagged, (), ()),), 1, 1, False, False, None, len, len, len
-                    )
+                    extension.Codec(((cls, unknown, True, steps, tagged, (), ()),), *rest)
         for specs in ((), (1,), ((int, unknown, True, (), (), (), ()),), ((cls, 5, True, (), (), (), ()),)):
             with pytest.raises((TypeError, ValueError, SystemError)):
-                extension.Codec(specs, 1, 1, False, False, None, len, len, len)
+                extension.Codec(specs, *rest)
 
     check_balance(refuse_all, [cls, member, unknown, len, None, ()])
 

@@ -57,7 +57,7 @@ def test_a_finalizer_may_use_the_codec_that_is_working(codecs: Codecs) -> None:
     rng = Random(1)
     messages = [random_message(MetadataResponse, 12, rng, max_elements=6) for _ in range(12)]
     encoded = [codecs.encode(message, 12) for message in messages]
-    runs = []
+    runs: list[bool] = []
 
     class Cycle:
         def __init__(self) -> None:

@@ -74,7 +74,7 @@ def test_a_form_of_records_that_does_not_exist(records: Any) -> None:
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("offset", [10**30, -(10**30), 31, -1])
 def test_an_offset_outside_the_buffer_is_a_value_error(numbers: type[Message], executor: str, offset: int) -> None:
-    codec = Codec(compile_plan(numbers, 0), executor=EXECUTORS[executor])
+    codec: Codec[Any] = Codec(compile_plan(numbers, 0), executor=EXECUTORS[executor])
     data = bytes(30)
     with pytest.raises(ValueError, match=r"offset|index-sized") as caught:
         codec.read(data, offset)

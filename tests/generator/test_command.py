@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kafka_msgs_generator import cli
+from kafka_msgs_generator import cli, importer
 from kafka_msgs_generator.importer import ImportReport
 from kafka_msgs_generator.rules import RULES
 
@@ -175,7 +175,10 @@ def test_what_a_definition_says_about_itself_becomes_docstrings(package: Path, t
     tree = {
         node.name: node for node in ast.parse((package / "ping.py").read_text()).body if isinstance(node, ast.ClassDef)
     }
-    said = {name: [part.value.value for part in node.body if isinstance(part, ast.Expr)] for name, node in tree.items()}
+    said = {
+        name: [ast.literal_eval(part.value) for part in node.body if isinstance(part, ast.Expr)]
+        for name, node in tree.items()
+    }
     assert said["Ping"][0].startswith("Asks for a pong.\n\n")
     assert said["Ping"][1:] == ["Says \\ and ''', and \"so\". In version 1 only.", "Ours.", "\\\\x" * 100 + "\n    "]
     assert said["Hop"][0].startswith("One hop.\n\n")
@@ -270,7 +273,7 @@ def test_an_import_reports_what_it_did(tmp_path: Path, monkeypatch: pytest.Monke
         removed=("clients/Old",),
         errors=137,
     )
-    monkeypatch.setattr(cli.importer, "import_release", lambda release, into: report)
+    monkeypatch.setattr(importer, "import_release", lambda release, into: report)
     result = run("import", "--release", "9.9.9", "--into", tmp_path)
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
@@ -291,7 +294,9 @@ def test_a_directory_is_imported_under_its_origin(definitions: Path, tmp_path: P
     assert (tmp_path / "into" / "kafka" / "mine" / "PingRequest.json").is_file()
 
 
-def test_progress_shows_only_when_a_run_takes_long(definitions: Path, package: Path, monkeypatch) -> None:
+def test_progress_shows_only_when_a_run_takes_long(
+    definitions: Path, package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run("compile", definitions, "--out", package).stderr == ""
     monkeypatch.setattr(cli, "_PATIENCE", 0.0)
     result = run("compile", definitions, "--out", package)

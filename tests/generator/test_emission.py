@@ -25,7 +25,8 @@ from kafka_msgs.schema import FieldInfo, MessageInfo, fields
 from kafka_msgs.versions import VersionRange
 from kafka_msgs_generator import layout
 from kafka_msgs_generator.emit import message_module
-from kafka_msgs_generator.ir import Field, NewStruct
+from kafka_msgs_generator.ir import Field, NewStruct, Struct
+from kafka_msgs_generator.ir import Message as MessageDefinition
 from kafka_msgs_generator.naming import attribute_name
 from kafka_msgs_generator.pipeline import Compiled, Reading, compile_file, compile_set
 from tests.support.definitions import compiled, data
@@ -84,7 +85,8 @@ def test_a_generated_class_says_what_its_definition_says(path: Path) -> None:
     assert (cls.INFO.flexible, cls.INFO.deprecated, cls.INFO.listeners) == (ir.flexible, ir.deprecated, ir.listeners)
     assert dict(cls.INFO.errors) == {name: str(versions) for name, versions in ir.errors.items()}
     assert cls.INFO.latest_version_unstable == ir.unstable
-    for struct in (*ir.structs, ir):
+    structs: tuple[Struct | MessageDefinition, ...] = (*ir.structs, ir)
+    for struct in structs:
         described = fields(getattr(module, struct.name))
         assert [info.name for info in described] == [field.name for field in struct.fields]
         for info, field in zip(described, struct.fields, strict=True):
@@ -120,7 +122,7 @@ def test_a_struct_field_starts_as_a_fresh_struct() -> None:
 def test_a_draft_says_so() -> None:
     module = golden_module("EmptyKey", draft='A "draft"')
     assert module.EmptyKey.INFO.draft == 'A "draft"'
-    assert 'Draft: A "draft".' in inspect.getdoc(module.EmptyKey)
+    assert 'Draft: A "draft".' in (inspect.getdoc(module.EmptyKey) or "")
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
@@ -129,10 +131,11 @@ def test_documentation_stands_below_what_it_documents(path: Path) -> None:
     text = message_module(item.message, item.source)
     assert max(len(line) for line in text.splitlines()) <= layout.WIDTH
     tree = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)}
-    for struct in (*item.message.structs, item.message):
+    structs: tuple[Struct | MessageDefinition, ...] = (*item.message.structs, item.message)
+    for struct in structs:
         body = tree[struct.name].body[1:]
         documented = {
-            first.target.id: " ".join(second.value.value.split())
+            ast.unparse(first.target): " ".join(ast.literal_eval(second.value).split())
             for first, second in pairwise(body)
             if isinstance(first, ast.AnnAssign) and isinstance(second, ast.Expr)
         }

@@ -217,7 +217,7 @@ def test_entries_name_errors_by_their_numbers(committed: Glossary) -> None:
 
 def documented(glossary: Glossary, item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Yield each field of a definition: where it is, what the definition says, and what the glossary says."""
-    todo = [(item["name"], (), fields) for fields in (item.get("fields", ()),)]
+    todo: list[tuple[str, tuple[str, ...], Any]] = [(item["name"], (), fields) for fields in (item.get("fields", ()),)]
     todo += [(struct["name"], (), struct["fields"]) for struct in item.get("commonStructs", ())]
     for struct, parents, fields in todo:
         for field in fields:

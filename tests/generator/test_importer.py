@@ -16,7 +16,8 @@ import pytest
 from kafka_msgs.errors import SchemaError
 from kafka_msgs_generator.error_table import error_table_text, parse_errors
 from kafka_msgs_generator.importer import import_path, import_release
-from kafka_msgs_generator.release import ORIGINS, SourceUnavailableError
+from kafka_msgs_generator.maven import SourceUnavailableError
+from kafka_msgs_generator.release import ORIGINS
 
 COMMITTED = Path("message_defs")
 

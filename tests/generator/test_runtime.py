@@ -5,13 +5,14 @@ from __future__ import annotations
 import linecache
 import traceback
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.message import Message
-from kafka_msgs.schema import Described, fields
+from kafka_msgs.schema import fields
 from kafka_msgs_generator.runtime import compile_schema
 
 PING = """{
@@ -23,10 +24,9 @@ PING = """{
 }"""
 
 
-def sample(cls: type[Described]) -> Message:
+def sample(cls: Any) -> Message:
     """A ping of two hops."""
-    hop = fields(cls)[0].struct
-    assert hop is not None
+    hop: Any = fields(cls)[0].struct
     value = cls(hops=(hop(host="a"), hop(host="bc")))
     assert isinstance(value, Message)
     return value
@@ -57,7 +57,7 @@ def test_two_classes_of_one_definition_are_independent() -> None:
 def test_released_definitions_give_the_generated_class_again() -> None:
     from kafka_msgs.messages import OffsetFetchRequest
 
-    cls = compile_schema(Path("message_defs/kafka/clients/OffsetFetchRequest.json"))
+    cls: Any = compile_schema(Path("message_defs/kafka/clients/OffsetFetchRequest.json"))
     assert evolve(OffsetFetchRequest.INFO, partner=None) == cls.INFO
     made = cls(group_id="billing", topics=None)
     assert isinstance(made, Message)

@@ -6,7 +6,7 @@ import inspect
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -18,7 +18,7 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import UnknownMessageError, UnknownNameError
 from kafka_msgs.lookup import MessageCatalog, message_class, message_classes, message_named, release_catalog
 from kafka_msgs.messages import API_KEYS, MODULES, ORIGINS, RELEASE
-from kafka_msgs.schema import Struct, fields
+from kafka_msgs.schema import Kind, Struct, fields
 from kafka_msgs.versions import VersionRange
 
 DEFINITIONS = Path(__file__).parents[2] / "message_defs"
@@ -152,7 +152,7 @@ def test_every_api_key_is_unique_in_its_origin_and_kind() -> None:
         (0, "metadata", "storage", "RemoteLogSegmentMetadataRecord"),
     ],
 )
-def test_a_message_is_found_by_its_key(api_key: int, kind: str, origin: str, name: str) -> None:
+def test_a_message_is_found_by_its_key(api_key: int, kind: Kind, origin: str, name: str) -> None:
     assert message_class(api_key, kind, origin) is getattr(kafka_msgs, name)
 
 
@@ -160,7 +160,7 @@ def test_a_message_is_found_by_its_key(api_key: int, kind: str, origin: str, nam
     ("api_key", "kind", "origin"),
     [(7, "request", "clients"), (999, "request", "clients"), (0, "metadata", "clients"), (0, "request", "metadata")],
 )
-def test_a_key_that_no_message_has(api_key: int, kind: str, origin: str) -> None:
+def test_a_key_that_no_message_has(api_key: int, kind: Kind, origin: str) -> None:
     with pytest.raises(UnknownMessageError) as caught:
         message_class(api_key, kind, origin)
     assert (caught.value.api_key, caught.value.kind, caught.value.origin) == (api_key, kind, origin)
@@ -170,7 +170,7 @@ def test_a_key_that_no_message_has(api_key: int, kind: str, origin: str) -> None
 
 
 def test_no_draft_is_found_by_key_or_name() -> None:
-    found = {message_class(key, kind, origin) for origin, kind, key in API_KEYS}
+    found = {message_class(key, cast("Kind", kind), origin) for origin, kind, key in API_KEYS}
     assert found.isdisjoint(DRAFTS)
     assert set(CLASSES).isdisjoint(DRAFTS)
     assert message_class(15, "response") is not kip_88.DescribeGroupsResponse
@@ -291,9 +291,10 @@ def test_a_catalog_has_the_classes_that_it_was_given() -> None:
     assert catalog.message_class(9, "request") is kip_88.OffsetFetchRequest
     assert catalog.named("DescribeGroupsResponse") is kip_88.DescribeGroupsResponse
     assert list(catalog) == [kip_88.DescribeGroupsResponse, kip_88.OffsetFetchRequest]
-    for missing in [(9, "response"), (15, "request"), (3, "request")]:
+    missing: list[tuple[int, Kind]] = [(9, "response"), (15, "request"), (3, "request")]
+    for api_key, kind in missing:
         with pytest.raises(UnknownMessageError):
-            catalog.message_class(*missing)
+            catalog.message_class(api_key, kind)
     with pytest.raises(UnknownNameError, match="similar: OffsetFetchRequest"):
         catalog.named("OffsetFetchResponse")
 

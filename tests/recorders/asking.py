@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import Any, Final
 
-from kafka_msgs import Message
+from kafka_msgs import Request, Response
 from kafka_msgs.wire import SIZE_BYTES, decode_response, encode_request, join_frames, read_frame_size
 from tests.recorders.broker import LOOPBACK
 from tests.support.recorded_frames import REQUEST, RESPONSE, Direction, Frame
@@ -37,7 +37,7 @@ class Conversation:
         self._stream.close()
         self._socket.close()
 
-    def ask(self, request: Message, version: int) -> Any:
+    def ask(self, request: Request[Response], version: int) -> Any:
         """Send a request and return the broker's answer to it."""
         number = len(self.frames) // 2 + 1
         payload = encode_request(request, version, correlation_id=number, client_id=self._client_id)

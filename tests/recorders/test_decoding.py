@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import pytest
@@ -29,7 +28,6 @@ from kafka_msgs import (
 )
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
-from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.wire import (
     RequestFrame,
     ResponseFrame,
@@ -40,6 +38,7 @@ from kafka_msgs.wire import (
     request_header_version,
     response_header_version,
 )
+from tests.support.codecs import codec
 from tests.support.recorded_frames import Exchange, exchanges, read_frames
 from tests.support.recorded_records import Record, read_records
 from tests.support.recordings import KIP88, OFFSETS, TRAFFIC
@@ -54,11 +53,6 @@ RECORDS = list(read_records(OFFSETS))
 def executor(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
-
-
-@cache
-def codec(executor: str, cls: type[Message], version: int) -> Codec[Any]:
-    return Codec(compile_plan(cls, version), executor=EXECUTORS[executor])
 
 
 def describe(pair: Exchange) -> str:
@@ -100,7 +94,8 @@ def test_payloads_are_written_with_the_headers_that_real_clients_use() -> None:
 
 
 def test_every_frame_encodes_to_itself_from_its_bytes_and_from_its_values() -> None:
-    for pair, *frames in decoded():
+    for pair, asked, answer in decoded():
+        frames: tuple[RequestFrame | ResponseFrame, ...] = (asked, answer)
         for frame, seen in zip(frames, (pair.request, pair.response), strict=True):
             assert frame.encode() == seen.payload, describe(pair)
             assert evolve(frame).encode() == seen.payload, describe(pair)

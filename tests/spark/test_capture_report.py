@@ -81,7 +81,9 @@ def test_exchanges_by_second(tables: dict[str, list[dict[str, Any]]]) -> None:
 
 def test_nothing_is_dropped_silently(tables: dict[str, list[dict[str, Any]]], expected: CaptureSummary) -> None:
     kinds = Counter(row["kind"] for row in tables["problems"])
-    assert kinds == Counter({**expected.faults, "undecoded": sum(api.problems for api in expected.apis)})
+    counts = Counter[str](expected.faults)
+    counts["undecoded"] = sum(api.problems for api in expected.apis)
+    assert kinds == counts
     assert len(tables["facts"]) == len(items())
 
 

@@ -93,7 +93,7 @@ def test_types_are_those_of_the_definition() -> None:
         "topic_id",
         "unknown_tagged_fields",
     ]
-    assert [field.dataType for field in schema[:3]] == [LongType(), IntegerType(), StringType()]
+    assert [field.dataType for field in schema.fields[:3]] == [LongType(), IntegerType(), StringType()]
     assert schema["topic_id"].metadata == {"kafka.type": "uuid"}
     assert isinstance(schema["unknown_tagged_fields"].dataType, MapType)
     topics: Any = schema_of("OffsetFetchRequest", 8)["groups"].dataType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def _rows_of(records: list[tuple[bytes | None, bytes | None]], **options: object) -> list[dict[str, Any]]:
+def _rows_of(records: Sequence[tuple[bytes | None, bytes | None]], **options: object) -> list[dict[str, Any]]:
     builder = BatchBuilder(BatchHeader(base_offset=0))
     for key, value in records:
         builder.append(key, value, timestamp=1)

@@ -373,7 +373,7 @@ def test_a_segment_deleted_before_it_is_read_is_a_row(tmp_path: Path, split: str
     first, *others = Partition(home).segments
     left = [row["offset"] for segment in others for row in log(segment.path, isolation=isolation)]
     options = {"path": str(home), "splitBytes": split, "isolation": isolation}
-    readers = {}
+    readers: dict[str, Any] = {}
     for mode in ("PERMISSIVE", "DROPMALFORMED", "FAILFAST"):
         source = KafkaLogSource({**options, "mode": mode})
         reader = source.reader(source.schema())

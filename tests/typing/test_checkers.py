@@ -71,9 +71,13 @@ def _grouped(found: list[tuple[str, int, str]]) -> Lines:
 def mypy(folder: Path) -> Lines:
     config = folder / "mypy.ini"
     config.write_text("[mypy]\nstrict = true\n[mypy-pyarrow.*]\nignore_missing_imports = true\n")
-    command = [sys.executable, "-m", "mypy", "--config-file", config, "--cache-dir", folder / "cache", "--no-pretty"]
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--no-pretty"]
     done = subprocess.run(
-        [*command, *(folder / name for name in ALL)], cwd=ROOT, capture_output=True, text=True, check=False
+        [*command, "--cache-dir", str(folder / "cache"), *(str(folder / name) for name in ALL)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode in {0, 1}, done.stdout + done.stderr
     found = re.findall(r"^(.+?):(\d+): error: (.*)$", done.stdout, re.MULTILINE)
@@ -84,7 +88,7 @@ def mypy(folder: Path) -> Lines:
 def pyright(folder: Path) -> Lines:
     options = {"typeCheckingMode": "standard", "include": list(ALL), "venvPath": str(folder), "venv": "env"}
     (folder / "pyrightconfig.json").write_text(json.dumps(options))
-    command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", folder]
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(folder)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode in {0, 1}, done.stdout + done.stderr
     report = json.loads(done.stdout)

@@ -25,7 +25,7 @@ def field(name: str, kind: str, versions: str = "0+", **more: Any) -> dict[str, 
     return {"name": name, "type": kind, "versions": versions, **more}
 
 
-def old(name: str, api_key: int, versions: str, flexible: str, *fields: dict[str, Any]) -> type[Message]:
+def old(name: str, api_key: int, versions: str, flexible: str, *fields: dict[str, Any]) -> Any:
     """A class from a definition as releases before 4.0 had it, with versions that 4.0 removed (KIP-896)."""
     kind = "request" if name.endswith("Request") else "response"
     definition = {"apiKey": api_key, "type": kind, "name": name, "validVersions": versions}
@@ -83,7 +83,7 @@ SHUTDOWN = old(
     field("BrokerId", "int32"),
     field("BrokerEpoch", "int64", "2+", default="-1", ignorable=True),
 )
-CLASSES = [PRODUCE, OFFSET_FETCH_ANSWER, SHUTDOWN]
+CLASSES: list[type[Message]] = [PRODUCE, OFFSET_FETCH_ANSWER, SHUTDOWN]
 OLD = MessageCatalog.of(CLASSES)
 BOTH = MessageCatalog.of(CLASSES, fallback=release_catalog())
 

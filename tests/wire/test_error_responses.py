@@ -60,9 +60,9 @@ def test_every_request_has_one_at_every_version(cls: Any) -> None:
             read = type(response).decode(response.encode(version), version)
             assert set(codes(read)) <= {0, CODE}
             if "ThrottleTimeMs" in {f.name for f in fields(type(read)) if version in f.versions}:
-                assert read.throttle_time_ms == 9  # type: ignore[attr-defined]
+                assert read.throttle_time_ms == 9
             if "ErrorCode" in {f.name for f in fields(type(read)) if version in f.versions}:
-                assert read.error_code == CODE  # type: ignore[attr-defined]
+                assert read.error_code == CODE
 
 
 def test_a_code_at_the_top_says_it_all() -> None:

@@ -11,10 +11,11 @@ from attrs import evolve
 from kafka_msgs import (
     ApiVersionsRequest,
     ApiVersionsResponse,
-    Message,
     OffsetFetchRequest,
     OffsetFetchResponse,
     ProduceRequest,
+    Request,
+    Response,
     SaslHandshakeRequest,
     SaslHandshakeResponse,
     message_classes,
@@ -41,7 +42,7 @@ from kafka_msgs.wire import (
     encode_response,
 )
 
-REQUESTS: list[tuple[Message, int, str | None, str]] = [
+REQUESTS: list[tuple[Request[Response], int, str | None, str]] = [
     (OffsetFetchRequest(group_id="g", topics=None), 2, "cli", "0009 0002 00000007 0003 636c69 000167 ffffffff"),
     (OffsetFetchRequest(group_id="g", topics=None), 2, None, "0009 0002 00000007 ffff 000167 ffffffff"),
     (OffsetFetchRequest(group_id="g", topics=None), 6, "cli", "0009 0006 00000007 0003 636c69 00 0267 00 00"),
@@ -54,7 +55,7 @@ REQUESTS: list[tuple[Message, int, str | None, str]] = [
     ),
     (SaslHandshakeRequest(mechanism="PLAIN"), 1, "", "0011 0001 00000007 0000 0005 504c41494e"),
 ]
-RESPONSES: list[tuple[Message, int, str]] = [
+RESPONSES: list[tuple[Response, int, str]] = [
     (OffsetFetchResponse(error_code=16), 2, "00000007 00000000 0010"),
     (OffsetFetchResponse(error_code=16), 6, "00000007 00 00000000 01 0010 00"),
     (ApiVersionsResponse(error_code=35), 0, "00000007 0023 00000000"),
@@ -64,7 +65,7 @@ RESPONSES: list[tuple[Message, int, str]] = [
 
 
 @pytest.mark.parametrize(("message", "version", "client_id", "data"), REQUESTS)
-def test_a_request(message: Message, version: int, client_id: str | None, data: str) -> None:
+def test_a_request(message: Request[Response], version: int, client_id: str | None, data: str) -> None:
     payload = bytes.fromhex(data)
     assert encode_request(message, version, correlation_id=7, client_id=client_id) == payload
     for buffer in (payload, bytearray(payload), memoryview(payload)):
@@ -77,7 +78,7 @@ def test_a_request(message: Message, version: int, client_id: str | None, data: 
 
 
 @pytest.mark.parametrize(("message", "version", "data"), RESPONSES)
-def test_a_response(message: Message, version: int, data: str) -> None:
+def test_a_response(message: Response, version: int, data: str) -> None:
     payload, api_key = bytes.fromhex(data), message.INFO.api_key
     assert api_key is not None
     assert encode_response(message, version, correlation_id=7) == payload
@@ -96,11 +97,13 @@ def test_every_request_and_response_of_the_release() -> None:
         for version in info.versions:
             message = random_message(cls, version, rng)
             if info.kind == "request":
+                assert isinstance(message, Request)
                 payload = encode_request(message, version, correlation_id=-1, client_id="é")
                 request = decode_request(payload)
                 assert (request.header.correlation_id, request.header.client_id) == (-1, "é")
                 frame: RequestFrame | ResponseFrame = request
             else:
+                assert isinstance(message, Response)
                 payload = encode_response(message, version, correlation_id=9)
                 frame = decode_response(payload, info.api_key, version)
             assert (frame.message, frame.version) == (message, version)
@@ -148,7 +151,9 @@ def test_an_api_versions_request_of_an_unknown_version_is_named() -> None:
 
 
 @pytest.mark.parametrize(("message", "version", "client_id", "data"), REQUESTS)
-def test_a_request_with_bytes_left_over(message: Message, version: int, client_id: str | None, data: str) -> None:
+def test_a_request_with_bytes_left_over(
+    message: Request[Response], version: int, client_id: str | None, data: str
+) -> None:
     payload = bytes.fromhex(data)
     frame = decode_request(payload + b"\0\1")
     assert (frame.message, frame.trailing) == (message, b"\0\1")
@@ -169,7 +174,9 @@ def test_a_response_with_bytes_left_over() -> None:
 
 
 @pytest.mark.parametrize(("message", "version", "client_id", "data"), REQUESTS)
-def test_a_request_cut_off_at_any_byte(message: Message, version: int, client_id: str | None, data: str) -> None:
+def test_a_request_cut_off_at_any_byte(
+    message: Request[Response], version: int, client_id: str | None, data: str
+) -> None:
     payload = bytes.fromhex(data)
     for size in range(len(payload)):
         with pytest.raises(DecodeError) as caught:

@@ -74,9 +74,9 @@ def _lines(axes: Axes, plot: Lines) -> None:
     for name, values in plot.series.items():
         known: Any = [float("nan") if value is None else value for value in values]
         axes.plot(times, known, marker="o", markersize=3, linewidth=1.4, label=_plain([name])[0])
-    locator = AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
+    locator = AutoDateLocator(minticks=3, maxticks=8)
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     if len(set(plot.x)) == 1:
         # Around a single point the axis would reach over years.
         axes.set_xlim(times[0] - _AROUND, times[0] + _AROUND)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tests.support.instrumented  # noqa: F401 - first, so that the instrumented C core is the one that is loaded
 
-import atheris  # type: ignore[import-not-found]  # isort: skip
+import atheris  # isort: skip
 
 from kafka_msgs.codec.executors import EXECUTORS  # isort: skip
 from kafka_msgs._backend import backend  # isort: skip

@@ -16,7 +16,7 @@ from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.testing.random_values import random_message
 from tests.support.codecs import codec
 from tests.support.damage import outcome, same
-from tests.vectors.files import read_all
+from tests.vectors.files import Invalid, Valid, read_all
 
 __all__ = ["MAX_SIZE", "check", "seeds"]
 
@@ -49,7 +49,8 @@ _FAST: Final = [name for name in EXECUTORS if name != "reference"]
 def seeds() -> Iterator[bytes]:
     """Yield the inputs to start from."""
     for vectors in read_all():
-        for vector in (*vectors.valid, *vectors.invalid):
+        both: tuple[Valid | Invalid, ...] = (*vectors.valid, *vectors.invalid)
+        for vector in both:
             yield head(vectors.message, vector.version) + bytes.fromhex(vector.hex)
     for cls, version in PAIRS:
         if version == cls.INFO.versions.highest:

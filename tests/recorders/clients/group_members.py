@@ -5,9 +5,12 @@ offsets that transactions committed and did not. ``group_members.py present HOST
 transaction that stays open; it prints ``ready`` once every member holds its partitions, and lives until it is killed.
 """
 
+from __future__ import annotations
+
 import itertools
 import sys
 import time
+from collections.abc import Sequence
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -15,25 +18,29 @@ from confluent_kafka.admin import AdminClient, NewTopic
 SECONDS = 30
 ROLL_SECONDS = 3.2
 TOPICS = {"orders": 2, "payments": 2}
+Member = tuple[str, str, str, str, dict[str, str]]
 # Group, protocol, member, what it subscribes to, and further settings.
-LIVE = (
+LIVE: tuple[Member, ...] = (
     ("billing", "classic", "billing-a", "orders", {"group.instance.id": "till-1"}),
     ("billing", "classic", "billing-b", "orders", {}),
     ("shipping", "consumer", "shipping-a", "orders", {}),
     ("shipping", "consumer", "shipping-b", "orders", {"client.rack": "north"}),
     ("watch", "consumer", "watch-a", "^pay.*", {}),
 )
-LEFT = (("audit", "classic", "audit-a", "orders", {}), ("inspection", "consumer", "inspection-a", "payments", {}))
+LEFT: tuple[Member, ...] = (
+    ("audit", "classic", "audit-a", "orders", {}),
+    ("inspection", "consumer", "inspection-a", "payments", {}),
+)
 
 
-def create_topics(bootstrap):
+def create_topics(bootstrap: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     topics = [NewTopic(name, num_partitions=count, replication_factor=1) for name, count in TOPICS.items()]
     for created in admin.create_topics(topics).values():
         created.result(SECONDS)
 
 
-def produce(bootstrap, topic, first, count):
+def produce(bootstrap: str, topic: str, first: int, count: int) -> None:
     producer = Producer({"bootstrap.servers": bootstrap})
     items = itertools.cycle(("green tea", "oolong", "mint", "cocoa"))
     for number, item in zip(range(first, first + count), items, strict=False):
@@ -42,7 +49,7 @@ def produce(bootstrap, topic, first, count):
     producer.flush(SECONDS)
 
 
-def member(bootstrap, group, protocol, name, topic, settings):
+def member(bootstrap: str, group: str, protocol: str, name: str, topic: str, settings: dict[str, str]) -> Consumer:
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -58,10 +65,10 @@ def member(bootstrap, group, protocol, name, topic, settings):
     return consumer
 
 
-def settle(consumers):
+def settle(consumers: Sequence[Consumer]) -> None:
     """Poll until every member has partitions and nobody has read or been given anything for a while."""
     quiet_since = time.monotonic()
-    held = None
+    held: list[tuple[str, ...]] = []
     while time.monotonic() - quiet_since < ROLL_SECONDS or not all(held):
         read = [consumer.poll(0.1) for consumer in consumers]
         now_held = [tuple(map(str, consumer.assignment())) for consumer in consumers]
@@ -70,13 +77,13 @@ def settle(consumers):
         held = now_held
 
 
-def commit(consumers):
+def commit(consumers: Sequence[Consumer]) -> None:
     for consumer in consumers:
         positions = consumer.position(consumer.assignment())
         consumer.commit(offsets=[each for each in positions if each.offset >= 0], asynchronous=False)
 
 
-def transaction(producer, consumer, offset):
+def transaction(producer: Producer, consumer: Consumer, offset: int) -> None:
     producer.begin_transaction()
     for number in range(2):
         producer.produce("payments", key=f"order-{offset + number}", value=b'{"paid":true}', partition=number)
@@ -85,14 +92,14 @@ def transaction(producer, consumer, offset):
     producer.flush(SECONDS)
 
 
-def transactional(bootstrap, name):
-    settings = {"transactional.id": name, "transaction.timeout.ms": 300_000}
+def transactional(bootstrap: str, name: str) -> tuple[Producer, Consumer]:
+    settings: dict[str, str | int] = {"transactional.id": name, "transaction.timeout.ms": 300_000}
     producer = Producer({"bootstrap.servers": bootstrap, **settings})
     producer.init_transactions(SECONDS)
     return producer, Consumer({"bootstrap.servers": bootstrap, "group.id": "settlement"})
 
 
-def past(bootstrap):
+def past(bootstrap: str) -> None:
     create_topics(bootstrap)
     produce(bootstrap, "orders", 1000, 8)
     produce(bootstrap, "payments", 1000, 4)
@@ -108,7 +115,7 @@ def past(bootstrap):
     producer.abort_transaction(SECONDS)
 
 
-def present(bootstrap):
+def present(bootstrap: str) -> None:
     live = [member(bootstrap, *each) for each in LIVE]
     for first in (1008, 1012, 1016):
         produce(bootstrap, "orders", first, 4)

@@ -4,9 +4,12 @@
 HOST:PORT`` prints the records of ``__consumer_offsets`` as JSON lines, keys and values in hexadecimal.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 import time
+from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -18,7 +21,7 @@ TOPIC = "orders"
 POLL_SECONDS = 20
 
 
-def produce(bootstrap):
+def produce(bootstrap: str) -> None:
     producer = KafkaProducer(bootstrap_servers=bootstrap, client_id=CLIENT_ID, linger_ms=50)
     for number in (2001, 2002, 2003):
         headers = [("source", b"returns"), ("attempt", bytes([number - 2000]))]
@@ -26,20 +29,21 @@ def produce(bootstrap):
     producer.close(timeout=10)
 
 
-def poll_once(consumer):
+def poll_once(consumer: KafkaConsumer) -> dict[TopicPartition, list[Any]]:
     deadline = time.monotonic() + POLL_SECONDS
     while time.monotonic() < deadline:
-        if records := consumer.poll(timeout_ms=500):
+        records: dict[TopicPartition, list[Any]] = consumer.poll(timeout_ms=500)
+        if records:
             return records
     raise SystemExit("no records arrived")
 
 
-def commit(consumer, records):
+def commit(consumer: KafkaConsumer, records: dict[TopicPartition, list[Any]]) -> None:
     ends = {partition: batch[-1].offset + 1 for partition, batch in records.items()}
     consumer.commit({partition: OffsetAndMetadata(end, "checked to here", -1) for partition, end in ends.items()})
 
 
-def inspect(admin):
+def inspect(admin: KafkaAdminClient) -> None:
     admin.list_groups()
     admin.describe_groups([GROUP])
     admin.list_group_offsets({GROUP: None})
@@ -47,7 +51,7 @@ def inspect(admin):
     admin.describe_cluster()
 
 
-def orders(bootstrap):
+def orders(bootstrap: str) -> None:
     produce(bootstrap)
     admin = KafkaAdminClient(bootstrap_servers=bootstrap, client_id=CLIENT_ID)
     consumer = KafkaConsumer(
@@ -68,7 +72,7 @@ def orders(bootstrap):
     admin.close()
 
 
-def describe(record):
+def describe(record: Any) -> dict[str, Any]:
     return {
         "partition": record.partition,
         "offset": record.offset,
@@ -78,7 +82,7 @@ def describe(record):
     }
 
 
-def offsets(bootstrap):
+def offsets(bootstrap: str) -> None:
     partition = TopicPartition("__consumer_offsets", 0)
     consumer = KafkaConsumer(bootstrap_servers=bootstrap, client_id="offsets-reader", enable_auto_commit=False)
     consumer.assign([partition])

@@ -4,8 +4,11 @@
 carries offsets, and reads as a static member of a group of either protocol.
 """
 
+from __future__ import annotations
+
 import sys
 import time
+from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -16,7 +19,7 @@ COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 POLL_SECONDS = 20
 
 
-def create_topic(config):
+def create_topic(config: dict[str, Any]) -> AdminClient:
     admin = AdminClient({**config, "client.id": "payments-admin"})
     topic = NewTopic(TOPIC, num_partitions=1, replication_factor=1, config={"retention.ms": "3600000"})
     for created in admin.create_topics([topic]).values():
@@ -24,7 +27,7 @@ def create_topic(config):
     return admin
 
 
-def produce_compressed(config):
+def produce_compressed(config: dict[str, Any]) -> None:
     for compression in COMPRESSIONS:
         producer = Producer({**config, "client.id": f"payments-{compression}", "compression.type": compression})
         for cents in (250, 250, 1250):
@@ -32,7 +35,7 @@ def produce_compressed(config):
         producer.flush(POLL_SECONDS)
 
 
-def consume(config, group, protocol, count):
+def consume(config: dict[str, Any], group: str, protocol: str, count: int) -> Consumer:
     settings = {
         "group.id": group,
         "client.id": f"{group}-client",
@@ -49,7 +52,7 @@ def consume(config, group, protocol, count):
     return consumer
 
 
-def transact(config, consumer):
+def transact(config: dict[str, Any], consumer: Consumer) -> None:
     settings = {"client.id": "payments-transactional", "transactional.id": "payments-1", "linger.ms": 50}
     producer = Producer({**config, **settings})
     producer.init_transactions(POLL_SECONDS)
@@ -61,7 +64,7 @@ def transact(config, consumer):
         finish(POLL_SECONDS)
 
 
-def main(bootstrap):
+def main(bootstrap: str) -> None:
     config = {"bootstrap.servers": bootstrap}
     admin = create_topic(config)
     produce_compressed(config)

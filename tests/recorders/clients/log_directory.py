@@ -4,8 +4,11 @@
 is compacted and keeps the broker's time, with keys that repeat and a tombstone.
 """
 
+from __future__ import annotations
+
 import sys
 import time
+from typing import Any
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -24,7 +27,7 @@ TOPICS = {
 }
 
 
-def create_topics(config):
+def create_topics(config: dict[str, Any]) -> None:
     topics = [
         NewTopic(name, num_partitions=1, replication_factor=1, config=settings) for name, settings in TOPICS.items()
     ]
@@ -33,7 +36,7 @@ def create_topics(config):
         created.result(SECONDS)
 
 
-def every_codec(config):
+def every_codec(config: dict[str, Any]) -> None:
     for codec in COMPRESSIONS:
         settings = {"compression.type": codec, "enable.idempotence": codec in ("none", "lz4"), "linger.ms": 200}
         producer = Producer({**config, **settings})
@@ -50,7 +53,7 @@ def every_codec(config):
         producer.flush(SECONDS)
 
 
-def transactions(config):
+def transactions(config: dict[str, Any]) -> None:
     producer = Producer({**config, "transactional.id": "writer"})
     producer.init_transactions(SECONDS)
     for end in (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction):
@@ -62,7 +65,7 @@ def transactions(config):
         end(SECONDS)
 
 
-def prices(config):
+def prices(config: dict[str, Any]) -> None:
     producer = Producer(config)
     for cents in (250, 300, 350):
         for item in ("mint", "oolong", "cocoa"):
@@ -74,7 +77,7 @@ def prices(config):
     producer.flush(SECONDS)
 
 
-def main(bootstrap):
+def main(bootstrap: str) -> None:
     config = {"bootstrap.servers": bootstrap}
     create_topics(config)
     every_codec(config)

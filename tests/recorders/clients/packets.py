@@ -4,8 +4,11 @@
 a group, and asks for topics and groups that do not exist. ``packets.py sasl HOST:PORT`` logs in and lists the topics.
 """
 
+from __future__ import annotations
+
 import sys
 import time
+from typing import Any
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -15,7 +18,7 @@ SECONDS = 20
 MESSAGES = 4
 
 
-def ask(admin):
+def ask(admin: AdminClient) -> None:
     created = admin.create_topics([NewTopic(TOPIC, num_partitions=2, replication_factor=1)])
     created[TOPIC].result(SECONDS)
     for asked in (
@@ -29,7 +32,7 @@ def ask(admin):
             print(error)
 
 
-def produce(config):
+def produce(config: dict[str, Any]) -> None:
     acknowledged = Producer({**config, "client.id": "till", "linger.ms": 20, "compression.type": "lz4"})
     for number in range(MESSAGES - 1):
         acknowledged.produce(TOPIC, key=str(number).encode(), value=b'{"item":"green tea"}', partition=0)
@@ -43,7 +46,7 @@ def produce(config):
     time.sleep(0.5)
 
 
-def consume(config):
+def consume(config: dict[str, Any]) -> None:
     settings = {"group.id": "billing", "client.id": "billing-1", "auto.offset.reset": "earliest"}
     consumer = Consumer({**config, **settings, "enable.auto.commit": False, "fetch.wait.max.ms": 100})
     consumer.subscribe([TOPIC])
@@ -55,8 +58,12 @@ def consume(config):
     consumer.close()
 
 
-def main(session, bootstrap):
-    config = {"bootstrap.servers": bootstrap, "socket.receive.buffer.bytes": 4096, "socket.send.buffer.bytes": 4096}
+def main(session: str, bootstrap: str) -> None:
+    config: dict[str, Any] = {
+        "bootstrap.servers": bootstrap,
+        "socket.receive.buffer.bytes": 4096,
+        "socket.send.buffer.bytes": 4096,
+    }
     if session == "sasl":
         login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
         admin = AdminClient({**config, **login, "sasl.username": "shop", "sasl.password": "open", "client.id": "shop"})

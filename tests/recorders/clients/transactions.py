@@ -4,6 +4,8 @@
 aborts, and the third is left open when the process ends, for the coordinator to abort when its time is up.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 
@@ -14,7 +16,7 @@ GROUP = "billing"
 SECONDS = 30
 
 
-def transaction(producer, consumer, offset):
+def transaction(producer: Producer, consumer: Consumer, offset: int) -> None:
     producer.begin_transaction()
     for number in range(2):
         producer.produce(TOPIC, key=f"order-{offset + number}", value=b'{"paid":true}', partition=number)
@@ -23,7 +25,7 @@ def transaction(producer, consumer, offset):
     producer.flush(SECONDS)
 
 
-def main(bootstrap):
+def main(bootstrap: str) -> None:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "billing-writer"})
     producer.init_transactions(SECONDS)
