@@ -20,6 +20,7 @@ def compile_schema(
 ) -> type[Message]:
     """Return the message class of a definition, given as its JSON text or as the path of a file.
 
+    A string is a path if it is one line without braces that ends in a suffix such as ``.json``; any other is text.
     ``lenient`` accepts what people write on KIP pages: non-breaking spaces, and placeholders such as ``TBD``, whose
     values ``bindings`` gives. Nested structs are attributes of the returned class's module, which
     ``inspect.getmodule`` finds. Raises ``SchemaError`` with the place of what is wrong, and ``MissingExtraError``

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
+from operator import index
+from typing import Final, SupportsIndex
 
 from attrs import frozen
 
@@ -84,6 +85,16 @@ class VersionRange:
 
     def __repr__(self) -> str:
         return f"VersionRange({self})"
+
+
+def whole_number(version: object) -> int | None:
+    """Return the integer that a version is, also one of another type such as NumPy's; None where it is not one.
+
+    A bool is not a version, and a float is not one either, although both compare equal to integers.
+    """
+    if isinstance(version, bool) or not isinstance(version, SupportsIndex):
+        return None
+    return int(index(version))
 
 
 NONE: Final = VersionRange(0, -1)

@@ -8,6 +8,7 @@ values can be pickled. Nothing registered keeps the class alive: a service may c
 from __future__ import annotations
 
 import linecache
+import re
 import sys
 from collections.abc import Mapping
 from itertools import count
@@ -23,6 +24,7 @@ from kafka_msgs_generator.pipeline import Binding, Compiled, Reading, compile_fi
 __all__ = ["compile_schema"]
 
 _serial: Final = count(1)
+_FILE_NAME: Final = re.compile(r"[^{}\n\0]*\.[A-Za-z]\w*")
 
 
 def compile_schema(
@@ -30,9 +32,9 @@ def compile_schema(
 ) -> type[Described]:
     """Return the message class that a definition describes.
 
-    ``text_or_path`` is the definition's text, or a file's path; a string with a brace in it, or nothing but blanks, is
-    text. ``lenient`` and
-    ``bindings`` (placeholder word to value) read pages that people wrote by hand, as the command's options do. The
+    ``text_or_path`` is the definition's text, or a file's path: a ``Path``, or one line without braces that ends in a
+    suffix such as ``.json``. ``lenient`` and ``bindings`` (placeholder word to value) read pages that people wrote by
+    hand, as the command's options do. The
     class's module exists in this process alone, so no other process can unpickle its values. Raises ``SchemaError``
     for a definition that breaks a rule or describes a retired message, ``OSError`` for a file that cannot be read, and
     ``MissingExtraError`` without Jinja2.
@@ -45,7 +47,7 @@ def compile_schema(
 
 
 def _compile(text_or_path: str | Path, reading: Reading) -> Compiled:
-    if isinstance(text_or_path, str) and ("{" in text_or_path or not text_or_path.strip()):
+    if isinstance(text_or_path, str) and not _FILE_NAME.fullmatch(text_or_path):
         return compile_text(text_or_path, None, reading)
     path = Path(text_or_path)
     return compile_file(path, reading, path.resolve().parent.name)

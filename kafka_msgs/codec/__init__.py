@@ -33,6 +33,8 @@ def codec_for(cls: type[M], version: int, options: CodecOptions = DEFAULT_OPTION
     The first call for a class and version takes about one millisecond per struct. Later calls are a dictionary look-up.
     The class keeps its codecs, so they live as long as the class.
     """
+    if version.__class__ is not int:  # True and 2.0 would find the codecs of 1 and 2
+        return _make(cls, version, options)
     key = version if options is DEFAULT_OPTIONS else (version, options)
     return cls._codecs.get(key) or _make(cls, version, options)
 

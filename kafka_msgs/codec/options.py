@@ -32,6 +32,11 @@ def _budget(options: object, attribute: Attribute[DecodeBudget], value: object) 
         raise OptionError(source="CodecOptions", option=attribute.name, value=value, reason="a DecodeBudget is needed")
 
 
+def _flag(options: object, attribute: Attribute[bool], value: object) -> None:
+    if not isinstance(value, bool):
+        raise OptionError(source="CodecOptions", option=attribute.name, value=value, reason="True or False is needed")
+
+
 def _handler(options: object, attribute: Attribute[str], value: object) -> None:
     if value not in _HANDLERS:
         reason = f"it is one of {', '.join(_HANDLERS)}"
@@ -69,7 +74,7 @@ class CodecOptions:
     """
 
     budget: DecodeBudget = field(default=DEFAULT_BUDGET, validator=_budget)
-    memoryview_records: bool = False
+    memoryview_records: bool = field(default=False, validator=_flag)
     utf8_errors: Literal["strict", "surrogateescape", "replace"] = field(default="strict", validator=_handler)
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from operator import index
-from typing import Any, SupportsIndex
+from typing import Any
 
 from attrs import frozen
 
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, PRIMITIVES, Op
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.schema import Described, FieldInfo, fields
+from kafka_msgs.versions import whole_number
 
 __all__ = ["Absent", "Plan", "Step", "StructPlan", "Value", "compile_plan"]
 
@@ -183,17 +183,10 @@ def compile_plan(cls: type[Described], version: int) -> Plan:
     A version is a whole number; a bool is not one.
     """
     info = cls.INFO
-    number = _whole_number(version)
+    number = whole_number(version)
     if number is None or number not in info.versions:
         raise UnsupportedVersionError(message=info.name, version=version, supported=info.versions)
     return Plan(cls, number, _Resolver(number, number in info.flexible).struct(cls))
-
-
-def _whole_number(version: object) -> int | None:
-    """Return the integer that a version is, also one of another type such as NumPy's; None where it is not one."""
-    if isinstance(version, bool) or not isinstance(version, SupportsIndex):
-        return None
-    return int(index(version))
 
 
 class _Resolver:

@@ -23,6 +23,7 @@ from kafka_msgs.columns.python import ROW_FAULTS, row_decoder
 from kafka_msgs.columns.types import ERROR_TYPE, arrow_type
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InternalError, KafkaMsgsError, shown
 from kafka_msgs.schema import Described
+from kafka_msgs.versions import whole_number
 
 __all__ = [
     "MAX_ARRAY",
@@ -84,9 +85,11 @@ def decode_column(
     An array gives arrays; a chunked array gives chunked ones, chunk by chunk, with up to ``workers`` chunks at a time
     in threads of their own. Raises ``UnsupportedVersionError``, ``UnknownColumnError``, ``ColumnTypeError`` for what
     holds no bytes, ``ColumnSizeError`` for an array whose values need more than one, and ``ValueError`` for another
-    ``on_error`` and for options that keep what is not UTF-8, since Arrow's strings cannot.
+    ``on_error``, for ``workers`` below 1, and for options that keep what is not UTF-8, since Arrow's strings cannot.
     """
     check_on_error(on_error)
+    if whole_number(workers) is None or workers < 1:
+        raise ValueError(f"workers is {shown(workers)}: it must be 1 or more")
     if options.utf8_errors == "surrogateescape":
         raise ValueError("Arrow strings are UTF-8: utf8_errors must be 'strict' or 'replace'")
     source = _binary(column)

@@ -33,7 +33,7 @@ import pyarrow as pa
 
 from kafka_msgs.errors import ColumnTypeError, SchemaError, UnknownColumnError, UnsupportedVersionError
 from kafka_msgs.schema import Described, FieldInfo, MessageInfo, Struct, fields
-from kafka_msgs.versions import VersionRange
+from kafka_msgs.versions import VersionRange, whole_number
 
 __all__ = [
     "ERROR_TYPE",
@@ -156,13 +156,14 @@ _WHOLE: WeakKeyDictionary[type[Described], dict[int | None, pa.StructType]] = We
 
 def _whole(message: type[Described], version: int | None) -> pa.StructType:
     known = _WHOLE.setdefault(message, {})
-    if version not in known:
-        info = message.INFO
-        if version is not None and version not in info.versions:
-            raise UnsupportedVersionError(message=info.name, version=version, supported=info.versions)
-        wanted = info.versions if version is None else VersionRange(version, version)
-        known[version] = _Mapping(info, wanted).struct(message, ())
-    return known[version]
+    info = message.INFO
+    number = None if version is None else whole_number(version)
+    if version is not None and (number is None or number not in info.versions):
+        raise UnsupportedVersionError(message=info.name, version=version, supported=info.versions)
+    if number not in known:
+        wanted = info.versions if number is None else VersionRange(number, number)
+        known[number] = _Mapping(info, wanted).struct(message, ())
+    return known[number]
 
 
 def check_columns(type_: pa.StructType, message: type[Described]) -> None:

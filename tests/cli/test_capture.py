@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,15 @@ def test_a_file_that_is_no_capture(run: Run, tmp_path: Path) -> None:
     fault, summary = lines(run, path, status=1)
     assert fault["reason"].startswith("at byte 0: not a capture, neither pcap nor pcapng")
     assert summary["exchanges"] == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+def test_a_fifo_is_refused_and_not_waited_for(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "capture.pcap"
+    os.mkfifo(path)
+    result = run("capture", str(path))
+    assert result.exit_code == 1
+    assert "not a regular file" in result.stderr
 
 
 def test_an_empty_capture_is_sound(run: Run, tmp_path: Path) -> None:

@@ -45,6 +45,14 @@ def test_a_version_is_a_whole_number_that_the_message_has(numbers: type[Message]
         codec_for(numbers, version, CodecOptions(memoryview_records=True))
 
 
+@pytest.mark.parametrize("version", [True, False, 2.0, [2]])
+def test_a_version_that_equals_one_in_use_is_refused_as_well(numbers: type[Message], version: Any) -> None:
+    for known in range(3):
+        numbers().encode(known)
+    with pytest.raises(UnsupportedVersionError):
+        numbers().encode(version)
+
+
 def test_an_integer_of_another_library_is_a_version_and_kept_as_a_plain_one(numbers: type[Message]) -> None:
     codec = codec_for(numbers, Index(2))  # type: ignore[arg-type]
     assert type(codec.plan.version) is int
@@ -59,7 +67,10 @@ def test_a_budget_is_made_of_whole_numbers(field: str, value: Any) -> None:
         DecodeBudget(**{field: value})
 
 
-@pytest.mark.parametrize("options", [{"utf8_errors": "ignore"}, {"utf8_errors": None}, {"budget": 5}, {"budget": None}])
+@pytest.mark.parametrize(
+    "options",
+    [{"utf8_errors": "ignore"}, {"utf8_errors": None}, {"budget": 5}, {"budget": None}, {"memoryview_records": "no"}],
+)
 def test_options_of_a_codec_are_checked(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=f"CodecOptions: option {next(iter(options))}"):
         CodecOptions(**options)

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_msgs import OffsetFetchRequest
 from kafka_msgs.columns import arrow_type, decode_column, encode_column, record_schema
-from kafka_msgs.errors import ColumnTypeError, UnknownColumnError
+from kafka_msgs.errors import ColumnTypeError, UnknownColumnError, UnsupportedVersionError
 
 ROWS = pa.array([{"group_id": "g"}])
 
@@ -66,3 +66,16 @@ def test_what_holds_no_bytes_is_refused(column: Any, found: str) -> None:
 def test_what_holds_no_structs_is_refused() -> None:
     with pytest.raises(ColumnTypeError, match=r"expected '?an Arrow array of structs"):
         encode_column(None, OffsetFetchRequest, 2)
+
+
+@pytest.mark.parametrize("workers", [0, -1, True, 1.5, "2"])
+def test_workers_are_a_whole_number_from_one(workers: Any) -> None:
+    with pytest.raises(ValueError, match="workers is"):
+        decode_column([b"\1"], OffsetFetchRequest, 2, workers=workers)
+
+
+@pytest.mark.parametrize("version", [2.0, 2.5, True, "2", 99])
+def test_the_columns_of_a_version_that_is_not_one_are_refused(version: Any) -> None:
+    arrow_type(OffsetFetchRequest, 2)
+    with pytest.raises(UnsupportedVersionError):
+        arrow_type(OffsetFetchRequest, version)

@@ -48,6 +48,17 @@ def test_a_file_is_read_by_its_path(tmp_path: Path, kind: type) -> None:
         compile_schema(kind(tmp_path / "Pong.json"))
 
 
+@pytest.mark.parametrize("text", ["", "  ", "[]", "null", "true", '"x"', "OffsetFetch", "[" * 10_000, "x" * 5000, "\0"])
+def test_a_text_that_does_not_name_a_file_is_read_as_a_definition(text: str) -> None:
+    with pytest.raises(SchemaError):
+        compile_schema(text)
+
+
+def test_a_path_is_one_line_that_ends_in_a_suffix() -> None:
+    with pytest.raises(FileNotFoundError):
+        compile_schema("no such directory/Ping.json")
+
+
 def test_two_classes_of_one_definition_are_independent() -> None:
     first, second = compile_schema(PING), compile_schema(PING)
     assert first is not second

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Exchange, read_exchanges
+from kafka_msgs.capture.files import open_capture
 from kafka_msgs.capture.report import QUANTILES, ApiSummary, CaptureSummary, CaptureTally
 from kafka_msgs.cli.options import format_option
 from kafka_msgs.cli.render.embedded import readable_json
@@ -78,7 +79,7 @@ class _Rows:
 
     def _of_file(self, path: Path, progress: Callable[[int], None]) -> Iterator[Row]:
         tally = CaptureTally()
-        with path.open("rb") as file:
+        with open_capture(path) as file:
             for item in read_exchanges(file, ports=self._ports):
                 progress(file.tell())
                 tally.add(item)
