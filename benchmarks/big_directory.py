@@ -252,10 +252,10 @@ def _append(directory: Path, block: _Block, copy: int, copies_in_segment: int) -
 
 
 def byte_count(text: str) -> int:
-    """Return the bytes that a text such as ``512M`` or ``2G`` says; raises ``ValueError``."""
+    """Return the number of bytes that a text such as ``512M`` or ``2G`` means; raises ``ValueError``."""
     match = re.fullmatch(r"([0-9]+)([KMG]?)", text.upper())
     if match is None:
-        raise ValueError(f"{text!r} is no number of bytes, such as 512M or 2G")
+        raise ValueError(f"{text!r} is not a number of bytes, such as 512M or 2G")
     return int(match[1]) * _UNITS[match[2]]
 
 

@@ -32,7 +32,7 @@ _REGION: Final = re.compile(r"(<!-- figures: (?P<name>[a-z_ ]+) -->\n).*?(<!-- e
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Bring page and plot up to date, or with ``--check`` say whether the page is; return the exit status."""
+    """Bring page and plot up to date, or with ``--check`` report whether the page is; return the exit status."""
     text = PAGE.read_text(encoding="utf-8")
     if "--check" in arguments:
         stale = written(text) != text
@@ -103,7 +103,7 @@ def _list(benchmark: str) -> str:
 
 
 def _matrix(benchmark: str) -> str:
-    """Return a benchmark's medians with a column for each peer: what stands behind the colon of a figure."""
+    """Return a benchmark's medians with a column for each peer: the part of a figure's name after the colon."""
     cells: dict[str, dict[str, str]] = {}
     for each in summaries(benchmark):
         what, _, peer = each.figure.what.partition(": ")

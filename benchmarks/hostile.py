@@ -37,7 +37,7 @@ _MEMORY_A_BYTE: Final = 4
 _MEMORY_FREE: Final = 8 * _MEGABYTE
 _ROUNDS: Final = 5
 _LINEAR: Final = 2.0
-"""How much longer a byte may take in the larger input, about four times the smaller; quadratic time would show four."""
+"""The largest time per byte in the larger input over that in the smaller (four times as small); quadratic gives 4."""
 
 _LEVELS: Final = 30
 
@@ -188,9 +188,9 @@ def run(console: Console, rounds: int) -> list[Figure]:
         "Hostile inputs in two sizes",
         "input",
         "bytes",
-        "ns a byte",
+        "ns per byte",
         "bytes",
-        "ns a byte",
+        "ns per byte",
         "peak memory",
         "allowed",
         "outcome",
@@ -203,7 +203,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
     figures = [
         Figure("inputs that ended as they must", ended, "", target=len(INPUTS)),
         Figure(
-            "time a byte, larger over smaller input, worst",
+            "time per byte, larger over smaller input, worst",
             max(each.growth for each in measured),
             target=_LINEAR,
             at_most=True,

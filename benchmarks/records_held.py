@@ -36,7 +36,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
     figures = []
     for content in ("plain", "key and two headers"):
         seconds = _measured(content, repeats)
-        table = rows_table(f"{BATCHES} batches held, {content}", "", "microseconds a batch")
+        table = rows_table(f"{BATCHES} batches held, {content}", "", "microseconds per batch")
         for library, taken in seconds.seconds.items():
             table.add_row(library, f"{taken * 1e6:.0f}")
         console.print(table)
@@ -51,7 +51,7 @@ def _figure(ours: str, content: str, peer: str, times: Times) -> Figure:
 
 
 def _measured(content: str, repeats: int) -> Times:
-    """Return the least seconds that a batch takes in each library."""
+    """Return the least seconds per batch in each library."""
     seconds = dict.fromkeys((*OURS, *PEERS), float("inf"))
     for _ in range(repeats):
         for library in seconds:

@@ -1,6 +1,6 @@
 """How much of decoding in C is the making of objects: our plan walked over the same bytes with and without.
 
-The walk that makes nothing is ``scan.c``, a small program of its own: the C core has no such mode. It is compiled when
+The walk that creates no objects is ``scan.c``, a small separate program. It is compiled when
 this benchmark runs.
 """
 
@@ -31,7 +31,7 @@ _VERSION: Final = 12
 
 
 def run(console: Console, rounds: int) -> list[Figure]:
-    """Measure, print, and return the figures; none where there is no compiler."""
+    """Measure, print, and return the figures; none without a compiler."""
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if compiler is None:
         console.print("NOT RUN: a scan without objects needs a C compiler", style="red")
@@ -52,7 +52,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
 
 
 def scanner(plan: Plan, compiler: str, directory: Path) -> Callable[[bytes], bool]:
-    """Compile ``scan.c`` and return a function that tells whether bytes are a message of the plan."""
+    """Compile ``scan.c`` and return a function that returns whether bytes are a message of the plan."""
     library = directory / "scan.so"
     command = [compiler, "-std=c11", "-O3", "-shared", "-fPIC", f"-I{HEADERS}", str(SOURCE), "-o", str(library)]
     subprocess.run(command, check=True, timeout=60)

@@ -1,7 +1,7 @@
 """How fast a segment is scanned: checksums compared, batches and records counted, the range of times.
 
 Segments of 1 GiB are scanned by the library, once more in a process of its own for its memory. One of 100 MB is also
-given to Kafka's ``DumpLogSegments``, with the options that its script gives to Java; it prints a line a batch and
+given to Kafka's ``DumpLogSegments``, with the options that its script gives to Java; it prints one line per batch and
 opens none, which is the least that it does. Segments are made anew, in a temporary directory. Without Java and Maven
 nothing is compared with Kafka.
 """

@@ -1,7 +1,7 @@
 """How the job ``group-offsets`` grows with its input: its seconds, and the memory of its driver.
 
 Each size is run in a process of its own, so that memory is that of this run. In a local session one JVM is driver and
-executors; it has the same heap whatever the size, and what its process took at most is told, as is that of the Python
+executors; it has the same heap whatever the size, and the peak of its process is reported, and that of the Python
 process which drives it. Other sizes: ``python -m benchmarks.spark_jobs 256M 512M``.
 """
 
@@ -75,7 +75,7 @@ def _figures(sizes: Sequence[str], runs: Sequence[_Run]) -> list[Figure]:
     growth = byte_count(sizes[-1]) / byte_count(sizes[0])
     what = f"{sizes[-1]} against {sizes[0]}"
     return [
-        Figure(f"seconds a byte, {what}", last.seconds / first.seconds / growth, target=1.25, at_most=True),
+        Figure(f"seconds per byte, {what}", last.seconds / first.seconds / growth, target=1.25, at_most=True),
         Figure(f"memory of Python, {what}", last.python / first.python, target=1.1, at_most=True),
         Figure(f"memory of the JVM, {what}", last.jvm / first.jvm, target=1.25, at_most=True),
     ]

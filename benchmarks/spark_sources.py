@@ -3,7 +3,7 @@
 One session on two cores; the same records as segments and as Parquet. Every case reads all rows and throws them away
 (``noop``), so that what is compared is the way of the data and nothing behind it. The clock on the wall counts, since
 the work is done by other processes; rounds are interleaved, and the median of a case counts. Of a busy machine the
-fastest round, which the table has as well, says more.
+fastest round, which the table has as well, is more reliable.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def _batch(dice: random.Random, first: int) -> bytes:
         at = _START_MS + offset
         value = OffsetCommitValue(offset=dice.randrange(1 << 40), leader_epoch=dice.randrange(9), commit_timestamp=at)
         record = TopicRecord(topic="__consumer_offsets", key=key, value=value, version=3)
-        said = encode_record(record)
-        builder.append(said.key, None if dice.random() < TOMBSTONES else said.value, timestamp=at)
+        written = encode_record(record)
+        builder.append(written.key, None if dice.random() < TOMBSTONES else written.value, timestamp=at)
     return builder.build()
 
 

@@ -90,5 +90,5 @@ def test_events_use_every_codec_and_offsets_every_kind_of_record(tmp_path: Path)
 
 def test_sizes_have_units() -> None:
     assert [byte_count(text) for text in ("7", "2K", "3m", "2G")] == [7, 2048, 3 << 20, 2 << 30]
-    with pytest.raises(ValueError, match="no number of bytes"):
+    with pytest.raises(ValueError, match="not a number of bytes"):
         byte_count("2 gigabytes")

@@ -10,7 +10,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command; without the packages it needs, say which to install."""
+    """Run the command; without the packages it needs, report which to install."""
     try:
         import click  # noqa: F401
     except ImportError:

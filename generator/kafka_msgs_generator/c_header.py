@@ -58,7 +58,7 @@ _GROUPS: Final = {
         "SIZE_AND_OFFSET": layouts.SIZE_AND_OFFSET,
         "CRC_FROM": layouts.CRC_FROM,
     },
-    "What the header says where there is none.": {
+    "The values of absent fields in the header.": {
         "NO_TIMESTAMP": layouts.NO_TIMESTAMP,
         "NO_PRODUCER": layouts.NO_PRODUCER,
     },

@@ -3,11 +3,11 @@
 Owns what a definition file under ``message_defs`` looks like. `read_definition` takes the text of a definition as
 Kafka or a KIP page writes it and returns its facts in normal form; `canonical_text` writes that form. Whether the
 facts make a legal message is left to `kafka_msgs_generator.spec` and what follows it: here only keys that the format
-does not know, and values that cannot be what their key says, are refused.
+does not know, and values that do not fit their key, are refused.
 
 The normal form differs from the source in this: comments and ``about`` are gone; numbers are numbers, booleans are
 booleans, a default is a string, ranges are spelled one way; a key that says nothing beyond its absence (null, false,
-an empty list) is gone; keys stand in one order. The errors that a comment lists as supported become the data
+an empty list) is gone; keys have one order. The errors that a comment lists as supported become the data
 ``supportedErrors``, a key of our own.
 """
 
@@ -65,7 +65,7 @@ def supported_errors(text: str) -> dict[str, str | None]:
 
 
 def canonical_text(definition: Definition) -> str:
-    """Return the text of a definition file: a field a line where it fits 110 columns, a newline at the end."""
+    """Return the text of a definition file: one field per line if it fits 110 columns, a newline at the end."""
     body = ",\n".join(_key_lines(key, definition[key]) for key in _MESSAGE if key in definition)
     return f"{{\n{body}\n}}\n"
 
@@ -81,7 +81,7 @@ def _versions(site: Site, key: str) -> str | None:
 
 
 def _flexible_versions(site: Site, key: str) -> str:
-    """Read a message's flexible versions, where a blank text says ``none`` and does not leave the key out."""
+    """Read a message's flexible versions, where a blank text means ``none`` and does not leave the key out."""
     return _versions(site, key) or "none"
 
 

@@ -1,6 +1,6 @@
 """What makes a field, and the fields of one struct together, legal (rules V17, V18 and V26-V45).
 
-These checks look at what one object says about itself and its siblings. Whether the structs that it names exist is
+These checks look at one object and its siblings. Whether the structs that it names exist is
 left to `kafka_msgs_generator.lower`.
 """
 
@@ -62,7 +62,9 @@ def _fields(field: FieldSpec) -> SchemaError | None:
         return None
     if field.type.array:
         return field.site.error("V27", f"{field.type} is an array of scalars, which cannot have fields", "fields")
-    return field.site.error("V26", f"{field.type} is neither a struct nor an array of structs, no fields", "fields")
+    return field.site.error(
+        "V26", f"{field.type} is neither a struct nor an array of structs and cannot have fields", "fields"
+    )
 
 
 def _stated_versions(field: FieldSpec) -> SchemaError | None:

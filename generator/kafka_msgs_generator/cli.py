@@ -1,7 +1,7 @@
 """The command: compile anybody's definitions, generate this project's own code, import Kafka's definitions.
 
 Thin: options in, one call, words out. Exit status 0 is success, 1 a bad definition or (with ``--check``) files that
-are not as the definitions say, 2 a wrong call.
+do not match the definitions, 2 for wrong arguments.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def compare_command(old: Path, new: Path, out: Path | None) -> None:
 
 
 @command.command()
-@click.option("--missing", is_flag=True, help="List what has no entry, with what the definition says about it.")
+@click.option("--missing", is_flag=True, help="List what has no entry, with the facts of its definition.")
 @click.option("--definitions", default="message_defs", show_default=True, type=_EXISTING)
 def glossary(missing: bool, definitions: Path) -> None:
     """Count how many messages and fields the glossary of this project documents."""
@@ -188,7 +188,7 @@ def _finish(planned: Iterable[Changes], check: bool) -> None:
     if check and not stale:
         click.echo("the generated files are up to date")
     if stale:
-        raise click.ClickException("the generated files are not what the definitions say; generate them again")
+        raise click.ClickException("the generated files do not match the definitions; generate them again")
 
 
 @contextmanager

@@ -214,7 +214,7 @@ class _Layouts:
     _compared: set[tuple[str, str]] = Factory(set)
 
     def alike(self) -> bool:
-        """Whether the same bytes stand in the same places; a tagged field that only one has is noted and no more."""
+        """Whether the layouts are equal; a tagged field that only one of them has does not make them differ."""
         flexible = [self.version in message.flexible for message in (self.old, self.new)]
         return flexible[0] == flexible[1] and self._structs(self.old.name, self.new.name)
 

@@ -27,7 +27,7 @@ _LONGEST_NUMBER: Final = 100
 
 
 class _DefaultTextError(Exception):
-    """Text that is no default of its type: the rule that it breaks, and why."""
+    """Text that is not a default of its type: the rule that it breaks, and why."""
 
     def __init__(self, rule: str, reason: str) -> None:
         self.rule = rule

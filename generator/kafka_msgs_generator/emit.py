@@ -51,7 +51,7 @@ KIND_BASES: Final = {
 """The class of ``kafka_msgs.message`` that a message of each kind is."""
 
 _PARAMETERS: Final = {"request": "Response", "coordinator-key": "CoordinatorValue"}
-"""What stands for the partner of a message whose partner was not compiled."""
+"""The placeholder for the partner of a message whose partner was not compiled."""
 
 
 def message_module(message: Message, origin: str, *, draft: str | None = None, partner: str | None = None) -> str:
@@ -91,7 +91,7 @@ def _base(message: Message, partner: str | None) -> dict[str, object]:
 
 
 def facts(message: Message) -> str:
-    """Say in one line what a message is: its key, versions, flexible and deprecated versions.
+    """Describe a message in one line: its key, versions, flexible and deprecated versions.
 
     The line neither starts with a capital nor ends in a full stop, unless its first word is a name.
     """

@@ -1,7 +1,7 @@
 """The error codes of a Kafka release, read out of the release itself.
 
 A small Java program of ours, ``ErrorTable.java``, prints the enumeration that Kafka's own clients use, so that names,
-numbers and the retriable flag are what Kafka does and not what a page says.
+numbers and the retriable flag are those of Kafka's code and not of a page.
 """
 
 from __future__ import annotations

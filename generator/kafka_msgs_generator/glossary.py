@@ -3,9 +3,9 @@
 Owns the format of ``message_defs/glossary/*.toml`` and the rule by which an entry is found. What is done with the
 sentences is the emitter's business.
 
-A file holds a table for each message: ``message`` says what it is for, and a key such as ``"groups.topics.name"``
+A file holds a table for each message: ``message`` describes its purpose, and a key such as ``"groups.topics.name"``
 documents one field by its path of names in lower camel case. A table ``structs.<Name>`` inside documents the fields of
-a common struct. Tables of one message may stand in several files. ``common.toml`` holds the tables ``fields`` and
+a common struct. Tables of one message may be in several files. ``common.toml`` holds the tables ``fields`` and
 ``structs``, which serve every message that has no entry of its own. A key of ``fields`` is the end of a path, such as
 ``throttleTimeMs`` or ``topics.name``; the longest end that fits is taken.
 
@@ -172,7 +172,7 @@ def _ends(path: _Path) -> Iterator[str]:
 
 
 def _facts(field: Mapping[str, Any]) -> str:
-    """What the definition says about a field, in one line."""
+    """The facts of a field from its definition, in one line."""
     versions = field.get("versions", field.get("taggedVersions", ""))
     nullable = field.get("nullableVersions", "none")
     default = [f"default {field['default']}"] if "default" in field else []

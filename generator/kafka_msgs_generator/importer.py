@@ -171,7 +171,7 @@ def _source_text(release: str, origins: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _write(path: Path, text: str) -> bool:
-    """Make ``path`` hold ``text`` and tell whether it had to be written; never leave half a file."""
+    """Make ``path`` hold ``text`` and return whether it was written; never leave half a file."""
     if path.is_file() and path.read_bytes() == text.encode("utf-8"):
         return False
     write_atomically(path, text)

@@ -58,7 +58,7 @@ class Field:
 class Struct:
     """A nested struct. ``origin`` is the attribute path of the field that defines it, or None for a common struct.
 
-    ``versions`` are those in which it can exist; ``element`` says whether it is the element of an array.
+    ``versions`` are those in which it can exist; ``element`` is true for the element of an array.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Struct:
 
 @frozen(kw_only=True)
 class Message:
-    """A message. ``structs`` stands leaf first, so that each may refer to those before it."""
+    """A message. ``structs`` are ordered leaf first, so that each may refer to those before it."""
 
     name: str
     kind: str

@@ -4,7 +4,7 @@ Owns the text level: JSON with ``//`` and ``/* */`` comments, and the line and c
 keys mean is left to `kafka_msgs_generator.spec`.
 
 The lenient mode reads pages that people wrote by hand and others copied: non-breaking spaces and characters of no width
-count as white space, ``#`` begins a comment, a comma may stand before a closing bracket, quotes may be typographic, one
+count as white space, ``#`` begins a comment, a comma may come before a closing bracket, quotes may be typographic, one
 text may hold several definitions, and a bare word such as ``TBD`` stands for the value that the caller binds to it. A
 word without a binding stays an error, and so does an ellipsis: what a page leaves out cannot be read from it.
 """
@@ -33,9 +33,9 @@ _HINTS: Final[Mapping[str, str]] = {
     "\N{NO-BREAK SPACE}": "a non-breaking space (U+00A0) outside a string; --lenient accepts it",
     **{char: f"a character of no width (U+{ord(char):04X}); --lenient accepts it" for char in _INVISIBLE},
     **{char: f"a typographic quote (U+{ord(char):04X}); --lenient accepts it" for char in _QUOTES},
-    "#": "'#'; --lenient takes it for the start of a comment",
+    "#": "'#'; --lenient reads it as the start of a comment",
 }
-"""What is not JSON and yet stands on pages, with how an error names it."""
+"""Characters on pages that are not JSON, with their names in errors."""
 _SKIPPED = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _SKIPPED_LENIENT = re.compile(rf"(?:[ \t\r\n\u00a0{_INVISIBLE}]+|(?://|#)[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _QUOTED = re.compile(rf'[{_QUOTES}]((?:[^\\"{_QUOTES}]|\\.)*)["{_QUOTES}]', re.DOTALL)
@@ -166,7 +166,7 @@ class _Parser:
         return tuple(items)
 
     def _next_item(self, opener: str, closer: str) -> bool:
-        """Step over what stands before an item; return False, past the closer, when there is none."""
+        """Skip what comes before an item; return False, past the closer, when there is none."""
         self._skip()
         if opener == "," and self._take(closer):
             return False
@@ -238,7 +238,7 @@ class _Parser:
             self._fail("this comment has no end")
 
     def _shown(self) -> str:
-        """Name what stands at the current place, for an error."""
+        """Name what is at the current place, for an error."""
         char = self._text[self._at : self._at + 1]
         if not char:
             return "the end of the text"
@@ -259,7 +259,7 @@ class _Parser:
 
 
 def _bound(text: str) -> Value:
-    """Read what a placeholder stands for: a JSON number or constant, otherwise the text itself."""
+    """Read the value of a placeholder: a JSON number or constant, otherwise the text itself."""
     if _NUMBER.fullmatch(text):
         return Number(text)
     return _CONSTANTS.get(text, text)

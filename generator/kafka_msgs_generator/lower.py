@@ -1,7 +1,7 @@
 """From the definition as written to the checked and resolved message.
 
 Owns what names refer to (rules V24 and V46-V56), the versions in which a struct can exist, and the order of structs:
-each stands behind those it uses.
+each comes after those it uses.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _walk(fields: Sequence[FieldSpec]) -> Iterator[FieldSpec]:
 
 @define
 class _Scope:
-    """Where fields stand: in which struct, in which versions, and how they are reached."""
+    """The place of fields: in which struct, in which versions, and how they are reached."""
 
     struct: str
     versions: VersionRange
@@ -92,7 +92,7 @@ class _Lowering:
         self._register_inline()
         for spec in self.spec.fields:
             if spec.map_key:
-                raise spec.site.error("V56", "a map key stands in a struct, not in the message itself", "mapKey")
+                raise spec.site.error("V56", "a map key must be in a struct, not in the message itself", "mapKey")
         scope = _Scope(self.spec.name, self.spec.versions, (self.spec.name,), ())
         fields = self._fields(self.spec.fields, scope)
         for struct in self.spec.common:

@@ -1,6 +1,6 @@
 """Fetches jars through Maven, and finds out which of them do not exist.
 
-Owns the project file that Maven reads and what Maven's answers mean. Which jars are wanted is `release`'s and
+Owns the project file that Maven reads and what Maven's answers mean. Which jars are needed is `release`'s and
 `error_table`'s.
 """
 
@@ -70,7 +70,7 @@ def fetch_jars(coordinates: Sequence[str], into: Path) -> None:
 def fetch_existing_jars(coordinates: Sequence[str], into: Path) -> None:
     """Copy those of the jars that exist into a folder; what does not exist is not there afterwards.
 
-    Raises ``SourceUnavailableError`` when Maven is not there, and when it cannot say whether a jar exists.
+    Raises ``SourceUnavailableError`` when Maven is not installed, and when it does not report whether a jar exists.
     """
     answer = _copy(coordinates, into)
     if answer is None:
@@ -89,7 +89,7 @@ def _absent(answer: str, coordinates: Sequence[str], into: Path) -> set[str]:
     answers = {each: _copy([each], into) for each in unresolved}
     for each, alone in answers.items():
         if alone is not None and not _ABSENT.search(alone):
-            raise SourceUnavailableError(reason=f"Maven cannot say whether {each} exists:\n{alone}")
+            raise SourceUnavailableError(reason=f"Maven does not report whether {each} exists:\n{alone}")
     return {each for each, alone in answers.items() if alone is not None}
 
 
@@ -98,7 +98,7 @@ def _unresolved(answer: str, coordinates: Sequence[str]) -> list[str]:
 
 
 def _copy(coordinates: Sequence[str], into: Path) -> str | None:
-    """Run Maven; return what it says when it fails. ``-U`` has it ask again for what it did not find before."""
+    """Run Maven; return its output when it fails. ``-U`` makes it try again what it did not find before."""
     with TemporaryDirectory() as folder:
         pom = Path(folder, "pom.xml")
         pom.write_text(_POM.format(dependencies="".join(_dependency(each) for each in coordinates)), encoding="utf-8")

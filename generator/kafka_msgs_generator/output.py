@@ -1,4 +1,4 @@
-"""Brings generated files to disk: only changes, each atomically, and away with what is no longer generated.
+"""Writes generated files: only changes, each atomically, and removes files that are no longer generated.
 
 A directory's index lists the files that belong to the generator. Nothing else is ever removed, and a file that the
 generator did not write is never overwritten.
@@ -67,7 +67,7 @@ def apply(changes: Changes) -> None:
 
 
 def summary(changes: Changes) -> list[str]:
-    """Say what would change, a line a file."""
+    """List what would change, one line per file."""
     lines = []
     for path, text in changes.written.items():
         current = _current(changes.root / path)
@@ -85,7 +85,7 @@ def _current(path: Path) -> str | None:
 
 
 def _owned(root: Path) -> set[str]:
-    """Read which files the last run wrote below ``root``; what points outside is left alone."""
+    """Read which files the last run wrote below ``root``; paths outside it are ignored."""
     text = _current(root / INDEX)
     if text is None or not text.startswith(MARK):
         return set()

@@ -74,7 +74,7 @@ class Compiled:
 
     @property
     def site(self) -> Site:
-        """Where the definition stands, for errors."""
+        """The place of the definition, for errors."""
         return self.spec.site
 
 
@@ -123,8 +123,8 @@ def compile_set(
 ) -> list[Compiled]:
     """Compile the definitions at ``paths``, files or directories, as one set.
 
-    With ``partial``, messages whose partner is missing are accepted. ``progress`` is told how many definitions are
-    done, and of how many. Raises `InvalidDefinitionsError` with one error for each bad file, or with the first one
+    With ``partial``, messages whose partner is missing are accepted. ``progress`` is called with the number of finished
+    definitions and of all. Raises `InvalidDefinitionsError` with one error for each bad file, or with the first one
     that the set as a whole shows.
     """
     files = _definition_files(paths)

@@ -20,7 +20,7 @@ __all__ = ["project_changes"]
 
 
 def project_changes(definitions: Path, package: Path, progress: Progress | None = None) -> list[Changes]:
-    """Return what separates the package ``kafka_msgs`` from what ``message_defs`` says, a directory each.
+    """Return how the package ``kafka_msgs`` differs from what ``message_defs`` gives, one item per directory.
 
     Raises `InvalidDefinitionsError` when definitions break rules.
     """

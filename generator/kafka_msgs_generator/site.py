@@ -1,7 +1,7 @@
 """One object of a definition, its values read as the kind that each key asks for.
 
 Owns the coercions that Kafka's definitions rely on (a number where text belongs, "true" for true, a single item for a
-list of one, null for an absent key) and the wording of places in errors. Which keys exist is said by
+list of one, null for an absent key) and the wording of places in errors. Which keys exist is defined by
 `kafka_msgs_generator.spec`.
 """
 
@@ -27,7 +27,7 @@ _FLAGS = {"true": True, "True": True, "TRUE": True, "false": False, "False": Fal
 
 @frozen(eq=False)
 class Site:
-    """An object of a definition and where it stands.
+    """An object of a definition and its place.
 
     ``path`` is the dotted way to it, such as ``OffsetFetchRequest.Groups.Topics``. Every accessor returns None for a
     key that is absent or null, and raises ``SchemaError`` for a value of the wrong kind.
@@ -124,7 +124,7 @@ class Site:
         return tuple(text for text in texts if text is not None)
 
     def items(self, key: str) -> tuple[Node, ...]:
-        """Return a list; absent is empty, and a value that is no list is a list of one."""
+        """Return a list; absent is empty, and a value that is not a list is a list of one."""
         node = self.value(key)
         if node is None:
             return ()
@@ -136,7 +136,7 @@ class Site:
         return None if text is None or not text.strip() else self.parse_versions(text, key, self.value(key))
 
     def parse_versions(self, text: str, what: str, node: Node | None) -> VersionRange:
-        """Read a version range that stands at ``node``; ``what`` names it in errors."""
+        """Read the version range at ``node``; ``what`` names it in errors."""
         try:
             return VersionRange.parse(text)
         except ValueError as error:

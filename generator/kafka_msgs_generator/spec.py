@@ -1,4 +1,4 @@
-"""The first stage: a definition as its author wrote it, each value read as what its key says.
+"""The first stage: a definition as its author wrote it, each value read as its key requires.
 
 Owns the keys of the format and the checks that need one object alone (V1-V16, V67, V68, K1, H1, X1). Relations
 between fields are left to `kafka_msgs_generator.checks`; what names refer to, to `kafka_msgs_generator.lower`.
@@ -238,7 +238,7 @@ def _read_type(site: Site) -> FieldType:
 
 
 def _about(site: Site) -> str:
-    """The words of whoever wrote the definition, in one line without control characters."""
+    """The text of the definition's author, in one line without control characters."""
     return " ".join("".join(char if char.isprintable() else " " for char in site.text("about") or "").split())
 
 

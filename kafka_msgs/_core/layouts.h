@@ -26,7 +26,7 @@ enum {
     CRC_FROM = 21,
 };
 
-/* What the header says where there is none. */
+/* The values of absent fields in the header. */
 enum {
     NO_TIMESTAMP = -1,
     NO_PRODUCER = -1,

@@ -1,4 +1,4 @@
-"""The files that a path stands for: itself, those of a partition's directory, or those of a whole log directory."""
+"""The files of a path: itself, those of a partition's directory, or those of a whole log directory."""
 
 from __future__ import annotations
 

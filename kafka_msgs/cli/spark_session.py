@@ -40,7 +40,7 @@ _SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
 }
-"""What a session of our own has unless told otherwise: no server, and nothing that draws over our progress."""
+"""Default settings of a session that this command starts: no server, and no progress bar of Spark over ours."""
 
 _LOGGING: Final = """\
 rootLogger.level = error
@@ -74,7 +74,7 @@ def _has_java() -> bool:
 
 @contextmanager
 def one_sentence() -> Iterator[None]:
-    """Turn what Spark raises into one sentence: what it says, without the frames of its workers and of the JVM."""
+    """Turn what Spark raises into one sentence: its message, without the tracebacks of its workers and of the JVM."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -87,7 +87,7 @@ def one_sentence() -> Iterator[None]:
 def _sentence(error: Exception) -> str:
     text = str(error)
     if "JAVA_GATEWAY_EXITED" in text:
-        return "Spark could not be started, and the lines above say why; it needs Java 17 or later"
+        return "Spark could not be started; the lines above have the reason; it needs Java 17 or later"
     own = _OWN_ERROR.findall(text)
     if own:
         return str(own[-1])

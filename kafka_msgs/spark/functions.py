@@ -1,7 +1,7 @@
 """Functions over columns: messages out of binary columns, and back into them.
 
-Owns what Spark calls per batch of rows, and what becomes of bytes that are no message. The work on a column is that of
-``kafka_msgs.columns``. Functions of SQL are left to ``sql``.
+Owns what Spark calls per batch of rows, and how bytes that are not a message are handled. The work on a column is that
+of ``kafka_msgs.columns``. Functions of SQL are left to ``sql``.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def from_kafka(
     columns: Iterable[str] | None = None,
     mode: Mode = "PERMISSIVE",
 ) -> Column:
-    """Return the messages in a binary column as a struct column of the type ``schema_of`` tells.
+    """Return the messages in a binary column as a struct column of the type that ``schema_of`` returns.
 
     Without a version each value starts with its own, as those of internal topics do. ``columns`` selects fields by
     dotted path; only these are built. Null in, null out.
 
-    ``mode`` says what becomes of bytes that are no message: ``PERMISSIVE`` adds a last field ``_error``, null where all
-    is well, and else beside nothing but nulls; ``DROPMALFORMED`` gives null; ``FAILFAST`` ends the job with
-    ``DecodeError``. Raises what ``schema_of`` raises.
+    ``mode`` decides what happens to bytes that are not a message. ``PERMISSIVE`` adds a last field ``_error``: it is
+    null for a valid message, and otherwise has the reason, and the other fields are null. ``DROPMALFORMED`` gives null.
+    ``FAILFAST`` ends the job with ``DecodeError``. Raises what ``schema_of`` raises.
     """
     cls, selected = message_of(message), None if columns is None else tuple(columns)
     returned = _returned(cls, version, selected, mode)
@@ -74,9 +74,9 @@ def to_kafka(column: Column | str, message: str | type[Message], version: int, *
     """Return the bytes of the messages in a struct column, written at ``version``.
 
     Fields are taken by name; those that the struct lacks, or that are null without being nullable, have their defaults.
-    With ``prefix`` the version stands in front, as in the values of internal topics. Null in, null out. A message that
-    cannot be written, or one that ``from_kafka`` could not read, ends the job with ``EncodeError``: a null in its place
-    would be a tombstone. Raises ``UnknownNameError`` and ``UnsupportedVersionError``.
+    With ``prefix`` the bytes start with the version, as in the values of internal topics. Null in, null out. A message
+    that cannot be written, or one that ``from_kafka`` could not read, ends the job with ``EncodeError``: a null in its
+    place would be a tombstone. Raises ``UnknownNameError`` and ``UnsupportedVersionError``.
     """
     cls = message_of(message)
     schema_of(cls, version)

@@ -28,15 +28,15 @@ _Batches: TypeAlias = "Iterable[pa.RecordBatch]"
 
 
 def read_log_through_spark(spark: SparkSession, *paths: str, **options: Any) -> DataFrame:
-    """Return the rows of ``kafka-log`` for segments that Spark itself fetches, by whatever Hadoop filesystem it knows.
+    """Return the rows of ``kafka-log`` for segments that Spark itself fetches, with any Hadoop filesystem.
 
     ``paths`` are those of ``spark.read.load``: files, directories (all segments below them), or with wildcards. Below a
     directory Spark leaves out what starts with an underscore: of internal topics name the partitions, as in
     ``logs/__consumer_offsets-*``.
 
-    ``options`` are those of ``kafka-log`` that say what a row is, such as ``columns``, ``mode`` or ``valueMessage``.
-    Files are not split, and transactions are not followed from file to file, so ``splitBytes``, ``isolation``,
-    ``topics`` and ``partitions`` are refused. Raises ``OptionError`` and ``UnknownColumnError``.
+    ``options`` are those of ``kafka-log`` that choose the content of rows, such as ``columns``, ``mode`` or
+    ``valueMessage``. Files are not split, and transactions are not followed from file to file, so ``splitBytes``,
+    ``isolation``, ``topics`` and ``partitions`` are refused. Raises ``OptionError`` and ``UnknownColumnError``.
     """
     given = Options("read_log_through_spark", {name: _text(value) for name, value in options.items()})
     reading = log_reading(given)

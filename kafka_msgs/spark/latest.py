@@ -28,7 +28,7 @@ def latest_by_key(
 ) -> DataFrame:
     """Return the record with the highest offset of each key and partition, with the columns of ``records``.
 
-    The names of columns are those of ``kafka-log`` unless told. Rows whose latest ``value`` is null are tombstones:
+    The names of columns are by default those of ``kafka-log``. Rows whose latest ``value`` is null are tombstones:
     they are dropped at the end, unless ``keep_tombstones``. Rows without a key count as rows of one key; leave them out
     before where they are not wanted.
     """

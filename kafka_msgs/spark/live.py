@@ -46,7 +46,7 @@ def read_live(
 
     The columns are ``topic``, ``partition``, ``offset``, ``timestamp`` (milliseconds since the epoch),
     ``timestampType``, ``key``, ``value`` and ``headers``. ``bootstrap`` is ``host:port`` or several, with commas;
-    ``topic`` a name or several, with commas. ``starting`` says where a stream without a checkpoint begins:
+    ``topic`` a name or several, with commas. ``starting`` is where a stream without a checkpoint begins:
     ``earliest``, ``latest``, or offsets as the connector has them in JSON. ``options`` are further options of the
     connector, such as ``maxOffsetsPerTrigger`` or, for its client, ``kafka.isolation.level``.
 

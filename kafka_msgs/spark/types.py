@@ -1,8 +1,8 @@
 """Spark's types of messages and sources, made from the Arrow types of ``kafka_msgs.columns``.
 
-Owns the step from Arrow to Spark and back, and the column that says why a row could not be read. The Arrow type that
-leaves Python is always made from the Spark type that was announced: Spark takes a struct whose names differ for one of
-nulls, and says nothing.
+Owns the step from Arrow to Spark and back, and the column with the reason why a row could not be read. The Arrow type
+that leaves Python is always made from the Spark type that was announced: Spark silently reads a struct whose names
+differ as a struct of nulls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kafka_msgs.message import Message
 __all__ = ["ERROR", "arrow_schema", "message_of", "schema_of", "spark_type", "with_error", "without_notes"]
 
 ERROR = "_error"
-"""Name of the column that says why a row, or a part of it, could not be read; null where all could."""
+"""Name of the column with the reason why a row, or a part of it, could not be read; otherwise null."""
 
 
 def message_of(message: str | type[Message]) -> type[Message]:

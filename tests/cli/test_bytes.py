@@ -85,7 +85,7 @@ def test_drafts_decode_differently_from_what_shipped(run: Run) -> None:
         (("frame", "00"), "RequestHeader: at byte 0: api key, version and correlation id need 8 bytes"),
         (("frame", "--explain", "00"), "RequestHeader: at byte 0: api key, version and correlation id need 8 bytes"),
         (("frame", "7fff000000000007"), "no request of clients has the api key 32767"),
-        (("frame", "--size-prefix", "00000005aa"), "the frame says that 5 bytes follow, and 1 do"),
+        (("frame", "--size-prefix", "00000005aa"), "the frame states 5 bytes, but 1 follow"),
         (("frame", "--response-to", "9/77", "0000000000"), "OffsetFetchResponse has no version 77; it has 1-10"),
     ],
 )

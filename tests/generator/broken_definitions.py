@@ -226,7 +226,7 @@ BROKEN = [
     ),
     ("V55", data(f(S, kind="Sample").replace('"Sample"', '¶"Sample"')), "has the message's own name"),
     ("V55", data("", f'{{"name": ¶"Sample", "versions": "0+", {S}}}'), "has the message's own name"),
-    ("V56", data(f('"mapKey": ¶true')), "a map key stands in a struct"),
+    ("V56", data(f('"mapKey": ¶true')), "a map key must be in a struct"),
     # defaults
     ("V57", default("bool", '"yes"'), "invalid default 'yes' for bool field A"),
     ("V57", default("bool", "1"), "neither true nor false"),

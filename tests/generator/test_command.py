@@ -87,7 +87,7 @@ def test_check_lists_drift_and_writes_nothing(definitions: Path, package: Path) 
         f"{package}: missing  extra.py",
         f"{package}: changed  ping_request.py (+1 -1 lines)",
     ]
-    assert result.stderr == "Error: the generated files are not what the definitions say; generate them again\n"
+    assert result.stderr == "Error: the generated files do not match the definitions; generate them again\n"
     assert {path: path.read_bytes() for path in package.iterdir() if path.is_file()} == before
 
 

@@ -163,7 +163,7 @@ def test_what_pages_have_that_json_has_not_is_read_where_lenient() -> None:
         ('{"a": 1,}', 1, 9, "a comma before '}' is not JSON; --lenient accepts it"),
         ("{“a”: 1}", 1, 2, r"found a typographic quote (U+201C); --lenient accepts it"),
         ('{"a": \u200b1}', 1, 7, "found a character of no width (U+200B); --lenient accepts it"),
-        ("# page\n{}", 1, 1, "found '#'; --lenient takes it for the start of a comment"),
+        ("# page\n{}", 1, 1, "found '#'; --lenient reads it as the start of a comment"),
         ("{} {}", 1, 4, "--lenient reads several definitions"),
     ],
 )

@@ -116,7 +116,7 @@ def test_the_column_file_names_filesystem_and_path(home: Path, s3: str) -> None:
         ("file://logs/x", "'logs' is the name of a host"),
         ("s4://bucket/x", "(?i)s4"),
         ("nowhere,neither", "there is no segment; several paths are given as a list"),
-        ("{a,b}" * 9, "its braces stand for more than 256 paths"),
+        ("{a,b}" * 9, "its braces expand to more than 256 paths"),
     ],
 )
 def test_a_path_that_means_nothing_is_named(path: str, reason: str) -> None:

@@ -102,7 +102,7 @@ def _payload(frame: bytes, size_prefix: bool) -> bytes:
     size = read_frame_size(frame.ljust(SIZE_BYTES, b"\0"))
     payload = frame[SIZE_BYTES:]
     if size != len(payload):
-        raise click.ClickException(f"the frame says that {size} bytes follow, and {len(payload)} do")
+        raise click.ClickException(f"the frame states {size} bytes, but {len(payload)} follow")
     return payload
 
 

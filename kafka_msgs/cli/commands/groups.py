@@ -44,7 +44,7 @@ def groups_command(wanted: tuple[str, ...], log_dirs: tuple[Path, ...], members:
     """List the groups in log directories: kind, state, members, lag and last commit, also of empty groups.
 
     With names of groups only these. Nothing but the files is needed; Spark is not. The exit status is 1 if some record
-    could not be read; standard error says which.
+    could not be read; standard error lists these.
     """
     found = groups_in(log_dirs)
     groups = chosen(found, wanted)
@@ -58,13 +58,13 @@ def groups_command(wanted: tuple[str, ...], log_dirs: tuple[Path, ...], members:
 
 
 def _group(group: Group) -> dict[str, Any]:
-    said = group.description
+    described = group.description
     return {
-        "group": said.group_id,
-        "kind": said.kind,
-        "state": said.state,
-        "epoch": said.epoch,
-        "members": len(said.members),
+        "group": described.group_id,
+        "kind": described.kind,
+        "state": described.state,
+        "epoch": described.epoch,
+        "members": len(described.members),
         "partitions": len(group.offsets),
         "lag": group.lag,
         "lastCommitTimestamp": group.last_commit,

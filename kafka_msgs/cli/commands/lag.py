@@ -38,7 +38,7 @@ def lag_command(wanted: tuple[str, ...], log_dirs: tuple[Path, ...], end_offsets
     """List the committed offsets of all groups with their lag, the largest lag first, also of empty groups.
 
     With names of groups only these. A lag is empty where the end of the partition is not known. Nothing but the files
-    is needed; Spark is not. The exit status is 1 if some record could not be read; standard error says which.
+    is needed; Spark is not. The exit status is 1 if some record could not be read; standard error lists these.
     """
     found = groups_in(log_dirs, end_offsets)
     rows = [_row(group, each) for group in chosen(found, wanted) for each in group.offsets]

@@ -30,7 +30,7 @@ __all__ = ["pipeline_command", "show_tables"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Inputs = Callable[["SparkSession"], "Mapping[str, DataFrame]"]
-"""What makes the inputs of a job in a session; whoever returns it has checked the arguments before."""
+"""Makes the inputs of a job in a session. The arguments were checked before it is returned."""
 
 _FEATURE: Final = "kafka-msgs pipeline"
 _DIRECTORIES: Final = "kafka_msgs.spark.jobs.log_directories"
@@ -57,7 +57,7 @@ def _options(command: F) -> F:
             "--master",
             metavar="URL",
             callback=master_url,
-            help="Where Spark runs, such as local[4]; default: what Spark is told, or all cores.",
+            help="Where Spark runs, such as local[4]; default: the setting of Spark, or all cores.",
         ),
         click.option(
             "--report", "report_to", type=click.Path(path_type=Path), help="Where the report goes; default: --out."
@@ -124,7 +124,7 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
 @pipeline_command.command("capture-report")
 @_Paths
 @click.option("--port", "ports", type=int, multiple=True, help="A port of brokers; may be repeated; default: 9092.")
-@click.option("--any-port", is_flag=True, help="Tell brokers by what they say, on whatever port.")
+@click.option("--any-port", is_flag=True, help="Recognize brokers on any port by their traffic.")
 @_options
 def capture_report_command(inputs: tuple[str, ...], ports: tuple[int, ...], any_port: bool, **options: Any) -> None:
     """Per api and version: counts, latencies, sizes, errors, clients.
@@ -152,7 +152,7 @@ def wire_compat_command(
 ) -> None:
     """Differential fuzzing: random messages and damaged bytes through every executor, which must agree.
 
-    The exit status is 1 where they do not.
+    The exit status is 1 if they differ.
     """
 
     def check() -> Inputs:
@@ -186,7 +186,7 @@ def _check_captures(inputs: Sequence[str]) -> None:
 
 
 def _facts(inputs: Sequence[str]) -> dict[str, str]:
-    """What the report says of the inputs: their paths, and the cluster ids that ``meta.properties`` in them names."""
+    """The facts of the inputs in the report: their paths, and the cluster ids in their ``meta.properties``."""
     found = {"input": ", ".join(inputs)}
     clusters = {each for path in inputs if (each := _cluster_id(Path(path)))}
     return {**found, "cluster": ", ".join(sorted(clusters))} if clusters else found

@@ -40,7 +40,7 @@ def profile_command(topics: tuple[str, ...], log_dirs: tuple[Path, ...], by: str
     """List what is in topics: records, bytes, codecs, sizes, producers, transactions, order of times.
 
     With names of topics only these. JSON has more columns than the table. The exit status is 1 if some batch could not
-    be read; standard error says which.
+    be read; standard error lists these.
     """
     partitions = partitions_in(log_dirs)
     for topic in topics:

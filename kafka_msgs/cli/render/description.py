@@ -1,4 +1,4 @@
-"""What a definition says about a message: its fields, what they mean, and the errors that a response may bring.
+"""The description of a message from its definition: its fields, what they mean, and the errors of a response.
 
 Owns the two forms of that, a tree to read and a value that JSON has. Which versions are asked for is for the caller.
 """
@@ -127,7 +127,7 @@ def _add_fields(tree: Tree, cls: type[Any], versions: VersionRange) -> None:
 
 
 def _facts(info: FieldInfo, present: VersionRange, shown: VersionRange) -> Iterator[str]:
-    """Yield what a definition says of a field; ``shown`` are the versions that are being looked at."""
+    """Yield the facts of a field from its definition; ``shown`` are the versions to describe."""
     yield info.type
     if present != shown:
         yield f"version{_range(present)}"

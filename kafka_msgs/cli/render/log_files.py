@@ -1,7 +1,7 @@
 """The files of a log directory as rows to print: batches, the records in them, entries of other files, errors.
 
-Owns what a row says, in values that JSON has. Bytes are text where they are UTF-8, and ``{"hex": ...}`` elsewhere,
-unless the caller says what they are.
+Owns the content of rows, in values of types that JSON has. Bytes are text where they are UTF-8, and ``{"hex": ...}``
+elsewhere, unless the caller says what they are.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class View:
 
     ``kinds`` are those of rows; errors are always among them. Batches before ``from_offset``, and those that end behind
     ``max_bytes`` of their file, are left out. Records are those of the internal ``topic``, or have keys and values for
-    the ``DECODERS`` of these names; where neither is given, the directory of a file says of which internal topic it is,
+    the ``DECODERS`` of these names; if neither is given, the name of the directory shows the internal topic,
     and all else is text. Without ``metadata`` a record says no more than they do, and control records are
     left out. Indexes are compared with their segment if ``compared``.
     """
@@ -184,7 +184,7 @@ def _error(error: KafkaMsgsError) -> Row:
 
 
 def _header(batch: AnyBatch) -> dict[str, Any]:
-    """What a batch says of itself; a long log has a million of them, so this is one display each."""
+    """The values in the header of a batch; one dict literal, because a long log has a million batches."""
     attributes = batch.attributes
     if not isinstance(batch, RecordBatch):
         return {

@@ -1,6 +1,6 @@
 """Rows of files in the forms that commands print: as tables, as one JSON document, or as JSON lines, with a summary.
 
-Owns how a row is written. What rows say is for the commands.
+Owns how a row is written. The commands decide what rows contain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROWS_A_WRITE: Final = 100
 
 
 class Row(NamedTuple):
-    """A row: its kind, such as ``batch`` or ``error``, and what it says by name, in values that JSON has."""
+    """A row: its kind, such as ``batch`` or ``error``, and its values by name, of types that JSON has."""
 
     kind: str
     facts: dict[str, Any]
@@ -89,7 +89,7 @@ def _width(names: Sequence[str], cells: list[list[str]]) -> int:
 
 
 def _show_aligned(title: str, names: Sequence[str], cells: list[list[str]]) -> None:
-    """Print what nothing needs to be folded for; laying out a cell with rich takes longer than reading a record."""
+    """Print rows that need no folding; laying out a cell with rich takes longer than reading a record."""
     widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (names, *cells))
     click.echo("\n".join((title, *lines, "")))

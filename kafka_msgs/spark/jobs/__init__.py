@@ -1,5 +1,5 @@
 """The jobs: what whole log directories and captures add up to, as tables and a report.
 
-One module a job; ``job`` says what they have in common. Nothing is imported here, so that each costs only what it
+One module per job; ``job`` has what they have in common. Nothing is imported here, so that each costs only what it
 needs.
 """

@@ -1,4 +1,4 @@
-"""What clients and brokers said to each other, per api and version: how often, how long, how large, what went wrong.
+"""The traffic between clients and brokers, per api and version: counts, latencies, sizes, errors.
 
 Owns the figures, which are those of ``kafka_msgs.capture.report``, for captures of any size.
 """
@@ -62,12 +62,12 @@ def capture_report(exchanges: DataFrame) -> dict[str, DataFrame]:
 
     ``exchanges`` are rows of ``kafka-capture``, with at least ``COLUMNS``.
 
-    ``summary`` has a row for each api and version: ``exchanges``, of which so many ``answered``; the quantiles of the
-    latency in microseconds, exact, as ``p50Us``, ``p90Us`` and ``p99Us``, and ``maxUs``; ``requestBytes`` and
+    ``summary`` has one row per api and version: the number of ``exchanges`` and of those ``answered``; the exact
+    quantiles of the latency in microseconds, as ``p50Us``, ``p90Us`` and ``p99Us``, and ``maxUs``; ``requestBytes`` and
     ``responseBytes`` in all, and the largest of each; how many have ``problems``, ``errors`` other than 0 in their
     responses, and from how many ``clients`` they came. ``errors`` counts the error codes of each, ``clients`` the
     exchanges of each client id. ``seconds`` has what was asked in each second (in milliseconds since the epoch).
-    ``problems`` has what is no exchange, or could not be decoded: a row each, with the bytes concerned.
+    ``problems`` has one row for everything that is not an exchange or could not be decoded, with its size in bytes.
     """
     return JOB.tables({"exchanges": exchanges})
 
@@ -153,7 +153,7 @@ def _report(tables: Tables) -> Report:
         *_time_plot(tables["seconds"]),
         table_of(tables["errors"].orderBy(F.col("count").desc(), *_API, "code"), "Error codes in responses"),
         table_of(clients.orderBy(F.col("exchanges").desc(), "clientId"), "Clients"),
-        table_of(problems.orderBy("kind"), "Bytes that are no exchange, and exchanges that could not be decoded"),
+        table_of(problems.orderBy("kind"), "Bytes that are not an exchange, and exchanges that could not be decoded"),
         table_of(tables["problems"].orderBy("file", "connection"), "Problems"),
     ]
     return Report("What clients asked brokers", tuple(sections))

@@ -49,7 +49,7 @@ def group_offsets(
     ``outcome`` is that of its transaction, ``none`` without one.
     ``offsets`` has what is committed at the end of the log: offset, metadata, times in milliseconds since the epoch,
     and ``lag`` in records, null where the end is not known. ``pending`` has what open transactions would commit.
-    ``groups`` has a row a group, ``problems`` what could not be read.
+    ``groups`` has one row per group, ``problems`` one per record or batch that could not be read.
     """
     inputs = {"records": records, "end_offsets": end_offsets, "partitions": partitions}
     return JOB.tables({name: rows for name, rows in inputs.items() if rows is not None})
@@ -103,7 +103,7 @@ def _committed() -> list[Column]:
 
 
 def _latest(tables: Tables) -> DataFrame:
-    """The last row that counts of each key; a deletion does at once, whatever transaction it was written in."""
+    """The last row of each key that counts. A deletion counts at once, even in an open transaction."""
     history = tables["history"]
     counting = history.where(F.col("tombstone") | F.col("outcome").isin(*COUNTS))
     return latest_by_key(counting, key=_KEY, partition=("logPartition",), offset="logOffset", keep_tombstones=True)

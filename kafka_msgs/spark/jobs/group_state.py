@@ -1,8 +1,8 @@
-"""Groups as they stand at the end of ``__consumer_offsets``: members, assignments, epochs, topologies, of all kinds.
+"""Groups as they are at the end of ``__consumer_offsets``: members, assignments, epochs, topologies, of all kinds.
 
-Owns the way from the records of a topic to a row a group: Spark keeps the latest record of each key, and the records of
-one group, few by then, are handed to ``kafka_msgs.log``, which knows what they add up to. Offsets are left to
-``group_offsets``.
+Owns the way from the records of a topic to one row per group: Spark keeps the latest record of each key, and the
+records of one group, few by then, are handed to ``kafka_msgs.topics``, which computes the state of the group. Offsets
+are left to ``group_offsets``.
 """
 
 from __future__ import annotations
@@ -108,19 +108,18 @@ def group_state(records: DataFrame, *, partitions: DataFrame | None = None) -> d
     ``records`` are rows of ``kafka-log`` of ``__consumer_offsets``, read with ``control=true``; ``partitions``
     (``topic``, ``topicId``) names the topics that newer groups know by their ids.
 
-    ``log`` has the records that groups are made of, ``descriptions`` all of a group in one row, and the others what it
-    holds: ``groups`` a row a group, ``members``
-    a row a member, ``assignments`` a row for each partition or task that a member has (``status`` ``current``), is to
-    have (``target``) or has to give up (``revoking``), ``topology`` a row for each subtopology of a streams group,
-    ``problems`` a row for each record that could not be read. Groups that have offsets only are in none of them, but in
-    ``group_offsets``.
+    ``log`` has the records of groups, and ``descriptions`` one row per group with all of it. The other tables are made
+    from these: ``groups`` has one row per group; ``members`` one per member; ``assignments`` one per partition or task
+    that a member has (``status`` ``current``), will have (``target``) or must give up (``revoking``); ``topology`` one
+    per subtopology of a streams group; ``problems`` one per record that could not be read. Groups with offsets only
+    are not in these tables, but in those of ``group_offsets``.
     """
     inputs = {"records": records, "partitions": partitions}
     return JOB.tables({name: rows for name, rows in inputs.items() if rows is not None})
 
 
 def describe_groups(log: DataFrame) -> DataFrame:
-    """Return a row for each group that has records of its own; ``log`` has what ``classify_records`` gives."""
+    """Return one row per group that has records of its own; ``log`` is the result of ``classify_records``."""
     own = log.where(F.col("kind") == GROUP).select("logPartition", "logOffset", "key", "value")
     latest = latest_by_key(own, partition=("logPartition",), offset="logOffset")
     by_group = latest.groupBy("logPartition", group_bytes(F.col("key")).alias("name"))
@@ -208,7 +207,7 @@ def _tasks_plot(assignments: DataFrame) -> list[Section]:
 
 
 def _described(records: pa.Table) -> pa.Table:
-    """Describe the group that all records are of; a record that cannot be read is told of beside it."""
+    """Describe the group that all records are of; a record that cannot be read is reported beside it."""
     rows = records.sort_by("logOffset").to_pylist()
     typed: list[InternalRecord] = []
     problems = []

@@ -74,10 +74,10 @@ def run(
     """Build the tables of a job, write each to ``out/<table>`` as Parquet, and the report about them.
 
     ``out`` is a path or anything that Spark can write to; the report is written to ``report_to``, a local directory,
-    which for a path is ``out`` unless told. Later tables are built from the files of earlier ones, so that an input is
-    read no more often than needed. ``progress`` is told what is at work. ``facts`` are shown at the
-    head of the report, before the time and the version. Raises ``JobPathError`` where ``out`` has
-    something in it, or where it is no path and ``report_to`` is missing.
+    by default ``out`` if that is a path. Later tables are built from the files of earlier ones, so that an input is
+    read no more often than needed. ``progress`` is called with the name of the current step. ``facts`` are shown
+    at the head of the report, before the time and the version. Raises ``JobPathError`` when ``out`` is not empty, or
+    when it is not a path and ``report_to`` is missing.
     """
     check_output(out, report_to)
     place = out.rstrip("/") if "://" in out else Path(out).absolute().as_uri()
@@ -93,7 +93,7 @@ def run(
 
 
 def _facts() -> dict[str, str]:
-    """What a report says of every run: when it was made, and by which version."""
+    """The facts that every report shows: when it was made, and by which version."""
     return {
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
         "kafka-msgs": __version__,

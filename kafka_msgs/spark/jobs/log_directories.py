@@ -1,6 +1,6 @@
 """What a job takes from log directories beside their records: which partitions there are, and where they end.
 
-Owns the paths that jobs are given, on whatever filesystem. Records themselves are read by the source ``kafka-log``,
+Owns the paths that jobs are given, on any filesystem. Records themselves are read by the source ``kafka-log``,
 which knows the same paths, and the file of end offsets by ``kafka_msgs.offline``.
 """
 
@@ -39,7 +39,7 @@ _EVERYTHING: Final = {"control": "true", "isolation": "read_uncommitted", "mode"
 
 @frozen
 class StoredPartition:
-    """A partition in the inputs of a job, on whatever filesystem: its segments, in the order of their offsets."""
+    """A partition in the inputs of a job, on any filesystem: its segments, in the order of their offsets."""
 
     topic: str
     number: int
@@ -49,7 +49,7 @@ class StoredPartition:
 def partitions_in(paths: Sequence[str | os.PathLike[str]], topic: str | None = None) -> list[StoredPartition]:
     """Return the partitions that paths mean, each a path of the source ``kafka-log``, by topic and number.
 
-    With ``topic`` only those of that topic. Raises ``JobPathError`` for a path that means none, and for a partition
+    With ``topic`` only those of that topic. Raises ``JobPathError`` for a path without partitions, and for a partition
     that is there twice: the copies of a replicated partition may have been compacted at different times, and what is
     deleted in one would come back from the other. Raises ``OSError``.
     """

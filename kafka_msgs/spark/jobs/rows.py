@@ -1,7 +1,7 @@
-"""The rows of ``__consumer_offsets``, told apart before anything is decoded.
+"""The rows of ``__consumer_offsets``, classified before anything is decoded.
 
 Owns which row is a commit, one of a group's own records, a marker, or a problem, as expressions that Spark evaluates
-itself: nothing is handed to Python that is not needed there.
+itself. Only what Python needs is handed to it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _COMMIT_TYPES = (b"\0\0", b"\0\1")
 def classify_records(records: DataFrame) -> DataFrame:
     """Return rows of ``kafka-log`` with the columns ``kind`` and ``problem``, and the place in the log renamed.
 
-    ``kind`` is ``commit`` for what is about a committed offset, ``group`` for all else that a coordinator writes,
-    ``marker`` for control records, and ``problem`` for what could not be read, which ``problem`` gives the reason of.
+    ``kind`` is ``commit`` for a committed offset, ``group`` for the other records of a coordinator, ``marker`` for
+    control records, and ``problem`` for what could not be read; the column ``problem`` has the reason.
     The place is ``logPartition``, ``logOffset`` and ``logTimestamp``, as commits have partitions and offsets too.
     """
     record_type = F.substring("key", 1, _TYPE_SIZE)
-    untold = F.coalesce(F.length(record_type), F.lit(0)) < _TYPE_SIZE
-    keyless = F.when(~F.col("control") & untold, F.lit("the key does not say what the record is"))
+    too_short = F.coalesce(F.length(record_type), F.lit(0)) < _TYPE_SIZE
+    keyless = F.when(~F.col("control") & too_short, F.lit("the key does not say what the record is"))
     kind = (
         F.when(F.col("problem").isNotNull(), PROBLEM)
         .when(F.col("control"), MARKER)

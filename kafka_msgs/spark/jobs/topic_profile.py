@@ -1,7 +1,7 @@
-"""What is in topics, per partition and hour: how much, how packed, by whom, in which transactions, in which order.
+"""The content of topics, per partition and hour: sizes, codecs, producers, transactions, order of times.
 
-Owns the figures. Records are first added up to a row a batch, from which all else follows: a batch has one producer,
-one codec, and at most one transaction.
+Owns the figures. Records are first added up to one row per batch, from which the other tables are made: a batch has one
+producer, one codec, and at most one transaction.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["JOB", "topic_profile"]
 _PARTITION: Final = ("topic", "partition")
 _BATCH: Final = (*_PARTITION, "file", "batchPosition")
 _OF_BATCH: Final = ("batchSize", "codec", "producerId", "transactional", "control")
-"""What all rows of a batch have in common, beside what says why it could not be read."""
+"""What all rows of a batch have in common, beside the reason why it could not be read."""
 
 _HOUR_MS: Final = 3_600_000
 _SHOWN_TOPICS: Final = 12
@@ -36,14 +36,14 @@ def topic_profile(records: DataFrame) -> dict[str, DataFrame]:
 
     ``records`` are rows of ``kafka-log``, read with ``control=true`` and ``isolation=read_uncommitted``.
 
-    ``batches`` has a row a batch: the offset and time of its first record, sizes in bytes, the ``outcome`` of its
+    ``batches`` has one row per batch: the offset and time of its first record, sizes in bytes, the ``outcome`` of its
     transaction (``none`` without one), and how many records are ``outOfOrder``: earlier in time than the record before
-    them in the partition. What could not be read has a ``problem`` instead; ``problems`` lists it.
+    them in the partition. A batch that could not be read has a ``problem`` instead, and is listed in ``problems``.
 
     ``profile`` adds batches up per topic, partition and hour (in milliseconds since the epoch, null without a
     timestamp), each batch in the hour of its first record. ``transactions`` and ``abortedTransactions`` count the
     markers that end them. ``contentBytes`` are those of keys, values and headers; ``ratio`` is how many of them are
-    stored in a byte, framing included. A batch in which compaction left no record is in none of the tables.
+    stored in a byte, framing included. A batch that compaction has emptied is not in the tables.
     """
     return JOB.tables({"records": records})
 

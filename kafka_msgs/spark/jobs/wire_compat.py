@@ -75,7 +75,7 @@ def wire_compat(units: DataFrame, executors: Mapping[str, Executor] | None = Non
     ``units`` are those of ``fuzz_units``. ``executors``, by name, are compared with the reference: all that can run
     where the work is done, unless given.
 
-    ``runs`` has a row a unit: a random message is encoded by each executor, its bytes and damaged forms of them are
+    ``runs`` has one row per unit: a random message is encoded by each executor, its bytes and damaged forms of them are
     decoded by each. ``checks`` counts the comparisons. ``mismatches`` has a row for each that found a difference, with
     what to repeat it by: the seed, and as ``input`` the bytes in hexadecimal, or what could not be encoded.
     """
@@ -135,7 +135,7 @@ def _difference(
 
 
 def _outcome(work: Callable[[Any], Any], given: Any) -> str:
-    """Return a text that is equal where results or errors are; an executor may fail in any way, and all are told."""
+    """Return a text that is equal if results or errors are equal; every failure of an executor counts."""
     try:
         result = work(given)
     except Exception as error:

@@ -1,6 +1,6 @@
 """Reports of jobs: what was found, small enough to read, as one HTML page with its plots beside it.
 
-``content`` says what a report consists of, ``page`` and ``plots`` write it. Owns nothing of how figures come about.
+``content`` describes what a report consists of, ``page`` and ``plots`` write it. Figures are computed elsewhere.
 """
 
 from kafka_msgs.spark.report.content import Bars, Lines, Report, Section, Table, table_of, time_of

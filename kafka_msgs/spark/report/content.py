@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["ROWS", "Bars", "Lines", "Report", "Section", "Table", "table_of", "time_of"]
 
 ROWS: Final = 50
-"""How many rows of a table a report shows, unless told otherwise."""
+"""How many rows of a table a report shows, by default."""
 
 
 @frozen
 class Table:
-    """Rows under the names of their columns; ``note`` says what the reader has to know, such as how many are shown."""
+    """Rows under the names of their columns; ``note`` is what the reader has to know, such as how many are shown."""
 
     title: str
     columns: tuple[str, ...]

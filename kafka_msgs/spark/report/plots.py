@@ -22,7 +22,7 @@ _WIDTH: Final = 8.0
 _NO_BAR: Final = float("nan")
 _AROUND: Final = timedelta(minutes=30)
 _WHOLE_FROM: Final = 1000
-"""From here on a fraction says nothing to a reader."""
+"""From this number on fractions are not shown."""
 _ROW: Final = 0.32
 _COLOURS: Final = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#8c8c8c")
 

@@ -45,7 +45,7 @@ _ERRORS: Final = ArrayType(
 
 
 class _Column(NamedTuple):
-    """A column: its type, and what it says of an exchange."""
+    """A column: its type, and its value for an exchange."""
 
     type: DataType
     value: Callable[[Exchange], Any]
@@ -206,7 +206,7 @@ def _rows(file: LogFile, reading: _Reading) -> Iterator[pa.RecordBatch]:
 
 
 def _kept(items: Iterable[Exchange | CaptureFault], file: str, mode: str) -> Iterator[Exchange | CaptureFault]:
-    """Do with faults what the mode says; raises ``CaptureError`` if it says so."""
+    """Handle faults according to the mode; raises ``CaptureError`` in the mode ``FAILFAST``."""
     for item in items:
         if mode == PERMISSIVE or isinstance(item, Exchange):
             yield item
@@ -230,7 +230,7 @@ def _portions(items: Iterable[Exchange | CaptureFault]) -> Iterator[list[Exchang
 
 
 def _value_of(name: str, file: str) -> Callable[[Exchange | CaptureFault], Any]:
-    """Return what a column says of an exchange or a fault."""
+    """Return the value of a column for an exchange or a fault."""
     if name == _FILE:
         return lambda item: file
     if name in _CONNECTION:

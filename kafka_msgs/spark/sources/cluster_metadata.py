@@ -1,4 +1,4 @@
-"""The data source ``kafka-cluster-metadata``: the records of ``__cluster_metadata`` as a table, a row a record.
+"""The data source ``kafka-cluster-metadata``: the records of ``__cluster_metadata`` as a table, one row per record.
 
 Owns the frame that the records of this topic travel in, and the control records between them. The rows are the history
 of the log, or of a KRaft snapshot where its file is named.
@@ -63,7 +63,7 @@ class ClusterMetadataTable(InternalTable):
         return _types()
 
     def typed(self, log: pa.RecordBatch) -> TypedRows:
-        """Return what rows of the log are: the value of each says it itself."""
+        """Return the record types of rows of the log; each value starts with its type."""
         columns = (log.column(name).to_pylist() for name in ("control", "key", "value"))
         rows = [_row(*each) for each in zip(*columns, strict=True)]
         return TypedRows(
@@ -93,7 +93,7 @@ def _row(control: bool | None, key: bytes | None, value: bytes | None) -> _Row:
     if control:
         return _control(key, value)
     if value is None:
-        return _Row(error="null, but records of this topic are told apart by their value")
+        return _Row(error="null, but the value of a record of this topic has its type")
     try:
         frame, at = read_uvarint(value, 0)
         number, at = read_uvarint(value, at)

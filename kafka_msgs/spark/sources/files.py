@@ -1,4 +1,4 @@
-"""Which files a path of a source means, on whatever filesystem, and their bytes as a local file.
+"""Which files a path of a source means, on any filesystem, and their bytes as a local file.
 
 Owns the forms of paths, listing and fetching. Local paths need nothing; other filesystems are those of ``pyarrow.fs``,
 which reads them in Python without a JVM, so that drivers and executors go the same way. What the files hold is left to
@@ -48,7 +48,7 @@ _SAME_AS: Final = {"s3a": "s3", "s3n": "s3"}
 _WILD: Final = re.compile(r"[*?[]")
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _ALTERNATIVES: Final = 256
-"""The most paths that the braces in a path may stand for."""
+"""The most paths that the braces in a path may expand to."""
 _CHUNK: Final = 2**22
 
 
@@ -94,7 +94,7 @@ class LogFile:
 
     @property
     def place(self) -> tuple[Any, ...]:
-        """Where the file stands among others: by topic, partition and offset."""
+        """The place of the file in the order of files: by topic, partition and offset."""
         return self.topic or "", -1 if self.partition is None else self.partition, self.base_offset or 0, self.path
 
     def beside(self, name: str) -> LogFile:
@@ -108,7 +108,7 @@ def log_files(source: str, paths: Sequence[str], kind: FileKind = SEGMENTS) -> l
     A path is a file, the directory of a partition, a log directory, or has wildcards (``*``, ``?``, ``[a-c]``,
     ``{a,b}``). It is a local path, a ``file:`` URI, or the URI of a filesystem that ``pyarrow.fs`` knows, with that
     one's parameters (``s3://bucket/logs?endpoint_override=...``). What exists under the name as it is written is
-    taken for that, whatever characters the name has.
+    used as it is, whatever characters the name has.
 
     In a directory, and where there are wildcards, only files named as those of the kind count; a file that is named
     itself is always taken. Wildcards pass over the directories that a broker is deleting or moving, or does not know.
@@ -285,11 +285,11 @@ def _passes(name: str, pattern: str) -> bool:
 
 
 def _expanded(source: str, path: str) -> list[str]:
-    """Return the paths that one with braces stands for, or the path itself."""
+    """Return the paths that a path with braces expands to, or the path itself."""
     made = [path]
     while any(found := [_BRACES.search(each) for each in made]):
         if sum(match[1].count(",") + 1 if match else 1 for match in found) > _ALTERNATIVES:
-            reason = f"its braces stand for more than {_ALTERNATIVES} paths"
+            reason = f"its braces expand to more than {_ALTERNATIVES} paths"
             raise OptionError(source=source, option="path", value=path, reason=reason)
         made = [
             each[: match.start()] + choice + each[match.end() :] if match else each

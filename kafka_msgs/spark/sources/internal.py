@@ -84,7 +84,7 @@ class TypedRows(NamedTuple):
 
 
 class InternalTable(ABC):
-    """Turns rows of ``kafka-log`` into those of a topic's source, in the form that the options say."""
+    """Turns rows of ``kafka-log`` into those of a topic's source, in the form that the options choose."""
 
     source: ClassVar[str]
     topic: ClassVar[InternalTopic]
@@ -122,7 +122,7 @@ class InternalTable(ABC):
         return {}, []
 
     def rows(self, log: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of the source; raises ``LogFileError`` if the mode says so."""
+        """Return the rows of the source; raises ``LogFileError`` in the mode ``FAILFAST``."""
         typed = self.typed(log)
         if self.record_type is not None:
             kept = pc.or_(pc.fill_null(pc.equal(typed.names, self.record_type), False), _with_errors(log, typed))
@@ -170,7 +170,7 @@ class InternalTable(ABC):
     def _structs(self, typed: TypedRows, part: str) -> tuple[pa.Array, pa.StringArray]:
         name = self.record_type or ""
         message, data = getattr(self.types()[name], part), getattr(typed, part)
-        # Rows with an error of their own are there whatever they hold.
+        # Rows with an error are always included.
         return decoded(pc.if_else(pc.fill_null(pc.equal(typed.names, name), False), data, None), message, part)
 
     def _texts(self, typed: TypedRows, part: str) -> tuple[pa.Array, pa.StringArray]:
@@ -252,7 +252,7 @@ def record_types(topic: InternalTopic) -> Mapping[int, RecordType]:
 def decoded(
     data: pa.BinaryArray, message: type[Message], part: str, columns: tuple[str, ...] | None = None
 ) -> tuple[pa.StructArray, pa.StringArray]:
-    """Return the messages in keys or values, as ``part`` says, and what is wrong with them."""
+    """Return the messages in keys or values, as ``part`` chooses, and what is wrong with them."""
     found = decode_column(data, message, columns=columns)
     if not found.error_count:
         return found.values, pa.nulls(len(data), pa.string())
@@ -271,7 +271,7 @@ def scattered(parts: list[tuple[pa.UInt64Array, pa.Array]], count: int) -> pa.Ar
 
 
 def _with_errors(log: pa.RecordBatch, typed: TypedRows) -> pa.BooleanArray:
-    """Tell the rows that have an error, which count whatever type they would have had."""
+    """Mark the rows that have an error; these are always included."""
     damaged = log.column(ERROR).is_valid() if ERROR in log.schema.names else pa.array([False] * len(log))
     return pc.or_(damaged, typed.errors.is_valid())
 

@@ -1,4 +1,4 @@
-"""The data source ``kafka-log``: the segments of partitions as a table, a row a record.
+"""The data source ``kafka-log``: the segments of partitions as a table, one row per record.
 
 Owns the options and the plan of a read, which the sources of internal topics share. How a part becomes rows is left to
 ``rows``.
@@ -136,7 +136,7 @@ class KafkaLogSource(DataSource):
 
 
 class LogReader(DataSourceReader):
-    """Reads what a plan says."""
+    """Reads the parts of a plan."""
 
     def __init__(self, plan: Plan, reading: Reading) -> None:
         self.plan = plan

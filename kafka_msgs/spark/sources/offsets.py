@@ -1,4 +1,4 @@
-"""The data source ``kafka-offsets``: the records of ``__consumer_offsets`` as a table, a row a record.
+"""The data source ``kafka-offsets``: the records of ``__consumer_offsets`` as a table, one row per record.
 
 Owns which columns a commit of an offset has. The rows are the history of the topic, tombstones included; what they add
 up to is left to ``kafka_msgs.spark.jobs``.
@@ -84,7 +84,7 @@ class OffsetsTable(InternalTable):
         return {each.name: each for each in _TYPES.values()}
 
     def typed(self, log: pa.RecordBatch) -> TypedRows:
-        """Return what rows of the log are: the key of each says it, and in a control batch how a transaction ended."""
+        """Return the record types of rows of the log, from their keys; in a control batch, how a transaction ended."""
         key, value, control = (log.column(name) for name in ("key", "value", "control"))
         kinds = {number: each.name for number, each in _TYPES.items()}
         names = _by_number(key, 0, lambda number: kinds.get(number, str(number)), pa.string())
@@ -99,7 +99,7 @@ class OffsetsTable(InternalTable):
         )
 
     def own_columns(self, typed: TypedRows) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
-        """Return the group of each record, and what commits say."""
+        """Return the group of each record, and the fields of commits."""
         count, types = len(typed.names), self.types()
         found: dict[str, list[tuple[pa.UInt64Array, pa.Array]]] = {}
         wrong: list[pa.StringArray] = []

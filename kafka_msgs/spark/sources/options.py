@@ -19,7 +19,7 @@ PERMISSIVE: Final = "PERMISSIVE"
 FAILFAST: Final = "FAILFAST"
 DROPMALFORMED: Final = "DROPMALFORMED"
 MODES: Final = (PERMISSIVE, FAILFAST, DROPMALFORMED)
-"""What happens to what cannot be read: a row that says so, an error that ends the job, nothing."""
+"""What happens to data that cannot be read: a row with the reason, an error that ends the job, or nothing."""
 
 _COUNT: Final = re.compile(r"[1-9][0-9]{0,8}")
 _SIZE: Final = re.compile(r"([0-9]{1,18})\s*(?:([kmg])(?:i?b)?|b)?", re.IGNORECASE)
@@ -45,7 +45,7 @@ class Options:
         return self._given.get(name.lower(), default)
 
     def paths(self) -> tuple[str, ...]:
-        """Return the paths of ``load``: the one path, whatever characters it has, or the list that Spark hands over."""
+        """Return the paths of ``load``: the one path, with any characters, or the list that Spark hands over."""
         single, several = self.text("path"), self.text("paths")
         found = [] if single is None else [single]
         found += [] if several is None else self._list("paths", several)

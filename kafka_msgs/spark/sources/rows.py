@@ -88,7 +88,7 @@ class Decoded:
 
 @frozen(kw_only=True)
 class Reading:
-    """How parts are read: columns and modes as the options of the source say them."""
+    """How parts are read: columns and modes as the options of the source choose them."""
 
     columns: tuple[str, ...]
     decoded: tuple[Decoded, ...] = ()
@@ -122,9 +122,9 @@ def column_type(name: str) -> DataType:
 
 
 def rows_of(part: Part, reading: Reading) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a part; raises ``LogFileError`` and ``DecodeError`` if the mode says so, and ``OSError``.
+    """Yield the rows of a part; raises ``LogFileError`` and ``DecodeError`` in the mode ``FAILFAST``, and ``OSError``.
 
-    A file that is not there any more is damage like any other: a broker deletes segments while they are read.
+    A file that no longer exists is treated as damage, because a broker may delete segments while they are read.
     """
     try:
         with local_copy(part.file, part.start, part.end) as (path, shift):
@@ -174,7 +174,7 @@ class _PartRows:
         return self._part.transactions is None or not self._part.transactions.hides(batch)
 
     def handle_fault(self, error: Any) -> Iterator[pa.RecordBatch]:
-        """Do with damage what the mode says: yield a row that tells of it, raise it, or pass over it."""
+        """Handle damage according to the mode: yield a row that reports it, raise it, or skip it."""
         fault = self._fault(error)
         if self._reading.mode == PERMISSIVE:
             yield self._row(fault)

@@ -50,7 +50,7 @@ class Part:
     transactions: Transactions | None = None
     """None for who reads what is not committed, too."""
     may_be_cut: bool = False
-    """Whether a last batch that is not whole is no damage, since a broker may be writing it."""
+    """Whether a last batch that is not whole is not damage, because a broker may still be writing it."""
 
     @property
     def size(self) -> int:
@@ -62,7 +62,7 @@ def parts_of(file: LogFile, split_bytes: int) -> list[Part]:
     """Return the parts of a file, each of about ``split_bytes``, the last of up to half as much again."""
     cuts = [0]
     if file.size > split_bytes * 3 // 2:
-        # A broker deletes segments while reads are planned: whoever reads the part reports that.
+        # A broker deletes segments while reads are planned: the reader of the part reports that.
         with suppress(FileNotFoundError):
             cuts += _cuts(file, split_bytes)
     return [Part(file, start, end) for start, end in zip(cuts, [*cuts[1:], file.size], strict=True)]
