@@ -77,9 +77,9 @@ class _Block:
         self.next_offset = 0
         self.time = _START_MS
 
-    def add(self, records: Iterable[_Record], **header: Any) -> None:
-        """Add a batch of records; ``header`` holds arguments of ``BatchBuilder``."""
-        builder = BatchBuilder(BatchHeader(**header))
+    def add(self, records: Iterable[_Record], codec: Compression = Compression.NONE, **header: Any) -> None:
+        """Add a batch of records; ``header`` holds arguments of ``BatchHeader``."""
+        builder = BatchBuilder(BatchHeader(**header), codec=codec)
         for number, (key, value, headers) in enumerate(records):
             builder.append(key, value, timestamp=self.time + number, headers=headers)
         self._place(builder)
