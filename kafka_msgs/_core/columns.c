@@ -3,7 +3,7 @@
  * What it owns: the walk over binary columns by the codec's plans (lowered to tuples by native.py), and the one over the
  * records of batches; column.h is where both put what they find. It knows nothing of Arrow's types or arrays: it gives
  * buffers, which native.py makes arrays of. It accepts and refuses the same bytes as the other forms and says nothing
- * about why: a malformed row becomes null and its number is told, a malformed batch leaves no trace.
+ * about why: a malformed row becomes null and its number is reported, a malformed batch leaves no trace.
  *
  * Sections: 1 decoding, 2 the Program type, 3 records.
  *

@@ -1,7 +1,7 @@
 /* The loops over the records of a magic 2 batch in C: bytes to Record objects, or to lists of one field, and back.
  *
  * What it owns: speed. It accepts and refuses the same bytes and arguments as records/python.py, and says nothing
- * about why: reading gives None for what the Python side shall explain, writing hands any argument that is not
+ * about why: reading gives None for what the Python side explains, writing hands any argument that is not
  * exactly as it must be to the Python side, which makes it so or raises.
  *
  * Sections: 1 storage, 2 reading, 3 writing, 4 what the module keeps. The layout of a record is in walk.h.

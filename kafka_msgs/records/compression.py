@@ -63,7 +63,9 @@ def _cramjam() -> Any:
     try:
         import cramjam
     except ImportError:
-        raise MissingExtraError(feature="snappy, lz4 and zstd", extra="compression", package="cramjam") from None
+        raise MissingExtraError(
+            feature="compression with snappy, lz4 or zstd", extra="compression", package="cramjam"
+        ) from None
     return cramjam
 
 

@@ -1,0 +1,86 @@
+"""Traffic of a release before 4.0, with all the definitions of that release, as its own jar has them.
+
+The versions that 4.0 removed (KIP-896) are written by our classes, read and written again by the classes of that
+release, and read back as frames with a catalog whose fallback is our release.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+from zipfile import ZipFile
+
+import pytest
+
+from kafka_msgs import Message, compile_schema
+from kafka_msgs.lookup import MessageCatalog, release_catalog
+from kafka_msgs.testing import random_message
+from kafka_msgs.wire import decode_request, decode_response, encode_request, encode_response
+from kafka_msgs_generator.maven import fetch_jars
+
+pytestmark = pytest.mark.oracle
+
+RELEASE: Final = "3.9.0"
+LOGGING: Final = "org.slf4j:slf4j-api:1.7.36"
+"""What Kafka's class of records needs to be loaded."""
+EXAMPLES: Final = 3
+Case = tuple[Any, int]
+
+
+@pytest.fixture(scope="module")
+def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("jars")
+    fetch_jars([f"org.apache.kafka:kafka-clients:{RELEASE}", LOGGING], folder)
+    return folder / f"kafka-clients-{RELEASE}.jar"
+
+
+@pytest.fixture(scope="module")
+def old_classes(jar: Path) -> list[type[Message]]:
+    """The requests and responses of the old release that still have a version."""
+    with ZipFile(jar) as archive:
+        names = [each for each in archive.namelist() if each.endswith(("Request.json", "Response.json"))]
+        texts = [archive.read(each).decode() for each in sorted(names)]
+    return [compile_schema(text) for text in texts if '"validVersions": "none"' not in text]
+
+
+@pytest.fixture(scope="module")
+def cases(old_classes: list[type[Message]]) -> list[Case]:
+    """Messages of the versions that our release lacks."""
+    random = Random(1)
+    ours = release_catalog()
+    found = []
+    for cls in old_classes:
+        kind, api_key = cls.INFO.kind, cls.INFO.api_key
+        assert api_key is not None
+        removed = sorted(set(cls.INFO.versions) - set(ours.versions(api_key, kind)))
+        found += [(random_message(cls, v, random), v) for v in removed for _ in range(EXAMPLES)]
+    return found
+
+
+def test_kafkas_classes_of_that_release_read_and_write_the_same(cases: list[Case], jar: Path) -> None:
+    encoded = [message.encode(version).hex() for message, version in cases]
+    lines = [f"{m.INFO.name} {v} x{data}" for (m, v), data in zip(cases, encoded, strict=True)]
+    command = ["java", "-cp", str(jar.parent / "*"), str(Path(__file__).with_name("OlderRelease.java"))]
+    done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [f"0 {data}" for data in encoded]
+
+
+def test_frames_of_removed_versions_are_read_and_written_back(
+    cases: list[Case], old_classes: list[type[Message]]
+) -> None:
+    catalog = MessageCatalog.of(old_classes, fallback=release_catalog())
+    assert len({(type(message), version) for message, version in cases}) > 100
+    for message, version in cases:
+        info = message.INFO
+        if info.kind == "request":
+            payload = encode_request(message, version, correlation_id=7, client_id="c")
+            frame: Any = decode_request(payload, catalog=catalog)
+        else:
+            payload = encode_response(message, version, correlation_id=7)
+            frame = decode_response(payload, info.api_key, version, catalog=catalog)
+        assert type(frame.message) is type(message)
+        assert frame.message.encode(version) == message.encode(version)
+        assert frame.encode() == payload
