@@ -3,6 +3,8 @@
 ``users.py HOST:PORT`` gives a user a password, looks at the user, and takes the password away.
 """
 
+from __future__ import annotations
+
 import sys
 
 from confluent_kafka.admin import (
@@ -19,12 +21,12 @@ ITERATIONS = 4096
 WAIT_SECONDS = 20
 
 
-def alter(admin, alteration):
+def alter(admin: AdminClient, alteration: UserScramCredentialUpsertion | UserScramCredentialDeletion) -> None:
     for altered in admin.alter_user_scram_credentials([alteration]).values():
         altered.result(WAIT_SECONDS)
 
 
-def main(bootstrap):
+def main(bootstrap: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap, "client.id": "shop-floor"})
     information = ScramCredentialInfo(MECHANISM, ITERATIONS)
     alter(admin, UserScramCredentialUpsertion(USER, information, b"not a secret", b"salt of a recording"))
