@@ -21,7 +21,7 @@ from kafka_msgs.columns import python
 from kafka_msgs.columns.common import Decode, Part
 from kafka_msgs.columns.python import ROW_FAULTS, row_decoder
 from kafka_msgs.columns.types import ERROR_TYPE, arrow_type
-from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InternalError, KafkaMsgsError, shown
+from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InternalError, KafkaMsgsError, OptionError
 from kafka_msgs.schema import Described
 from kafka_msgs.versions import whole_number
 
@@ -84,14 +84,17 @@ def decode_column(
 
     An array gives arrays; a chunked array gives chunked ones, chunk by chunk, with up to ``workers`` chunks at a time
     in threads of their own. Raises ``UnsupportedVersionError``, ``UnknownColumnError``, ``ColumnTypeError`` for what
-    holds no bytes, ``ColumnSizeError`` for an array whose values need more than one, and ``ValueError`` for another
+    holds no bytes, ``ColumnSizeError`` for an array whose values need more than one, and ``OptionError`` for another
     ``on_error``, for ``workers`` below 1, and for options that keep what is not UTF-8, since Arrow's strings cannot.
     """
-    check_on_error(on_error)
+    check_on_error("decode_column", on_error)
     if whole_number(workers) is None or workers < 1:
-        raise ValueError(f"workers is {shown(workers)}: it must be 1 or more")
+        raise OptionError(
+            source="decode_column", option="workers", value=workers, reason="a whole number from 1 is needed"
+        )
     if options.utf8_errors == "surrogateescape":
-        raise ValueError("Arrow strings are UTF-8: utf8_errors must be 'strict' or 'replace'")
+        reason = "it is one of strict, replace: Arrow strings are UTF-8"
+        raise OptionError(source="decode_column", option="utf8_errors", value=options.utf8_errors, reason=reason)
     source = _binary(column)
     type_ = arrow_type(message, version, columns=columns)
     # Replacing what is not UTF-8 is CPython's business.
@@ -115,10 +118,11 @@ def _binary(column: Any) -> Any:
     return pa.array([None if data is None else as_bytes(data) for data in column], pa.binary())
 
 
-def check_on_error(on_error: str) -> None:
-    """Raise ``ValueError`` for what is not an ``OnBadRow``."""
+def check_on_error(source: str, on_error: object) -> None:
+    """Raise ``OptionError``, which names the function ``source``, for what is not an ``OnBadRow``."""
     if on_error not in get_args(OnBadRow):
-        raise ValueError(f"on_error is one of {', '.join(get_args(OnBadRow))}, not {shown(on_error)}")
+        reason = f"it is one of {', '.join(get_args(OnBadRow))}"
+        raise OptionError(source=source, option="on_error", value=on_error, reason=reason)
 
 
 class _Explainer:

@@ -32,10 +32,10 @@ def encode_column(
     null is an error of its row. With ``prefix`` each row starts as ``encode_versioned`` starts it.
 
     A row that cannot be written is null and has an entry in ``errors``, whose ``offset`` is null; with
-    ``on_error="raise"`` its ``EncodeError`` is raised. Raises ``UnsupportedVersionError``, ``UnknownColumnError`` and
-    ``ColumnTypeError``.
+    ``on_error="raise"`` its ``EncodeError`` is raised. Raises ``UnsupportedVersionError``, ``UnknownColumnError``,
+    ``ColumnTypeError`` and, for another ``on_error``, ``OptionError``.
     """
-    check_on_error(on_error)
+    check_on_error("encode_column", on_error)
     if not isinstance(column, pa.Array | pa.ChunkedArray):
         raise ColumnTypeError(column="", expected="an Arrow array of structs", found=type(column).__name__)
     if not pa.types.is_struct(column.type):

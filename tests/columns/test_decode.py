@@ -15,7 +15,7 @@ from kafka_msgs.codec import CodecOptions
 from kafka_msgs.columns import arrow_type, decode, decode_column, encode_column
 from kafka_msgs.columns.common import Part
 from kafka_msgs.columns.types import KAFKA_TYPE
-from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InvalidUtf8Error, UnknownColumnError
+from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InvalidUtf8Error, OptionError, UnknownColumnError
 from tests.support.columns import CLASSES, NAMES, plain, prefixed_rows, random_rows, sliced
 
 ROWS = 12
@@ -178,7 +178,7 @@ def test_text_that_is_not_utf8_is_refused_or_replaced_and_never_kept() -> None:
     assert strict.errors.to_pylist() == [{"path": "metadata", "offset": 11, "reason": "not UTF-8: invalid start byte"}]
     replaced = decode_column([data], OffsetCommitValue, 0, options=CodecOptions(utf8_errors="replace"))
     assert replaced.values[0]["metadata"].as_py() == "a\ufffd"
-    with pytest.raises(ValueError, match="Arrow strings are UTF-8"):
+    with pytest.raises(OptionError, match="Arrow strings are UTF-8"):
         decode_column([data], OffsetCommitValue, 0, options=CodecOptions(utf8_errors="surrogateescape"))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_msgs import OffsetFetchRequest
 from kafka_msgs.columns import arrow_type, decode_column, encode_column, record_schema
-from kafka_msgs.errors import ColumnTypeError, UnknownColumnError, UnsupportedVersionError
+from kafka_msgs.errors import ColumnTypeError, OptionError, UnknownColumnError, UnsupportedVersionError
 
 ROWS = pa.array([{"group_id": "g"}])
 
@@ -42,17 +42,17 @@ def test_columns_that_cannot_be_are_named(
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("source", "call"),
     [
-        lambda on_error: decode_column([b"\1"], OffsetFetchRequest, 2, on_error=on_error),
-        lambda on_error: encode_column(ROWS, OffsetFetchRequest, 2, on_error=on_error),
+        ("decode_column", lambda on_error: decode_column([b"\1"], OffsetFetchRequest, 2, on_error=on_error)),
+        ("encode_column", lambda on_error: encode_column(ROWS, OffsetFetchRequest, 2, on_error=on_error)),
     ],
-    ids=["decode", "encode"],
 )
 @pytest.mark.parametrize("on_error", ["rase", "", None])
-def test_a_misspelt_on_error_is_refused(call: Callable[[Any], Any], on_error: Any) -> None:
-    with pytest.raises(ValueError, match="on_error is one of null, raise, not"):
+def test_a_misspelt_on_error_is_refused(source: str, call: Callable[[Any], Any], on_error: Any) -> None:
+    with pytest.raises(OptionError, match=f"^{source}: option on_error.*: it is one of null, raise$") as raised:
         call(on_error)
+    assert (raised.value.option, raised.value.value) == ("on_error", on_error)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_what_holds_no_structs_is_refused() -> None:
 
 @pytest.mark.parametrize("workers", [0, -1, True, 1.5, "2"])
 def test_workers_are_a_whole_number_from_one(workers: Any) -> None:
-    with pytest.raises(ValueError, match="workers is"):
+    with pytest.raises(OptionError, match=r"^decode_column: option workers .*a whole number from 1 is needed"):
         decode_column([b"\1"], OffsetFetchRequest, 2, workers=workers)
 
 
