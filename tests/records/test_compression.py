@@ -161,7 +161,7 @@ def test_a_missing_package_is_named(codec: Compression) -> None:
             print(missing)
     """
     ran = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
-    expected = MissingExtraError(feature="snappy, lz4 and zstd", extra="compression", package="cramjam")
+    expected = MissingExtraError(feature="compression with snappy, lz4 or zstd", extra="compression", package="cramjam")
     assert ran.stdout.strip() == str(expected)
 
 
