@@ -73,7 +73,7 @@ def test_the_prefix_of_every_key_is_its_record_type() -> None:
         assert decode_versioned(cls, data) == (0, cls())
 
 
-def test_a_key_of_another_type_is_told_apart() -> None:
+def test_a_key_of_another_type_is_recognized() -> None:
     with pytest.raises(InvalidKeyTypeError) as caught:
         decode_versioned(GroupMetadataKey, bytes.fromhex("0001 000167 000174 00000001"))
     assert (caught.value.expected, caught.value.found) == (2, 1)

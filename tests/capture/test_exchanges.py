@@ -144,7 +144,7 @@ def test_tokens_without_headers_after_a_handshake_of_version_0() -> None:
     assert not any(each.kind.is_damage for each in faults(found))
 
 
-def test_encrypted_connections_are_told_and_not_guessed_at() -> None:
+def test_encrypted_connections_are_reported_and_not_interpreted() -> None:
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     hello = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname="broker.example")
     with pytest.raises(ssl.SSLWantReadError):
@@ -159,7 +159,7 @@ def test_encrypted_connections_are_told_and_not_guessed_at() -> None:
         assert len(found) == 2
 
 
-def test_other_protocols_are_told_from_kafka_by_content() -> None:
+def test_other_protocols_are_distinguished_from_kafka_by_content() -> None:
     said = [("request", b"GET / HTTP/1.1\r\n\r\n"), ("response", b"HTTP/1.1 200 OK\r\n\r\n")]
     found = everything(pcap(segments(said, server=Endpoint(BROKER.host, 80)) + segments(talk(1))), ports=None)
     assert numbers(found) == [(1, True)]
@@ -251,7 +251,7 @@ def test_packets_that_were_cut_short() -> None:
     assert all(len(each.problems) == 2 for each in exchanges(found))
 
 
-def test_many_packets_with_the_same_fault_are_told_once_more_together() -> None:
+def test_many_packets_with_the_same_fault_are_reported_once_more_together() -> None:
     data = bytearray(pcap(segments([("request", b"x" * 10)] * 98)))
     data[20:24] = (147).to_bytes(4, "little")
     found = faults(everything(bytes(data)))
@@ -260,7 +260,7 @@ def test_many_packets_with_the_same_fault_are_told_once_more_together() -> None:
     assert found[-1].size == 80 * 64 + 2 * 54
 
 
-def test_connections_beyond_the_limit_are_given_up_and_told() -> None:
+def test_connections_beyond_the_limit_are_given_up_and_reported() -> None:
     made = [
         part for number in range(5) for part in segments([("request", ask(number))], client=client(number), fin=False)
     ]
@@ -276,7 +276,7 @@ def test_requests_whose_responses_are_not_captured_do_not_pile_up() -> None:
     assert numbers([*found]) == [(number, False) for number in range(1, 20)]
 
 
-def test_memory_beyond_the_limit_is_given_up_and_told() -> None:
+def test_memory_beyond_the_limit_is_given_up_and_reported() -> None:
     frame = (50_000).to_bytes(4, "big") + ask(1)[4:] + bytes(10_000)
     made = [part for number in range(5) for part in segments([("request", frame)], client=client(number), fin=False)]
     found = everything(pcap(made), limits=Limits(held=25_000))

@@ -144,7 +144,7 @@ def test_a_file_cut_anywhere_ends_in_a_fault_that_counts_the_rest(make: type) ->
         (section("<") + bytes(5), "a block that is cut off"),
     ],
 )  # fmt: skip
-def test_what_is_said_of_damage(data: bytes, reason: str) -> None:
+def test_damage_is_reported_with_its_reason(data: bytes, reason: str) -> None:
     found = fault(data)
     assert found.kind is FaultKind.FILE
     assert reason in found.reason

@@ -77,7 +77,7 @@ def test_a_stream_that_starts_within_a_frame() -> None:
     assert payloads(found) == PAYLOADS[1:]
 
 
-def test_a_candidate_that_cannot_be_decoded_is_no_frame() -> None:
+def test_a_candidate_that_cannot_be_decoded_is_not_a_frame() -> None:
     lure = framed(PAYLOADS[0][:-3] + b"\xff\xff\xff")
     found = fed(framer(synchronised=False), lure + STREAM)
     assert found[0] == Skipped(len(lure), 1, 1)

@@ -68,7 +68,7 @@ def test_the_flags_of_a_connection_that_starts_and_ends() -> None:
     assert (fin.syn, fin.ack, fin.fin) == (False, 0, True)
 
 
-def test_other_protocols_are_no_concern() -> None:
+def test_other_protocols_are_ignored() -> None:
     datagrams = bytearray(datagram(sent()))
     datagrams[9] = socket.IPPROTO_UDP
     assert segment_of(packet(bytes(datagrams))) is None
@@ -86,25 +86,25 @@ def reason(found: Segment | CaptureFault | None) -> str:
     return found.reason
 
 
-def test_fragments_are_told() -> None:
+def test_fragments_are_reported() -> None:
     for field in (ip.IP_MF, 5):
         data = bytearray(datagram(sent()))
         data[6:8] = field.to_bytes(2, "big")
         assert reason(segment_of(packet(bytes(data)))) == "a fragment of a datagram"
 
 
-def test_fragments_of_ipv6_are_told() -> None:
+def test_fragments_of_ipv6_are_reported() -> None:
     data = bytearray(datagram(sent(*SIX)))
     data[6] = 44
     data[40:40] = bytes([socket.IPPROTO_TCP, 0, 0, 1, 0, 0, 0, 5])
     assert reason(segment_of(packet(bytes(data)))) == "a fragment of a datagram"
 
 
-def test_an_unknown_link_type_is_told() -> None:
+def test_an_unknown_link_type_is_reported() -> None:
     assert reason(segment_of(Packet(3, 9, 147, b"x"))) == "the link type 147 is unknown"
 
 
-def test_headers_cut_short_are_told() -> None:
+def test_headers_cut_short_are_reported() -> None:
     data = datagram(sent())
     found = [segment_of(packet(data[:size])) for size in range(1, 40)]
     assert all(isinstance(each, CaptureFault) for each in found)

@@ -66,14 +66,14 @@ def test_a_probe_of_the_byte_before_is_nothing_new() -> None:
     assert added(opened(), (999, b"\0")) == []
 
 
-def test_a_hole_is_told_when_too_much_waits_behind_it() -> None:
+def test_a_hole_is_reported_when_too_much_waits_behind_it() -> None:
     stream = opened(limit=1000)
     assert added(stream, (1010, bytes(500))) == []
     assert content(added(stream, (1510, bytes(500)))) == [10, bytes(1000)]
     assert added(stream, (1000, bytes(10))) == []
 
 
-def test_a_hole_is_told_a_while_after_the_receiver_has_acknowledged_it() -> None:
+def test_a_hole_is_reported_a_while_after_the_receiver_has_acknowledged_it() -> None:
     stream = opened()
     assert added(stream, (1010, b"ab")) == []
     stream.acknowledge(1010)
@@ -90,13 +90,13 @@ def test_a_hole_that_the_receiver_has_too_is_waited_for() -> None:
     assert not any(list(stream.take()) for _ in range(2000))
 
 
-def test_holes_are_told_at_the_end() -> None:
+def test_holes_are_reported_at_the_end() -> None:
     stream = opened()
     added(stream, (1002, b"cd"), (1006, b"gh"))
     assert content(stream.flush()) == [2, b"cd", 2, b"gh"]
 
 
-def test_bytes_missing_before_the_end_of_the_stream_are_told() -> None:
+def test_bytes_missing_before_the_end_of_the_stream_are_reported() -> None:
     stream = opened()
     added(stream, (1000, b"ab"))
     stream.end(1005, at=7, packet=8)

@@ -119,7 +119,7 @@ def test_a_recorded_exchange_reads_as_what_was_said(run: Run) -> None:
         assert shown["message"]["topics"][0]["name"] == "orders"
 
 
-def test_explain_says_what_each_byte_is(run: Run) -> None:
+def test_explain_shows_what_each_byte_is(run: Run) -> None:
     lines = squeezed(run("decode", "OffsetFetchRequest", "2", "--explain", ALL_OFFSETS_OF_BILLING).stdout)
     assert "0 00 07 62 69 6c 6c 69 6e group_id string 'billing'" in lines
     assert "67" in lines

@@ -69,7 +69,7 @@ def test_bodies_in_the_form_of_kafkas_tools(run: Run) -> None:
     assert unanswered["response"] is None
 
 
-def test_tokens_are_told_and_are_no_damage(run: Run) -> None:
+def test_tokens_are_reported_and_are_not_damage(run: Run) -> None:
     found = lines(run, PACKETS / "sasl.pcap", "--port", str(port_of("sasl.pcap")), "--summary")
     (token,) = of("fault", found)
     assert (token["fault"], token["reason"]) == ("sasl", "a token of 10 bytes, answered with 0 bytes")
@@ -82,7 +82,7 @@ def test_traffic_on_another_port_is_not_passed_over_in_silence(run: Run) -> None
     assert f"on other ports ({PORT}) were not looked at" in found[0]["reason"]
 
 
-def test_damage_is_told_and_the_rest_printed(run: Run, tmp_path: Path) -> None:
+def test_damage_is_reported_and_the_rest_printed(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "cut.pcapng"
     path.write_bytes(SHOP.read_bytes()[:20_000])
     found = lines(run, path, "--port", PORT, status=1)
@@ -102,7 +102,7 @@ def test_tables(run: Run) -> None:
     assert "summary" in shown
 
 
-def test_a_file_that_is_no_capture(run: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_capture(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("no capture at all, but long enough for a header")
     fault, summary = lines(run, path, status=1)
@@ -126,5 +126,5 @@ def test_an_empty_capture_is_sound(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "kafka"])
-def test_a_port_that_is_none_is_a_wrong_call(run: Run, port: str) -> None:
+def test_a_wrong_port_number_is_a_usage_error(run: Run, port: str) -> None:
     assert run("capture", str(SHOP), "--port", port).exit_code == 2

@@ -115,7 +115,7 @@ def test_files_that_a_broker_is_writing_are_whole(run: Run) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--deep",), ("--summary",)])
-def test_space_that_was_allocated_in_advance_is_no_damage(run: Run, tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_space_that_was_allocated_in_advance_is_not_damage(run: Run, tmp_path: Path, options: tuple[str, ...]) -> None:
     path = tmp_path / CODECS.name
     path.write_bytes(CODECS.read_bytes() + bytes(4000))
     *_, summary = lines(run, path, *options)
@@ -191,7 +191,7 @@ def test_other_files(run: Run, name: str | Path, first: dict[str, Any]) -> None:
     assert first.items() <= entry.items()
 
 
-def test_damage_is_told_and_the_rest_printed(run: Run, tmp_path: Path) -> None:
+def test_damage_is_reported_and_the_rest_printed(run: Run, tmp_path: Path) -> None:
     data = bytearray(CODECS.read_bytes())
     data[600] ^= 1
     path = tmp_path / CODECS.name

@@ -156,7 +156,7 @@ def test_a_negative_classic_length_is_an_error(codecs: Codecs, length: int) -> N
 
 
 @pytest.mark.parametrize("type_", ["[]int32", "[]string", "[]uuid", "[]bool", "[]Leaf", "string", "bytes", "records"])
-def test_null_where_nothing_may_be_null(codecs: Codecs, type_: str) -> None:
+def test_null_is_refused_where_a_field_cannot_be_null(codecs: Codecs, type_: str) -> None:
     leaf = struct_class("Leaf", number=field("Number", "int32", default=0))
     facts: dict[str, Any] = {"struct": leaf} if "Leaf" in type_ else {}
     cls = message_class("Strict", "0-1", "1+", a=field("A", type_, default=None, **facts))

@@ -198,7 +198,7 @@ def test_text_that_is_not_utf8_can_be_looked_at() -> None:
 # Reading
 
 
-def test_keys_that_are_no_fields_are_ignored() -> None:
+def test_keys_that_are_not_fields_are_ignored() -> None:
     assert Every.from_json(FULL_JSON | {"comment": "x", "unknownTaggedFields": []}, 1) == FULL
 
 
@@ -277,7 +277,7 @@ def test_what_is_not_base64(raw: str) -> None:
 
 
 @pytest.mark.parametrize("form", [None, [], "text", 5])
-def test_a_form_that_is_no_object(form: Any) -> None:
+def test_a_form_that_is_not_an_object(form: Any) -> None:
     with pytest.raises(JsonFormError, match="Every v1: Every: expected an object, got "):
         Every.from_json(form, 1)
 

@@ -114,7 +114,7 @@ def test_a_codec_in_a_cycle_is_freed() -> None:
     assert cores() == before
 
 
-def test_what_is_no_plan_leaves_nothing_behind() -> None:
+def test_refused_plans_leak_no_references() -> None:
     from kafka_msgs._core import extension
 
     cls = make_class(2)

@@ -167,7 +167,7 @@ def test_a_tag_section_that_kafka_would_not_write(codecs: Codecs, section: str, 
 
 
 @pytest.mark.parametrize(("data", "needed"), [("01 00 00", 1), ("01 00 03 04 616263", 3)])
-def test_a_tagged_value_ends_where_its_size_says(codecs: Codecs, data: str, needed: int) -> None:
+def test_a_tagged_value_ends_after_its_size(codecs: Codecs, data: str, needed: int) -> None:
     cls = tagged("string", "")
     with pytest.raises(Exception, match=rf"a at byte \d: .* needs {needed} bytes"):
         codecs.decode(cls, data, 0)
@@ -249,7 +249,7 @@ def test_a_set_field_is_dropped_where_it_is_ignorable(
     assert codecs.decode(cls, b"", 0).a == facts["default"]
 
 
-def test_a_negative_zero_is_no_loss(codecs: Codecs) -> None:
+def test_a_negative_zero_does_not_count_as_loss(codecs: Codecs) -> None:
     assert codecs.encode(since_version_1("float64", {"default": 0.0}, ignorable=False)(a=-0.0), 0) == b""
 
 

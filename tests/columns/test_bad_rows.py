@@ -151,7 +151,7 @@ def test_a_schema_deeper_than_the_budget_is_refused_row_by_row(shape: str) -> No
 
 
 @pytest.mark.parametrize("type_", ["[]int32", "[]string", "[]uuid", "[]bool", "[]Leaf", "string", "bytes", "records"])
-def test_null_where_nothing_may_be_null(type_: str) -> None:
+def test_null_is_refused_where_a_field_cannot_be_null(type_: str) -> None:
     leaf = struct_class("Leaf", number=field("Number", "int32", default=0))
     more: dict[str, Any] = {"struct": leaf} if "Leaf" in type_ else {}
     default: Any = () if "[]" in type_ else "" if type_ == "string" else b""

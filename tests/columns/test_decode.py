@@ -118,7 +118,7 @@ def test_buffers_of_every_kind_may_be_rows() -> None:
 
 
 @pytest.mark.parametrize("empty", [[], pa.array([], pa.binary()), pa.array([], pa.large_binary())])
-def test_no_rows_are_no_rows(empty: Any) -> None:
+def test_empty_input_gives_empty_output(empty: Any) -> None:
     found = decode_column(empty, OffsetFetchRequest, 8)
     assert len(found.values) == len(found.errors) == 0
     assert found.values.type == arrow_type(OffsetFetchRequest, 8)
@@ -131,7 +131,7 @@ def test_a_column_of_nulls_is_one_of_nulls() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_chunks_stay_chunks_whoever_works_on_them(workers: int) -> None:
+def test_chunks_stay_chunks_with_any_number_of_workers(workers: int) -> None:
     data = commits(50)
     chunks = pa.chunked_array([data[:7], [], data[7:30], data[30:]], pa.binary())
     found = decode_column(chunks, OffsetCommitValue, 4, workers=workers)

@@ -72,7 +72,7 @@ def test_slices_and_chunks_are_encoded_row_by_row() -> None:
     assert nothing.values.to_pylist() == []
 
 
-def test_no_rows_are_no_rows() -> None:
+def test_empty_input_gives_empty_output() -> None:
     found = encode_column(pa.array([], arrow_type(OffsetFetchRequest)), OffsetFetchRequest, 8)
     assert found.values.to_pylist() == found.errors.to_pylist() == []
 
@@ -163,7 +163,7 @@ def test_a_column_twice_is_refused() -> None:
         encode_column(column, OffsetCommitValue, 4)
 
 
-def test_a_column_that_is_no_struct_is_refused() -> None:
+def test_a_column_that_is_not_a_struct_is_refused() -> None:
     with pytest.raises(ColumnTypeError, match="the column is 'int64', expected 'struct'"):
         encode_column(pa.array([1]), OffsetCommitValue, 4)
 

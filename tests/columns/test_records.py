@@ -26,7 +26,7 @@ from kafka_msgs.errors import (
 from kafka_msgs.log.scan import read_log
 from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, ReadOptions, RecordBatch, read_batches
 from tests.support.batches import Described, by_hand, described, sealed
-from tests.support.dumped_logs import BATCHES, SAID, named
+from tests.support.dumped_logs import BATCHES, DUMPED, named
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -55,7 +55,7 @@ def numbered(table: pa.RecordBatch) -> pa.RecordBatch:
 
 @pytest.mark.parametrize("path", BATCHES, ids=named(BATCHES))
 def test_every_row_is_what_kafka_reads(path: Path) -> None:
-    said = [line for line in SAID[path] if line.startswith("| ")]
+    said = [line for line in DUMPED[path] if line.startswith("| ")]
     found = rows(path)
     assert len(found) == len(said)
     for row, line in zip(found, said, strict=True):
@@ -63,8 +63,8 @@ def test_every_row_is_what_kafka_reads(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", BATCHES, ids=named(BATCHES))
-def test_every_row_says_of_its_batch_what_kafka_reads(path: Path) -> None:
-    said = [facts(line) for line in SAID[path] if line.startswith("baseOffset")]
+def test_every_row_has_the_values_of_its_batch_that_kafka_reads(path: Path) -> None:
+    said = [facts(line) for line in DUMPED[path] if line.startswith("baseOffset")]
     stated = [batch_facts(row) for row in rows(path)]
     assert [each for place, each in enumerate(stated) if each not in stated[:place]] == said
 
@@ -199,7 +199,7 @@ def test_sequence_numbers_start_again_after_the_highest() -> None:
     assert [row["sequence"] for row in rows(builder.build())] == [2**31 - 2, 2**31 - 1, 0, 1]
 
 
-def test_offsets_beyond_64_bits_are_a_fault_and_no_wrong_number() -> None:
+def test_offsets_beyond_64_bits_are_a_fault_and_not_a_wrong_number() -> None:
     data = bytearray(by_hand("0c000002010100"))
     data[:8] = (2**63 - 1).to_bytes(8, "big")
     (fault,) = walk_record_table(sealed(data))

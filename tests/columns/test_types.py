@@ -105,7 +105,9 @@ def test_columns_are_selected_by_dotted_paths_in_the_order_of_the_definition() -
         (None, "", ()),
     ],
 )
-def test_an_unknown_column_is_told_with_names_near_it(version: int | None, column: str, near: tuple[str, ...]) -> None:
+def test_an_unknown_column_is_reported_with_similar_names(
+    version: int | None, column: str, near: tuple[str, ...]
+) -> None:
     with pytest.raises(UnknownColumnError) as caught:
         arrow_type(OffsetFetchRequest, version, columns=["group_id", column])
     assert caught.value.column == column

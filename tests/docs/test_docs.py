@@ -49,7 +49,7 @@ def _runnable() -> Iterator[Any]:
 
 @pytest.mark.usefixtures("_empty_directory")
 @pytest.mark.parametrize("name", tuple(_runnable()))
-def test_the_examples_of_a_page_run_and_print_what_it_says(name: str) -> None:
+def test_the_examples_of_a_page_run_and_print_what_it_shows(name: str) -> None:
     """From top to bottom, in an empty directory, as a reader would."""
     names: dict[str, Any] = {"__name__": "page"}
     for block in blocks(PAGES[name]):

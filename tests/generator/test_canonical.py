@@ -180,6 +180,6 @@ def test_an_error_without_versions_counts_from_the_lowest_of_the_message() -> No
         ("[]", r"a definition is one JSON object"),
     ],
 )
-def test_text_that_is_no_definition_is_refused_with_its_place(text: str, reason: str) -> None:
+def test_text_that_is_not_a_definition_is_refused_with_its_place(text: str, reason: str) -> None:
     with pytest.raises(SchemaError, match=reason):
         read_definition(text, "x.json")

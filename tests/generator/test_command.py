@@ -156,7 +156,7 @@ def test_documentation_comes_from_a_glossary(definitions: Path, package: Path, t
     assert '    """A port. In version 1 only."""' in text
 
 
-def test_what_a_definition_says_about_itself_becomes_docstrings(package: Path, tmp_path: Path) -> None:
+def test_about_texts_of_a_definition_become_docstrings(package: Path, tmp_path: Path) -> None:
     definition = {
         "name": "Ping", "type": "data", "validVersions": "0-1", "flexibleVersions": "none",
         "about": "Asks\n  for a pong.",

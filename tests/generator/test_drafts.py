@@ -82,7 +82,7 @@ def test_all_blocks_of_kip_1071_are_there() -> None:
     assert names == calls | {f"StreamsGroup{record}{part}" for record in records for part in ("Key", "Value")}
 
 
-def test_record_keys_of_kip_1071_are_told_apart_by_version() -> None:
+def test_record_keys_of_kip_1071_are_distinguished_by_version() -> None:
     keys = [read(path) for path in (DEFINITIONS / "drafts/kip_1071").glob("*Key.json")]
     assert sorted(int(key["validVersions"]) for key in keys) == list(range(17, 24))
     assert all(field["versions"] == key["validVersions"] for key in keys for field in key["fields"])

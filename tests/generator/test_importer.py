@@ -138,7 +138,7 @@ def test_one_message_in_two_files_of_an_origin_is_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["../../etc/cron", "", "a b"])
-def test_a_message_name_that_is_no_file_name_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_message_name_that_is_not_a_file_name_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SchemaError, match="cannot name a message"):
         import_path(clients_jar(tmp_path, A=definition(name)), tmp_path / "defs")
 
@@ -178,7 +178,7 @@ def test_a_directory_needs_an_origin(tmp_path: Path) -> None:
         ("kafka-raft-1.0.jar", b"no zip", "../raft", "cannot name an origin"),
     ],
 )
-def test_a_source_that_cannot_be_used_says_why(
+def test_a_source_that_cannot_be_used_is_refused_with_the_reason(
     tmp_path: Path, name: str, content: bytes | None, origin: str | None, reason: str
 ) -> None:
     if content is not None:
@@ -326,7 +326,7 @@ def test_the_error_table_follows_a_jar_of_the_clients(tmp_path: Path, tools: Pat
 
 
 @pytest.mark.parametrize("release", ["LATEST", "", "4.4.0</version>"])
-def test_what_is_no_release_is_refused(tmp_path: Path, release: str) -> None:
+def test_text_that_is_not_a_release_is_refused(tmp_path: Path, release: str) -> None:
     with pytest.raises(SourceUnavailableError, match="is not a release"):
         import_release(release, tmp_path / "defs")
 

@@ -113,7 +113,7 @@ def test_a_non_breaking_space_is_white_space_only_where_lenient() -> None:
     ("value", "meaning"),
     [("88", "88"), ("-1", "-1"), ("0+", "0+"), ("true", True), ("null", None), ("", ""), ("TBD", "TBD")],
 )
-def test_a_bound_placeholder_stands_for_its_value(value: str, meaning: object) -> None:
+def test_a_bound_placeholder_has_its_value(value: str, meaning: object) -> None:
     tree = parse_definition('{"apiKey": TBD, "tags": [TBD]}', lenient=True, bindings={"TBD": value})
     assert plain(tree) == {"apiKey": meaning, "tags": [meaning]}
 
@@ -167,7 +167,7 @@ def test_what_pages_have_that_json_has_not_is_read_where_lenient() -> None:
         ("{} {}", 1, 4, "--lenient reads several definitions"),
     ],
 )
-def test_a_strict_reading_says_what_a_lenient_one_accepts(text: str, line: int, column: int, words: str) -> None:
+def test_a_strict_reading_reports_what_a_lenient_one_accepts(text: str, line: int, column: int, words: str) -> None:
     with pytest.raises(SchemaError) as caught:
         parse_definition(text)
     assert words in caught.value.reason
@@ -198,7 +198,7 @@ def test_a_typographic_quote_that_nothing_closes_is_refused() -> None:
         parse_definition("{“name: 1}", lenient=True)
 
 
-def test_a_placeholder_is_no_key_and_no_part_of_text() -> None:
+def test_a_placeholder_is_not_a_key_and_not_a_part_of_text() -> None:
     with pytest.raises(SchemaError, match="expected a key in double quotes"):
         parse_definition("{TBD: 1}", lenient=True, bindings={"TBD": "88"})
     assert plain(parse_definition('{"a": "TBD"}', lenient=True, bindings={"TBD": "88"})) == {"a": "TBD"}

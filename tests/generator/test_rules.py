@@ -87,7 +87,7 @@ def test_the_same_key_may_serve_two_origins(tmp_path: Path) -> None:
     assert [(item.origin, item.message.api_key) for item in compiled] == [("one", 1), ("two", 1)]
 
 
-def test_directories_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_directories_with_the_same_name_are_distinguished(tmp_path: Path) -> None:
     for module, name in (("one", "A"), ("two", "B")):
         (tmp_path / module / "message").mkdir(parents=True)
         (tmp_path / module / "message" / "m.json").write_text(keyed(name, "metadata", 1))

@@ -112,7 +112,7 @@ def test_a_walk_over_what_looks_like_batches_is_linear(
         assert sum(sizes) == len(data)
 
 
-def test_a_search_that_is_given_up_says_so(tmp_path: Path) -> None:
+def test_a_search_that_is_given_up_is_reported(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(false_headers(32_000))
     *others, last = walk_log(path)

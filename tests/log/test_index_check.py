@@ -28,7 +28,7 @@ BASE = 1000
 MISMATCH = re.compile(r"(?:Index offset|Index timestamp|Indexed offset): (\d+), (?:found )?log ")
 
 
-def test_every_entry_that_a_broker_wrote_leads_where_it_says() -> None:
+def test_every_index_entry_of_a_broker_leads_to_its_batch() -> None:
     count = 0
     for path in RECORDED:
         check, read = (
@@ -94,7 +94,7 @@ def said_here(path: Path) -> list[int]:
 
 
 @pytest.mark.oracle
-def test_kafkas_tool_says_something_against_the_same_entries(tmp_path: Path) -> None:
+def test_kafkas_tool_reports_the_same_entries(tmp_path: Path) -> None:
     rng, expected = Random(5), {}
     for number in range(30):
         folder = tmp_path / str(number)

@@ -118,7 +118,7 @@ def batches(count: int) -> list[bytes]:
     return made
 
 
-def test_a_changed_byte_is_told_of_the_same_batch(tmp_path: Path) -> None:
+def test_a_changed_byte_is_reported_for_the_same_batch(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.log"
     first, second, third = batches(3)
     path.write_bytes(first + second[:-1] + b"?" + third)

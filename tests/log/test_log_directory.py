@@ -16,27 +16,27 @@ from kafka_msgs.log.scan import FileScan, read_log
 from kafka_msgs.messages.producer_snapshot import ProducerEntry
 from kafka_msgs.messages.quorum_state_data import Voter
 from kafka_msgs.records import Compression, ControlType, RecordBatch
-from tests.support.dumped_logs import BATCHES, RECORDED, SAID, files, named
+from tests.support.dumped_logs import BATCHES, DUMPED, RECORDED, files, named
 from tests.support.kafka_dump import dumped, sections
 from tests.support.recordings import ACTIVE_LOGS, LOGS, TIERED_LOGS
 
 
 @pytest.mark.parametrize("path", BATCHES, ids=named(BATCHES))
 def test_every_batch_and_record_is_what_kafka_reads(path: Path) -> None:
-    said = [line for line in SAID[path] if line.startswith(("baseOffset", "| "))]
+    said = [line for line in DUMPED[path] if line.startswith(("baseOffset", "| "))]
     assert list(dumped(path)) == said
     assert said
 
 
 @pytest.mark.parametrize("path", files(".index"), ids=named(files(".index")))
 def test_every_offset_in_an_index_is_what_kafka_reads(path: Path) -> None:
-    said = [line for line in SAID[path] if not line.endswith("is empty.")]
+    said = [line for line in DUMPED[path] if not line.endswith("is empty.")]
     assert [f"offset: {entry.offset} position: {entry.position}" for entry in read_offset_index(path)] == said
 
 
 @pytest.mark.parametrize("path", files(".timeindex"), ids=named(files(".timeindex")))
 def test_every_time_in_an_index_is_what_kafka_reads(path: Path) -> None:
-    assert [f"timestamp: {entry.timestamp} offset: {entry.offset}" for entry in read_time_index(path)] == SAID[path]
+    assert [f"timestamp: {entry.timestamp} offset: {entry.offset}" for entry in read_time_index(path)] == DUMPED[path]
 
 
 @pytest.mark.parametrize("path", files(".txnindex"), ids=named(files(".txnindex")))
@@ -45,7 +45,7 @@ def test_every_aborted_transaction_is_what_kafka_reads(path: Path) -> None:
         f"version: {entry.version} producerId: {entry.producer_id} firstOffset: {entry.first_offset} "
         f"lastOffset: {entry.last_offset} lastStableOffset: {entry.last_stable_offset}"
         for entry in read_aborted_transactions(path)
-    ] == SAID[path]
+    ] == DUMPED[path]
 
 
 def producer_line(entry: ProducerEntry) -> str:
@@ -60,7 +60,7 @@ def producer_line(entry: ProducerEntry) -> str:
 
 @pytest.mark.parametrize("path", files(".snapshot"), ids=named(files(".snapshot")))
 def test_every_producer_is_what_kafka_reads(path: Path) -> None:
-    assert [producer_line(entry) for entry in read_producer_snapshot(path).producer_entries] == SAID[path]
+    assert [producer_line(entry) for entry in read_producer_snapshot(path).producer_entries] == DUMPED[path]
 
 
 def test_the_recording_has_what_it_should_show() -> None:

@@ -59,7 +59,7 @@ def test_batches_have_their_position_in_the_file(log: Log) -> None:
     assert offsets(log(SOUND)) == list(range(9))
 
 
-def test_reading_starts_where_it_is_told_to(log: Log) -> None:
+def test_reading_starts_at_the_given_position(log: Log) -> None:
     assert offsets(log(SOUND), start=START) == [3, 4, 5, 6, 7, 8]
     assert [each.position for each in read_log(log(SOUND), start=END)] == [END]
 
@@ -73,7 +73,7 @@ def test_an_empty_file_has_no_batches(log: Log) -> None:
     assert list(read_log(log(b""))) == []
 
 
-def test_a_missing_file_is_said_at_once(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_log(tmp_path / "00000000000000000000.log")
 
@@ -108,7 +108,7 @@ def test_a_hole_that_starts_and_ends_within_batches(log: Log) -> None:
 
 
 @pytest.mark.parametrize("zeros", [1, 7, 16, 17, 61, 5000, 3 * 2**20 + 1])
-def test_space_that_was_allocated_in_advance_is_no_damage(log: Log, zeros: int) -> None:
+def test_space_that_was_allocated_in_advance_is_not_damage(log: Log, zeros: int) -> None:
     scan = FileScan(log(SOUND + bytes(zeros)))
     assert [item.position for item in scan] == [0, START, END]
     assert (scan.preallocated, scan.position) == (zeros, len(SOUND) + zeros)
@@ -201,7 +201,7 @@ def test_message_sets_behind_newer_batches_are_not_looked_for(log: Log) -> None:
     assert offsets(path) == [0, 1, 2, 9, 10, 11]
 
 
-def test_damage_is_raised_unless_told_otherwise(log: Log) -> None:
+def test_damage_is_raised_by_default(log: Log) -> None:
     path = log(FIRST + SECOND[:-1] + b"?" + THIRD)
     batches = read_log(path)
     assert next(batches).position == 0

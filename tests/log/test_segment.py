@@ -68,7 +68,7 @@ def test_a_segment_finds_every_offset_and_time(segment: Segment) -> None:
     assert segment.first_at(1000 * (BASE + 99) + 1) is None
 
 
-def test_a_segment_starts_reading_where_its_index_says(segment: Segment) -> None:
+def test_a_segment_starts_reading_at_its_index_entry(segment: Segment) -> None:
     assert [segment.position_of(BASE + offset) for offset in (0, 18, 19, 20, 38, 39, 99, 500)] == [
         0, 0, STARTS[1], STARTS[1], STARTS[1], STARTS[3], STARTS[9], STARTS[9],
     ]  # fmt: skip
@@ -158,7 +158,7 @@ def test_space_for_more_entries_is_left_out(tmp_path: Path) -> None:
     assert list(read_offset_index(path)) == [OffsetEntry(7, 256)]
 
 
-def test_a_truncated_index_is_said_and_the_rest_read(tmp_path: Path) -> None:
+def test_a_truncated_index_is_reported_and_the_rest_read(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.index"
     path.write_bytes(pack(">iiii", 7, 4096, 9, 8192) + b"\0\0\0")
     entry, other, fault = walk_offset_index(path)
@@ -171,7 +171,7 @@ def test_a_truncated_index_is_said_and_the_rest_read(tmp_path: Path) -> None:
         list(read_offset_index(path))
 
 
-def test_entries_that_do_not_ascend_are_said(tmp_path: Path) -> None:
+def test_entries_that_do_not_ascend_are_reported(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.timeindex"
     path.write_bytes(pack(">qiqiqi", 1000, 7, 900, 8, 2000, 9))
     entries = list(walk_time_index(path))

@@ -105,7 +105,7 @@ def test_checksums_may_be_left_aside(log: Log) -> None:
     assert read_summary(log(PLAIN[:-1] + b"?"), ReadOptions(check_crc=False)).records == 3
 
 
-def test_a_compressed_message_set_that_cannot_be_counted_is_said(log: Log) -> None:
+def test_a_compressed_message_set_that_cannot_be_counted_is_reported(log: Log) -> None:
     wrapper = MessageSetBuilder(magic=1)
     wrapper.append(None, b"not compressed", timestamp=0)
     data = bytearray(wrapper.build())
@@ -116,7 +116,7 @@ def test_a_compressed_message_set_that_cannot_be_counted_is_said(log: Log) -> No
     assert (summary.batches, summary.records, summary.errors) == (0, 0, 1)
 
 
-def test_progress_is_told_as_a_long_file_is_read(log: Log) -> None:
+def test_progress_is_reported_while_a_long_file_is_read(log: Log) -> None:
     large = batch(1) + batch(*range(1000), base_offset=1) * 1200
     path, seen = log(large), list[int]()
     assert list(walk_summary(path, LogSummary(), progress=seen.append)) == []

@@ -186,7 +186,7 @@ def test_a_draft_says_that_it_is_one() -> None:
     assert all(cls.INFO.draft is None for cls in CLASSES)
 
 
-def test_the_records_of_the_streams_draft_are_told_apart_by_the_versions_of_their_keys() -> None:
+def test_the_records_of_the_streams_draft_are_distinguished_by_the_versions_of_their_keys() -> None:
     keys = [cls for cls in DRAFTS if cls.__name__.endswith("Key")]
     versions = [version for cls in keys for version in cls.INFO.versions]
     assert sorted(versions) == [17, 18, 19, 20, 21, 22, 23]
@@ -258,7 +258,7 @@ def test_the_codes_run_without_a_gap() -> None:
 
 
 @pytest.mark.parametrize("code", [-2, len(ErrorCode) - 1, 9999, 32767])
-def test_a_code_that_the_release_does_not_know_is_no_error(code: int) -> None:
+def test_a_code_that_the_release_does_not_know_does_not_raise(code: int) -> None:
     assert ErrorCode.of(code) is None
     response = kafka_msgs.OffsetFetchResponse(error_code=code)
     assert kafka_msgs.OffsetFetchResponse.decode(response.encode(2), 2).error_code == code

@@ -65,7 +65,7 @@ def test_header_names_release_clients_date_and_script(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [TRAFFIC, KIP88], ids=lambda path: path.stem)
-def test_every_frame_is_as_long_as_its_size_says(path: Path) -> None:
+def test_every_frame_has_the_length_of_its_size_field(path: Path) -> None:
     frames = list(read_frames(path))
     assert frames
     assert {len(each.payload) - int.from_bytes(each.data[:4], "big") for each in frames} == {0}

@@ -38,7 +38,7 @@ def answer(cls: type[M], number: int = 0) -> M:
     return list(answers(cls))[number]
 
 
-def test_recording_says_how_it_was_made_and_stays_small() -> None:
+def test_recording_names_how_it_was_made_and_stays_small() -> None:
     header = read_header(ANSWERS)
     assert header["kafka"] == header["clients"]["kafka-streams"]
     assert (ROOT / header["script"]).is_file()
@@ -59,7 +59,7 @@ def test_every_batch_and_record_is_what_kafka_reads(partition: Partition) -> Non
         assert said
 
 
-def test_partitions_end_where_the_broker_says() -> None:
+def test_partitions_end_at_the_offsets_of_the_broker() -> None:
     ends = {
         (topic.name, each.partition_index): each.offset
         for topic in answer(ListOffsetsResponse, LATEST).topics
@@ -69,7 +69,7 @@ def test_partitions_end_where_the_broker_says() -> None:
     assert {key: end for key, end in found.items() if key[0] != "__cluster_metadata"} == ends
 
 
-def test_kafkas_tool_says_the_same_of_the_ends() -> None:
+def test_kafkas_tool_prints_the_same_ends() -> None:
     lines = [line.rsplit(":", 2) for line in END_OFFSETS.read_text().splitlines()]
     said = {(topic, int(number)): int(end) for topic, number, end in lines}
     assert said == {

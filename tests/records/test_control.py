@@ -70,7 +70,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("key", "value", "reason"), BROKEN)
-def test_a_control_record_that_is_not_what_its_type_says_is_corrupt(
+def test_a_control_record_that_does_not_match_its_type_is_corrupt(
     key: bytes | None, value: bytes | None, reason: str
 ) -> None:
     with pytest.raises(CorruptRecordError, match=f"control record at offset 0: .*{reason}"):

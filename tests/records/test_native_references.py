@@ -69,7 +69,7 @@ def test_writing_leaves_the_counts_as_they_were() -> None:
     check_balance(write_all, [*SHARED, content, view, *headers])
 
 
-def test_what_is_no_call_leaves_nothing_behind(implementation: Any) -> None:
+def test_wrong_calls_leak_no_references(implementation: Any) -> None:
     data = rich_batch()
     wrong: list[Callable[[], object]] = [
         lambda: implementation.read(9, data, 61, len(data), 1, 0, 0, None, False),

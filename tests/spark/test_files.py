@@ -46,7 +46,7 @@ def test_a_log_elsewhere_gives_the_rows_of_one_that_is_here(bucket: Path, split:
     assert rows[0]["file"].startswith("s3://log/")
 
 
-def test_a_segment_elsewhere_is_split_where_its_index_says(bucket: Path, tmp_path: Path) -> None:
+def test_a_segment_elsewhere_is_split_at_its_index_entries(bucket: Path, tmp_path: Path) -> None:
     home = bucket / "events-0"
     home.mkdir()
     segment = LOGS / "codecs-0" / f"{0:020}.log"
@@ -63,7 +63,7 @@ def test_a_segment_elsewhere_is_split_where_its_index_says(bucket: Path, tmp_pat
     assert [row["batchPosition"] for row in rows] == positions
 
 
-def test_a_damaged_segment_elsewhere_is_told_by_its_own_name_and_bytes(bucket: Path) -> None:
+def test_a_damaged_segment_elsewhere_is_reported_with_its_own_name_and_bytes(bucket: Path) -> None:
     home = bucket / "events-0"
     home.mkdir()
     data = bytearray((LOGS / "codecs-0" / f"{0:020}.log").read_bytes())

@@ -48,7 +48,7 @@ def collected(frame: DataFrame) -> list[Any]:
     return [row[1] for row in sorted(frame.collect())]
 
 
-def test_values_are_structs_null_is_null_and_what_is_no_message_says_why(values: DataFrame) -> None:
+def test_values_are_structs_null_is_null_and_bad_bytes_give_a_reason(values: DataFrame) -> None:
     found = collected(values.select("number", from_kafka("value", "OffsetCommitValue").alias("v")))
     assert [row.offset for row in found[:3]] == [2**53, 2**53 + 1, 2**53 + 2]
     assert [row._error for row in found[:3]] == [None, None, None]
@@ -57,7 +57,7 @@ def test_values_are_structs_null_is_null_and_what_is_no_message_says_why(values:
     assert found[4]._error == "OffsetCommitValue: offset at byte 2: int64 needs 8 bytes, 1 left"
 
 
-def test_modes_say_what_becomes_of_bytes_that_are_no_message(values: DataFrame) -> None:
+def test_modes_decide_about_bytes_that_are_not_a_message(values: DataFrame) -> None:
     dropped = collected(values.select("number", from_kafka("value", "OffsetCommitValue", mode="DROPMALFORMED")))
     assert dropped[3:] == [None, None]
     assert "_error" not in dropped[0]

@@ -232,7 +232,7 @@ def test_a_log_directory_means_the_partitions_of_the_topic() -> None:
         metadata(LOGS / "codecs-0")
 
 
-def test_what_is_no_metadata_log_says_so(tmp_path: Path) -> None:
+def test_a_topic_that_is_not_the_metadata_log_is_reported(tmp_path: Path) -> None:
     copy = tmp_path / "copy.log"
     copy.write_bytes((LOGS / "codecs-0" / f"{0:020}.log").read_bytes())
     rows = metadata(copy)

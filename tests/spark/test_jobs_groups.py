@@ -250,7 +250,7 @@ def test_topic_ids_are_named_as_the_broker_names_them(groups: Ran) -> None:
     assert rows
 
 
-def test_damage_is_told_and_the_rest_counts(spark: SparkSession, tmp_path: Path) -> None:
+def test_damage_is_reported_and_the_rest_counts(spark: SparkSession, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(GROUP_LOGS / f"{OFFSETS}-2", tmp_path / f"{OFFSETS}-2"))
     log = max(path for path in copy.glob("*.log") if path.stat().st_size)
     data = bytearray(log.read_bytes())

@@ -228,7 +228,7 @@ def test_splits_of_any_size_give_every_record_and_every_error_of_a_damaged_segme
         assert log(path, splitBytes=split, control=True) == whole
 
 
-def test_a_damaged_batch_is_a_row_that_says_where_it_is(tmp_path: Path) -> None:
+def test_a_damaged_batch_is_a_row_with_its_place(tmp_path: Path) -> None:
     path = _with_fault(tmp_path)
     (bad,) = [row for row in log(path) if row["_error"]]
     told = {name: value for name, value in bad.items() if value is not None}
@@ -262,7 +262,7 @@ def _computed(path: Path) -> str:
     return f"{batch.computed_crc():08x}"
 
 
-def test_what_cannot_be_read_ends_the_job_or_is_left_out_if_the_mode_says_so(tmp_path: Path) -> None:
+def test_unreadable_data_ends_the_job_or_is_left_out_by_the_mode(tmp_path: Path) -> None:
     path = _with_fault(tmp_path)
     with pytest.raises(LogFileError, match="the checksum is"):
         log(path, mode="FAILFAST")
@@ -272,7 +272,7 @@ def test_what_cannot_be_read_ends_the_job_or_is_left_out_if_the_mode_says_so(tmp
     assert len(log(path, checkCrc=False)) > len(dropped)
 
 
-def test_a_cut_tail_is_told_in_every_mode_and_allocated_space_in_none(
+def test_a_cut_tail_is_reported_in_every_mode_and_allocated_space_in_none(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / f"{0:020}.log"

@@ -52,7 +52,7 @@ def test_the_page_holds_its_plots_itself(tmp_path: Path) -> None:
     ]
 
 
-def test_the_page_says_what_was_read(tmp_path: Path) -> None:
+def test_the_page_shows_what_was_read(tmp_path: Path) -> None:
     (page,) = write_report(Report("Offsets", (TABLE,), {"input": "/var/<logs>", "made": "today"}), tmp_path)
     head = page.read_text(encoding="utf-8").partition("<h2>")[0]
     assert "<dt>input</dt><dd>/var/&lt;logs&gt;</dd><dt>made</dt><dd>today</dd>" in head
@@ -88,7 +88,7 @@ def test_plots_without_matplotlib_name_the_extra(tmp_path: Path, monkeypatch: py
         write_report(Report("Offsets", (BARS,)), tmp_path)
 
 
-def test_a_run_says_what_it_read_when_and_by_which_version(tmp_path: Path) -> None:
+def test_a_run_shows_what_it_read_when_and_by_which_version(tmp_path: Path) -> None:
     job = Job(name="none", summary="Nothing.", steps=(), report=lambda _: Report("Nothing", (TABLE,)))
     outcome = run(job, {}, str(tmp_path / "out"), facts={"input": "logs", "cluster": "abc"})
     facts = dict(outcome.report.facts)

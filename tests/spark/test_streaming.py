@@ -176,7 +176,7 @@ def test_live_rows_are_what_the_files_of_the_broker_hold(story: Story) -> None:
 
 
 @pytest.mark.oracle
-def test_bytes_that_are_no_message_are_told_in_their_row(story: Story) -> None:
+def test_bytes_that_are_not_a_message_are_reported_in_their_row(story: Story) -> None:
     (row,) = (row for row in story.seen if row["typed"]["_error"])
     assert (row["value"], row["headers"]) == (b"no message", [])
     assert row["typed"]["_error"].startswith("OffsetCommitValue")

@@ -11,11 +11,11 @@ from tests.support.recordings import LOGS, TIERED_LOGS, TIERED_PARTITIONS
 RECORDED = [LOGS / name for name in PARTITIONS] + [TIERED_LOGS / name for name in TIERED_PARTITIONS]
 
 
-SAID = {path / file: lines for path in RECORDED for file, lines in sections(path).items()}
+DUMPED = {path / file: lines for path in RECORDED for file, lines in sections(path).items()}
 
 
 def files(suffix: str) -> list[Path]:
-    return [path for path in SAID if path.suffix == suffix]
+    return [path for path in DUMPED if path.suffix == suffix]
 
 
 def named(paths: list[Path]) -> list[str]:

@@ -47,7 +47,7 @@ def described(*records: tuple[Message, Message]) -> GroupDescription:
     return describe_group(group)
 
 
-def test_groups_of_all_kinds_are_told_by_kind_and_state(groups: dict[str, GroupDescription]) -> None:
+def test_groups_of_all_kinds_have_their_kind_and_state(groups: dict[str, GroupDescription]) -> None:
     assert {name: (each.kind, each.state) for name, each in groups.items()} == {
         "billing": ("classic", "Empty"),
         "packing": ("share", "Empty"),

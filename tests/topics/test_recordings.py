@@ -47,7 +47,7 @@ def group_records() -> Iterator[InternalRecord]:
         yield decode_record(OFFSETS, record.key, record.value)
 
 
-def test_recording_says_how_it_was_made() -> None:
+def test_recording_names_how_it_was_made() -> None:
     header = read_header(RECORDING)
     assert header["kafka"] == read_header(OFFSETS_RECORDING)["kafka"] == header["clients"]["kafka-tools"]
     assert (Path(__file__).parents[2] / header["script"]).is_file()

@@ -154,7 +154,7 @@ REFUSED_BYTES = [
 
 
 @pytest.mark.parametrize(("topic", "key", "value", "error", "text"), REFUSED_BYTES)
-def test_what_is_no_record_is_refused_with_its_place(
+def test_bytes_that_are_not_a_record_are_refused_with_their_place(
     topic: str, key: str | None, value: str | None, error: type[KafkaMsgsError], text: str
 ) -> None:
     raw_key, raw_value = (None if data is None else bytes.fromhex(data) for data in (key, value))

@@ -82,7 +82,7 @@ def test_transaction_counts_once_it_is_committed_and_never_when_aborted() -> Non
     assert offset_of(commit(1), commit(2, producer=9), end(8, committed=True)) == 1
 
 
-def test_open_transactions_are_told_apart_by_their_producers() -> None:
+def test_open_transactions_are_distinguished_by_their_producers() -> None:
     state = replay([commit(1, producer=8), commit(2, producer=9), commit(3, producer=9), end(8, committed=False)])
     assert state.entries == {}
     assert state.pending == {9: {KEY: commit(3, producer=9)}}
@@ -127,7 +127,7 @@ def test_group_changes_its_kind_when_its_old_metadata_is_deleted() -> None:
     assert {key: value.offset for key, value in group.offsets.items()} == {("t", 1): 4}
 
 
-def test_every_kind_of_group_of_the_release_is_told_apart() -> None:
+def test_every_kind_of_group_of_the_release_is_recognized() -> None:
     names = [name for name in messages.__all__ if name.endswith("GroupMetadataKey")]
     kinds = set()
     for name in names:

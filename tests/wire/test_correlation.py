@@ -124,7 +124,7 @@ def test_tokens_after_a_handshake_of_version_0() -> None:
     assert correlation.answer(response(2), "a2") == [answered(2)]
 
 
-def test_a_token_is_no_token_before_the_handshake_or_after_version_1() -> None:
+def test_a_token_is_not_recognized_before_the_handshake_or_after_version_1() -> None:
     later = encode_request(SaslHandshakeRequest(mechanism="PLAIN"), 1, correlation_id=1)
     correlation: Correlation[str, str] = Correlation()
     correlation.ask(later, "handshake")

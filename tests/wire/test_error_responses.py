@@ -65,7 +65,7 @@ def test_every_request_has_one_at_every_version(cls: Any) -> None:
                 assert read.error_code == CODE
 
 
-def test_a_code_at_the_top_says_it_all() -> None:
+def test_a_code_at_the_top_is_the_only_code() -> None:
     request = OffsetFetchRequest(group_id="g", topics=(OffsetFetchRequestTopic(name="t", partition_indexes=(1, 2)),))
     assert error_response(request, CODE, 2) == OffsetFetchResponse(error_code=CODE)
 
