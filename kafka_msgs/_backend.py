@@ -2,7 +2,7 @@
 
 ``auto`` (the default) takes the fastest that can run here; ``c``, ``python`` and ``reference`` name one. With ``c`` the
 codec, the records, the columns and the log run in the C core; with the others nothing does, and the core is not loaded.
-``reference`` is an executor of the codec alone: everything else then runs in Python.
+``reference`` is only an executor of the codec. Everything else then runs in Python.
 
 Each of these packages has two implementations, the modules ``native`` and ``python``, with the same functions.
 ``python`` is complete and runs everywhere; ``native`` calls the C core. ``implementation`` returns the one that runs.
@@ -24,7 +24,7 @@ _WANTED: Final[str] = os.environ.get("KAFKA_MSGS_BACKEND", "auto")
 
 
 def _has_core() -> bool:
-    """Whether the C core can run; where another backend was asked for it is looked for, and not loaded."""
+    """Whether the C core can run. It is not loaded if another backend was requested."""
     if _WANTED not in ("auto", "c"):
         return find_spec(CORE) is not None
     try:
@@ -42,7 +42,7 @@ def _chosen(wanted: str) -> str:
     if wanted == "auto":
         return BACKENDS[0]
     if wanted not in BACKENDS:
-        raise ImportError(f"KAFKA_MSGS_BACKEND={wanted}: here there are only auto, {', '.join(BACKENDS)}")
+        raise ImportError(f"KAFKA_MSGS_BACKEND={wanted}: the backends here are auto, {', '.join(BACKENDS)}")
     return wanted
 
 

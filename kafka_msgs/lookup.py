@@ -1,8 +1,8 @@
 """``MessageCatalog``: a set of message classes, found by api key or by name.
 
-The release's catalog is the default wherever one is taken. A catalog of other classes, such as those compiled from the
-definitions of an older release, reads that release's traffic. Drafts are in no catalog unless somebody puts them there:
-a draft and a shipped message may share an api key and differ on the wire.
+The release's catalog is the default of every function with a ``catalog`` argument. A catalog of other classes, for
+example compiled from the definitions of an older release, reads the traffic of that release. Drafts are not in a
+catalog unless a program adds them: a draft and a shipped message may have the same api key and differ on the wire.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class MessageCatalog:
     """Message classes by api key and by name; immutable.
 
     ``numbers`` maps (origin, kind, api key) to names, and ``load`` returns the class of a name, which ``names`` lists.
-    ``fallback`` is asked for what this catalog lacks: an api key, a name, or a version of a message. So classes of
-    several releases serve together, each at the versions that it has.
+    ``fallback`` is used for an api key, a name, or a version of a message that this catalog does not have. So classes
+    of several releases can be combined, each with its own versions.
     """
 
     def __init__(
@@ -94,7 +94,9 @@ class MessageCatalog:
     def message_class(
         self, api_key: int, kind: Kind, version: int | None = None, *, origin: str = CLIENTS
     ) -> type[Message]:
-        """Return the class with an api key, as ``find`` does; raises ``UnknownMessageError`` where there is none."""
+        """Return the class with an api key, as ``find`` does; raises ``UnknownMessageError`` if there is no such
+        class.
+        """
         found = self.find(api_key, kind, version, origin=origin)
         if found is None:
             raise UnknownMessageError(api_key=api_key, kind=kind, origin=origin)

@@ -1,7 +1,7 @@
 """The bases of generated message classes: ``Message``, with encoding and decoding as methods, and one base per kind.
 
-A thin surface over ``kafka_msgs.codec``; owns the spelling, and what goes with what: a request with its response, a
-coordinator's key with its value. Type checkers know both, so ``def call(request: Request[R]) -> R`` is typed.
+This is a thin layer over ``kafka_msgs.codec``. It also knows the response of each request, and the value of each
+coordinator's key. Type checkers know both, so ``def call(request: Request[R]) -> R`` is typed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Message(Described):
 
     @classmethod
     def decode(cls, data: Buffer, version: int, *, options: CodecOptions = DEFAULT_OPTIONS) -> Self:
-        """Return the message that ``data`` holds, whole, at ``version``.
+        """Return the message at ``version`` that fills all of ``data``.
 
         Raises ``UnsupportedVersionError`` and ``DecodeError``; bytes left over are an error.
         """
@@ -95,7 +95,7 @@ class HeaderMessage(Message):
 
 
 class DataMessage(Message):
-    """Data that is not asked for by an api key: what clients put into a field of type bytes, or into a file."""
+    """Data without an api key: messages inside a field of type bytes, or in a file."""
 
     __slots__ = ()
 

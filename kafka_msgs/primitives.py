@@ -1,7 +1,7 @@
 """Kafka's variable-length integers and uuids as plain functions.
 
-Owns the encodings that ``struct`` lacks, and a fast way from 16 bytes to a ``UUID``. The functions raise plain
-``ValueError`` or ``IndexError``; wording an error with its place in a message is the codec's work.
+These encodings are not in the module ``struct``. There is also a fast conversion from 16 bytes to a ``UUID``. The
+functions raise plain ``ValueError`` or ``IndexError``. The codec raises errors with the path in a message.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def _header_versions(
 
 @attrs.frozen(kw_only=True)
 class MessageInfo:
-    """What a definition says about a message as a whole.
+    """The facts of a definition about a message as a whole.
 
     ``kind`` is the definition's type, and ``api_key`` is None where the kind has none. ``errors`` maps the names of the
     errors a response documents to the versions that may return them. ``draft`` names the page of a definition that
@@ -112,7 +112,7 @@ class MessageInfo:
 
 @attrs.frozen(kw_only=True)
 class KeyedMessageInfo(MessageInfo):
-    """What a definition says about a message that is found by a number: any kind but headers and data.
+    """The facts of a definition about a message that has a number: any kind except headers and data.
 
     ``api_key`` is that of a request or response; of records it is the record type, which means something only within
     their origin. ``partner`` is the name of the message that belongs to it: the response of a request, the value of a
@@ -159,12 +159,12 @@ class Struct:
     ``unknown_tagged_fields`` holds the tagged fields of this struct that the definition does not name, as pairs of tag
     and raw bytes in ascending order of tag. They are kept when decoding, count in equality, and are written back.
 
-    Like other plain values a struct takes no weak references: the slot for them would be an eighth of a small one.
+    A struct does not support weak references: the slot for them would be an eighth of a small struct.
     """
 
     unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
 
-    # What is derived from a class is held by the class, so that a class which nobody needs any more can go.
+    # The class holds the objects that are derived from it, so an unused class can be collected.
     _names: ClassVar[tuple[str, ...] | None] = None
     _fields: ClassVar[tuple[FieldInfo, ...] | None] = None
 

@@ -1,6 +1,6 @@
 """``compile_schema``: a message class from a definition, at run time.
 
-The compiler is a package of its own that this one never imports at load time; it comes with the ``generator`` extra.
+The compiler is a separate package, which comes with the ``generator`` extra. It is imported at the first call.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ def test_the_archive_is_made_the_same_again(tmp_path: Path) -> None:
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("kept")
-    with pytest.raises(JobPathError, match="is there already"):
+    with pytest.raises(JobPathError, match="already exists"):
         samples.write_sample(tmp_path)
-    with pytest.raises(JobPathError, match="is there already"):
+    with pytest.raises(JobPathError, match="already exists"):
         samples.write_sample(tmp_path / "kept")
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]

@@ -1,9 +1,9 @@
-"""Captured network traffic: what clients and brokers said to each other, out of pcap and pcapng files.
+"""Captured network traffic: the requests and responses of clients and brokers in pcap and pcapng files.
 
-``read_exchanges`` yields requests with their responses, and faults for all that is not an exchange. Files are read
-through dpkt (extra ``capture``); putting streams in order, cutting them into frames where bytes may be missing, and
-making exchanges of these are done here, without input or output: ``streams``, ``resync`` and ``exchange_builder``, in
-``conversations``. Which response answers which request, ``kafka_msgs.wire`` knows.
+``read_exchanges`` yields requests with their responses, and a fault for everything else. Files are read with dpkt
+(extra ``capture``). ``streams`` puts the bytes of a connection in order. ``resync`` cuts them into frames, even if
+bytes are missing. ``exchange_builder`` makes exchanges of the frames. ``conversations`` combines these three. They do
+no input or output. ``kafka_msgs.wire`` knows which response answers which request.
 """
 
 from kafka_msgs.capture.connections import Connection, Endpoint

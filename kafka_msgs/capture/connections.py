@@ -1,4 +1,4 @@
-"""Who speaks with whom: the two ends of a TCP connection, and which of them is the client."""
+"""The two ends of a TCP connection, and which of them is the client."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """One TCP connection of a capture: its two streams, their frames, and the exchanges that they make.
 
-Owns which end is the client, and in which order the two directions are read. No input or output.
+This module decides which end is the client, and in which order the two directions are read. It does no input or output.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from kafka_msgs.wire import MAX_FRAME_SIZE
 __all__ = ["Conversation", "Limits"]
 
 _AWAITED: Final = 2**17
-"""Bytes of a stream without a SYN that are held before it is taken to start where it does."""
+"""How many bytes of a stream without a SYN are held before its first byte counts as its start."""
 _CONVERSATION_BYTES: Final = 5000
-"""About what a connection takes of which nothing is held."""
+"""The approximate size in bytes of a connection that holds nothing."""
 
 
 @frozen(kw_only=True)
 class Limits:
-    """How much memory a capture may take; what is beyond is given up, and reported.
+    """How much memory a capture may take. Above a limit, data is given up and reported.
 
     ``frame``: bytes of the largest frame, by default what brokers accept. ``reordered``: bytes of a stream that are
     held while earlier ones are missing. ``waiting``: bytes of the frames of a connection that wait for those of the
@@ -153,7 +153,9 @@ class Conversation:
         return self._dialogue
 
     def _guess(self) -> Endpoint:
-        """Take for the client whose first bytes are a request; where none or both are, who has the higher port."""
+        """The client is the end whose first bytes are a request. If none or both are, it is the end with the higher
+        port.
+        """
         asking = [
             end
             for end, stream in self._streams.items()
@@ -164,7 +166,7 @@ class Conversation:
 
 
 class _Dialogue:
-    """A conversation of which it is known who asks and who answers."""
+    """A conversation whose client is known."""
 
     def __init__(
         self,
@@ -188,7 +190,7 @@ class _Dialogue:
         return self._requests.held + self._responses.held + self._exchanges.held
 
     def advance(self) -> Iterator[Item]:
-        """Read what can be read, the requests first: they say how to read the responses."""
+        """Read the bytes that are ready. Requests come first: the responses are read with their api key and version."""
         yield from self._asked(self._requests.read(self._requests.stream.take()))
         if self._requests.recognised:
             self._responses.opaque = self._responses.opaque or self._requests.opaque

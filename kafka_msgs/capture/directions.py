@@ -1,6 +1,6 @@
-"""One direction of a conversation: from pieces of a stream to frames, and faults for what is lost or not Kafka.
+"""One direction of a conversation: from pieces of a stream to frames, with faults for bytes that are lost or not Kafka.
 
-Owns when a stream starts that has no SYN, and what its first bytes say about it.
+This module decides where a stream without a SYN starts, and which protocol its first bytes show.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["DirectionReader", "Read"]
 Read: TypeAlias = Frame | CaptureFault
 
 _ENOUGH: Final = RequestFinder.margin
-"""Bytes that say what a stream is."""
+"""How many bytes are needed to recognise a stream."""
 _REASONS: Final = {
     FaultKind.TLS: "encrypted (TLS)",
     FaultKind.UNRECOGNISED: "not frames of Kafka",
@@ -30,8 +30,8 @@ _REASONS: Final = {
 class DirectionReader:
     """The bytes that one end sends.
 
-    ``opaque`` says why they are not frames, and is None as long as they are. ``recognised`` says whether that is known.
-    ``certain`` is whether they are Kafka's whatever they start with, as far as they are not encrypted.
+    ``opaque`` is the reason why they are not frames, or None while they are frames. ``recognised`` is True when this is
+    known. With ``certain`` they are Kafka's for any first bytes, unless they are encrypted.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class DirectionReader:
             yield self._fault(self.opaque, size, first.at, first.packet, f"{size} bytes: {_REASONS[self.opaque]}")
 
     def _hold(self, piece: Piece) -> None:
-        """Keep a piece until the stream is recognised: few bytes, and one piece for all that is missing between two."""
+        """Keep a piece until the stream is recognised: few bytes, and one piece for each run of missing bytes."""
         if piece.data is not None:
             self._start += piece.data
         elif self._waiting and self._waiting[-1].data is None:
@@ -93,7 +93,7 @@ class DirectionReader:
         self._waiting.append(piece)
 
     def _recognise(self, *, final: bool) -> Iterator[Read]:
-        """Say what the stream is, as soon as there are bytes enough, and pass on what waited for it."""
+        """Recognise the stream when there are enough bytes, and pass on the pieces that waited for it."""
         if self.recognised or (len(self._start) < _ENOUGH and not final):
             return
         self.recognised = True
@@ -106,7 +106,7 @@ class DirectionReader:
             yield from self._pass_on(piece)
 
     def _looks_like_kafka(self) -> bool:
-        """Whether a stream that may be anything starts with a request, or, where its start is missing, has one."""
+        """Whether an unknown stream starts with a request. If its start is missing, whether it has a request."""
         if self._direction != REQUEST:
             return True
         return looks_like_sized_request(self._start, self._catalog) or (

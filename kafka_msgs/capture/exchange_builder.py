@@ -1,6 +1,7 @@
 """Exchanges out of the frames of a connection, and faults for frames that are not part of one.
 
-Which response answers which request, ``kafka_msgs.wire.correlation`` knows; this file owns what a capture makes of it.
+``kafka_msgs.wire.correlation`` knows which response answers which request. This module makes exchanges and faults from
+its outcomes.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ __all__ = ["ExchangeBuilder", "Item"]
 Item: TypeAlias = Exchange | CaptureFault
 
 _FRAME_BYTES: Final = 600
-"""About what a waiting frame takes beside its payload."""
+"""The approximate size in bytes of a waiting frame, without its payload."""
 
 
 class ExchangeBuilder:
-    """The requests and responses of a connection, paired; beyond ``limit`` bytes the oldest frames wait no longer."""
+    """Pairs the requests and responses of a connection. Above ``limit`` bytes the oldest frames stop waiting."""
 
     def __init__(self, connection: Connection, limit: int, catalog: MessageCatalog | None) -> None:
         self._connection = connection
@@ -52,7 +53,7 @@ class ExchangeBuilder:
         return self._waiting.tokens
 
     def expected(self) -> Collection[int]:
-        """Return the correlation ids that responses are waited for with."""
+        """Return the correlation ids of the requests that wait for a response."""
         return self._waiting.expected()
 
     def decodes(self, payload: bytes) -> bool:
@@ -67,7 +68,7 @@ class ExchangeBuilder:
         return True
 
     def ask(self, frame: Frame) -> Iterator[Item]:
-        """Take the next request; yield what is known with it."""
+        """Take the next request; yield the exchanges and faults that are now known."""
         try:
             outcomes = self._waiting.ask(frame.data, frame, whole=not frame.missing)
         except TruncatedError:
@@ -76,11 +77,11 @@ class ExchangeBuilder:
         yield from map(self._item, outcomes)
 
     def answer(self, frame: Frame) -> Iterator[Item]:
-        """Take the next response; yield what is known with it."""
+        """Take the next response; yield the exchanges and faults that are now known."""
         yield from map(self._item, self._waiting.answer(frame.data, frame))
 
     def close(self) -> Iterator[Item]:
-        """Yield what has found no partner."""
+        """Yield a fault or an exchange for each frame that still waits."""
         yield from map(self._item, self._waiting.close())
 
     def _item(self, outcome: Outcome[Frame, Frame]) -> Item:

@@ -1,4 +1,4 @@
-"""An exchange: a request as it went over the wire, and the response to it, decoded when they are asked for."""
+"""An exchange: a captured request and its response. They are decoded when the caller asks for the messages."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ __all__ = ["Exchange", "FieldError", "Problem", "Sent"]
 
 _ERROR_CODE: Final = "ErrorCode"
 _ANY_TEXT: Final = CodecOptions(utf8_errors="replace")
-"""Text that is not UTF-8 is read as Kafka's own classes read it: a capture is to be looked at, and has the payload."""
+"""Text that is not UTF-8 is read as in Kafka's own classes. The exchange also keeps the payload."""
 _CLIENT_ID_AT: Final = 1
-"""The version of a request's header from which on it has a client id, in a place that never changed."""
+"""The first version of a request's header with a client id. Its position is the same in all later versions."""
 
 
 class Sent(NamedTuple):
-    """One side of an exchange: the payload of its frame, and when it was whole.
+    """One side of an exchange: the payload of its frame, and the time when it was complete.
 
-    ``size`` is that of the payload; where bytes of it were not captured, ``missing`` counts them, and ``payload`` ends
-    at the first of them. ``at`` is in microseconds since the epoch, ``packet`` the number in the file.
+    ``size`` is the size of the payload in bytes. ``missing`` counts its bytes that were not captured, and ``payload``
+    ends before the first of them. ``at`` is in microseconds since the epoch. ``packet`` is the number in the file.
     """
 
     payload: bytes
@@ -58,7 +58,8 @@ class FieldError(NamedTuple):
 class Problem(NamedTuple):
     """Why one side of an exchange cannot be decoded.
 
-    ``path`` is the field and ``offset`` the byte of the payload where that was noticed, None where neither is known.
+    ``path`` is the field and ``offset`` the byte of the payload where the error is. Both are None if they are not
+    known.
     """
 
     direction: Direction
@@ -71,8 +72,8 @@ class Problem(NamedTuple):
 class Exchange:
     """A request and the response to it.
 
-    ``response`` is None where there was none, or none was captured; a Produce with acks=0 expects none. All
-    times are in microseconds since the epoch, and are those of the packet that made a frame whole.
+    ``response`` is None if the broker did not send one, or if it was not captured. A Produce with acks=0 does not get
+    one. All times are in microseconds since the epoch. The time of a frame is the time of the packet that completed it.
     """
 
     connection: Connection
@@ -82,22 +83,22 @@ class Exchange:
     request: Sent
     response: Sent | None
     catalog: MessageCatalog | None = field(default=None, eq=False, repr=False)
-    """The classes that decode it, by default the release's."""
+    """The classes for decoding, by default the release's."""
 
     @property
     def api(self) -> str | None:
-        """The name of the api, such as ``"Fetch"``; None where the catalog has none with this key."""
+        """The name of the api, such as ``"Fetch"``, or None if the catalog does not have this key."""
         found = (self.catalog or release_catalog()).find(self.api_key, "request")
         return None if found is None else found.INFO.name.removesuffix("Request")
 
     @property
     def latency_us(self) -> int | None:
-        """Microseconds from the last byte of the request to the last byte of the response, None without one."""
+        """Microseconds from the last byte of the request to the last byte of the response. None without a response."""
         return None if self.response is None else self.response.at - self.request.at
 
     @cached_property
     def client_id(self) -> str | None:
-        """What the client calls itself; None where it does not, as in the oldest header, or where that is damaged."""
+        """The client id in the header. None if the header does not have one, or if the header is damaged."""
         try:
             if not self._has_client_id():
                 return None
@@ -112,29 +113,31 @@ class Exchange:
 
     @property
     def response_message(self) -> Message | None:
-        """The response, decoded, or None where there is none; raises as ``request_message`` does."""
+        """The decoded response, or None without a response; raises what ``request_message`` raises."""
         return self.response and self._response.message
 
     @property
     def response_version(self) -> int:
-        """The version of the response: that of the request, but for an ApiVersions that the broker does not know."""
+        """The version of the response. It differs from the request's only for an unknown ApiVersions version
+        (KIP-511).
+        """
         return self._response.version
 
     @property
     def request_json(self) -> dict[str, Any] | None:
-        """The request in the JSON form of Kafka's tools, None where it cannot be decoded."""
+        """The request in the JSON form of Kafka's tools, or None if it cannot be decoded."""
         return None if self._fails(REQUEST) else self._request.message.to_json(self.version)
 
     @property
     def response_json(self) -> dict[str, Any] | None:
-        """The response in the JSON form of Kafka's tools, None where there is none or it cannot be decoded."""
+        """The response in the JSON form of Kafka's tools, or None without a response or if it cannot be decoded."""
         if self.response is None or self._fails(RESPONSE):
             return None
         return self._response.message.to_json(self._response.version)
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
-        """What cannot be decoded, at most one for the request and one for the response."""
+        """The decoding problems, at most one for the request and one for the response."""
         return tuple(self._problems())
 
     @cached_property
@@ -157,7 +160,7 @@ class Exchange:
         return decode_response(payload, self.api_key, self.version, catalog=self.catalog, options=_ANY_TEXT)
 
     def _has_client_id(self) -> bool:
-        """Whether the header of the request names the client; those of apis that are not known here do."""
+        """Whether the header of the request has a client id. For an unknown api, it is assumed to have one."""
         try:
             return request_header_version(self.api_key, self.version, self.catalog) >= _CLIENT_ID_AT
         except UnknownMessageError:

@@ -1,7 +1,7 @@
-"""What a capture holds beside exchanges: damage, gaps, and bytes of other protocols, each with its number of bytes.
+"""The parts of a capture that are not exchanges: damage, gaps, and bytes of other protocols, with their sizes.
 
-Owns the kinds of faults and their words. Together with the exchanges, faults account for every byte of the connections
-looked at.
+This module owns the kinds of faults and their texts. Exchanges and faults together account for every byte of the
+connections that are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RESPONSE: Final[Direction] = "response"
 
 
 class FaultKind(StrEnum):
-    """What a fault is about."""
+    """The kind of a fault."""
 
     FILE = "file"
     """The file is damaged, or is not a capture."""
@@ -37,13 +37,13 @@ class FaultKind(StrEnum):
     TLS = "tls"
     """Encrypted bytes."""
     SASL = "sasl"
-    """Tokens that travel without a header, after a handshake of version 0."""
+    """Tokens without a header, after a SaslHandshake of version 0."""
     LEFT_OUT = "left-out"
-    """Connections that were not asked for."""
+    """Connections on other ports, which were not read."""
 
     @property
     def is_damage(self) -> bool:
-        """Whether something is missing or wrong, rather than only not an exchange."""
+        """Whether bytes are missing or damaged. False for sound bytes that are not an exchange."""
         return self not in _SOUND
 
 
@@ -54,9 +54,9 @@ _SOUND: Final = frozenset({FaultKind.TLS, FaultKind.SASL, FaultKind.LEFT_OUT})
 class CaptureFault:
     """Something in a capture that is not an exchange.
 
-    ``size`` counts the bytes concerned: captured ones, or those that are missing where ``kind`` is a gap. ``at`` is the
-    time in microseconds since the epoch, ``packet`` the number of the packet in the file, from 1; both are None where
-    there is none. ``direction`` says whose bytes they are, those of the requests or those of the responses.
+    ``size`` counts the captured bytes of the fault. For a gap it counts the missing bytes. ``at`` is the time in
+    microseconds since the epoch. ``packet`` is the number of the packet in the file, from 1. Both are None if the fault
+    does not belong to a packet. ``direction`` shows if the bytes are those of the requests or of the responses.
     """
 
     kind: FaultKind

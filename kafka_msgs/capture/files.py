@@ -1,7 +1,7 @@
-"""Capture files, pcap and pcapng: a walk from packet to packet that never reads more than a packet may have.
+"""Capture files, pcap and pcapng: a walk from packet to packet that never reads more than the limit of a packet.
 
-The layouts are dpkt's, as are the numbers of blocks and link types. This file owns the walk, the clocks of pcapng's
-interfaces, and what is said where a file is damaged. It does not look into packets.
+The layouts, and the numbers of blocks and link types, come from dpkt. This module owns the walk, the clocks of pcapng's
+interfaces, and the faults of a damaged file. It does not read the content of packets.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["Packet", "open_capture", "read_packets"]
 
 _MICROS: Final = 1_000_000
 _MAX_PACKET: Final = 2**18
-"""The most that tcpdump and Wireshark ever write of a packet."""
+"""The largest size in bytes of a packet that tcpdump and Wireshark write."""
 _MAX_BLOCK: Final = 2**19
-"""The most that a block may have that is read: a packet, and half as much again for its options."""
+"""The largest size in bytes of a block that is read: one and a half times that of a packet, for its options."""
 _MAX_INTERFACES: Final = 10_000
-"""Interfaces that a section may describe: each is kept."""
+"""How many interfaces a section may describe. All of them are kept in memory."""
 _LAST_TIME: Final = 2**63 - 1
 _MAGIC_SIZE: Final = 4
 _BLOCK_START: Final = 8
@@ -60,9 +60,9 @@ class _Damaged(Exception):  # noqa: N818 - it never leaves this file: the walk t
 
 
 def open_capture(path: str | Path) -> BinaryIO:
-    """Open a capture file; raises ``CaptureError`` for what is not a regular file, such as a FIFO, and ``OSError``.
+    """Open a capture file. Raises ``OSError``, and ``CaptureError`` for a path that is not a regular file.
 
-    Nobody may ever write to a FIFO: opening and reading it would wait without end.
+    A FIFO is refused, because opening and reading it could block forever.
     """
     file = open(path, "rb", opener=_open_without_waiting)  # noqa: SIM115 - the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

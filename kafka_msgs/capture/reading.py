@@ -1,6 +1,6 @@
 """From a capture file to exchanges: packets sorted into connections, within limits of memory.
 
-Owns which connections are looked at, how many are known at a time, and what is said of those that are left out.
+This module decides which connections are read and how many are kept at a time. It also reports those that are left out.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ DEFAULT_PORTS: Final = (9092,)
 """TCP ports on which brokers are expected, unless others are given."""
 _PORTS_NAMED: Final = 3
 _ALIKE_REPORTED: Final = 20
-"""Packets with the same fault that are reported one by one."""
+"""How many packets with the same fault are reported one by one."""
 _REASONS_COUNTED: Final = 1000
-"""Different reasons, and different ports, that are counted apart; the others are counted together."""
+"""How many different reasons, and different ports, are counted separately. The others are counted together."""
 _OTHER_PORTS: Final = -1
 _PACKET_HEADER: Final = 16
-"""Bytes that the smallest packet takes in a file beside its content."""
+"""The size in bytes of the smallest packet in a file, without its content."""
 
 _Ends: TypeAlias = tuple[Endpoint, Endpoint]
 
@@ -41,13 +41,13 @@ def read_exchanges(
     limits: Limits | None = None,
     catalog: MessageCatalog | None = None,
 ) -> Iterator[Item]:
-    """Yield the exchanges in a capture file, pcap or pcapng, each as soon as it is known whole, and its faults.
+    """Yield the exchanges in a capture file, pcap or pcapng, each when it is complete, and its faults.
 
-    ``ports`` are those of the brokers; with None every connection is looked at, and those that start as Kafka's do are
-    taken for it. Exchanges and faults account for every byte of the connections looked at. ``source`` is the path
-    of a regular file, or a seekable binary file. ``catalog`` has the classes that messages are decoded with, by default
-    the release's. Raises ``MissingExtraError`` without the extra ``capture``, ``CaptureError`` for a path of anything
-    but a regular file, and ``OSError``; damage of whatever kind is a fault.
+    ``ports`` are the ports of the brokers. With None every connection is examined, and those that start with a Kafka
+    request are read. Exchanges and faults account for every byte of the connections that are read. ``source`` is the
+    path of a regular file, or a seekable binary file. ``catalog`` has the message classes, by default the release's.
+    Raises ``MissingExtraError`` without the extra ``capture``, ``CaptureError`` for a path that is not a regular file,
+    and ``OSError``. Damage of any kind is a fault, and is not raised.
     """
     conversations = Conversations(ports, limits or Limits(), catalog)
     if isinstance(source, str | Path):
@@ -70,7 +70,7 @@ def _read(file: BinaryIO, conversations: Conversations) -> Iterator[Item]:
 
 
 class _Faults:
-    """Reports what is wrong with packets, and where the same is wrong with many, only how many."""
+    """Reports the faults of packets. If many packets have the same fault, it reports only their number."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()

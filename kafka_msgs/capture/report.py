@@ -1,6 +1,6 @@
-"""A capture in figures: for every api and version how many exchanges, how long, how large, what went wrong, who asked.
+"""A capture in figures: exchanges, latencies, sizes, errors and clients, for each api and version.
 
-Owns what is counted and how quantiles are taken; Spark's job counts the same. Plain values only.
+This module defines the counts and the quantiles. The Spark job counts the same.
 """
 
 from __future__ import annotations

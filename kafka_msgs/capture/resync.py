@@ -1,8 +1,8 @@
 """Frames of one direction of a captured connection, of which bytes may be missing.
 
-Owns what happens then. The size of a frame says where the next one starts, however much of the frame is lost; where a
-size is lost, the next frame is searched for. What may be a frame, a ``Finder`` knows. Sizes themselves are those of
-``kafka_msgs.wire.framing``. No input or output.
+The size of a frame gives the start of the next frame, even if bytes of the frame are lost. If a size is lost, this
+module searches for the next frame. A ``Finder`` recognises a frame. ``kafka_msgs.wire.framing`` owns the form of sizes.
+There is no input or output here.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["Finder", "Found", "Frame", "ResyncSplitter", "Skipped"]
 
 _CREDIT: Final = 2**20
 _CREDIT_PER_BYTE: Final = 4
-"""Bytes that may be decoded on trial for every byte received, so that made-up candidates cannot cost more than that."""
+"""How many bytes may be decoded on trial per received byte. It limits the cost of false candidates."""
 _TRIAL: Final = 1000
-"""Bytes that a trial counts beside its size: however small the candidate, finding that it is none takes its time."""
+"""How many bytes a trial costs in addition to its size: even a small candidate takes time."""
 
 
 class Frame(NamedTuple):
@@ -47,10 +47,10 @@ Found: TypeAlias = Frame | Skipped
 
 
 class Finder(Protocol):
-    """Knows frames of one direction when it sees them."""
+    """Recognises frames of one direction."""
 
     margin: int
-    """How many bytes from its size on a frame takes to be known."""
+    """How many bytes, including the size, are needed to recognise a frame."""
 
     def search(self, buffer: bytearray, start: int) -> int:
         """Return the first place from ``start`` on that looks like a frame with its size, or -1."""
@@ -165,11 +165,11 @@ class ResyncSplitter:
         return True
 
     def _lose_track(self) -> None:
-        """Search behind the place that is no frame after all."""
+        """Search after the position of a candidate that is not a frame."""
         self.synchronised, self._on_trial, self._searched = False, False, 1
 
     def _end_trial(self) -> Iterator[Found]:
-        """Give up a candidate that will not become whole, and take the frames behind it."""
+        """Give up a candidate that stays incomplete, and take the frames after it."""
         while self._on_trial:
             self._lose_track()
             yield from self._cut()
@@ -184,7 +184,7 @@ class ResyncSplitter:
             self._skipped = 0
 
     def _lose(self, size: int) -> Iterator[Found]:
-        """Note that bytes are missing: of the frame under way as far as it goes, behind it of no one knows what."""
+        """Note that bytes are missing: first the rest of the incomplete frame, then bytes of unknown frames."""
         yield from self._end_trial()
         self._break()
         if self._broken:

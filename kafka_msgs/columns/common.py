@@ -2,7 +2,7 @@
 
 Both have a function ``decoder(message, version, type, options)``, which returns a ``Decode``, and a class
 ``RecordColumns(names)``, which is a ``RecordBuffer`` with columns out of ``RECORD_LEVEL`` and ``BATCH_NUMBER``. They
-only notice that a row is bad; what is wrong with it is left to ``decode``.
+only detect that a row is bad. ``decode`` finds the error.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["BATCH_NUMBER", "RECORD_LEVEL", "RECORD_LEVEL_TYPES", "Decode", "Part
 
 *_IN_BYTES, BATCH_NUMBER = RECORD_COLUMNS
 RECORD_LEVEL: Final = (*_IN_BYTES, "raw_header_names")
-"""The columns of records that differ within a batch and stand in its bytes; ``BATCH_NUMBER`` says with which ``append``
-since ``finish`` a record came, and what holds for a whole batch is made of it."""
+"""The columns that can differ for each record of a batch. ``BATCH_NUMBER`` counts the calls of ``append`` since
+``finish``. The columns of a whole batch are made from it."""
 
 RECORD_LEVEL_TYPES: Final = {name: RECORD_SCHEMA.field(name).type for name in RECORD_LEVEL} | {
     "timestamp": pa.int64(),
     BATCH_NUMBER: pa.int32(),
 }
-"""The types of those columns as they are collected; a timestamp is its number."""
+"""The types of those columns while they are collected. A timestamp is a number."""
 
 
 class Part(NamedTuple):
@@ -38,22 +38,23 @@ class Part(NamedTuple):
 
 
 Decode: TypeAlias = Callable[[pa.Array], list[Part]]
-"""Decodes a binary or large binary array, a slice of one as well; the parts follow each other without a gap."""
+"""Decodes a binary or large binary array, or a slice of one. The parts follow each other without a gap."""
 
 
 class RecordBuffer(Protocol):
-    """Collects the records of batches, one batch after the other, as columns."""
+    """Collects the records of batches as columns."""
 
     rows: int
     """How many records there are since ``finish``."""
     size: int
-    """How many bytes their content has, about."""
+    """The approximate size of their content in bytes."""
 
     def append(self, batch: Batch) -> bool:
         """Add the records of a batch; raises what ``records`` of a batch raises.
 
-        False where this implementation cannot, which leaves the buffer as it was: ``python`` then says why, or can.
+        Returns False if this implementation cannot read the batch. The buffer is then unchanged, and ``python`` reads
+        the batch or raises the error.
         """
 
     def finish(self) -> list[pa.Array]:
-        """Return the columns, in the order that was asked for, and start anew."""
+        """Return the columns in the requested order, and start again."""

@@ -1,7 +1,7 @@
-"""``decode_column``: bytes of messages in an Arrow array to a struct array, and what is wrong with rows that are none.
+"""``decode_column``: bytes of messages in an Arrow array to a struct array, with an error for each bad row.
 
-Owns what callers see: kinds of input, chunks, threads, and the errors of bad rows, which the codec explains after the
-fact. The decoding itself is done by ``native`` or ``python``.
+This module owns the interface: types of input, chunks, threads, and the errors of bad rows. The codec finds these
+errors after the decoding. ``native`` or ``python`` decodes.
 """
 
 from __future__ import annotations
@@ -40,20 +40,21 @@ Column: TypeAlias = "pa.Array | pa.ChunkedArray | Sequence[Buffer | None]"
 """What can be decoded: binary or large binary, or a sequence of buffers."""
 
 OnBadRow: TypeAlias = Literal["null", "raise"]
-"""What becomes of a row that is not what it should be: null and an entry among the errors, or an exception."""
+"""The handling of a bad row: null with an entry in the errors, or an exception."""
 
 _IMPLEMENTATION: Final = implementation("kafka_msgs.columns")
 
 MAX_ARRAY: Final = 2**31 - 1
-"""Bytes that one array holds for certain: its offsets have 32 bits."""
+"""How many bytes always fit into one array, whose offsets have 32 bits."""
 
 
 @frozen
 class DecodedColumn:
     """The rows of a column, and why some are null.
 
-    ``values`` and ``errors`` are as long as the input and chunked as it was. ``errors`` is null where a row is good or
-    was null before, otherwise a struct of ``path``, ``offset`` and ``reason``, as the codec's exceptions have them.
+    ``values`` and ``errors`` have the same length and the same chunks as the input. ``errors`` is null for a good row,
+    and for a row that was null in the input. For a bad row it is a struct of ``path``, ``offset`` and ``reason``, with
+    the values of the codec's exception.
     """
 
     values: Any
@@ -77,10 +78,10 @@ def decode_column(
 ) -> DecodedColumn:
     """Decode a column of messages to a struct array of ``arrow_type(message, version, columns=columns)``.
 
-    Every row is one whole message at ``version``. Without a version every row says its own, as ``decode_versioned``
-    reads it, and fields that its version lacks have their defaults. Null stays null. A row that is not the message is
-    null and has an entry in ``errors``; with ``on_error="raise"`` its exception is raised. The budget of ``options`` is
-    that of a row.
+    Every row is one complete message at ``version``. Without a version every row starts with its own version, as for
+    ``decode_versioned``. Fields that its version does not have get their defaults. Null stays null. A row that is not
+    such a message becomes null and has an entry in ``errors``. With ``on_error="raise"`` its exception is raised. The
+    budget of ``options`` applies to each row.
 
     An array gives arrays; a chunked array gives chunked ones, chunk by chunk, with up to ``workers`` chunks at a time
     in threads of their own. Raises ``UnsupportedVersionError``, ``UnknownColumnError``, ``ColumnTypeError`` for what
@@ -97,7 +98,7 @@ def decode_column(
         raise OptionError(source="decode_column", option="utf8_errors", value=options.utf8_errors, reason=reason)
     source = _binary(column)
     type_ = arrow_type(message, version, columns=columns)
-    # Replacing what is not UTF-8 is CPython's business.
+    # Only CPython replaces bytes that are not UTF-8.
     used = _IMPLEMENTATION if options.utf8_errors == "strict" else python
     work = _Work(used.decoder(message, version, type_, options), _Explainer(message, version, options, on_error))
     if not isinstance(source, pa.ChunkedArray):
@@ -126,7 +127,7 @@ def check_on_error(source: str, on_error: object) -> None:
 
 
 class _Explainer:
-    """Says what is wrong with single rows that were refused."""
+    """Finds the errors of single bad rows."""
 
     def __init__(
         self, message: type[Described], version: int | None, options: CodecOptions, on_error: OnBadRow
@@ -136,7 +137,7 @@ class _Explainer:
         self._raise = on_error == "raise"
 
     def errors(self, array: pa.Array, bad: Iterable[int]) -> pa.StructArray:
-        """Return the errors of an array, of which the rows ``bad`` were refused."""
+        """Return the errors of an array whose rows ``bad`` were refused."""
         return error_column({number: self._entry(array[number].as_py(), number) for number in bad}, len(array))
 
     def _entry(self, data: bytes, number: int) -> dict[str, Any]:
@@ -150,13 +151,13 @@ class _Explainer:
 
 
 def error_entry(error: KafkaMsgsError) -> dict[str, Any]:
-    """Return what the errors of a column say of an exception."""
+    """Return the entry of an exception in the errors of a column."""
     facts = vars(error)
     return {"path": facts.get("path", ""), "offset": facts.get("offset"), "reason": facts.get("reason", str(error))}
 
 
 def error_column(errors: Mapping[int, dict[str, Any]], count: int) -> pa.StructArray:
-    """Return ``count`` errors: those given, by the numbers of their rows, and null elsewhere."""
+    """Return ``count`` errors: the given ones at the numbers of their rows, and null for the other rows."""
     if not errors:
         return pa.nulls(count, ERROR_TYPE)
     places = numbers("i", bytes(4 * count))
@@ -167,7 +168,7 @@ def error_column(errors: Mapping[int, dict[str, Any]], count: int) -> pa.StructA
 
 
 class _Work:
-    """Decodes arrays, one at a time, and explains."""
+    """Decodes arrays one at a time, and finds the errors of bad rows."""
 
     def __init__(self, decode: Decode, explainer: _Explainer) -> None:
         self._decode = decode
@@ -180,7 +181,7 @@ class _Work:
         return found[0]
 
     def arrays(self, array: pa.Array) -> Iterator[DecodedColumn]:
-        """Yield the values of an array, all at once unless they are too many for one array."""
+        """Yield the values of an array, in several parts if they do not fit into one array."""
         start = 0
         for parts in _groups(self._decode(array)):
             values = parts[0].values if len(parts) == 1 else pa.concat_arrays([part.values for part in parts])
@@ -190,7 +191,7 @@ class _Work:
 
 
 def _groups(parts: Iterable[Part]) -> Iterator[list[Part]]:
-    """Put parts together that fit into one array."""
+    """Join parts that fit into one array."""
     group: list[Part] = []
     size = 0
     for part in parts:

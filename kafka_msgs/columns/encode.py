@@ -1,7 +1,7 @@
-"""``encode_column``: a struct array to the bytes of messages, and what is wrong with the rows that cannot be written.
+"""``encode_column``: a struct array to the bytes of messages, with an error for each row that cannot be written.
 
-Owns the check that the columns are those of the message, before any row is looked at: a misspelt column would otherwise
-be a default in every row. What a row may hold is left to the codec.
+This module first checks that the columns are those of the message. Without this check, a misspelt column would give the
+default in every row. The codec checks the values of a row.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ __all__ = ["encode_column"]
 def encode_column(
     column: Any, message: type[Message], version: int, *, prefix: bool = False, on_error: OnBadRow = "null"
 ) -> DecodedColumn:
-    """Encode a struct array (or a chunked one) to binary, one message at ``version`` a row.
+    """Encode a struct array (or a chunked one) to binary, one message at ``version`` per row.
 
-    The fields are those of ``arrow_type(message)``, in any order; fields of the message that have no column have their
-    defaults. Integers may be of any width, strings and bytes large. Null stays null; null in a field that may not be
-    null is an error of its row. With ``prefix`` each row starts as ``encode_versioned`` starts it.
+    The fields are those of ``arrow_type(message)``, in any order. Fields of the message without a column get their
+    defaults. Integers may have any width. Strings and bytes may be of Arrow's large types. Null stays null. A null in a
+    field that does not allow null is an error of its row. With ``prefix`` each row starts with its version, as for
+    ``encode_versioned``.
 
     A row that cannot be written is null and has an entry in ``errors``, whose ``offset`` is null; with
     ``on_error="raise"`` its ``EncodeError`` is raised. Raises ``UnsupportedVersionError``, ``UnknownColumnError``,

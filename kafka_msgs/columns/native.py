@@ -138,7 +138,7 @@ class RecordColumns:
         return done
 
     def finish(self) -> list[pa.Array]:
-        """Return the columns, in the order that was asked for, and start anew; all names here are text."""
+        """Return the columns in the requested order, and start again. All header names here are text."""
         filled = iter(self._core.finish())
         next(filled)  # the struct of all
         columns = [_array(layout, filled) for layout in self._layouts]

@@ -1,6 +1,6 @@
-"""Columns in Python: what the codec and the records give, row by row, put into columns.
+"""Columns in Python: the values of the codec and of records, row by row, put into columns.
 
-It is the implementation that says what ``native`` has to give. Only some rows at a time exist as Python objects.
+``native`` must give the same result as this implementation. Only some rows at a time exist as Python objects.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kafka_msgs.schema import Described
 __all__ = ["ROW_FAULTS", "RecordColumns", "decoder", "row_decoder", "stated_offset"]
 
 ROW_FAULTS: Final = (DecodeError, UnsupportedVersionError, InvalidKeyTypeError)
-"""What may be wrong with the bytes of a row."""
+"""The errors of the bytes of a row."""
 
 _INT64: Final = range(-(2**63), 2**63)
 
@@ -55,7 +55,7 @@ def decoder(cls: type[Described], version: int | None, type_: pa.StructType, opt
 
 
 class RecordColumns:
-    """The records of batches as one Python list a column; see ``RecordBuffer``."""
+    """The records of batches as one Python list per column; see ``RecordBuffer``."""
 
     rows: int
     size: int
@@ -83,7 +83,7 @@ class RecordColumns:
         return True
 
     def finish(self) -> list[pa.Array]:
-        """Return the columns, in the order that was asked for, and start anew."""
+        """Return the columns in the requested order, and start again."""
         columns = [self._column(name) for name in self._names]
         self._clear()
         return columns

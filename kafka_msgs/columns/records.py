@@ -1,7 +1,7 @@
 """Batches of records to Arrow record batches, one row per record, in constant memory.
 
-Owns the columns that say something about a whole batch, when a table is full, and what is done about damage. Columns of
-single records are made by ``native`` or ``python``; batches are read by ``kafka_msgs.records`` and ``kafka_msgs.log``.
+This module makes the columns about a whole batch. It also decides when a table is full, and handles damage. ``native``
+or ``python`` makes the columns of single records. ``kafka_msgs.records`` and ``kafka_msgs.log`` read batches.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from kafka_msgs.records.batch import errors_in_place
 __all__ = ["Fault", "RecordSource", "read_record_table", "walk_record_table"]
 
 RecordSource: TypeAlias = "str | os.PathLike[str] | Buffer | Batch | Iterable[Batch | LogFileError]"
-"""Where batches come from: a file, bytes, one batch, or whatever yields batches."""
+"""The source of batches: a file, bytes, one batch, or an iterable of batches."""
 
 Fault: TypeAlias = RecordError | LogFileError
-"""Damage: of a batch, or of a place in a file where no batch is."""
+"""Damage of a batch, or bytes in a file that are not a batch."""
 
 _IMPLEMENTATION: Final = implementation("kafka_msgs.columns")
 _MAX_SEQUENCE: Final = 2**31 - 1
@@ -92,7 +92,7 @@ def walk_record_table(
     max_rows: int = 65_536,
     max_bytes: int = 32 << 20,
 ) -> Iterator[Any]:
-    """Yield what ``read_record_table`` yields, and between the record batches, in its place, each ``Fault``."""
+    """Yield what ``read_record_table`` yields. A ``Fault`` is yielded in its place between the record batches."""
     if columns is not None and not columns:
         raise ValueError("a table of records needs at least one column")
     for name, bound in (("max_rows", max_rows), ("max_bytes", max_bytes)):
@@ -110,7 +110,7 @@ def _raising(items: Iterator[Any]) -> Iterator[Any]:
 
 
 def _batches(source: Any, options: ReadOptions) -> Iterator[Any]:
-    """Return an iterator of batches and faults; it may also raise a ``RecordError`` and have more behind it."""
+    """Return an iterator of batches and faults. It may also raise a ``RecordError`` and then continue."""
     if isinstance(source, str | os.PathLike):
         return walk_log(Path(source), options)
     if isinstance(source, bytes | bytearray | memoryview):
@@ -132,7 +132,7 @@ class _Table:
         self._batches: list[Batch] = []
 
     def run(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield the record batches of all batches, and the faults in their places."""
+        """Yield the record batches of all batches, and each fault in its place."""
         for item in errors_in_place(batches):
             yield from self._fault(item) if isinstance(item, Fault) else self._add(item)
         yield from self._flush(self._fast)
@@ -168,7 +168,7 @@ class _Table:
 
 
 def _needed(names: Sequence[str]) -> set[str]:
-    """Return which columns must be made of records for ``names``."""
+    """Return the columns of single records that ``names`` needs."""
     needed = set(names) & set(RECORD_LEVEL)
     if "sequence" in names:
         needed.add("offset")
@@ -192,7 +192,7 @@ _MADE: Final[dict[str, Callable[[_Found], pa.Array]]] = {name: _as_found(name) f
 
 
 class _Whole:
-    """The columns that are the same for all records of a batch, made of one value a batch."""
+    """The columns that are equal for all records of a batch. Each batch has one value."""
 
     def __init__(self, batches: Sequence[Batch], found: dict[str, pa.Array]) -> None:
         self._batches = batches

@@ -1,7 +1,7 @@
 """Messages as Python objects to Arrow arrays and back, of any type that ``arrow_type`` gives.
 
-Owns the way of each single value, in both directions, for ``python`` and for encoding. Nothing is checked
-here: what an object may hold is left to the codec.
+This module converts single values in both directions, for ``python`` and for encoding. It does not check values. The
+codec does.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _scalars(column: pa.Array, info: FieldInfo) -> list[Any]:
 
 
 def _uuid(text: Any) -> Any:
-    """Return the uuid that a text says; anything else as it is, which the codec refuses and words."""
+    """Return the uuid in a text. Any other value is returned unchanged, and the codec refuses it."""
     try:
         raw = bytes.fromhex(text.replace("-", ""))
     except (ValueError, TypeError, AttributeError):

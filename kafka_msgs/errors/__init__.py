@@ -1,8 +1,8 @@
-"""The exceptions of kafka-msgs: what went wrong, as data, and the one place that words it.
+"""The exceptions of kafka-msgs: each error as data, and the one place that makes its text.
 
-Every error carries its facts as attributes, so that a program can act on them, and builds its text from those facts
-here. Nothing else in the project formats a position or a path, or shows a value at a length that it decides itself.
-There is one module per area; import the names from here.
+Every error has its facts as attributes, so a program can use them. Its text is made from these facts, here. No other
+code formats a position or a path, or decides how long a shown value may be. There is one module per area. Import the
+names from here.
 """
 
 from kafka_msgs.errors.base import InternalError, KafkaMsgsError, MissingExtraError, shown

@@ -1,7 +1,7 @@
-"""What every exception of kafka-msgs shares, and the two that belong to no area.
+"""The base of all exceptions of kafka-msgs, and the two exceptions that do not belong to an area.
 
-Owns the base class, and how a text shows a value. An exception is an attrs class, so that a type checker knows its
-facts; it is built with keyword arguments, and its text is made from the facts when somebody asks for it.
+This module owns the base class, and the form of a value in a text. An exception is an attrs class, so a type checker
+knows its facts. It is built with keyword arguments. Its text is made from the facts when it is first needed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ __all__ = ["InternalError", "KafkaMsgsError", "MissingExtraError", "shown"]
 class KafkaMsgsError(Exception):
     """Base of everything this library raises on purpose.
 
-    Every fact of an error is an attribute. Two errors are equal only if they are the same object, as with all
-    exceptions. Instances survive pickling, so that a worker process can hand its error to the driver whole.
+    Every fact of an error is an attribute. As with all exceptions, two errors are equal only if they are the same
+    object. Instances can be pickled, so a worker process can send a complete error to its driver.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ _SHOWN = 100
 
 
 def shown(value: object) -> str:
-    """Return a value as an error's text shows it: its repr, of at most about 100 characters.
+    """Return a value in the form for an error's text: its repr, of at most about 100 characters.
 
     A value without a repr, such as a number with more digits than Python prints, is shown by its type.
     """
@@ -65,7 +65,7 @@ class MissingExtraError(KafkaMsgsError, ImportError):
 
 @define(kw_only=True, slots=False, repr=False)
 class InternalError(KafkaMsgsError):
-    """The library contradicted itself; always a bug worth reporting. Attribute: ``reason``."""
+    """A bug of the library. Please report it. Attribute: ``reason``."""
 
     reason: str
 

@@ -76,7 +76,7 @@ class EncodeError(KafkaMsgsError, ValueError):
 
 
 class UnsupportedFieldError(EncodeError):
-    """A field that is set, that this version lacks, and that may not be silently dropped."""
+    """A field that is set, that this version does not have, and that is not ignorable."""
 
 
 @define(kw_only=True, slots=False, repr=False)

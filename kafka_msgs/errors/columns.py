@@ -11,7 +11,7 @@ __all__ = ["ColumnSizeError", "ColumnTypeError"]
 
 @define(kw_only=True, slots=False, repr=False)
 class ColumnTypeError(KafkaMsgsError, TypeError):
-    """A column of a type that cannot hold what it should.
+    """A column of the wrong type.
 
     Attributes: ``column`` (dotted, empty for the whole), ``expected`` and ``found`` (names of Arrow types).
     """

@@ -1,4 +1,4 @@
-"""Errors of what a data source or a job is given: options and paths."""
+"""Errors of the options and paths of a function, a data source or a job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["JobPathError", "OptionError"]
 
 @define(kw_only=True, slots=False, repr=False)
 class OptionError(KafkaMsgsError, ValueError):
-    """An option that does not hold.
+    """An option with a wrong value, or an unknown option.
 
     Attributes: ``source`` (of which function, class or data source), ``option``, ``value`` and ``reason``.
     """

@@ -1,4 +1,4 @@
-"""Errors of asking for a message, a topic or a column by a name or number that nothing has."""
+"""Errors of the search for a message, a topic or a column by an unknown name or number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
 
 @define(kw_only=True, slots=False, repr=False)
 class UnknownMessageError(KafkaMsgsError, LookupError):
-    """An api key that no message has. Attributes: ``api_key``, ``kind`` and ``origin``."""
+    """An unknown api key. Attributes: ``api_key``, ``kind`` and ``origin``."""
 
     api_key: int
     kind: str
@@ -28,7 +28,7 @@ class UnknownMessageError(KafkaMsgsError, LookupError):
 
 @define(kw_only=True, slots=False, repr=False)
 class UnknownNameError(KafkaMsgsError, LookupError):
-    """A name that no message of the release has. Attributes: ``name`` and ``near`` (names that look like it)."""
+    """An unknown name of a message. Attributes: ``name`` and ``near`` (similar names)."""
 
     name: str
     near: tuple[str, ...]
@@ -50,7 +50,7 @@ class UnknownTopicError(KafkaMsgsError, LookupError):
 
 @define(kw_only=True, slots=False, repr=False)
 class UnknownColumnError(KafkaMsgsError, LookupError):
-    """A column that nothing has. Attributes: ``source`` (of what), ``column`` (dotted) and ``near`` (similar names)."""
+    """An unknown column. Attributes: ``source`` (of what), ``column`` (dotted) and ``near`` (similar names)."""
 
     source: str
     column: str

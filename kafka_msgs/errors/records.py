@@ -39,8 +39,9 @@ class RecordError(KafkaMsgsError, ValueError):
 class CorruptRecordError(RecordError):
     """A length, count or structure that contradicts the bytes.
 
-    Attributes beside those of ``RecordError``: ``at`` (byte of the fault: in the buffer, or in the decompressed content
-    where ``compressed`` says so) and ``index`` (of the record in its batch, or None for the header).
+    Attributes in addition to those of ``RecordError``: ``at`` (the byte of the fault), ``compressed`` (True if ``at``
+    is a position in the decompressed content, False if in the buffer) and ``index`` (of the record in its batch, or
+    None for the header).
     """
 
     at: int

@@ -1,4 +1,4 @@
-"""Errors of what travels: frames of a connection."""
+"""Errors of the frames of a connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which partitions lie in log directories, and where each of them ends.
+"""The partitions in log directories, and the end offset of each.
 
 Owns the choice of partitions, and the file of end offsets that Kafka's own tool prints. The files themselves are read
 by ``kafka_msgs.log``.
@@ -105,7 +105,7 @@ def end_offsets_in(path: Path) -> dict[tuple[str, int], int]:
         if match is not None:
             ends[match["topic"], int(match["partition"])] = int(match["offset"])
         elif line.strip():
-            raise JobPathError(path=f"{path}, line {number}", reason="topic:partition:offset was expected")
+            raise JobPathError(path=f"{path}, line {number}", reason="expected topic:partition:offset")
     return ends
 
 

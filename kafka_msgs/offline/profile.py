@@ -1,4 +1,4 @@
-"""What is in topics, per partition and hour: how much, how packed, by whom, in which transactions, in which order.
+"""The content of topics, per partition and hour: sizes, compression, producers, transactions, and order of times.
 
 Owns the figures, which are those of the job ``topic-profile``. Batches and records are read by ``kafka_msgs.log``.
 """

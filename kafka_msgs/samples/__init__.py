@@ -26,7 +26,7 @@ def write_sample(directory: Path) -> list[Path]:
     Raises ``JobPathError`` for a path with something in it, and ``OSError``.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise JobPathError(path=str(directory), reason="is there already, and nothing is written over")
+        raise JobPathError(path=str(directory), reason="already exists and is not empty; nothing was written")
     directory.mkdir(parents=True, exist_ok=True)
     with files(__name__).joinpath(LOG_DIRECTORY).open("rb") as packed, ZipFile(packed) as archive:
         archive.extractall(directory)

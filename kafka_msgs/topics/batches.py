@@ -1,7 +1,7 @@
 """The records of an internal topic, taken out of the record batches of its log.
 
-Owns what a batch adds to its records: the producer id of a transaction, and the control record that ends one. What keys
-and values mean is left to ``records``, the state that they make to ``replay``.
+A batch adds two facts to its records: the producer id of a transaction, and the control record that ends it.
+``records`` decodes keys and values. ``replay`` makes the state from them.
 """
 
 from __future__ import annotations

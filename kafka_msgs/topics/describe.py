@@ -1,8 +1,8 @@
-"""What a coordinator would answer about a group, from the records that it keeps of it.
+"""The description of a group that its coordinator would give, made from the records of the group.
 
-Owns which records of a group say what, for all four kinds, and the state that follows from them. What a coordinator
-knows without having written it down is not here: who is just now joining, and what tasks have restored. Which records
-a group has is left to ``replay``, the bytes inside a classic member to ``members``.
+This module knows the meaning of the records for all four kinds of groups, and the state that follows from them. A
+coordinator also knows facts that it does not record: the members that are joining now, and the restored tasks. Such
+facts are not here. ``replay`` collects the records of a group. ``members`` decodes the bytes inside a classic member.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ Role: TypeAlias = Literal["partition", "active", "standby", "warmup"]
 
 @frozen(kw_only=True)
 class Assigned:
-    """A partition, or a task of a streams group, that a member has, is to have, or has to give up.
+    """A partition, or a task of a streams group, that a member has, will get, or must give up.
 
-    ``role`` is ``"partition"`` but for tasks. A partition is named by ``topic`` in a classic group and by ``topic_id``
-    in the others, a task by ``subtopology_id``; each with its number.
+    ``role`` is ``"partition"``, except for tasks. A partition has a ``topic`` in a classic group and a ``topic_id`` in
+    the other groups. A task has a ``subtopology_id``. Each has its number.
     """
 
     status: Status
@@ -61,11 +61,11 @@ class Assigned:
 
 @frozen(kw_only=True)
 class MemberDescription:
-    """A member of a group; what its kind of group does not know is None.
+    """A member of a group. A field that its kind of group does not have is None.
 
-    ``state`` is how far it is on the way to its target assignment. ``problem`` says what is wrong with the bytes that a
-    classic member sent, its subscription and its assignment. What could be read of them is there all the same: a
-    malformed subscription hides no assignment, as in Kafka's own tool.
+    ``state`` is the progress of the member towards its target assignment. ``problem`` reports faults in the bytes of a
+    classic member: its subscription and its assignment. The parts that can be read are present: a malformed
+    subscription does not hide the assignment, as in Kafka's own tool.
     """
 
     member_id: str
@@ -88,9 +88,9 @@ class MemberDescription:
 class GroupDescription:
     """A group as its coordinator describes it.
 
-    ``state`` is named as the broker names it: ``Empty``, ``Stable`` and, of the kinds with epochs, ``Assigning``,
-    ``Reconciling`` and ``NotReady``. ``epoch`` is the generation of a classic group; ``protocol`` the name of what its
-    members agreed on. What the kind of group does not have is None.
+    ``state`` is the broker's name of the state: ``Empty``, ``Stable`` and, for groups with epochs, ``Assigning``,
+    ``Reconciling`` and ``NotReady``. For a classic group ``epoch`` is the generation, and ``protocol`` is the protocol
+    that its members chose. A field that the kind of group does not have is None.
     """
 
     group_id: str
@@ -106,9 +106,9 @@ class GroupDescription:
 
 
 def describe_group(group: GroupState) -> GroupDescription:
-    """Return what the coordinator would answer about a group.
+    """Return the description of a group that its coordinator would give.
 
-    A group that has offsets only is an empty classic one, as the coordinator loads it.
+    A group that has only offsets is an empty classic group, as in the coordinator.
     """
     values = _ValuesByClass(group)
     if group.kind is None or group.kind == "classic":
@@ -127,7 +127,7 @@ class _ValuesByClass:
                 by_member[getattr(record.key, "member_id", None)] = record.value
 
     def one(self, cls: type[Message]) -> Any:
-        """The value that the group has once, or None."""
+        """The only value of a class in the group, or None."""
         return self.by_member(cls).get(None)
 
     def by_member(self, cls: type[Message]) -> Mapping[str | None, Any]:
@@ -171,12 +171,12 @@ def _classic_assigned(assignment: ConsumerProtocolAssignment | None) -> Iterator
 
 
 _AssignmentField: TypeAlias = tuple[Status, Role, str]
-"""A field that lists what is assigned: its name, after what it says about each."""
+"""The role of the assigned items, and the name of the field that lists them."""
 
 
 @frozen(kw_only=True)
 class _Kind:
-    """Which messages tell what of a kind of group, and which fields of theirs list what is assigned."""
+    """The messages of a kind of group, and the fields that list assigned items."""
 
     group: type[Message]
     target: type[Message]
@@ -271,7 +271,7 @@ def _state(epoch: int, assignment_epoch: int, members: Iterable[MemberDescriptio
 
 
 def _member(kind: _Kind, member_id: str, values: _ValuesByClass) -> MemberDescription:
-    """A member; one whose record about its assignment is missing is new, at epoch 0 and with nothing to give up."""
+    """A member. Without a record of its assignment it is new: epoch 0, and nothing to give up."""
     metadata = values.by_member(kind.member)[member_id]
     current = values.by_member(kind.current).get(member_id)
     target = values.by_member(kind.member_target).get(member_id)

@@ -1,8 +1,8 @@
 """The subscriptions and assignments that members of consumer groups sent, which the group's records carry as bytes.
 
-Owns opening those bytes. The broker keeps them as they came, and in groups of another protocol type (Kafka Connect's,
-for example) they mean something else. Each embedded message is read on its own: a malformed one does not hide the
-others. Reading the records themselves is left to ``records``.
+This module decodes those bytes. The broker stores them without a change. In groups of another protocol type (Kafka
+Connect's, for example) they have another meaning. Each embedded message is read separately, so a malformed one does not
+hide the others. ``records`` reads the records themselves.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _VERSION_SIZE: Final = 2
 class Embedded(Generic[M]):
     """A message embedded in a record: an int16 version, then the message.
 
-    ``version`` and ``message`` are None where nothing could be read, and where there are no bytes. ``fault`` is the
-    error of bytes that are not the message that their version says; then ``message`` has the fields in front of the
-    fault that Kafka's group coordinator reads, too, which are those of version 0.
+    ``version`` and ``message`` are None if nothing can be read, or if there are no bytes. ``fault`` is the error of
+    bytes that are not a message of their version. Then ``message`` has the fields of version 0 that come before the
+    fault. Kafka's group coordinator reads these fields, too.
     """
 
     version: int | None = None
@@ -76,8 +76,8 @@ def open_member(member: MemberMetadata) -> ConsumerMember:
     """Return one member of a classic group of consumers, with what its bytes hold and the faults in them.
 
     A version above the highest known one is read as that one, as consumers do (Kafka's ``ConsumerProtocol``). Some
-    clients write a subscription of version 1 that ends before the owned partitions: then the topics are there, with the
-    fault beside them, as the group coordinator reads only the fields of version 0 (``ClassicGroup``).
+    clients write a subscription of version 1 that ends before the owned partitions. Then the result has the topics and
+    the fault, because the group coordinator reads only the fields of version 0 (``ClassicGroup``).
     """
     assigned = member.assignment
     return ConsumerMember(
@@ -102,7 +102,7 @@ def classic_subscriptions(
 
 
 def open_embedded(cls: type[M], data: bytes) -> Embedded[M]:
-    """Return the message in bytes that one member sent the others, or the fault in them, as ``open_member`` does."""
+    """Return the message in the bytes of a member, or their fault, as ``open_member`` does."""
     try:
         version, message = decode_versioned(cls, data, newer="clamp")
     except (DecodeError, UnsupportedVersionError) as fault:
@@ -111,7 +111,7 @@ def open_embedded(cls: type[M], data: bytes) -> Embedded[M]:
 
 
 def _without_the_rest(cls: type[M], data: bytes, fault: EmbeddedFault) -> Embedded[M]:
-    """Return what is readable of malformed bytes: the fields of the stated version, or only those of version 0."""
+    """Return the readable part of malformed bytes: the fields of the stated version, or only those of version 0."""
     if len(data) < _VERSION_SIZE:
         return Embedded(fault=fault)
     stated = int.from_bytes(data[:_VERSION_SIZE], "big", signed=True)

@@ -1,9 +1,9 @@
-"""The records of Kafka's internal topics as typed messages, both ways.
+"""The records of Kafka's internal topics as typed messages, decoded and encoded.
 
-Owns which topic holds which messages, and the two forms they take: a coordinator's key and value, and the frames of
-the metadata topics. Record types come from the index of the generated messages, so a type that a new release adds is
-known as soon as the messages are generated from it. The state that the records make is left to ``replay``; taking
-records out of batches, and the control records among them, is left to ``batches``.
+This module knows which messages each topic holds, and their two forms: key and value of a coordinator, and the frames
+of the metadata topics. Record types come from the index of the generated messages. So a type of a new release is known
+when the messages are generated from that release. ``replay`` makes the state from the records. ``batches`` takes
+records and control records out of batches.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 NO_PRODUCER: Final = -1
-"""The producer id of a record that is in no transaction."""
+"""The producer id of a record that is not in a transaction."""
 
 _FRAME_VERSIONS: Final = VersionRange(1, 1)
 _MAX_INT16: Final = 0x7FFF
@@ -55,10 +55,10 @@ _MAX_INT16: Final = 0x7FFF
 
 @frozen(kw_only=True)
 class InternalTopic:
-    """A topic that Kafka keeps for itself: its ``name``, and the ``origin`` of the messages in it.
+    """An internal topic of Kafka: its ``name``, and the ``origin`` of its messages.
 
-    In a ``framed`` topic records have no key, and the value says itself which message it holds. In the others the key
-    says it, and a record without a value deletes what was under the key.
+    In a ``framed`` topic the records do not have keys, and the value names its message. In the other topics the key
+    names the message, and a record without a value deletes the entry of its key.
     """
 
     name: str
@@ -83,8 +83,9 @@ TOPICS: Final[Mapping[str, InternalTopic]] = {
 class TopicRecord:
     """A record of an internal topic.
 
-    ``key`` is None in a framed topic. ``value`` is None for a tombstone; ``version``, at which the value is written, is
-    None with it. ``producer_id`` is the producer whose transaction the record belongs to, ``NO_PRODUCER`` for none.
+    ``key`` is None in a framed topic. ``value`` is None for a tombstone. ``version`` is the version of the value, and
+    None for a tombstone. ``producer_id`` is the producer of the transaction that the record belongs to. It is
+    ``NO_PRODUCER`` outside a transaction.
     """
 
     topic: str
@@ -96,7 +97,7 @@ class TopicRecord:
 
 @frozen(kw_only=True)
 class UnknownRecord:
-    """A record whose type this release does not have: the number of the type, and the bytes of key and value."""
+    """A record of a type that this release does not have: the number of the type, and the bytes of key and value."""
 
     topic: str
     record_type: int
@@ -106,7 +107,7 @@ class UnknownRecord:
 
 
 InternalRecord: TypeAlias = TopicRecord | UnknownRecord
-"""A record of an internal topic: one with typed key and value, or one that this release does not know."""
+"""A record of an internal topic: with typed key and value, or of an unknown type."""
 
 
 class KeyValue(NamedTuple):
@@ -139,7 +140,7 @@ def decode_record(
 
 
 def encode_record(record: InternalRecord) -> KeyValue:
-    """Return the key and value of a record as Kafka writes them, those of an ``UnknownRecord`` as they were.
+    """Return the key and value of a record as Kafka writes them. Those of an ``UnknownRecord`` are unchanged.
 
     Raises ``UnknownTopicError``, ``UnsupportedVersionError``, and ``EncodeError`` for messages that cannot be written,
     are not of the topic, or do not belong together.
@@ -179,7 +180,7 @@ def _decode_frame(topic: InternalTopic, key: bytes | None, value: bytes | None, 
     if key is not None:
         _fail(DecodeError, topic, "key", 0, f"records of this topic have no key, this one has {len(key)} bytes")
     if value is None:
-        _fail(UnexpectedNullError, topic, "value", 0, "null, but records of this topic are told apart by their value")
+        _fail(UnexpectedNullError, topic, "value", 0, "null, but the value of a record of this topic has its type")
     frame_version, at = _read_int16(topic, "frame version", value, 0)
     if frame_version not in _FRAME_VERSIONS:
         frame = f"{topic.name} frame"
@@ -210,12 +211,12 @@ def _encode_keyed(topic: InternalTopic, record: TopicRecord) -> KeyValue:
         _refuse(topic, record, "records of this topic have a key")
     number = record.key.INFO.api_key
     if number is None or type(record.key) is not _class(topic.origin, "coordinator-key", number):
-        _refuse(topic, record, f"{record.key.INFO.name} is no key of this topic")
+        _refuse(topic, record, f"{record.key.INFO.name} is not a key of this topic")
     key = encode_versioned(record.key, 0)
     if record.value is None:
         return KeyValue(key, None)
     if type(record.value) is not _class(topic.origin, "coordinator-value", number):
-        _refuse(topic, record, f"{record.value.INFO.name} is no value of {record.key.INFO.name}")
+        _refuse(topic, record, f"{record.value.INFO.name} is not a value of {record.key.INFO.name}")
     return KeyValue(key, encode_versioned(record.value, _version(topic, record)))
 
 
@@ -224,7 +225,7 @@ def _encode_frame(topic: InternalTopic, record: TopicRecord) -> KeyValue:
         _refuse(topic, record, "records of this topic have a value and no key")
     number, version = record.value.INFO.api_key, _version(topic, record)
     if number is None or type(record.value) is not _class(topic.origin, "metadata", number):
-        _refuse(topic, record, f"{record.value.INFO.name} is no message of this topic")
+        _refuse(topic, record, f"{record.value.INFO.name} is not a message of this topic")
     data = record.value.encode(version)
     head = b"".join(write_uvarint(each) for each in (_FRAME_VERSIONS.highest, number, version))
     return KeyValue(None, head + data)
@@ -232,7 +233,7 @@ def _encode_frame(topic: InternalTopic, record: TopicRecord) -> KeyValue:
 
 def _version(topic: InternalTopic, record: TopicRecord) -> int:
     if record.version is None:
-        _refuse(topic, record, "a value needs the version to write it at")
+        _refuse(topic, record, "the version of the value is missing")
     return record.version
 
 

@@ -1,8 +1,8 @@
-"""What the records of an internal topic add up to: the state that its coordinator holds once it has read them all.
+"""The state that the records of an internal topic make: the state of a coordinator that has read all of them.
 
-Owns what a record does to what came before: it replaces the value under its key or, without a value, deletes it; a
-record in a transaction waits for the end of the transaction; two kinds of records act under another kind's key. Pure:
-nothing is read or kept but what the caller hands in. The framed topics have no keys and so no state of this form.
+This module owns the effect of a record. A record replaces the value of its key. A record without a value deletes the
+key. A record in a transaction waits for the end of the transaction. Two kinds of records act under the key of another
+kind. The functions read only their arguments. Framed topics do not have keys, so they do not have a state of this form.
 """
 
 from __future__ import annotations
@@ -64,8 +64,9 @@ class TransactionEnd:
 class GroupState:
     """One group of ``__consumer_offsets``.
 
-    ``kind`` is None for a group that has offsets only, as consumers leave it that commit without joining. ``records``
-    holds all but the offsets, latest of each key; ``offsets`` the committed offsets by topic and partition.
+    ``kind`` is None for a group that has only offsets. Consumers that commit without joining a group leave such groups.
+    ``records`` holds the latest record of each key, except offsets. ``offsets`` holds the committed offsets by topic
+    and partition.
     """
 
     group_id: str
@@ -76,12 +77,12 @@ class GroupState:
 
 @frozen(kw_only=True)
 class TopicState:
-    """The state that the records of an internal topic add up to.
+    """The state that the records of an internal topic make.
 
-    ``entries`` holds the latest record of each key that is not deleted, in the order in which keys appeared; a share
-    partition is there once, as a snapshot with its updates folded in, and an offset of the oldest form under its
-    modern key. ``pending`` holds, by producer id, what open transactions would add; ``unknown`` the latest record of
-    each key whose type this release does not have.
+    ``entries`` holds the latest record of each key that is not deleted, in the order in which the keys appeared. A
+    share partition has one entry: its snapshot with the updates applied. An offset of the oldest form is under its
+    modern key. ``pending`` holds, by producer id, the records of open transactions. ``unknown`` holds the latest record
+    of each key whose type this release does not have.
     """
 
     entries: Mapping[Message, TopicRecord]
@@ -112,10 +113,10 @@ class TopicState:
 
 
 def replay(records: Iterable[InternalRecord | TransactionEnd]) -> TopicState:
-    """Return the state that records of a topic with keys add up to, given in the order of their log.
+    """Return the state that the records of a topic with keys make. The records must be in the order of their log.
 
-    Transactions need the producer id of each record in one, and a ``TransactionEnd`` where the log has a marker.
-    Raises ``UnexpectedNullError`` for a record without a key, as those of framed topics are.
+    A record in a transaction needs its producer id. A marker in the log must be given as a ``TransactionEnd``. Raises
+    ``UnexpectedNullError`` for a record without a key, such as a record of a framed topic.
     """
     loader = _Loader()
     for position, each in enumerate(records):
@@ -130,7 +131,7 @@ def replay(records: Iterable[InternalRecord | TransactionEnd]) -> TopicState:
 
 @frozen
 class _Loader:
-    """Builds the state; positions settle whether a committed record is newer than what its transaction overtook."""
+    """Builds the state. Positions decide whether a committed record is newer than a record outside its transaction."""
 
     entries: _Entries = field(factory=dict)
     pending: dict[int, _Entries] = field(factory=dict)
@@ -175,13 +176,13 @@ def _without_positions(entries: _Entries) -> dict[Message, TopicRecord]:
 
 def _require_key(topic: str, key: T | None) -> T:
     if key is None:
-        reason = "null, and records without keys add up to no state by key"
+        reason = "null, but the state needs a key for each record"
         raise UnexpectedNullError(message=topic, version=None, path="key", offset=0, reason=reason)
     return key
 
 
 def _redirected(record: TopicRecord, entries: _Entries) -> tuple[Message, TopicRecord]:
-    """The key that a record acts under, and the record as it stands there."""
+    """The key that a record acts under, and the record in the form for that key."""
     key = _require_key(record.topic, record.key)
     redirect = _REDIRECTS.get(type(key))
     if redirect is None:
@@ -226,7 +227,7 @@ _REDIRECTS: Final[Mapping[type[Message], _Redirect]] = {
 
 
 def _group_of(key: Message) -> str:
-    """The group that a key of ``__consumer_offsets`` is about: its first field, whatever its name."""
+    """The group of a key of ``__consumer_offsets``: the first field of the key."""
     group: str = getattr(key, fields(type(key))[0].attribute)
     return group
 

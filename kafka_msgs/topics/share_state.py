@@ -1,7 +1,7 @@
-"""What the records about a share partition add up to: a snapshot with the updates after it folded in.
+"""The state of a share partition: a snapshot with the later updates applied.
 
-Owns how the share coordinator folds them. Which offsets are in which state follows Kafka exactly; where neighbouring
-batches are in the same state, they are one batch here, whereas Kafka may leave them in two.
+This module applies the updates as the share coordinator does (KIP-932). The state of each offset is exactly Kafka's.
+Adjacent batches in the same state are one batch here. Kafka may keep them as two.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNSET: Final = -1
 
 
 def apply_update(snapshot: ShareSnapshotValue | None, update: ShareUpdateValue) -> ShareSnapshotValue:
-    """Return the state of a share partition after an update; the first one is a state of its own."""
+    """Return the state of a share partition after an update. The first update alone makes a state."""
     batches = [_snapshot_batch(batch) for batch in update.state_batches]
     if snapshot is None:
         return ShareSnapshotValue(
@@ -46,8 +46,8 @@ def apply_update(snapshot: ShareSnapshotValue | None, update: ShareUpdateValue) 
 def combine_batches(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatch, ...]:
     """Return batches without overlaps, in order of offsets, and none before ``start_offset`` (-1 for no bound).
 
-    Where batches overlap, the one delivered more often holds, and of those delivered equally often the one in the
-    higher state.
+    If batches overlap, the batch with more deliveries wins. If they have the same number of deliveries, the batch with
+    the higher state wins.
     """
     joined: list[StateBatch] = []
     for batch in _without_overlaps(batches, start_offset):

@@ -165,5 +165,5 @@ def test_an_executor_that_does_not_exist() -> None:
     code = "import os\nos.environ['KAFKA_MSGS_BACKEND'] = 'fortran'\nimport kafka_msgs"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert result.stderr.strip().splitlines()[-1] == (
-        f"ImportError: KAFKA_MSGS_BACKEND=fortran: here there are only auto, {', '.join(BACKENDS)}"
+        f"ImportError: KAFKA_MSGS_BACKEND=fortran: the backends here are auto, {', '.join(BACKENDS)}"
     )

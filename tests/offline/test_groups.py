@@ -113,7 +113,7 @@ def test_a_directory_without_partitions_and_a_file_are_refused(tmp_path: Path) -
 def test_a_line_that_is_not_an_end_is_named(tmp_path: Path) -> None:
     path = tmp_path / "ends.txt"
     path.write_text("orders:0:10\n\norders:one:10\n")
-    with pytest.raises(JobPathError, match=r"ends.txt, line 3: topic:partition:offset was expected"):
+    with pytest.raises(JobPathError, match=r"ends.txt, line 3: expected topic:partition:offset"):
         end_offsets_in(path)
 
 

@@ -132,7 +132,7 @@ def test_asking_for_the_c_core_where_it_is_not_built_is_an_import_error(without_
     done = run_installed(without_compiler, "-c", "import kafka_msgs", KAFKA_MSGS_BACKEND="c")
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == (
-        "ImportError: KAFKA_MSGS_BACKEND=c: here there are only auto, python, reference"
+        "ImportError: KAFKA_MSGS_BACKEND=c: the backends here are auto, python, reference"
     )
 
 

@@ -277,7 +277,7 @@ def test_paths_that_hold_no_partition_or_the_same_twice_are_refused(tmp_path: Pa
 def test_end_offsets_must_be_lines_as_kafkas_tool_prints_them(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "ends.txt"
     file.write_text("orders:0:10\norders:1\n")
-    with pytest.raises(JobPathError, match=r"ends.txt, line 2: topic:partition:offset was expected"):
+    with pytest.raises(JobPathError, match=r"ends.txt, line 2: expected topic:partition:offset"):
         read_end_offsets(spark, file)
 
 

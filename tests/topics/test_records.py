@@ -165,15 +165,15 @@ def test_bytes_that_are_not_a_record_are_refused_with_their_place(
 
 REFUSED_RECORDS = [
     (evolve(COMMIT, key=None), "records of this topic have a key"),
-    (evolve(COMMIT, version=None), "a value needs the version to write it at"),
-    (evolve(COMMIT, key=GroupMetadataKey(group="g")), "OffsetCommitValue is no value of GroupMetadataKey"),
-    (evolve(COMMIT, key=TransactionLogKey(transactional_id="t")), "TransactionLogKey is no key of this topic"),
-    (evolve(COMMIT, key=OffsetFetchRequest(group_id="g")), "OffsetFetchRequest is no key of this topic"),
-    (evolve(COMMIT, value=ShareSnapshotValue()), "ShareSnapshotValue is no value of OffsetCommitKey"),
-    (evolve(COMMIT, key=None, topic=METADATA), "OffsetCommitValue is no message of this topic"),
+    (evolve(COMMIT, version=None), "the version of the value is missing"),
+    (evolve(COMMIT, key=GroupMetadataKey(group="g")), "OffsetCommitValue is not a value of GroupMetadataKey"),
+    (evolve(COMMIT, key=TransactionLogKey(transactional_id="t")), "TransactionLogKey is not a key of this topic"),
+    (evolve(COMMIT, key=OffsetFetchRequest(group_id="g")), "OffsetFetchRequest is not a key of this topic"),
+    (evolve(COMMIT, value=ShareSnapshotValue()), "ShareSnapshotValue is not a value of OffsetCommitKey"),
+    (evolve(COMMIT, key=None, topic=METADATA), "OffsetCommitValue is not a message of this topic"),
     (TopicRecord(topic=METADATA, key=KEY, value=NoOpRecord(), version=0), "have a value and no key"),
     (TopicRecord(topic=METADATA), "have a value and no key"),
-    (TopicRecord(topic=REMOTE, value=NoOpRecord(), version=0), "NoOpRecord is no message of this topic"),
+    (TopicRecord(topic=REMOTE, value=NoOpRecord(), version=0), "NoOpRecord is not a message of this topic"),
 ]
 
 

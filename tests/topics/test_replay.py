@@ -175,7 +175,7 @@ def test_unknown_records_are_kept_by_their_bytes() -> None:
     ],
 )
 def test_records_without_keys_add_up_to_nothing(record: InternalRecord) -> None:
-    with pytest.raises(UnexpectedNullError, match="__cluster_metadata: key at byte 0: null, and records without keys"):
+    with pytest.raises(UnexpectedNullError, match="__cluster_metadata: key at byte 0: null, but the state needs a key"):
         replay([record])
 
 
