@@ -53,7 +53,6 @@ lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated 
 	$(BIN)/ruff check .
 	$(BIN)/clang-format --dry-run -Werror $(CORE)
 	$(BIN)/mypy
-	$(BIN)/pytest tests/typing
 	$(BIN)/lint-imports
 	$(BIN)/kafka-msgs-generator generate --check
 	$(BIN)/python docs/tools/tables.py --check
