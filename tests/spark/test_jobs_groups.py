@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -142,7 +144,10 @@ def test_reports_are_pages_with_plots(offsets: Ran, groups: Ran) -> None:
         page, *images = ran.outcome.files
         text = page.read_text(encoding="utf-8")
         assert {image.name for image in images} == plots
-        assert all(f'src="{image.name}"' in text and image.read_bytes()[:4] == b"\x89PNG" for image in images)
+        contents = [image.read_bytes() for image in images]
+        assert all(content.startswith(b"\x89PNG") for content in contents)
+        sources = re.findall('<img src="data:image/png;base64,([^"]*)"', text)
+        assert [b64decode(source) for source in sources] == contents
         assert "<td>audit</td>" in text
 
 
