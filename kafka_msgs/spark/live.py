@@ -44,7 +44,7 @@ def read_live(
 ) -> DataFrame:
     """Return the records of topics as a stream of rows, raw, with names and types of ``kafka-log``.
 
-    The columns are ``topic``, ``partition``, ``offset``, ``timestamp`` (milliseconds since the epoch),
+    The columns are ``topic``, ``partition``, ``offset``, ``timestamp`` (null for a record without one),
     ``timestampType``, ``key``, ``value`` and ``headers``. ``bootstrap`` is ``host:port`` or several, with commas;
     ``topic`` a name or several, with commas. ``starting`` is where a stream without a checkpoint begins:
     ``earliest``, ``latest``, or offsets as the connector has them in JSON. ``options`` are further options of the
@@ -71,7 +71,7 @@ def read_live(
         "topic",
         "partition",
         "offset",
-        sf.unix_millis("timestamp").alias("timestamp"),
+        sf.nullif("timestamp", sf.timestamp_millis(sf.lit(-1))).alias("timestamp"),
         "timestampType",
         "key",
         "value",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,11 @@ def test_every_record_of_the_group_coordinator_is_a_row() -> None:
         assert row["_error"] is None
 
 
+def moment(milliseconds: int) -> datetime | None:
+    """The time that Kafka counts in milliseconds; none for -1."""
+    return None if milliseconds == -1 else datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+
+
 def test_commits_say_what_was_committed() -> None:
     committed = 0
     for row, (_, _, _, record) in zip(offsets(), recorded(), strict=True):
@@ -76,7 +82,7 @@ def test_commits_say_what_was_committed() -> None:
         assert (row["committedOffset"], row["metadata"]) == (record.value.offset, record.value.metadata)
         assert (row["leaderEpoch"], row["topicId"]) == (record.value.leader_epoch, str(record.value.topic_id))
         times = record.value.commit_timestamp, record.value.expire_timestamp
-        assert (row["commitTimestamp"], row["expireTimestamp"]) == times
+        assert (row["commitTimestamp"], row["expireTimestamp"]) == tuple(map(moment, times))
     assert committed > 10
 
 
@@ -88,7 +94,7 @@ def test_commits_of_the_oldest_form_are_commits() -> None:
     (row,) = _rows_of([(said.key, said.value)])
     assert row["recordType"] == "LegacyOffsetCommit"
     assert (row["group"], row["topic"], row["topicPartition"]) == ("old", "orders", 3)
-    assert (row["committedOffset"], row["metadata"], row["commitTimestamp"]) == (7, "m", 11)
+    assert (row["committedOffset"], row["metadata"], row["commitTimestamp"]) == (7, "m", moment(11))
     assert row["leaderEpoch"] is row["topicId"] is None
 
 

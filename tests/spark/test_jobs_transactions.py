@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
@@ -77,7 +78,7 @@ def random_story(seed: int) -> list[Item]:
 def frame(spark: SparkSession, stories: Sequence[Sequence[Item]]) -> DataFrame:
     """Stories as partitions of the topic, as rows of ``kafka-log``."""
     rows = [row(number, at, item) for number, story in enumerate(stories) for at, item in enumerate(story)]
-    return spark.createDataFrame(rows, COLUMNS)
+    return spark.createDataFrame(rows, COLUMNS).withColumn("timestamp", F.timestamp_millis("timestamp"))
 
 
 def row(partition: int, offset: int, item: Item) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from tests.support.recorded_answers import answers
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read, table
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CODECS = LOGS / "codecs-0"
 SEGMENT = CODECS / f"{0:020}.log"
 
@@ -51,7 +53,7 @@ def expected(directory: Path) -> Iterator[dict[str, Any]]:
                         "topic": partition.topic,
                         "partition": partition.number,
                         "offset": record.offset,
-                        "timestamp": record.timestamp,
+                        "timestamp": EPOCH + timedelta(milliseconds=record.timestamp),
                         "timestampType": int(batch.timestamp_type),
                         "key": record.key,
                         "value": record.value,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,26 @@ def test_one_frame_filtered_in_two_ways_loses_no_row(spark: SparkSession) -> Non
     rows = read(KafkaLogSource, GROUP_LOGS, control=True)
     places = [(row["topic"], row["partition"], row["offset"] < 5) for row in rows]
     assert pairs.count() == sum(places.count((topic, number, False)) for topic, number, is_low in places if is_low) > 0
+
+
+KAFKA_SOURCE = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
+)
+"""The columns of Spark's own source ``kafka``."""
+
+
+def test_rows_unite_with_those_of_sparks_own_source(spark: SparkSession) -> None:
+    rows = load(spark, "kafka-log", GROUP_LOGS / "orders-*")
+    live = spark.createDataFrame([(b"k", b"v", "orders", 0, 99, datetime(2026, 1, 2, tzinfo=UTC), 0)], KAFKA_SOURCE)
+    both = live.unionByName(rows.select(*live.columns))
+    assert [(field.name, field.dataType) for field in both.schema] == [
+        (field.name, field.dataType) for field in live.schema
+    ]
+    raw = load(spark, "kafka-log", GROUP_LOGS / "orders-*", columns="offset,partition,timestamp,timestampMs")
+    assert raw.where("unix_millis(timestamp) != timestampMs").count() == 0
+    first, last = both.agg(F.min(F.unix_millis("timestamp")), F.max("offset")).first() or (0, 0)
+    assert first == raw.agg(F.min("timestampMs")).first()[0]  # type: ignore[index]
+    assert last == 99
 
 
 def test_topics_and_partitions_are_pruned_by_options(spark: SparkSession) -> None:

@@ -46,6 +46,7 @@ _API: Final = ("apiKey", "api", "version")
 _LATENCIES: Final = {f"p{share * 100:g}Us": share for share in QUANTILES}
 _MICROS: Final = 1_000_000
 _MILLIS: Final = 1000
+_FEWEST: Final = 10
 _SHOWN_APIS: Final = 12
 _SHOWN_LINES: Final = 6
 _SHOWN_TIMES: Final = 300
@@ -137,7 +138,7 @@ def _problems(tables: Tables) -> DataFrame:
 
 
 def _report(tables: Tables) -> Report:
-    summary = tables["summary"].orderBy(F.col("exchanges").desc(), *_API)
+    summary = _with_sound_quantiles(tables["summary"]).orderBy(F.col("exchanges").desc(), *_API)
     clients = tables["clients"].groupBy("clientId").agg(
         F.sum("exchanges").alias("exchanges"),
         F.count("*").alias("apis"),
@@ -148,7 +149,9 @@ def _report(tables: Tables) -> Report:
     )  # fmt: skip
     problems = tables["problems"].groupBy("kind").agg(F.count("*").alias("count"), F.sum("bytes").alias("bytes"))
     sections: list[Section] = [
-        table_of(summary, "Apis and versions; times in microseconds"),
+        table_of(
+            summary, "Apis and versions; times in microseconds, quantiles of ten answers or more (p99: a hundred)"
+        ),
         *_latency_plot(summary),
         *_time_plot(tables["seconds"]),
         table_of(tables["errors"].orderBy(F.col("count").desc(), *_API, "code"), "Error codes in responses"),
@@ -161,16 +164,28 @@ def _report(tables: Tables) -> Report:
 
 def _latency_plot(summary: DataFrame) -> list[Section]:
     rows = summary.where("answered > 0").take(_SHOWN_APIS)
-    series = {name.removesuffix("Us"): [_millis(row[name]) for row in rows] for name in (*_LATENCIES, "maxUs")}
+    series = {name.removesuffix("Us"): [_shown_latency(row[name]) for row in rows] for name in (*_LATENCIES, "maxUs")}
     labels = [f"{row['api'] or row['apiKey']} v{row['version']}" for row in rows]
     note = f"the {_SHOWN_APIS} that were called most" if len(rows) == _SHOWN_APIS else ""
-    bars = Bars(title="Latency", file="latency.png", labels=labels, series=series, unit="ms", log=True, note=note)
+    bars = Bars(
+        title="Latency", file="latency.png", labels=labels, series=series, unit="microseconds", log=True, note=note
+    )
     return [bars] if rows else []
 
 
-def _millis(micros: float) -> float:
-    """Return milliseconds, of at least a microsecond: a logarithmic axis has no 0."""
-    return max(micros, 1) / _MILLIS
+def _shown_latency(micros: float | None) -> float | None:
+    """Return a latency of at least a microsecond: a logarithmic axis has no 0."""
+    return None if micros is None else max(micros, 1)
+
+
+def _enough(share: float) -> int:
+    """How many answers a quantile needs to be shown: so many that one of them lies beyond it, and no fewer than ten."""
+    return max(_FEWEST, round(1 / (1 - share)))
+
+
+def _with_sound_quantiles(summary: DataFrame) -> DataFrame:
+    shown = {name: F.when(F.col("answered") >= _enough(share), F.col(name)) for name, share in _LATENCIES.items()}
+    return summary.withColumns(shown)
 
 
 def _time_plot(seconds: DataFrame) -> list[Section]:

@@ -186,7 +186,7 @@ def _lag_plot(by_lag: DataFrame) -> list[Section]:
 def _history_plot(history: DataFrame) -> list[Section]:
     """Commits an hour of the groups that commit most; the latest hours only, so that the plot stays small."""
     hour = F.floor(F.col("logTimestamp") / _HOUR_MS) * _HOUR_MS
-    commits = history.where("NOT tombstone").select("group", hour.alias("hour"))
+    commits = history.where("NOT tombstone AND logTimestamp >= 0").select("group", hour.alias("hour"))
     busiest = commits.groupBy("group").count().orderBy(F.col("count").desc(), "group").take(_SHOWN_LINES)
     names = [row["group"] for row in busiest]
     counts = [F.count(F.when(F.col("group") == name, 1)).alias(f"n{number}") for number, name in enumerate(names)]

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["COMMIT", "GROUP", "MARKER", "PROBLEM", "classify_records", "group_bytes"]
+__all__ = ["COMMIT", "GROUP", "MARKER", "PROBLEM", "classify_records", "group_bytes", "milliseconds"]
 
 COMMIT, GROUP, MARKER, PROBLEM = "commit", "group", "marker", "problem"
 
@@ -39,7 +39,13 @@ def classify_records(records: DataFrame) -> DataFrame:
     )
     place = {"partition": "logPartition", "offset": "logOffset", "timestamp": "logTimestamp"}
     problem = F.coalesce("_error", keyless)
-    return records.withColumn("problem", problem).withColumn("kind", kind).withColumnsRenamed(place)
+    counted = records.withColumn("timestamp", milliseconds())
+    return counted.withColumn("problem", problem).withColumn("kind", kind).withColumnsRenamed(place)
+
+
+def milliseconds() -> Column:
+    """Return the timestamp of a record as Kafka counts it, -1 for none; null in the row of damage."""
+    return F.when(F.col("offset").isNotNull(), F.coalesce(F.unix_millis("timestamp"), F.lit(-1)))
 
 
 def group_bytes(key: Column) -> Column:

@@ -12,6 +12,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
+from kafka_msgs.spark.jobs.rows import milliseconds
 from kafka_msgs.spark.jobs.transactions import NONE, marker_of, outcome_of
 from kafka_msgs.spark.report import Bars, Lines, Report, Section, table_of, time_of
 
@@ -65,7 +66,9 @@ def _added_up(records: DataFrame) -> DataFrame:
     counted = [F.coalesce(size, F.lit(0)).alias(name) for name, size in sizes.items()]
     nulls = F.col("key").isNull().alias("noKey"), F.col("value").isNull().alias("noValue")
     problem = F.col("_error").alias("problem")
-    narrow = records.select(*_BATCH, "offset", "timestamp", *_OF_BATCH, problem, marker, *counted, *nulls)
+    narrow = records.select(
+        *_BATCH, "offset", milliseconds().alias("timestamp"), *_OF_BATCH, problem, marker, *counted, *nulls
+    )
     before = F.lag("timestamp").over(Window.partitionBy(*_BATCH).orderBy("offset"))
     late = narrow.withColumn("late", F.col("timestamp") < before)
     return late.groupBy(*_BATCH).agg(
@@ -164,7 +167,7 @@ def _size_plot(by_size: DataFrame) -> list[Section]:
     series = {"stored": [row["bytes"] for row in rows], "content": [row["contentBytes"] for row in rows]}
     labels = [row["topic"] for row in rows]
     note = f"the {_SHOWN_TOPICS} largest topics" if len(rows) == _SHOWN_TOPICS else ""
-    plot = Bars(title="Bytes of each topic", file="bytes.png", labels=labels, series=series, note=note)
+    plot = Bars(title="Bytes of each topic", file="bytes.png", labels=labels, series=series, unit="bytes", note=note)
     return [plot] if rows else []
 
 

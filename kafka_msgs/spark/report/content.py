@@ -77,8 +77,9 @@ class Report:
 
 
 def time_of(column: str) -> Column:
-    """Return milliseconds since the epoch as a text in the time zone of the session, under the same name."""
-    return F.date_format(F.timestamp_millis(column), "yyyy-MM-dd HH:mm:ss").alias(column)
+    """Return milliseconds since the epoch as a text in UTC, whatever the session's zone, under the same name."""
+    in_utc = F.to_utc_timestamp(F.timestamp_millis(column), F.current_timezone())
+    return F.date_format(in_utc, "yyyy-MM-dd HH:mm:ss").alias(column)
 
 
 def table_of(rows: DataFrame, title: str, limit: int = ROWS) -> Table:

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType
+from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType, TimestampType
 
+from kafka_msgs.columns.values import timestamps
 from kafka_msgs.message import Message
 from kafka_msgs.records import ControlType
 from kafka_msgs.schema import fields
@@ -26,7 +27,7 @@ from kafka_msgs.spark.sources.internal import (
     record_types,
     scattered,
 )
-from kafka_msgs.spark.types import arrow_schema
+from kafka_msgs.spark.types import arrow_schema, spark_times
 from kafka_msgs.topics.records import TOPICS
 
 __all__ = ["KafkaOffsetsSource"]
@@ -72,8 +73,8 @@ class OffsetsTable(InternalTable):
         "committedOffset": LongType(),
         "leaderEpoch": IntegerType(),
         "metadata": StringType(),
-        "commitTimestamp": LongType(),
-        "expireTimestamp": LongType(),
+        "commitTimestamp": TimestampType(),
+        "expireTimestamp": TimestampType(),
         "topicId": StringType(),
         "tombstone": BooleanType(),
     }
@@ -108,7 +109,10 @@ class OffsetsTable(InternalTable):
             for part, message, wanted in self._wanted(types[name]):
                 values, errors = decoded(getattr(typed, part).take(places), message, part, tuple(wanted.values()))
                 for column, place in wanted.items():
-                    found.setdefault(column, []).append((places, pc.struct_field(values, place)))
+                    content = pc.struct_field(values, place)
+                    is_time = isinstance(self.from_messages[column], TimestampType)
+                    content = spark_times(timestamps(content)) if is_time else content
+                    found.setdefault(column, []).append((places, content))
                 wrong += [scattered([(places, errors)], count)] if errors.null_count < len(errors) else []
         made = {name: scattered(parts, count) for name, parts in found.items()}
         none = {

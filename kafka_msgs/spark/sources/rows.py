@@ -25,13 +25,14 @@ from kafka_msgs.spark.functions import error_texts
 from kafka_msgs.spark.sources.files import LogFile, local_copy
 from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
 from kafka_msgs.spark.sources.splits import Part, is_cut_tail
-from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of, spark_type
+from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of, spark_times, spark_type
 
 __all__ = ["Decoded", "Reading", "column_type", "log_columns", "rows_in", "rows_of"]
 
 FROM_RECORDS: Final[Mapping[str, str]] = {
     "offset": "offset",
-    "timestamp": "timestamp_ms",
+    "timestamp": "timestamp",
+    "timestampMs": "timestamp_ms",
     "timestampType": "timestamp_type",
     "key": "key",
     "value": "value",
@@ -58,7 +59,7 @@ FROM_FILES: Final[Mapping[str, Callable[[LogFile], Any]]] = {
 }
 """The columns that all records of a file share."""
 
-_ON_REQUEST: Final = frozenset({"rawHeaderKeys"})
+_ON_REQUEST: Final = frozenset({"rawHeaderKeys", "timestampMs"})
 """Columns that are there only if they are asked for by name."""
 
 _HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
@@ -235,6 +236,8 @@ class _PartRows:
         found = records.column(FROM_RECORDS[wanted.name])
         if wanted.name == "batchPosition" and self._shift:
             return pc.add(found, self._shift)
+        if wanted.name == "timestamp":
+            return spark_times(found)
         return _renamed(found, wanted.type) if wanted.name == "headers" else found
 
 
