@@ -13,7 +13,7 @@ from kafka_msgs.capture import CaptureFault, Exchange, read_exchanges
 from kafka_msgs.capture.report import CaptureSummary, summarise
 from kafka_msgs.spark.jobs.capture_report import COLUMNS, JOB, capture_report
 from kafka_msgs.spark.jobs.job import run
-from kafka_msgs.spark.report import Bars, Lines
+from kafka_msgs.spark.report import Bars, Lines, Table
 from tests.support.recordings import PACKETS, port_of
 
 FILES = ("sasl.pcap", "shop.pcapng")
@@ -99,6 +99,29 @@ def test_a_run_leaves_tables_and_a_page(exchanges: DataFrame, expected: CaptureS
     assert {name: sum(filter(None, values)) for name, values in lines.series.items()} == {
         name: counts[name] for name in lines.series
     }
+
+
+def test_the_report_shows_quantiles_of_enough_answers_only(
+    tables: dict[str, list[dict[str, Any]]], exchanges: DataFrame
+) -> None:
+    report = JOB.report({"exchanges": exchanges, **capture_report(exchanges)})
+    shown = next(each for each in report.sections if isinstance(each, Table))
+    found = [dict(zip(shown.columns, row, strict=True)) for row in shown.rows]
+    answered = {(row["apiKey"], row["version"]): row for row in tables["summary"]}
+    assert {row["answered"] >= 10 for row in found} == {True, False}
+    for row in found:
+        known = answered[row["apiKey"], row["version"]]
+        for name, fewest in (("p50Us", 10), ("p90Us", 10), ("p99Us", 100)):
+            assert row[name] == (known[name] if row["answered"] >= fewest else None)
+        assert row["maxUs"] == known["maxUs"]
+
+
+def test_latencies_have_the_same_unit_in_table_and_plot(exchanges: DataFrame) -> None:
+    report = JOB.report({"exchanges": exchanges, **capture_report(exchanges)})
+    shown = next(each for each in report.sections if isinstance(each, Table))
+    (bars,) = (each for each in report.sections if isinstance(each, Bars))
+    longest = [row[shown.columns.index("maxUs")] for row in shown.rows if row[shown.columns.index("answered")]]
+    assert (bars.unit, list(bars.series["max"])) == ("microseconds", longest[:12])
 
 
 def test_a_capture_without_exchanges(spark: SparkSession, tmp_path: Path) -> None:

@@ -98,6 +98,16 @@ def test_commits_of_the_oldest_form_are_commits() -> None:
     assert row["leaderEpoch"] is row["topicId"] is None
 
 
+def test_times_that_are_not_there_or_that_spark_cannot_hold_are_null() -> None:
+    most = (2**63 - 1) // 1000
+    for time, is_held in ((-1, False), (0, True), (1_767_225_600_123, True), (most + 1, False), (-(2**63), False)):
+        value = LegacyOffsetCommitValue(offset=7, metadata="m", commit_timestamp=time)
+        key = LegacyOffsetCommitKey(group="old", topic="orders", partition=3)
+        said = encode_record(TopicRecord(topic="__consumer_offsets", key=key, value=value, version=0))
+        (row,) = _rows_of([(said.key, said.value)])
+        assert (row["commitTimestamp"], row["_error"]) == (moment(time) if is_held else None, None)
+
+
 @pytest.fixture(autouse=True)
 def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -319,6 +319,17 @@ def test_message_sets_are_read_as_well(tmp_path: Path) -> None:
     ]
 
 
+def test_a_time_that_is_not_there_or_that_spark_cannot_hold_is_null_and_its_number_is_kept(tmp_path: Path) -> None:
+    most = (2**63 - 1) // 1000
+    path = tmp_path / f"{0:020}.log"
+    for number, held in ((-1, None), (0, EPOCH), (1, EPOCH + timedelta(milliseconds=1)), (most + 1, None)):
+        builder = BatchBuilder(BatchHeader(base_offset=0))
+        builder.append(b"k", b"v", timestamp=number)
+        path.write_bytes(builder.build())
+        (row,) = log(path, columns="timestamp,timestampMs")
+        assert row == {"timestamp": held, "timestampMs": number, "_error": None}
+
+
 # Decoding in the source
 
 

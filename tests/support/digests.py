@@ -30,7 +30,7 @@ Digests: TypeAlias = dict[tuple[str, str], tuple[int, ...]]
 """Sums by file (``orders-0/00000000000000000000.log``) and name of codec."""
 
 _DAY_MS: Final = 86_400_000
-_COLUMNS: Final = "file,codec,offset,timestamp,producerId,control,transactional,key,value,headers"
+_COLUMNS: Final = "file,codec,offset,timestampMs,producerId,control,transactional,key,value,headers"
 _PROGRAM: Final = Path(__file__).parent / "FileDigests.java"
 _SECONDS: Final = 1800
 
@@ -58,7 +58,7 @@ def _spark_numbers() -> Iterator[Column]:
     yield sf.lit(1)
     for name in ("control", "transactional"):
         yield sf.col(name).cast("int")
-    yield from (offset, sf.col("timestamp") % _DAY_MS, sf.col("producerId"))
+    yield from (offset, sf.col("timestampMs") % _DAY_MS, sf.col("producerId"))
     for name in ("key", "value"):
         yield sf.col(name).isNull().cast("int")
     for name in ("key", "value"):

@@ -76,8 +76,8 @@ def run(
     ``out`` is a path or anything that Spark can write to; the report is written to ``report_to``, a local directory,
     by default ``out`` if that is a path. Later tables are built from the files of earlier ones, so that an input is
     read no more often than needed. ``progress`` is called with the name of the current step. ``facts`` are shown
-    at the head of the report, before the time, its zone and the version. Raises ``JobPathError`` when ``out`` is not empty, or
-    when it is not a path and ``report_to`` is missing.
+    at the head of the report, before the time, its zone and the version. Raises ``JobPathError`` when ``out`` is not
+    empty, or when it is not a path and ``report_to`` is missing.
     """
     check_output(out, report_to)
     place = out.rstrip("/") if "://" in out else Path(out).absolute().as_uri()

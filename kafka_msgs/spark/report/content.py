@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ROWS", "Bars", "Lines", "Report", "Section", "Table", "table_of", "time_of"]
 
+_SECOND_MS: Final = 1000
+_MOST_SECONDS: Final = 10**12
 ROWS: Final = 50
 """How many rows of a table a report shows, by default."""
 
@@ -77,9 +79,14 @@ class Report:
 
 
 def time_of(column: str) -> Column:
-    """Return milliseconds since the epoch as a text in UTC, whatever the session's zone, under the same name."""
-    in_utc = F.to_utc_timestamp(F.timestamp_millis(column), F.current_timezone())
-    return F.date_format(in_utc, "yyyy-MM-dd HH:mm:ss").alias(column)
+    """Return milliseconds since the epoch as a text in UTC, whatever the session's zone, under the same name.
+
+    The sum is one of timestamps without a zone. With one, an hour that clocks of the session's zone skip has no text.
+    It is null for a time that Spark cannot count in seconds (after the year 33,000).
+    """
+    seconds = F.floor(F.col(column) / _SECOND_MS)
+    moment = F.expr("timestamp_ntz'1970-01-01 00:00:00'") + F.make_dt_interval(secs=seconds)
+    return F.when(F.abs(seconds) < _MOST_SECONDS, moment.cast("string")).alias(column)
 
 
 def table_of(rows: DataFrame, title: str, limit: int = ROWS) -> Table:
