@@ -90,11 +90,13 @@ def test_a_class_that_nobody_needs_goes_with_all_that_was_kept_for_it(executor: 
 
     used(0)
     gc.collect()
-    before = len(sys.modules), len(linecache.cache)
+    modules, sources = len(sys.modules), len(linecache.cache)
     references = [used(number) for number in range(1, 20)]
     gc.collect()
     assert [reference() for reference in references] == [None] * 19
-    assert (len(sys.modules), len(linecache.cache)) == before
+    # What earlier tests left may go meanwhile, so there may be less than before.
+    assert len(sys.modules) <= modules
+    assert len(linecache.cache) <= sources
 
 
 def test_a_class_lives_as_long_as_one_of_its_values_or_structs() -> None:

@@ -117,7 +117,7 @@ def test_a_search_that_is_given_up_is_reported(tmp_path: Path) -> None:
     path.write_bytes(false_headers(32_000))
     *others, last = walk_log(path)
     assert isinstance(last, LogFileError)
-    assert last.reason.endswith("and the search for the next one is given up")
+    assert last.reason.endswith("so the search for the next batch has ended")
     assert not any("given up" in item.reason for item in others if isinstance(item, LogFileError))
     assert any(isinstance(item, RecordBatch) for item in others)
 

@@ -84,7 +84,7 @@ def test_capture_report_tells_what_was_asked(tmp_path: Path) -> None:
         (["topic-profile", "{orders}", "--out", "s3://x/y"], "s3://x/y: the report needs a local directory of its own"),
         (
             ["group-offsets", "{groups}", "--end-offsets", "{wrong}", "--out", "{new}"],
-            "{wrong}, line 1: topic:partition",
+            "{wrong}, line 1: expected topic:partition:offset",
         ),
         (["topic-profile", "{orders}", "--out", "{new}", "--master", "nowhere"], "nowhere: local, local[4], "),
         (["wire-compat", "--message", "OffsetComit", "--out", "{new}"], "'OffsetComit'"),
