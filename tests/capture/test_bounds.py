@@ -8,12 +8,10 @@ from __future__ import annotations
 import io
 import os
 import struct
-import sys
 import tracemalloc
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -22,6 +20,7 @@ from kafka_msgs import MetadataRequest
 from kafka_msgs.capture import Endpoint, FaultKind, Limits, read_exchanges
 from kafka_msgs.errors import CaptureError
 from kafka_msgs.wire import encode_request
+from tests.support.counted_lines import lines_run
 from tests.support.packets import (
     CLIENT,
     Sent,
@@ -38,24 +37,6 @@ from tests.support.packets import (
 )
 
 MARGIN = 8 * 2**20
-
-
-def lines_run(action: Callable[[], Any]) -> int:
-    """How many lines of Python an action runs."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    previous = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        action()
-    finally:
-        sys.settrace(previous)
-    return count
 
 
 def consume(data: bytes, **options: Any) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
 from random import Random
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -31,6 +29,7 @@ from kafka_msgs.primitives import write_uvarint
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
 from tests.support.codecs import Codecs, message_class, struct_class
+from tests.support.counted_lines import lines_run
 from tests.support.nested_structs import SHAPES, nested
 
 CLASSES = sorted(message_classes(), key=lambda cls: cls.INFO.name)
@@ -53,24 +52,6 @@ def peak_memory(action: Callable[[], Any]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
-
-def lines_run(action: Callable[[], Any]) -> int:
-    """How many lines of Python ``action`` executes: the time it takes, without a clock."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    previous = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        action()
-    finally:
-        sys.settrace(previous)
-    return count
 
 
 # Lengths
