@@ -1,7 +1,8 @@
-"""Layouts that C and Python share: places, flags and numbers that both must know, each stated once.
+"""Layouts that C and Python share: positions, flags and numbers that both need, each in one place.
 
-The generator writes them to ``_core/layouts.h``. The layout of a batch is that of Kafka's ``DefaultRecordBatch``; that
-of one record is code, in ``_core/walk.h`` and ``records.python``. The kinds of values on the wire are in ``codec.ops``.
+The generator writes them to ``_core/layouts.h``. The layout of a batch is that of Kafka's ``DefaultRecordBatch``. The
+layout of one record is code, in ``_core/walk.h`` and ``records.python``. ``codec.ops`` has the kinds of values on the
+wire.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ BATCH_HEADER: Final = {
     "base_sequence": "i",
     "count": "i",
 }
-"""The fields in order, each with its code for ``struct``; all are big-endian."""
+"""The fields in order, each with its code for ``struct``. All are big-endian."""
 
 
 def header_struct(*names: str) -> Struct:
-    """Return what unpacks certain fields, in the order of the header, from the place where a batch starts."""
+    """Return the ``Struct`` that unpacks some fields, in the order of the header, from the start of a batch."""
     return Struct(">" + "".join(code if name in names else f"{calcsize(code)}x" for name, code in BATCH_HEADER.items()))
 
 
@@ -69,14 +70,14 @@ HEADER: Final = header_struct(*BATCH_HEADER)
 HEADER_SIZE: Final = HEADER.size
 
 SIZE_AND_OFFSET: Final = place_in_header("leader_epoch")
-"""Bytes in front of what the size of a batch counts, in every format."""
+"""The bytes before the part that the size of a batch counts, in every format."""
 MAGIC_AT: Final = place_in_header("magic")
-"""Where every format has its number."""
+"""The position of the format's number, in every format."""
 CRC_FROM: Final = place_in_header("attributes")
-"""Bytes before this one may be rewritten by a broker and are not covered by the checksum."""
+"""The bytes before this position are not covered by the checksum. A broker may rewrite them."""
 
 NO_TIMESTAMP: Final = -1
-"""Timestamp of a record that has none."""
+"""Timestamp of a record without a timestamp."""
 NO_PRODUCER: Final = -1
 """Producer id of a batch whose producer does not number its batches."""
 
@@ -96,11 +97,11 @@ ATTRIBUTES: Final = {
     "delete_horizon": DELETE_HORIZON,
 }
 
-# What is handed to the C core
+# The arguments of the C core
 
 
 class LengthFlag(IntFlag):
-    """How a value is written: with a compact length or marker, with a null; and whether it is decoded as a view."""
+    """How a value is written: with a compact length, or with a null. Also whether it is decoded as a view."""
 
     COMPACT = 1
     NULLABLE = 2
@@ -108,7 +109,7 @@ class LengthFlag(IntFlag):
 
 
 class RecordPart(IntEnum):
-    """What can be asked of records."""
+    """The fields of records that can be read alone."""
 
     RECORDS = 0
     OFFSETS = 1
@@ -118,7 +119,7 @@ class RecordPart(IntEnum):
 
 
 class ColumnKind(IntEnum):
-    """What a column is made of, in Arrow's memory layout: bits, values of fixed size, text with offsets, or columns."""
+    """The content of a column in Arrow's memory layout: bits, values of fixed size, text with offsets, or columns."""
 
     BITS = 0
     FIXED = 1
@@ -128,7 +129,7 @@ class ColumnKind(IntEnum):
 
 
 RECORD_COLUMNS: Final = ("offset", "timestamp", "key", "value", "headers", "batch")
-"""The columns that the core makes of records; ``batch`` counts the batches that were appended, from 0."""
+"""The columns that the core makes of records. ``batch`` counts the batches that were appended, from 0."""
 
 UUID_TEXT: Final = 36
-"""Bytes of a UUID in hexadecimal, with its hyphens."""
+"""The bytes of a UUID in hexadecimal, including its hyphens."""

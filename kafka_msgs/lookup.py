@@ -29,9 +29,9 @@ _Number = tuple[str, str, int]
 class MessageCatalog:
     """Message classes by api key and by name; immutable.
 
-    ``numbers`` maps (origin, kind, api key) to names, and ``load`` returns the class of a name, which ``names`` lists.
-    ``fallback`` is used for an api key, a name, or a version of a message that this catalog does not have. So classes
-    of several releases can be combined, each with its own versions.
+    ``numbers`` maps (origin, kind, api key) to names. ``names`` lists all names, and ``load`` returns the class of a
+    name. ``fallback`` is used for an api key, a name, or a version of a message that this catalog does not have. So
+    classes of several releases can be combined, each with its own versions.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class MessageCatalog:
 
     @classmethod
     def of_package(cls, package: ModuleType, *, fallback: MessageCatalog | None = None) -> MessageCatalog:
-        """Return the catalog of a generated package; each class is imported when it is asked for.
+        """Return the catalog of a generated package. A class is imported when it is needed.
 
         The messages of a draft are found by name only.
         """
@@ -94,9 +94,7 @@ class MessageCatalog:
     def message_class(
         self, api_key: int, kind: Kind, version: int | None = None, *, origin: str = CLIENTS
     ) -> type[Message]:
-        """Return the class with an api key, as ``find`` does; raises ``UnknownMessageError`` if there is no such
-        class.
-        """
+        """Return the class with an api key, like ``find``. Raises ``UnknownMessageError`` if there is no such class."""
         found = self.find(api_key, kind, version, origin=origin)
         if found is None:
             raise UnknownMessageError(api_key=api_key, kind=kind, origin=origin)
@@ -120,12 +118,12 @@ class MessageCatalog:
     def find(
         self, api_key: int, kind: Kind, version: int | None = None, *, origin: str = CLIENTS
     ) -> type[Message] | None:
-        """Return the class with an api key, such as 9 and ``"request"``, or None where no class has it.
+        """Return the class with an api key, such as 9 and ``"request"``, or None if no class has it.
 
-        ``kind`` is the definition's type. Requests and responses are of the origin ``clients``; the numbers of
-        ``metadata``, ``coordinator-key`` and ``coordinator-value`` messages mean something only within their origin,
-        such as ``metadata``, ``storage`` or ``group-coordinator``. With ``version``, the class is one that has this
-        version where any class has it.
+        ``kind`` is the type of the definition. Requests and responses have the origin ``clients``. The numbers of
+        ``metadata``, ``coordinator-key`` and ``coordinator-value`` messages have a meaning only within their origin,
+        such as ``metadata``, ``storage`` or ``group-coordinator``. With ``version``, a class that has this version is
+        preferred.
         """
         name = self._numbers.get((origin, kind, api_key))
         own = None if name is None else self._load(name)
@@ -135,7 +133,7 @@ class MessageCatalog:
         return own if own and not (other and _has(other, version)) else other
 
     def versions(self, api_key: int, kind: str) -> tuple[int, ...]:
-        """Return every version that the request or response with an api key has in this catalog or its fallback."""
+        """Return all versions of the request or response with an api key, in this catalog and its fallback."""
         name = self._numbers.get((CLIENTS, kind, api_key))
         own = () if name is None else self._load(name).INFO.versions
         return tuple(sorted({*own, *(self._fallback.versions(api_key, kind) if self._fallback else ())}))
@@ -149,11 +147,11 @@ class MessageCatalog:
         raise UnknownNameError(name=name, near=tuple(get_close_matches(name, self.names())))
 
     def names(self) -> frozenset[str]:
-        """Return the names of all messages, those of the fallback too."""
+        """Return the names of all messages, including those of the fallback."""
         return frozenset(self._own) | (self._fallback.names() if self._fallback else frozenset())
 
     def __iter__(self) -> Iterator[type[Message]]:
-        """Yield every class, by name; of a name that the fallback has too, this catalog's class."""
+        """Yield every class, by name. If the fallback has the same name, the class of this catalog is yielded."""
         return (self.named(name) for name in sorted(self.names()))
 
 
@@ -163,7 +161,7 @@ def _has(cls: type[Message], version: int | None) -> bool:
 
 @cache
 def release_catalog() -> MessageCatalog:
-    """Return the catalog of the release, all of ``kafka_msgs.messages``; a class is imported when it is asked for."""
+    """Return the catalog of the release: all of ``kafka_msgs.messages``. A class is imported when it is needed."""
     from kafka_msgs import messages
 
     return MessageCatalog.of_package(messages)

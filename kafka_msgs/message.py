@@ -46,7 +46,7 @@ class Message(Described):
     def decode(cls, data: Buffer, version: int, *, options: CodecOptions = DEFAULT_OPTIONS) -> Self:
         """Return the message at ``version`` that fills all of ``data``.
 
-        Raises ``UnsupportedVersionError`` and ``DecodeError``; bytes left over are an error.
+        Raises ``UnsupportedVersionError`` and ``DecodeError``. Bytes after the message are an error.
         """
         return codec_for(cls, version, options).decode(data)
 
@@ -81,7 +81,7 @@ class Message(Described):
 
 
 class Response(Message):
-    """What a broker answers to a request."""
+    """The answer of a broker to a request."""
 
     __slots__ = ()
 
@@ -95,13 +95,13 @@ class HeaderMessage(Message):
 
 
 class DataMessage(Message):
-    """Data without an api key: messages inside a field of type bytes, or in a file."""
+    """Data without an api key: a message inside a field of type bytes, or in a file."""
 
     __slots__ = ()
 
 
 class MetadataRecord(Message):
-    """The value of a record that starts with its record type: of the metadata log, or of tiered storage."""
+    """The value of a record that starts with its record type: a record of the metadata log, or of tiered storage."""
 
     __slots__ = ()
 
@@ -121,7 +121,7 @@ V_co = TypeVar("V_co", bound=CoordinatorValue, covariant=True)
 
 
 class Request(Message, Generic[R_co]):
-    """What a client asks a broker; ``R_co`` is the class of the response.
+    """A request of a client to a broker. ``R_co`` is the class of the response.
 
     >>> from kafka_msgs import OffsetFetchRequest
     >>> OffsetFetchRequest.response_class().__name__
@@ -134,9 +134,9 @@ class Request(Message, Generic[R_co]):
 
     @classmethod
     def response_class(cls) -> type[R_co]:
-        """Return the class of the response; it is imported now. Raises ``UnknownNameError`` where it is missing.
+        """Import and return the class of the response. Raises ``UnknownNameError`` if it is missing.
 
-        It is missing when the request was compiled without its response.
+        It is missing if the request was compiled without its response.
         """
         found: type[R_co] = _partner(cls)
         return found
@@ -151,13 +151,13 @@ class CoordinatorKey(Message, Generic[V_co]):
 
     @classmethod
     def value_class(cls) -> type[V_co]:
-        """Return the class of the value; it is imported now. Raises ``UnknownNameError`` where it is missing."""
+        """Import and return the class of the value. Raises ``UnknownNameError`` if it is missing."""
         found: type[V_co] = _partner(cls)
         return found
 
 
 def _partner(cls: type[Request[Any] | CoordinatorKey[Any]]) -> Any:
-    """Return the class that belongs to ``cls``: it stands in the same generated package."""
+    """Return the class that belongs to ``cls``, from the same generated package."""
     if cls.INFO.partner is None:
         raise UnknownNameError(name=f"the partner of {cls.INFO.name}", near=())
     return getattr(import_module(cls.__module__.rpartition(".")[0]), cls.INFO.partner)

@@ -1,7 +1,7 @@
 """Version-prefixed data: an int16, then a message at that version.
 
-This is the form of the consumer protocol's subscriptions and assignments, and of the keys and values of the internal
-topics. In a coordinator's key the number is not a version but the record type, the key's api key.
+The subscriptions and assignments of the consumer protocol have this form, and the keys and values of the internal
+topics. In a coordinator's key the number is not a version. It is the record type, which is the api key of the key.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ M = TypeVar("M", bound=Message)
 
 
 class Versioned(NamedTuple, Generic[M]):
-    """A message and the version that it was written at."""
+    """A message, and the version of its encoding."""
 
     version: int
     message: M
@@ -39,9 +39,9 @@ def decode_versioned(
 ) -> Versioned[M]:
     """Return the message in version-prefixed ``data``, and its version.
 
-    With ``newer="clamp"`` a version above the highest known one is read as the highest, and what follows is ignored,
-    as consumers read each other's subscriptions and assignments. Raises ``UnsupportedVersionError``, ``DecodeError``,
-    and ``InvalidKeyTypeError`` for a coordinator's key of another type.
+    With ``newer="clamp"`` a version above the highest known one is read as the highest, and the bytes after the message
+    are ignored. Consumers read each other's subscriptions and assignments in this way. Raises
+    ``UnsupportedVersionError``, ``DecodeError``, and ``InvalidKeyTypeError`` for a coordinator's key of another type.
     """
     info = cls.INFO
     if len(data) < 2:

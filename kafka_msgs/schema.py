@@ -1,8 +1,8 @@
 """The vocabulary of generated code: ``Struct``, ``field`` and ``MessageInfo``.
 
-A generated module is data: attrs classes whose fields say how Kafka's definition describes them. This file owns that
-description (``FieldInfo``, ``MessageInfo``) and the value semantics of the classes (equality, hash, repr). It knows
-nothing about bytes; ``kafka_msgs.codec`` turns the description into a plan.
+A generated module is data: attrs classes whose fields carry the facts of Kafka's definition. This module owns that
+description (``FieldInfo``, ``MessageInfo``) and the value semantics of the classes (equality, hash, repr). It does not
+know bytes. ``kafka_msgs.codec`` turns the description into a plan.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _METADATA_KEY: Final = "kafka_msgs"
 StructClass: TypeAlias = "type[Struct]"
 
 Kind: TypeAlias = Literal["request", "response", "header", "data", "metadata", "coordinator-key", "coordinator-value"]
-"""The type of a definition, as its JSON states it."""
+"""The type of a definition, as in its JSON."""
 
 
 @attrs.frozen(kw_only=True)
 class FieldInfo:
-    """One field of a message definition, as Kafka's schema describes it.
+    """One field of a message definition, with the facts of Kafka's schema.
 
-    ``name`` is Kafka's spelling and ``attribute`` the Python one. ``type`` is the definition's type text, such as
-    ``int32``, ``[]string`` or ``[]OffsetFetchRequestTopic``; ``struct`` is the class for the latter. ``versions``,
-    ``nullable`` and ``tagged`` are the versions in which the field exists, may be None, and travels as tagged field
-    ``tag``. ``flexible`` overrides the message's flexible versions for this field alone (None: no override).
-    ``default`` is the value of an absent field; ``ignorable`` allows a set field to be dropped silently at a version
-    that lacks it. ``map_key``, ``entity_type`` and ``zero_copy`` do not change the wire format.
+    ``name`` is Kafka's spelling, and ``attribute`` the Python one. ``type`` is the text of the type in the definition,
+    such as ``int32``, ``[]string`` or ``[]OffsetFetchRequestTopic``. For the latter, ``struct`` is its class.
+    ``versions``, ``nullable`` and ``tagged`` are the versions in which the field exists, may be None, and is the tagged
+    field ``tag``. ``flexible`` overrides the flexible versions of the message for this field only (None: no override).
+    ``default`` is the value of an absent field. With ``ignorable``, a field that is set is silently left out at a
+    version that lacks it. ``map_key``, ``entity_type`` and ``zero_copy`` do not change the bytes.
     """
 
     name: str
@@ -68,12 +68,12 @@ class FieldInfo:
 
     @property
     def element_type(self) -> str:
-        """The type text of one element of an array, or of the field itself."""
+        """The text of the type of one element of an array, or of the field itself."""
         return self.type.removeprefix("[]")
 
     @property
     def json_name(self) -> str:
-        """The key that Kafka's JSON converters use."""
+        """The name of the field in the JSON form of Kafka's converters."""
         return self.name[0].lower() + self.name[1:]
 
 
@@ -91,11 +91,11 @@ def _header_versions(
 
 @attrs.frozen(kw_only=True)
 class MessageInfo:
-    """The facts of a definition about a message as a whole.
+    """The facts of a definition about a whole message.
 
-    ``kind`` is the definition's type, and ``api_key`` is None where the kind has none. ``errors`` maps the names of the
-    errors a response documents to the versions that may return them. ``draft`` names the page of a definition that
-    never shipped in this form, and is None otherwise.
+    ``kind`` is the type of the definition. ``api_key`` is None if the kind does not have one. ``errors`` maps the names
+    of the errors that a response documents to the versions that may return them. ``draft`` names the page of a
+    definition that was never released in this form, and is None otherwise.
     """
 
     name: str
@@ -114,10 +114,11 @@ class MessageInfo:
 class KeyedMessageInfo(MessageInfo):
     """The facts of a definition about a message that has a number: any kind except headers and data.
 
-    ``api_key`` is that of a request or response; of records it is the record type, which means something only within
-    their origin. ``partner`` is the name of the message that belongs to it: the response of a request, the value of a
-    coordinator's key; None where the definitions lack it, and for other kinds. ``header_versions`` pairs versions with
-    the version of the header that goes with them, where the definition states it; it is empty in most definitions.
+    ``api_key`` of a request or response is its api key. Of a record it is the type of the record, which has a meaning
+    only within its origin. ``partner`` is the name of the message that belongs to it: the response of a request, or the
+    value of a coordinator's key. It is None if the definitions lack it, and for other kinds. ``header_versions`` has
+    pairs of versions of the message and the version of their header, if the definition has them. Most definitions do
+    not.
     """
 
     api_key: int
@@ -141,10 +142,10 @@ def field(
     entity: str | None = None,
     zero_copy: bool = False,
 ) -> Any:
-    """Declare a field of a generated class; see ``FieldInfo`` for the meaning of each argument.
+    """Declare a field of a generated class; ``FieldInfo`` describes the arguments.
 
-    Returns an attrs field. The annotation is ``Any`` so that the declared type of the attribute is what type checkers
-    see.
+    The result is an attrs field. The annotation is ``Any``, so that type checkers use the declared type of the
+    attribute.
     """
     description = (
         name, type, versions, nullable, tag, tagged, flexible, default, ignorable, struct, map_key, entity, zero_copy
@@ -156,10 +157,10 @@ def field(
 class Struct:
     """Base of every generated class: an immutable value whose attributes are the fields of a definition.
 
-    ``unknown_tagged_fields`` holds the tagged fields of this struct that the definition does not name, as pairs of tag
-    and raw bytes in ascending order of tag. They are kept when decoding, count in equality, and are written back.
+    ``unknown_tagged_fields`` has the tagged fields of this struct that the definition does not name, as pairs of tag
+    and bytes in ascending order of tags. Decoding keeps them, equality compares them, and encoding writes them.
 
-    A struct does not support weak references: the slot for them would be an eighth of a small struct.
+    A struct does not support weak references. They would make a small struct larger by an eighth.
     """
 
     unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
@@ -188,7 +189,7 @@ class Struct:
 
 
 class Described(Struct):
-    """A struct that is a whole message, and so has a ``MessageInfo``."""
+    """A struct that is a whole message, with a ``MessageInfo``."""
 
     __slots__ = ()
 
@@ -202,7 +203,9 @@ class Described(Struct):
 
 
 def attribute_names(cls: type[Any]) -> tuple[str, ...]:
-    """Names of all attributes of a generated class, ``unknown_tagged_fields`` first, then in the definition's order."""
+    """The names of all attributes of a generated class: ``unknown_tagged_fields`` first, then the order of the
+    definition.
+    """
     names: tuple[str, ...] | None = cls._names
     if names is None:
         names = cls._names = tuple(attribute.name for attribute in attrs.fields(cls))

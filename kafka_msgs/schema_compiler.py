@@ -1,4 +1,4 @@
-"""``compile_schema``: a message class from a definition, at run time.
+"""``compile_schema`` and ``compile_schemas``: message classes from definitions, at run time.
 
 The compiler is a separate package, which comes with the ``generator`` extra. It is imported at the first call.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from kafka_msgs.message import Message
 
-__all__ = ["compile_schema"]
+__all__ = ["compile_schema", "compile_schemas"]
 
 
 def compile_schema(
@@ -28,4 +28,16 @@ def compile_schema(
     """
     runtime: Any = import_module("kafka_msgs_generator.runtime")
     compiled: type[Message] = runtime.compile_schema(definition, lenient=lenient, bindings=bindings)
+    return compiled
+
+
+def compile_schemas(
+    definition: str | PathLike[str], *, lenient: bool = False, bindings: Mapping[str, str] | None = None
+) -> list[type[Message]]:
+    """Return the message classes of all definitions in a text or a file: one, or with ``lenient`` one or more.
+
+    Retired messages are left out, unless all are retired. The arguments and errors are those of ``compile_schema``.
+    """
+    runtime: Any = import_module("kafka_msgs_generator.runtime")
+    compiled: list[type[Message]] = runtime.compile_schemas(definition, lenient=lenient, bindings=bindings)
     return compiled

@@ -1,7 +1,7 @@
-"""Version ranges as Kafka's message definitions write them, and the algebra on them.
+"""Version ranges in the syntax of Kafka's message definitions, and their set operations.
 
-Owns the syntax (``none``, ``3``, ``1-4``, ``2+``) and the set operations. Shared by the generated classes, the
-codec and the generator, so that a range means the same thing everywhere.
+This module owns the syntax (``none``, ``3``, ``1-4``, ``2+``) and the set operations. The generated classes, the codec
+and the generator share it, so a range has the same meaning everywhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, SupportsIndex
 from attrs import frozen
 
 MAX_VERSION: Final = 32767
-"""The highest version an int16 can carry; ``N+`` means ``N`` to this."""
+"""The highest version that an int16 can hold. ``N+`` goes up to it."""
 
 _RANGE = re.compile(r"(\d+)(?:(\+)|-(\d+))?", re.ASCII)
 
@@ -35,7 +35,9 @@ class VersionRange:
 
     @classmethod
     def parse(cls, text: str) -> VersionRange:
-        """Read ``none``, ``N``, ``A-B`` or ``N+``; raise ``ValueError`` for anything else, reversed ranges included."""
+        """Return the range of a text: ``none``, ``N``, ``A-B`` or ``N+``. Raises ``ValueError`` for any other text, and
+        for a reversed range.
+        """
         return _parse(text)
 
     @property
@@ -45,14 +47,14 @@ class VersionRange:
 
     @property
     def open_ended(self) -> bool:
-        """True when the range has no upper bound of its own (``N+``)."""
+        """True if the range does not have an upper bound of its own (``N+``)."""
         return self.highest == MAX_VERSION
 
     def __contains__(self, version: int) -> bool:
         return self.lowest <= version <= self.highest
 
     def covers(self, other: VersionRange) -> bool:
-        """Whether every version of ``other`` is in this range; any range covers ``NONE``."""
+        """Whether every version of ``other`` is in this range. Every range covers ``NONE``."""
         return other.empty or (self.lowest <= other.lowest and other.highest <= self.highest)
 
     def intersect(self, other: VersionRange) -> VersionRange:
@@ -61,7 +63,7 @@ class VersionRange:
         return VersionRange(lowest, highest) if lowest <= highest else NONE
 
     def subtract(self, other: VersionRange) -> VersionRange | None:
-        """Return the versions of this range that ``other`` lacks, or None when they are not one range."""
+        """Return the versions of this range that ``other`` lacks, or None if they are not one range."""
         shared = self.intersect(other)
         if shared.empty:
             return self
@@ -88,10 +90,12 @@ class VersionRange:
 
 
 def whole_number(version: object) -> int | None:
-    """Return the integer that a version is, also one of another type such as NumPy's; None where it is not one.
+    """Return a version as an int, or None if it is not a whole number. The type may be another, such as NumPy's.
 
-    A bool is not a version, and a float is not one either, although both compare equal to integers.
+    A bool is not a version, and a float is not a version, although both compare equal to integers.
     """
+    if type(version) is int:
+        return version
     if isinstance(version, bool) or not isinstance(version, SupportsIndex):
         return None
     return int(index(version))

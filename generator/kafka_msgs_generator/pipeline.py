@@ -28,9 +28,11 @@ __all__ = [
     "Compiled",
     "InvalidDefinitionsError",
     "Reading",
+    "compile_definitions",
     "compile_file",
     "compile_set",
     "compile_text",
+    "compile_texts",
 ]
 
 PARTNERS: Final = {"request": "response", "coordinator-key": "coordinator-value"}
@@ -93,17 +95,22 @@ def compile_text(text: str, source: str | None = None, reading: Reading | None =
     return _compile(root, source, reading, origin)
 
 
+def compile_texts(text: str, source: str | None, reading: Reading, origin: str = "") -> list[Compiled]:
+    """Compile every definition in a text, which only a lenient reading allows to be more than one."""
+    roots = parse_definitions(text, source, lenient=reading.lenient, bindings=reading.words(source))
+    return [_compile(root, source, reading, origin) for root in roots]
+
+
 def compile_file(path: Path, reading: Reading, origin: str) -> Compiled:
     """Compile the one definition in a file; ``SchemaError`` names it by ``origin`` and file name."""
     source = f"{origin}/{path.name}"
     return compile_text(_read(path, source), source, reading, origin)
 
 
-def _compile_all(path: Path, reading: Reading, origin: str) -> list[Compiled]:
-    """Compile every definition in a file, which only a lenient reading allows to be more than one."""
+def compile_definitions(path: Path, reading: Reading, origin: str) -> list[Compiled]:
+    """Compile every definition in a file, as ``compile_texts`` does; ``SchemaError`` names the file."""
     source = f"{origin}/{path.name}"
-    roots = parse_definitions(_read(path, source), source, lenient=reading.lenient, bindings=reading.words(source))
-    return [_compile(root, source, reading, origin) for root in roots]
+    return compile_texts(_read(path, source), source, reading, origin)
 
 
 def _read(path: Path, source: str) -> str:
@@ -135,7 +142,7 @@ def compile_set(
     errors: list[SchemaError] = []
     for number, (origin, file) in enumerate(files, 1):
         try:
-            compiled += _compile_all(file, reading, origin)
+            compiled += compile_definitions(file, reading, origin)
         except SchemaError as error:
             errors.append(error)
         if progress is not None:

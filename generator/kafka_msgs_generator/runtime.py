@@ -19,9 +19,17 @@ from weakref import WeakValueDictionary, finalize
 
 from kafka_msgs.schema import Described, Struct
 from kafka_msgs_generator.emit import message_module
-from kafka_msgs_generator.pipeline import Binding, Compiled, Reading, compile_file, compile_text
+from kafka_msgs_generator.pipeline import (
+    Binding,
+    Compiled,
+    Reading,
+    compile_definitions,
+    compile_file,
+    compile_text,
+    compile_texts,
+)
 
-__all__ = ["compile_schema"]
+__all__ = ["compile_schema", "compile_schemas"]
 
 _serial: Final = count(1)
 _FILE_NAME: Final = re.compile(r"[^{}\n\0]*\.[A-Za-z]\w*")
@@ -34,23 +42,47 @@ def compile_schema(
 
     ``text_or_path`` is the definition's text, or a file's path: a ``Path``, or one line without braces that ends in a
     suffix such as ``.json``. ``lenient`` and ``bindings`` (placeholder word to value) read pages that people wrote by
-    hand, as the command's options do. The
-    class's module exists in this process alone, so no other process can unpickle its values. Raises ``SchemaError``
-    for a definition that breaks a rule or describes a retired message, ``OSError`` for a file that cannot be read, and
-    ``MissingExtraError`` without Jinja2.
+    hand, as the command's options do. The module of the class exists only in this process, so no other process can
+    unpickle its values. Raises ``SchemaError`` for a definition that breaks a rule or describes a retired message,
+    ``OSError`` for a file that cannot be read, and ``MissingExtraError`` without Jinja2.
     """
-    words = [Binding(word, value) for word, value in (bindings or {}).items()]
-    compiled = _compile(text_or_path, Reading(lenient=lenient, bindings=words))
-    if compiled.message.retired:
-        raise compiled.site.error("V8", "a retired message has no version to compile", "validVersions")
-    return _execute(compiled)
+    reading, path = _reading(lenient, bindings), _path(text_or_path)
+    if path is None:
+        (cls,) = _in_force([compile_text(str(text_or_path), None, reading)])
+    else:
+        (cls,) = _in_force([compile_file(path, reading, path.resolve().parent.name)])
+    return cls
 
 
-def _compile(text_or_path: str | Path, reading: Reading) -> Compiled:
+def compile_schemas(
+    text_or_path: str | Path, *, lenient: bool = False, bindings: Mapping[str, str] | None = None
+) -> list[type[Described]]:
+    """Return the message classes of all definitions in a text or a file: one, or with ``lenient`` one or more.
+
+    Retired messages are left out. The arguments and errors are those of ``compile_schema``.
+    """
+    reading, path = _reading(lenient, bindings), _path(text_or_path)
+    if path is None:
+        return _in_force(compile_texts(str(text_or_path), None, reading))
+    return _in_force(compile_definitions(path, reading, path.resolve().parent.name))
+
+
+def _reading(lenient: bool, bindings: Mapping[str, str] | None) -> Reading:
+    return Reading(lenient=lenient, bindings=[Binding(word, value) for word, value in (bindings or {}).items()])
+
+
+def _path(text_or_path: str | Path) -> Path | None:
     if isinstance(text_or_path, str) and not _FILE_NAME.fullmatch(text_or_path):
-        return compile_text(text_or_path, None, reading)
-    path = Path(text_or_path)
-    return compile_file(path, reading, path.resolve().parent.name)
+        return None
+    return Path(text_or_path)
+
+
+def _in_force(compiled: list[Compiled]) -> list[type[Described]]:
+    """Return the classes of the messages that are not retired; raise ``SchemaError`` if all of them are."""
+    found = [each for each in compiled if not each.message.retired]
+    if not found:
+        raise compiled[0].site.error("V8", "a retired message has no version to compile", "validVersions")
+    return [_execute(each) for each in found]
 
 
 class _Module(ModuleType):

@@ -1,8 +1,8 @@
 /* The codec in C: executes plans, from bytes into the slots of attrs classes and back.
  *
- * What it owns: speed. It reads the same plans as the other executors (lowered to tuples by native.py), accepts and
- * refuses the same inputs, and says nothing about why: when something is wrong, the codec's Python side lets the
- * reference interpreter find the words.
+ * It owns speed. It reads the same plans as the other executors (native.py lowers them to tuples), and accepts and
+ * refuses the same inputs. It does not explain a refusal: the Python side of the codec then runs the reference
+ * interpreter, which raises the error.
  *
  * Sections: 1 programs, 2 reading bytes, 3 decoding, 4 writing bytes, 5 encoding, 6 the Codec type, 7 what the module
  * keeps.
@@ -95,7 +95,7 @@ typedef struct {
     int too_deep;                                              /* deeper than the budget: nothing can be decoded */
     int views;                                                 /* zero-copy fields become memoryviews */
     PyObject *errors;                                          /* handler for strings, a str, or None for strict */
-    PyObject *encode_failure, *decode_failure, *trailing_data; /* return the exception that says what is wrong */
+    PyObject *encode_failure, *decode_failure, *trailing_data; /* return the exception with the fault */
     Py_ssize_t hint;                                           /* size of the last encoded message */
 } Codec;
 
@@ -894,7 +894,7 @@ static int is_set(PyObject *items) {
     return !PyList_Check(items) || PyList_GET_SIZE(items) > 0;
 }
 
-/* What is not a number is not the default; any other failure of asking is passed on. */
+/* A value that is not a number is not the default. Any other exception is passed on. */
 static int is_foreign(void) {
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
     PyErr_Clear();
@@ -1259,8 +1259,8 @@ static int check_ready(const Codec *self) {
     return 0;
 }
 
-/* Whether the exception at hand is about the message. What is no Exception, an interrupt, passes as it is, and so do the
- * want of memory and of stack. */
+/* Whether the current exception is about the message. Interrupts, which are not an Exception, pass unchanged, and so do
+ * MemoryError and RecursionError. */
 static int is_failure(void) {
     return PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError) &&
            !PyErr_ExceptionMatches(PyExc_RecursionError);

@@ -1,15 +1,15 @@
 /* Arrow columns that grow: a table of them, filled in without the GIL.
  *
- * A table is an array of columns in preorder: a struct's fields, or a list's item, come right behind it, each followed by
- * what stands below itself; the first column is the struct of everything. Maps are lists of structs, as in Arrow.
+ * A table is an array of columns in preorder: after a struct come its fields, and after a list its item, each followed
+ * by the columns below it. The first column is the struct of everything. Maps are lists of structs, as in Arrow.
  *
- * There is no length that grows with each value. Whoever fills in a table knows the index: that of the row, or that of
- * the element, which the offsets of the list tell. Every column takes exactly one value at each index, and indexes
- * ascend, so values of fixed size go where they belong, text goes where the text of the index before ended, and to take
- * a row back only its nulls must be taken back. What is written at an index must have been reserved before.
+ * The columns do not count their values. The caller that fills a table knows the index: the index of the row, or of the
+ * element, which is in the offsets of the list. Every column takes exactly one value at each index, and indexes ascend.
+ * So a value of fixed size has a fixed place, and text goes where the text of the index before ended. To take a row
+ * back, only its nulls must be taken back. Memory for an index must be reserved before anything is written there.
  *
- * The memory is that of Python objects with writable buffers, which a function given by Python makes: Arrow's own, from
- * its pool. The GIL is taken for that alone.
+ * The memory belongs to Python objects with writable buffers. A Python function makes them: Arrow's buffers, from its
+ * pool. The GIL is taken only for that.
  */
 #ifndef KAFKA_MSGS_COLUMN_H
 #define KAFKA_MSGS_COLUMN_H
@@ -44,7 +44,7 @@ enum { VALID, OFFSETS, DATA, MEMORIES };
 
 typedef struct {
     Column *columns;
-    Py_buffer (*memory)[MEMORIES]; /* of each column; its obj is NULL where there is none */
+    Py_buffer (*memory)[MEMORIES]; /* of each column; its obj is NULL without a buffer */
     PyObject *allocate;            /* given a size, returns an object with a writable buffer of that size; owned */
     PyThreadState *thread;         /* the one that fills in the table, while it is without the GIL */
 } Table;
@@ -155,7 +155,7 @@ static inline void put_bit(Column *column, int64_t index, int bit) {
     *byte = (unsigned char)((shift ? *byte & below : 0) | bit << shift);
 }
 
-/* Text and lists: puts what is empty. */
+/* Text and lists: puts an empty value. */
 static inline void put_empty(Column *column, int64_t index) {
     column->offsets[index + 1] = column->offsets[index];
 }

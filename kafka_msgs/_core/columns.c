@@ -1,9 +1,9 @@
-/* Columns in C: from bytes into Arrow's buffers, with no Python object a row and without the GIL.
+/* Columns in C: from bytes into Arrow's buffers, without a Python object for each row and without the GIL.
  *
- * What it owns: the walk over binary columns by the codec's plans (lowered to tuples by native.py), and the one over the
- * records of batches; column.h is where both put what they find. It knows nothing of Arrow's types or arrays: it gives
- * buffers, which native.py makes arrays of. It accepts and refuses the same bytes as the other forms and says nothing
- * about why: a malformed row becomes null and its number is reported, a malformed batch leaves no trace.
+ * It owns the walk over binary columns by the codec's plans (native.py lowers them to tuples), and the walk over the
+ * records of batches. Both put values into the columns of column.h. It does not know Arrow's types or arrays: it returns
+ * buffers, and native.py makes arrays of them. It accepts and refuses the same bytes as the other forms, and does not
+ * explain a refusal. A malformed row becomes null, and its number is reported. A malformed batch adds nothing.
  *
  * Sections: 1 decoding, 2 the Program type, 3 records.
  *
@@ -496,13 +496,13 @@ typedef struct {
     int32_t wanted[RECORD_COLUMN_COUNT]; /* where each column of records is, 0 for nowhere */
     Column shape[1 + RECORD_COLUMN_COUNT + 3];
     PyObject *allocate;
-    Table table; /* its columns are NULL while there are none */
+    Table table; /* its columns are NULL before they are made */
     int busy;    /* a thread is appending */
     int64_t rows;
     int32_t batches;
 } RecordColumns;
 
-/* A batch: where its records are, and what its header says of them all. */
+/* A batch: the place of its records, and the facts of its header about all of them. */
 typedef struct {
     const unsigned char *p, *end;
     int64_t count, base_offset, base_timestamp;
@@ -530,7 +530,7 @@ static Status put_headers(Table *table, int32_t column, int64_t index, const Wal
     return status == DONE && p != record->end ? MALFORMED : status;
 }
 
-/* Adds to one of a batch's numbers; the highest bit of `beyond` tells that some sum lies beyond 64 bits. */
+/* Adds to one of a batch's numbers; the highest bit of `beyond` is set if a sum needs more than 64 bits. */
 static inline int64_t add_number(int64_t base, int64_t delta, uint64_t *beyond) {
     uint64_t sum = (uint64_t)base + (uint64_t)delta;
     *beyond |= ((uint64_t)base ^ sum) & ((uint64_t)delta ^ sum);

@@ -1,4 +1,4 @@
-/* What differs between the CPython versions that the C core supports (3.11 to 3.14), and nothing else. */
+/* The differences between the CPython versions that the C core supports (3.11 to 3.14). */
 #ifndef KAFKA_MSGS_COMPAT_H
 #define KAFKA_MSGS_COMPAT_H
 
@@ -45,7 +45,7 @@ static inline int long_as_16_bytes(PyObject *number, unsigned char *raw) {
 #endif
 }
 
-/* Takes the exception at hand, as an object; NULL when there is none. */
+/* Takes the exception at hand, as an object; NULL without one. */
 static inline PyObject *take_exception(void) {
 #if PY_VERSION_HEX >= 0x030C0000
     return PyErr_GetRaisedException();

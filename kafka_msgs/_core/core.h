@@ -1,10 +1,10 @@
 /* What the parts of the core share: the state of the module, and how each part adds itself to it.
  *
- * There is one module, so that the core is there as a whole or not at all. module.c makes it of its parts: codec.c,
- * records.c, columns.c and log.c, of which none knows another. All state is that of a module object, so each interpreter
+ * There is one module, so the core is present as a whole or not at all. module.c makes it of its parts: codec.c,
+ * records.c, columns.c and log.c, which do not know each other. All state is that of a module object, so each interpreter
  * has its own. The GIL guards it: memos and collectors are shared between the threads of an interpreter.
  *
- * The core owns speed and nothing else: without the extension the library does the same.
+ * The core owns only speed: without the extension the library does the same.
  */
 #ifndef KAFKA_MSGS_CORE_H
 #define KAFKA_MSGS_CORE_H
@@ -55,7 +55,8 @@ enum { ARGUMENTS = 5 }; /* that append takes for a record */
 
 typedef struct {
     PyTypeObject *storage_type;
-    PyTypeObject *record_type; /* a subclass that adds nothing to it; NULL until it is bound */
+    PyTypeObject *record_type;                       /* a subclass that adds nothing to it; NULL until it is bound */
+    PyTypeObject *placed_storage_type, *placed_type; /* the same for records that know where they come from */
     PyObject *empty_tuple, *no_timestamp;
     PyObject *checked;          /* the function that makes arguments exact, or raises; NULL until it is bound */
     PyObject *names[ARGUMENTS]; /* of append's arguments */

@@ -1,8 +1,8 @@
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Self
 
 from kafka_msgs.log.mapping import Mapped
-from kafka_msgs.records.record import Payload, Record
+from kafka_msgs.records.record import ConsumerRecord, Payload, Record
 
 # codec.c
 
@@ -27,6 +27,7 @@ class Codec:
 # records.c
 
 class RecordStorage: ...
+class PlacedRecordStorage(RecordStorage): ...
 
 class RecordCollector:
     def __new__(
@@ -67,10 +68,23 @@ def read_records(
     base_timestamp: int,
     append_timestamp: int | None,
     views: bool,
+    topic: str | None = None,
+    partition: int | None = None,
     /,
 ) -> list[Any] | None: ...
 def records_exceed(body: bytes, at: int, end: int, count: int, limit: int, /) -> bool: ...
-def bind_records(record_type: type[Record], checked: Callable[..., Any], /) -> None: ...
+
+class DeliveryStorage:
+    _batch: Any
+    _index: int
+    _timestamp: int
+
+    def __new__(cls, batch: Any, index: int, timestamp: int, /) -> Self: ...
+
+def murmur2(key: Payload, /) -> int: ...
+def bind_records(
+    record_type: type[Record], placed_type: type[ConsumerRecord], checked: Callable[..., Any], /
+) -> None: ...
 
 # columns.c
 

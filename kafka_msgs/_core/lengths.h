@@ -1,7 +1,7 @@
 /* Unsigned varints and lengths, as places in bytes: no Python object is read or made here.
  *
- * Every function takes a place `p` and the `end` before which it must stay, and returns the place behind what it read,
- * or NULL where that is malformed.
+ * Every function takes a place `p` and the `end` before which it must stay, and returns the place after the bytes that it
+ * read, or NULL if they are malformed.
  */
 #ifndef KAFKA_MSGS_LENGTHS_H
 #define KAFKA_MSGS_LENGTHS_H

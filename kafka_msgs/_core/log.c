@@ -1,8 +1,7 @@
-/* The count over the headers of batches in C: what a file of batches comes to, without an object for any of them.
+/* The count over the headers of batches in C, without an object for each batch.
  *
- * What it owns: speed. It counts the same batches as log/python.py and stops at the same byte; why it
- * stopped there is for the walk of scan.py to say. The checksum is computed by the function that it is given, so that
- * there is one implementation of it.
+ * It owns speed. It counts the same batches as log/python.py, and stops at the same byte. The walk of scan.py reports why
+ * it stopped. A function of the caller computes the checksum, so there is one implementation of it.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -84,7 +83,7 @@ static int count_run(Tally *tally, const unsigned char *data, Py_ssize_t length,
     return 0;
 }
 
-/* Gives a number, or None where there was no time to make it of. */
+/* Returns a number, or None if no header has a time. */
 static PyObject *time_or_none(const Tally *tally, int64_t time) {
     if (tally->first_time > tally->last_time) Py_RETURN_NONE;
     return PyLong_FromLongLong(time);

@@ -23,7 +23,7 @@ static inline Py_ssize_t slot_offset(PyObject *descriptor, PyTypeObject *type) {
     return -1;
 }
 
-/* Returns the offset of the slot that `type` has under a name; -1 if there is none. */
+/* Returns the offset of the slot that `type` has under a name; -1 without one. */
 static inline Py_ssize_t named_slot(PyTypeObject *type, const char *name) {
     PyObject *descriptor = PyObject_GetAttrString((PyObject *)type, name);
     if (descriptor == NULL) return -1;

@@ -1,13 +1,13 @@
 /* The loops over the records of a magic 2 batch in C: bytes to Record objects, or to lists of one field, and back.
  *
- * What it owns: speed. It accepts and refuses the same bytes and arguments as records/python.py, and says nothing
- * about why: reading gives None for what the Python side explains, writing hands any argument that is not
- * exactly as it must be to the Python side, which makes it so or raises.
+ * It owns speed. It accepts and refuses the same bytes and arguments as records/python.py, and does not explain a
+ * refusal. Reading returns None for bytes that the Python side explains. Writing passes an argument that does not have
+ * the exact type to the Python side, which converts it or raises an error.
  *
- * Sections: 1 storage, 2 reading, 3 writing, 4 what the module keeps. The layout of a record is in walk.h.
+ * Sections: 1 storage, 2 reading, 3 writing, 4 hashing, 5 what the module keeps. The layout of a record is in walk.h.
  *
  * Conventions. Functions returning PyObject * give a new reference, or NULL: with an exception set, or, while reading,
- * without one for bytes that are no records. Functions returning int give 0, or -1 in the same two ways.
+ * without one for bytes that are not records. Functions returning int give 0, or -1 in the same two ways.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -43,6 +43,12 @@ typedef struct {
     PyObject *timestamp, *key, *value, *headers;
 } Storage;
 
+/* A record that also knows its topic and its partition, which it shares with the other records of its batch. */
+typedef struct {
+    Storage record;
+    PyObject *topic, *partition; /* owned */
+} Placed;
+
 static int storage_set_offset(Storage *self, PyObject *value, void *Py_UNUSED(closure)) {
     if (value == NULL) {
         PyErr_SetString(PyExc_AttributeError, "the offset of a record cannot be deleted");
@@ -76,6 +82,18 @@ static void record_dealloc(PyObject *self) {
     storage_dealloc((Storage *)self);
 }
 
+static void placed_storage_dealloc(Placed *self) {
+    Py_XDECREF(self->topic);
+    Py_XDECREF(self->partition);
+    storage_dealloc(&self->record);
+}
+
+static void placed_dealloc(PyObject *self) {
+    if (Py_TYPE(self)->tp_finalize != NULL && PyObject_CallFinalizerFromDealloc(self) < 0) return;
+    PyObject_GC_UnTrack(self);
+    placed_storage_dealloc((Placed *)self);
+}
+
 static PyGetSetDef storage_numbers[] = {
     {"offset", (getter)storage_offset, (setter)storage_set_offset, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -104,20 +122,49 @@ static PyType_Spec storage_spec = {
     .slots = storage_slots,
 };
 
-PyDoc_STRVAR(bind_doc, "bind_records(record_type, checked, /)\n--\n\n"
-                       "Say which subclass of Storage the records are of, and what makes arguments exact.");
+static PyMemberDef placed_objects[] = {
+    {"topic", T_OBJECT_EX, offsetof(Placed, topic), 0, NULL},
+    {"partition", T_OBJECT_EX, offsetof(Placed, partition), 0, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot placed_slots[] = {
+    {Py_tp_doc, "Keeps the fields of a record, and where it comes from."},
+    {Py_tp_dealloc, placed_storage_dealloc},
+    {Py_tp_members, placed_objects},
+    {0, NULL},
+};
+
+static PyType_Spec placed_spec = {
+    .name = CORE_NAME ".PlacedRecordStorage",
+    .basicsize = sizeof(Placed),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = placed_slots,
+};
+
+/* Takes a subclass that adds nothing to its base, and gives it a deallocator. */
+static int bind_type(PyTypeObject **place, PyTypeObject *type, PyTypeObject *base, destructor dealloc) {
+    if (!PyType_IsSubtype(type, base) || type->tp_basicsize != base->tp_basicsize || !PyType_IS_GC(type)) {
+        PyErr_Format(PyExc_TypeError, "%R is not a class that adds nothing to %R", type, base);
+        return -1;
+    }
+    Py_XSETREF(*place, (PyTypeObject *)Py_NewRef(type));
+    type->tp_dealloc = dealloc;
+    return 0;
+}
+
+PyDoc_STRVAR(bind_doc, "bind_records(record_type, placed_type, checked, /)\n--\n\n"
+                       "Say which subclasses of the storages the records are of, and what makes arguments exact.");
 
 static PyObject *bind(PyObject *module, PyObject *args) {
     RecordsState *state = &core_of_module(module)->records;
-    PyObject *type, *checked;
-    if (!PyArg_ParseTuple(args, "O!O:bind_records", &PyType_Type, &type, &checked)) return NULL;
-    if (!PyType_IsSubtype((PyTypeObject *)type, state->storage_type) ||
-        ((PyTypeObject *)type)->tp_basicsize != sizeof(Storage) || !PyType_IS_GC((PyTypeObject *)type)) {
-        return PyErr_Format(PyExc_TypeError, "%R is not a class that adds nothing to Storage", type);
-    }
-    Py_XSETREF(state->record_type, (PyTypeObject *)Py_NewRef(type));
+    PyTypeObject *type, *placed;
+    PyObject *checked;
+    if (!PyArg_ParseTuple(args, "O!O!O:bind_records", &PyType_Type, &type, &PyType_Type, &placed, &checked))
+        return NULL;
+    if (bind_type(&state->record_type, type, state->storage_type, record_dealloc) < 0) return NULL;
+    if (bind_type(&state->placed_type, placed, state->placed_storage_type, placed_dealloc) < 0) return NULL;
     Py_XSETREF(state->checked, Py_NewRef(checked));
-    ((PyTypeObject *)type)->tp_dealloc = record_dealloc;
     Py_RETURN_NONE;
 }
 
@@ -138,11 +185,12 @@ typedef struct {
     const unsigned char *p, *end;
     Py_ssize_t count;
     int64_t base_offset, base_timestamp;
-    PyObject *append_timestamp; /* borrowed, or NULL where each record has its own */
-    PyObject *whole;            /* a view of the body where views are wanted, or NULL; owned */
-    int64_t last_delta;         /* of the last timestamp that was made */
-    PyObject *last_timestamp;   /* owned, or NULL */
-    NameEntry names[NAME_MEMO]; /* by place: the records of a batch mostly have the same headers in the same order */
+    PyObject *append_timestamp;  /* borrowed, or NULL where each record has its own */
+    PyObject *topic, *partition; /* borrowed, or NULL where records need not know them */
+    PyObject *whole;             /* a view of the body where views are wanted, or NULL; owned */
+    int64_t last_delta;          /* of the last timestamp that was made */
+    PyObject *last_timestamp;    /* owned, or NULL */
+    NameEntry names[NAME_MEMO];  /* by place: the records of a batch mostly have the same headers in the same order */
 } Reader;
 
 /* Adds where 64 bits hold the sum: 1, or 0. */
@@ -264,6 +312,18 @@ static inline PyObject *make_record(Reader *r, const WalkRecord *record) {
     return (PyObject *)object;
 }
 
+/* The same for a record that knows where it comes from. */
+static inline PyObject *make_placed(Reader *r, const WalkRecord *record) {
+    Placed *object = PyObject_GC_New(Placed, r->state->placed_type);
+    if (object == NULL) return NULL;
+    Storage *inner = &object->record;
+    inner->wide = inner->timestamp = inner->key = inner->value = inner->headers = NULL;
+    object->topic = Py_NewRef(r->topic);
+    object->partition = Py_NewRef(r->partition);
+    if (fill_record(r, record, inner) < 0) Py_CLEAR(object);
+    return (PyObject *)object;
+}
+
 typedef PyObject *(*Make)(Reader *, const WalkRecord *);
 
 /* Makes something of each record; `headers` says whether `make` reads them, since somebody must check them. The list
@@ -292,7 +352,7 @@ refused:
 static PyObject *make_part(Reader *r, int part) {
     switch (part) {
     case PART_RECORDS:
-        return make_list(r, make_record, 1);
+        return r->topic == NULL ? make_list(r, make_record, 1) : make_list(r, make_placed, 1);
     case PART_OFFSETS:
         return make_list(r, make_offset, 0);
     case PART_TIMESTAMPS:
@@ -330,19 +390,23 @@ static PyObject *records_exceed(PyObject *Py_UNUSED(module), PyObject *args) {
     return PyBool_FromLong(walk_exceeds(start + at, start + end, count, limit));
 }
 
-PyDoc_STRVAR(read_doc,
-             "read_records(part, body, at, end, count, base_offset, base_timestamp, append_timestamp, views)\n--\n\n"
-             "Return a list of one part of each record, or None for bytes that are not such records.");
+PyDoc_STRVAR(
+    read_doc,
+    "read_records(part, body, at, end, count, base_offset, base_timestamp, append_timestamp, views, "
+    "topic=None, partition=None)\n--\n\n"
+    "Return a list of one part of each record, or None for bytes that are not such records. With a topic and a "
+    "partition the records know them.");
 
 static PyObject *read_part(PyObject *module, PyObject *args) {
     int part, views;
     Py_ssize_t at, end;
     long long base_offset, base_timestamp;
     Reader r = {.state = &core_of_module(module)->records};
-    if (!PyArg_ParseTuple(args, "iSnnnLLOp:read_records", &part, &r.body, &at, &end, &r.count, &base_offset,
-                          &base_timestamp, &r.append_timestamp, &views)) {
+    if (!PyArg_ParseTuple(args, "iSnnnLLOp|OO:read_records", &part, &r.body, &at, &end, &r.count, &base_offset,
+                          &base_timestamp, &r.append_timestamp, &views, &r.topic, &r.partition)) {
         return NULL;
     }
+    if (r.partition == NULL) r.topic = NULL;
     if (r.state->record_type == NULL) return PyErr_Format(PyExc_TypeError, "nothing was bound");
     if (at < 0 || at > end || end > PyBytes_GET_SIZE(r.body)) {
         PyErr_SetString(PyExc_ValueError, "not a part of the bytes");
@@ -736,7 +800,98 @@ static PyType_Spec collector_spec = {
     .slots = collector_slots,
 };
 
-/* ---------------------------------------------------------------------------------------------- 4 What the module keeps */
+/* What the delivery of a record keeps: a batch, the place in it, and the timestamp. A producer makes one for each record.
+ * The collector does not visit it: a batch never refers to its deliveries. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *batch;
+    Py_ssize_t index;
+    long long timestamp;
+} Delivery;
+
+/* Delivery(batch, index, timestamp) */
+static PyObject *delivery_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    if (kwargs != NULL || PyTuple_GET_SIZE(args) != 3) {
+        PyErr_SetString(PyExc_TypeError, "a delivery is made of a batch, an index and a timestamp");
+        return NULL;
+    }
+    Py_ssize_t index = PyLong_AsSsize_t(PyTuple_GET_ITEM(args, 1));
+    long long timestamp = PyLong_AsLongLong(PyTuple_GET_ITEM(args, 2));
+    if (PyErr_Occurred()) return NULL;
+    Delivery *self = (Delivery *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->batch = Py_NewRef(PyTuple_GET_ITEM(args, 0));
+    self->index = index;
+    self->timestamp = timestamp;
+    return (PyObject *)self;
+}
+
+static void delivery_dealloc(Delivery *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(self->batch);
+    type->tp_free((PyObject *)self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef delivery_members[] = {
+    {"_batch", T_OBJECT_EX, offsetof(Delivery, batch), READONLY, NULL},
+    {"_index", T_PYSSIZET, offsetof(Delivery, index), READONLY, NULL},
+    {"_timestamp", T_LONGLONG, offsetof(Delivery, timestamp), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot delivery_slots[] = {
+    {Py_tp_doc, "Keeps what the delivery of a record is computed from."},
+    {Py_tp_new, delivery_new},
+    {Py_tp_dealloc, delivery_dealloc},
+    {Py_tp_members, delivery_members},
+    {0, NULL},
+};
+
+static PyType_Spec delivery_spec = {
+    .name = CORE_NAME ".DeliveryStorage",
+    .basicsize = sizeof(Delivery),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = delivery_slots,
+};
+
+/* ------------------------------------------------------------------------------------------------- 4 Hashing */
+
+#define HASH_SEED   0x9747b28cu
+#define HASH_FACTOR 0x5bd1e995u
+
+/* Mixes four bytes; the hash reads them with the lowest byte first, on every machine. */
+static inline uint32_t mixed_word(const unsigned char *p) {
+    uint32_t word = (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    word *= HASH_FACTOR;
+    word ^= word >> 24;
+    return word * HASH_FACTOR;
+}
+
+static uint32_t hash_of(const unsigned char *p, size_t size) {
+    uint32_t hash = HASH_SEED ^ (uint32_t)size;
+    for (; size >= 4; p += 4, size -= 4)
+        hash = hash * HASH_FACTOR ^ mixed_word(p);
+    for (size_t i = size; i > 0; i--)
+        hash ^= (uint32_t)p[i - 1] << 8 * (i - 1);
+    if (size > 0) hash *= HASH_FACTOR;
+    hash ^= hash >> 13;
+    hash *= HASH_FACTOR;
+    return hash ^ hash >> 15;
+}
+
+PyDoc_STRVAR(murmur2_doc,
+             "murmur2(key, /)\n--\n\nReturn the 32 bit hash by which Kafka's producer chooses a partition.");
+
+static PyObject *murmur2(PyObject *Py_UNUSED(module), PyObject *key) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(key, &view, PyBUF_SIMPLE) < 0) return NULL;
+    uint32_t hash = hash_of(view.buf, (size_t)view.len);
+    PyBuffer_Release(&view);
+    return PyLong_FromUnsignedLong(hash);
+}
+
+/* ---------------------------------------------------------------------------------------------- 5 What the module keeps */
 
 /* Makes the base class of records. With __slots__ named, attrs takes its fields for those of the subclass. */
 static int add_storage(PyObject *module, RecordsState *state) {
@@ -748,10 +903,23 @@ static int add_storage(PyObject *module, RecordsState *state) {
     return failed ? -1 : 0;
 }
 
+/* The same for the base class of records that know where they come from. */
+static int add_placed(PyObject *module, RecordsState *state) {
+    PyObject *bases = PyTuple_Pack(1, state->storage_type), *slots = Py_BuildValue("(ss)", "topic", "partition");
+    PyObject *type = bases == NULL ? NULL : PyType_FromModuleAndSpec(module, &placed_spec, bases);
+    int failed = type == NULL || slots == NULL || PyObject_SetAttrString(type, "__slots__", slots) < 0 ||
+                 PyModule_AddObjectRef(module, "PlacedRecordStorage", type) < 0;
+    state->placed_storage_type = (PyTypeObject *)type;
+    Py_XDECREF(bases);
+    Py_XDECREF(slots);
+    return failed ? -1 : 0;
+}
+
 static PyMethodDef records_functions[] = {
     {"read_records", read_part, METH_VARARGS, read_doc},
     {"records_exceed", records_exceed, METH_VARARGS, exceed_doc},
     {"bind_records", bind, METH_VARARGS, bind_doc},
+    {"murmur2", murmur2, METH_O, murmur2_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -764,13 +932,16 @@ int records_add(PyObject *module, RecordsState *state) {
     state->empty_tuple = PyTuple_New(0);
     state->no_timestamp = PyLong_FromLong(-1);
     if (state->empty_tuple == NULL || state->no_timestamp == NULL || add_storage(module, state) < 0) return -1;
-    if (core_add_type(module, &collector_spec) == NULL) return -1;
+    if (add_placed(module, state) < 0 || core_add_type(module, &collector_spec) == NULL) return -1;
+    if (core_add_type(module, &delivery_spec) == NULL) return -1;
     return PyModule_AddFunctions(module, records_functions);
 }
 
 int records_visit(RecordsState *state, visitproc visit, void *arg) {
     Py_VISIT(state->storage_type);
     Py_VISIT(state->record_type);
+    Py_VISIT(state->placed_storage_type);
+    Py_VISIT(state->placed_type);
     Py_VISIT(state->checked);
     return 0;
 }
@@ -778,6 +949,8 @@ int records_visit(RecordsState *state, visitproc visit, void *arg) {
 void records_forget(RecordsState *state) {
     Py_CLEAR(state->storage_type);
     Py_CLEAR(state->record_type);
+    Py_CLEAR(state->placed_storage_type);
+    Py_CLEAR(state->placed_type);
     Py_CLEAR(state->checked);
     Py_CLEAR(state->empty_tuple);
     Py_CLEAR(state->no_timestamp);

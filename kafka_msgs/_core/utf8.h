@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Returns the size of the character at `p`, which is not ASCII; 0 where there is none. */
+/* Returns the size of the character at `p`, which is not ASCII; 0 if there is no character. */
 static inline int utf8_size(const unsigned char *p, const unsigned char *end) {
     int size = *p >= 0xF0 ? 4 : *p >= 0xE0 ? 3 : 2;
     unsigned char low = 0x80, high = 0xBF; /* bounds of the second byte */

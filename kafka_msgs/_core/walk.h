@@ -1,10 +1,10 @@
 /* The layout of one record of a magic 2 batch, as places in the bytes: no Python object is read or made here.
  *
- * Whoever wants records in C includes this, with or without the GIL. It accepts and refuses the same bytes as the Python
- * form of the loop, and says nothing about why: `record.explain` finds the words.
+ * All C code that reads records includes this file, with or without the GIL. It accepts and refuses the same bytes as
+ * the Python form of the loop. It does not explain a refusal: `record.explain` does.
  *
- * Every function takes a place `p` and the `end` before which it must stay, and returns the place behind what it read,
- * or NULL where the bytes do not hold that. Every read is preceded by a check of the form `end - p < n`.
+ * Every function takes a place `p` and the `end` before which it must stay, and returns the place after the bytes that it
+ * read, or NULL if the bytes are malformed. Every read is preceded by a check of the form `end - p < n`.
  *
  *     if (count > (end - p) / WALK_SMALLEST) refuse;     // before anything is allocated for so many
  *     WalkRecord record;
@@ -35,7 +35,7 @@ typedef struct {
 } WalkRecord;
 
 typedef struct {
-    const unsigned char *name, *value; /* value is NULL for null; a name that is not UTF-8 is no fault */
+    const unsigned char *name, *value; /* value is NULL for null; a name that is not UTF-8 is accepted */
     int32_t name_size, value_size;     /* value_size is -1 for null */
 } WalkHeader;
 
@@ -115,7 +115,7 @@ static inline const unsigned char *walk_record(const unsigned char *p, const uns
     p = walk_varint(p, end, &size);
     if (p == NULL || size < 1 || size > end - p) return NULL;
     const unsigned char *stop = p + size;
-    p++; /* attributes of a record, of which there are none yet */
+    p++; /* attributes of a record: no bit has a meaning yet */
     p = walk_varlong(p, stop, &record->timestamp_delta);
     if (p == NULL) return NULL;
     p = walk_varint(p, stop, &record->offset_delta);
@@ -132,7 +132,7 @@ static inline const unsigned char *walk_record(const unsigned char *p, const uns
     return stop;
 }
 
-/* Checks the headers of a record without keeping them: 0, or -1 where they are not what the record says. */
+/* Checks the headers of a record without keeping them. Returns 0, or -1 if they do not match the record. */
 static inline int walk_headers(const WalkRecord *record) {
     const unsigned char *p = record->headers;
     WalkHeader header;
@@ -143,8 +143,8 @@ static inline int walk_headers(const WalkRecord *record) {
     return p == record->end ? 0 : -1;
 }
 
-/* Whether `count` records have more than `limit` elements, that is records and headers together. It stops, and says no,
- * where the bytes are not records: whoever reads them finds that. Looks at the bytes only where they can hold so many. */
+/* Whether `count` records have more than `limit` elements, that is records and headers together. It returns 0 for bytes
+ * that are not records, because reading reports these. It looks at the bytes only if they can hold so many elements. */
 static inline int walk_exceeds(const unsigned char *p, const unsigned char *end, int64_t count, int64_t limit) {
     if (count < 0 || count > (end - p) / WALK_SMALLEST) return 0;
     int64_t room = limit - count;

@@ -3,7 +3,8 @@
 ``read_exchanges`` yields requests with their responses, and a fault for everything else. Files are read with dpkt
 (extra ``capture``). ``streams`` puts the bytes of a connection in order. ``resync`` cuts them into frames, even if
 bytes are missing. ``exchange_builder`` makes exchanges of the frames. ``conversations`` combines these three. They do
-no input or output. ``kafka_msgs.wire`` knows which response answers which request.
+no input or output. ``recording`` keeps exchanges in a file of their own. ``kafka_msgs.wire`` knows which response
+answers which request.
 """
 
 from kafka_msgs.capture.connections import Connection, Endpoint
@@ -11,6 +12,7 @@ from kafka_msgs.capture.conversations import Limits
 from kafka_msgs.capture.exchanges import Exchange, FieldError, Problem, Sent
 from kafka_msgs.capture.faults import CaptureFault, FaultKind
 from kafka_msgs.capture.reading import DEFAULT_PORTS, read_exchanges
+from kafka_msgs.capture.recording import is_recording, read_recording, recording_line, recording_start
 
 __all__ = [
     "DEFAULT_PORTS",
@@ -23,5 +25,9 @@ __all__ = [
     "Limits",
     "Problem",
     "Sent",
+    "is_recording",
     "read_exchanges",
+    "read_recording",
+    "recording_line",
+    "recording_start",
 ]

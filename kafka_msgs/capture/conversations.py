@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from kafka_msgs.capture.connections import Connection, Endpoint
 from kafka_msgs.capture.directions import DirectionReader, Read
@@ -25,6 +25,7 @@ from kafka_msgs.capture.resync import ResyncSplitter
 from kafka_msgs.capture.segments import Segment
 from kafka_msgs.capture.streams import Stream
 from kafka_msgs.lookup import MessageCatalog
+from kafka_msgs.option_checks import whole
 from kafka_msgs.wire import MAX_FRAME_SIZE
 
 __all__ = ["Conversation", "Limits"]
@@ -39,22 +40,22 @@ _CONVERSATION_BYTES: Final = 5000
 class Limits:
     """How much memory a capture may take. Above a limit, data is given up and reported.
 
-    ``frame``: bytes of the largest frame, by default what brokers accept. ``reordered``: bytes of a stream that are
-    held while earlier ones are missing. ``waiting``: bytes of the frames of a connection that wait for those of the
-    other direction. ``held``: bytes of all connections together, with what their objects take. ``connections``: how
-    many are known at a time.
+    ``frame``: bytes of the largest frame, by default the limit of a broker. ``reordered``: bytes of a stream that are
+    held while earlier bytes are missing. ``waiting``: bytes of the frames of a connection that wait for frames of the
+    other direction. ``held``: bytes of all connections together, including their objects. ``connections``: the number
+    of connections that are known at one time.
 
-    Whatever the limits, all connections together take no more than ``base`` bytes and ``ratio`` times the bytes that
-    were read of the file: many small things that wait take more memory than they took in the file.
+    In addition, all connections together take at most ``base`` bytes plus ``ratio`` times the bytes that were read of
+    the file. Many small frames that wait take more memory than they took in the file. Raises ``OptionError``.
     """
 
-    frame: int = MAX_FRAME_SIZE
-    reordered: int = 16 * 2**20
-    waiting: int = 128 * 2**20
-    held: int = 512 * 2**20
-    connections: int = 10_000
-    base: int = 4 * 2**20
-    ratio: int = 2
+    frame: int = field(default=MAX_FRAME_SIZE, validator=whole())
+    reordered: int = field(default=16 * 2**20, validator=whole())
+    waiting: int = field(default=128 * 2**20, validator=whole())
+    held: int = field(default=512 * 2**20, validator=whole())
+    connections: int = field(default=10_000, validator=whole(1))
+    base: int = field(default=4 * 2**20, validator=whole())
+    ratio: int = field(default=2, validator=whole())
 
     def allowed(self, read: int) -> int:
         """Return how many bytes all connections may take when ``read`` bytes of the file were read."""
@@ -62,10 +63,10 @@ class Limits:
 
 
 class Conversation:
-    """What goes over one connection between two ends.
+    """The frames of one connection between two ends.
 
-    ``server`` is the end that is known to be the broker, or None. ``certain`` says that the connection is one of
-    Kafka's, whatever its first bytes look like.
+    ``server`` is the end that is known to be the broker, or None. With ``certain`` the connection is known to be
+    Kafka's, and its first bytes are not examined.
     """
 
     def __init__(
@@ -89,12 +90,12 @@ class Conversation:
 
     @property
     def held(self) -> int:
-        """About how many bytes of memory the conversation takes."""
+        """How many bytes of memory the conversation takes, approximately."""
         held = self._dialogue.held if self._dialogue else sum(stream.held for stream in self._streams.values())
         return _CONVERSATION_BYTES + held
 
     def starts_anew(self, segment: Segment) -> bool:
-        """Open the stream of a SYN; True where the SYN is that of a later connection between the same ends."""
+        """Open the stream of a SYN. Return True if the SYN belongs to a later connection between the same ends."""
         if not segment.syn:
             return False
         if not self._streams[segment.source].open(segment.seq + 1):
@@ -104,7 +105,7 @@ class Conversation:
         return False
 
     def receive(self, segment: Segment, at: int, packet: int) -> Iterator[Item]:
-        """Take the next segment; yield what is complete with it."""
+        """Take the next segment, and yield what it completes."""
         stream = self._streams[segment.source]
         seq = segment.seq + segment.syn
         if (segment.data or segment.missing) and not stream.add(seq, segment.data, segment.missing, at, packet):
@@ -120,7 +121,7 @@ class Conversation:
             yield from self._dialogue.close()
 
     def close(self) -> Iterator[Item]:
-        """Yield what is left, complete or not."""
+        """Yield the rest, complete or not."""
         for stream in self._streams.values():
             if not stream.opened:
                 stream.open_here()
@@ -143,7 +144,7 @@ class Conversation:
         return next(end for end in self._streams if end != self._server)
 
     def _known_dialogue(self) -> _Dialogue:
-        """The conversation as one of a client and a broker, whichever they are."""
+        """Return the conversation with its client and its broker."""
         if self._dialogue is None:
             self._server = self._server or self._guess()
             client = self._client()
@@ -197,7 +198,7 @@ class _Dialogue:
             yield from self._answered(self._responses.read(self._responses.stream.take()))
 
     def close(self) -> Iterator[Item]:
-        """Read all that is left."""
+        """Read everything that is left."""
         yield from self._asked(self._requests.read(self._requests.stream.flush()))
         yield from self._asked(self._requests.finish())
         self._responses.opaque = self._responses.opaque or self._requests.opaque

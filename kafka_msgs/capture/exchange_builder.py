@@ -19,9 +19,9 @@ from kafka_msgs.wire import (
     SIZE_BYTES,
     Answered,
     Correlation,
+    LoneQuestion,
     Outcome,
     RequestPrefix,
-    Unanswered,
     decode_response,
     read_correlation_id,
 )
@@ -89,7 +89,7 @@ class ExchangeBuilder:
             if outcome.prefix is None:
                 return self._token(outcome.question, outcome.answer)
             return self._exchange(outcome.question, outcome.prefix, outcome.answer)
-        if isinstance(outcome, Unanswered):
+        if isinstance(outcome, LoneQuestion):
             if outcome.prefix is None:
                 return self._token(outcome.question, None)
             return self._exchange(outcome.question, outcome.prefix, None)

@@ -1,6 +1,6 @@
-"""Capture files, pcap and pcapng: a walk from packet to packet that never reads more than the limit of a packet.
+"""Capture files, pcap and pcapng: a walk from packet to packet that never reads more at once than one packet may have.
 
-The layouts, and the numbers of blocks and link types, come from dpkt. This module owns the walk, the clocks of pcapng's
+dpkt has the layouts, and the numbers of blocks and link types. This module owns the walk, the clocks of pcapng's
 interfaces, and the faults of a damaged file. It does not read the content of packets.
 """
 
@@ -23,7 +23,9 @@ _MICROS: Final = 1_000_000
 _MAX_PACKET: Final = 2**18
 """The largest size in bytes of a packet that tcpdump and Wireshark write."""
 _MAX_BLOCK: Final = 2**19
-"""The largest size in bytes of a block that is read: one and a half times that of a packet, for its options."""
+"""The largest size in bytes of a block that is read: one and a half times that of a packet, because a block has
+options.
+"""
 _MAX_INTERFACES: Final = 10_000
 """How many interfaces a section may describe. All of them are kept in memory."""
 _LAST_TIME: Final = 2**63 - 1
@@ -35,10 +37,10 @@ _SECTION: Final = b"\n\r\r\n"
 
 
 class Packet(NamedTuple):
-    """A packet as it was captured: ``data`` may be less than went over the wire.
+    """A packet as it was captured. ``data`` can be less than the bytes on the wire.
 
-    ``number`` counts from 1, as Wireshark does; ``at`` is in microseconds since the epoch, rounded down; ``link`` is
-    the number of the link type.
+    ``number`` counts from 1, as in Wireshark. ``at`` is in microseconds since the epoch, rounded down. ``link`` is the
+    number of the link type.
     """
 
     number: int
@@ -50,9 +52,9 @@ class Packet(NamedTuple):
 class _Interface(NamedTuple):
     link: int
     ticks: int
-    """Of its clock in a second."""
+    """How many units of its clock are in a second."""
     offset: int
-    """Seconds to add."""
+    """The seconds to add to its times."""
 
 
 class _Damaged(Exception):  # noqa: N818 - it never leaves this file: the walk that it ends says what was wrong
@@ -76,10 +78,10 @@ def _open_without_waiting(path: str, flags: int) -> int:
 
 
 def read_packets(file: BinaryIO) -> Iterator[Packet | CaptureFault]:
-    """Yield the packets of a capture in the order of the file, and faults where something is not a packet.
+    """Yield the packets of a capture in the order of the file, and a fault for everything that is not a packet.
 
-    The first bytes say which format it is. A damaged file ends in a fault that counts the bytes which were not read.
-    ``file`` must be seekable. Raises ``MissingExtraError`` without the extra ``capture``, and ``OSError``.
+    The first bytes show the format. A damaged file ends in a fault that counts the bytes which were not read. ``file``
+    must be seekable. Raises ``MissingExtraError`` without the extra ``capture``, and ``OSError``.
     """
     magic = file.read(_MAGIC_SIZE)
     file.seek(-len(magic), 1)
@@ -131,7 +133,9 @@ class _Pcap:
 
 
 class _Pcapng:
-    """The block format: sections of either byte order, each with interfaces of their own clocks and link types."""
+    """The block format: sections of either byte order. Each section has interfaces, with their own clocks and link
+    types.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -175,7 +179,7 @@ class _Pcapng:
         return kind, block
 
     def _passed_over(self, size: int) -> bytes:
-        """Go to the end of a block that is of no use here, however large; return its last four bytes."""
+        """Skip to the end of a block that is not needed, whatever its size, and return its last four bytes."""
         self._file.seek(size - _SIZE, 1)
         return _exactly(self._file, _SIZE, "a block")
 
@@ -190,7 +194,7 @@ class _Pcapng:
         return ("<" if self._little else ">") + layout
 
     def _parsed(self, name: str, block: bytes) -> Any:
-        """The fields in front of a block's content; options behind it are left alone."""
+        """Return the fields before the content of a block. Options after them are not read."""
         fields: Any = getattr(self._dpkt, f"{name}LE" if self._little else name)()
         if len(block) < fields.__hdr_len__:
             raise _Damaged(f"a block of {len(block)} bytes, too small for its kind")
@@ -239,7 +243,7 @@ class _Pcapng:
         return Packet(self._number, at, interface.link, block[start : start + fields.caplen])
 
     def _timeless(self, block: bytes) -> CaptureFault:
-        """A simple packet: without a time, and so of no use for what happened when."""
+        """Read a simple packet. It does not have a time, so it cannot be used."""
         self._number += 1
         reason = "a packet without a time (a simple packet block)"
         return CaptureFault(kind=FaultKind.PACKET, reason=reason, size=len(block), packet=self._number)

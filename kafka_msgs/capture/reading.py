@@ -17,11 +17,13 @@ from kafka_msgs.capture.faults import CaptureFault, FaultKind
 from kafka_msgs.capture.files import Packet, open_capture, read_packets
 from kafka_msgs.capture.segments import Segment, segment_of
 from kafka_msgs.lookup import MessageCatalog
+from kafka_msgs.option_checks import check_whole
 
 __all__ = ["DEFAULT_PORTS", "Conversations", "read_exchanges"]
 
 DEFAULT_PORTS: Final = (9092,)
 """TCP ports on which brokers are expected, unless others are given."""
+_HIGHEST_PORT: Final = 2**16 - 1
 _PORTS_NAMED: Final = 3
 _ALIKE_REPORTED: Final = 20
 """How many packets with the same fault are reported one by one."""
@@ -46,9 +48,12 @@ def read_exchanges(
     ``ports`` are the ports of the brokers. With None every connection is examined, and those that start with a Kafka
     request are read. Exchanges and faults account for every byte of the connections that are read. ``source`` is the
     path of a regular file, or a seekable binary file. ``catalog`` has the message classes, by default the release's.
-    Raises ``MissingExtraError`` without the extra ``capture``, ``CaptureError`` for a path that is not a regular file,
-    and ``OSError``. Damage of any kind is a fault, and is not raised.
+    Raises ``MissingExtraError`` without the extra ``capture``, ``OptionError`` for a number that is not a port,
+    ``CaptureError`` for a path that is not a regular file, and ``OSError``. Damage of any kind is a fault, and is not
+    raised.
     """
+    for port in ports or ():
+        check_whole("read_exchanges", "ports", port, 0, _HIGHEST_PORT)
     conversations = Conversations(ports, limits or Limits(), catalog)
     if isinstance(source, str | Path):
         with open_capture(source) as file:

@@ -19,13 +19,13 @@ _CREDIT: Final = 2**20
 _CREDIT_PER_BYTE: Final = 4
 """How many bytes may be decoded on trial per received byte. It limits the cost of false candidates."""
 _TRIAL: Final = 1000
-"""How many bytes a trial costs in addition to its size: even a small candidate takes time."""
+"""How many bytes a trial costs in addition to its size, because even a small candidate takes time."""
 
 
 class Frame(NamedTuple):
-    """A frame without its size. ``data`` ends at the first byte that was not captured; ``missing`` counts them all.
+    """A frame without its size. ``data`` ends at the first byte that was not captured. ``missing`` counts all of them.
 
-    ``at`` (microseconds since the epoch) and ``packet`` (number) are those at which it was whole.
+    ``at`` (microseconds since the epoch) and ``packet`` (number) belong to the packet that completed it.
     """
 
     size: int
@@ -36,7 +36,7 @@ class Frame(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """Captured bytes that are in no frame."""
+    """Captured bytes that are not part of a frame."""
 
     size: int
     at: int
@@ -56,11 +56,11 @@ class Finder(Protocol):
         """Return the first place from ``start`` on that looks like a frame with its size, or -1."""
 
     def confirms(self, payload: bytes) -> bool:
-        """Whether a whole frame, without its size, is what it looked like."""
+        """Whether a complete frame, without its size, is really one."""
 
 
 class _Broken:
-    """A frame that lacks bytes, of which ``left`` are still to come."""
+    """A frame with missing bytes. ``left`` of its bytes are still to come."""
 
     def __init__(self, size: int, data: bytes) -> None:
         self.size = size
@@ -72,8 +72,8 @@ class _Broken:
 class ResyncSplitter:
     """Cuts a stream into frames.
 
-    ``least`` and ``most`` are the sizes that a frame can have. ``synchronised`` says whether a frame starts at the next
-    byte; where that is not known, the first frame that the finder confirms is the next one.
+    ``least`` and ``most`` are the possible sizes of a frame. With ``synchronised`` a frame starts at the next byte.
+    Otherwise the first frame is the first one that the finder confirms.
     """
 
     def __init__(self, finder: Finder, *, least: int, most: int) -> None:
@@ -92,11 +92,11 @@ class ResyncSplitter:
 
     @property
     def held(self) -> int:
-        """Bytes that are held of the frame under way, or searched for the next one."""
+        """The bytes that are held: of an incomplete frame, or for the search for the next frame."""
         return len(self._buffer) + (len(self._broken.data) if self._broken else 0)
 
     def feed(self, piece: Piece) -> Iterator[Found]:
-        """Take the next piece of the stream; yield what is complete with it."""
+        """Take the next piece of the stream, and yield what it completes."""
         self._at, self._packet = max(self._at, piece.at), max(self._packet, piece.packet)
         if piece.data is None:
             yield from self._lose(piece.size)
@@ -106,7 +106,7 @@ class ResyncSplitter:
         yield from self._cut()
 
     def close(self) -> Iterator[Found]:
-        """Yield what is left, the beginning of a frame too."""
+        """Yield the rest, including an incomplete frame."""
         yield from self._end_trial()
         self._break()
         if self._broken:
@@ -151,7 +151,7 @@ class ResyncSplitter:
         yield Frame(size, data, 0, self._at, self._packet)
 
     def _search(self) -> bool:
-        """Go to the next candidate; False where there is none yet."""
+        """Move to the next candidate. Return False if there is none yet."""
         place = self._finder.search(self._buffer, self._searched)
         while place >= 0 and read_frame_size(self._buffer, place) + _TRIAL > self._credit:
             place = self._finder.search(self._buffer, place + 1)
@@ -165,7 +165,7 @@ class ResyncSplitter:
         return True
 
     def _lose_track(self) -> None:
-        """Search after the position of a candidate that is not a frame."""
+        """Continue the search after a candidate that is not a frame."""
         self.synchronised, self._on_trial, self._searched = False, False, 1
 
     def _end_trial(self) -> Iterator[Found]:
@@ -199,7 +199,7 @@ class ResyncSplitter:
             self.synchronised, self._searched = False, 0
 
     def _break(self) -> None:
-        """Turn a frame under way, whose size is known, into one that lacks bytes."""
+        """Turn an incomplete frame with a known size into a frame with missing bytes."""
         stated = self._size()
         if self._broken or not self.synchronised or stated is None:
             return

@@ -1,7 +1,7 @@
-"""TCP segments in captured packets: where each link type puts the datagram, and what IPv4, IPv6 and TCP say of it.
+"""TCP segments in captured packets: the place of the datagram for each link type, and the facts of IPv4, IPv6 and TCP.
 
-The headers of IP and TCP are read by dpkt. Link headers are not: of them only two places matter, and those are a table.
-What becomes of the segments is left to ``streams``.
+dpkt reads the headers of IP and TCP. Of a link header only two places matter, and they are in a table here. ``streams``
+decides what becomes of the segments.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["Segment", "segment_of"]
 
 
 class Segment(NamedTuple):
-    """What a packet says of a connection.
+    """The facts about a connection in one packet.
 
-    ``missing`` bytes of its content were sent and not captured. ``ack`` is the number of the next byte that its sender
-    waits for, None where it does not say.
+    ``missing`` bytes of its content were sent but not captured. ``ack`` is the number of the next byte that the sender
+    expects. It is None if the packet does not have it.
     """
 
     source: Endpoint
@@ -37,7 +37,7 @@ class Segment(NamedTuple):
 
 
 class _Link(NamedTuple):
-    """A link header: its size, and where in it the type of the content stands, or None where it is always IP."""
+    """A link header: its size, and the place of the content's type. The place is None if the content is always IP."""
 
     size: int
     type_at: int | None
@@ -65,7 +65,7 @@ _IPV6_EXTENSIONS: Final = frozenset({0, 43, _FRAGMENT, 51, 60})
 
 
 def segment_of(packet: Packet) -> Segment | CaptureFault | None:
-    """Return the TCP segment in a packet; None for another protocol, and a fault where TCP cannot be read.
+    """Return the TCP segment in a packet, None for another protocol, and a fault for TCP that cannot be read.
 
     Raises ``MissingExtraError`` without the extra ``capture``.
     """
@@ -90,7 +90,7 @@ def _fault(packet: Packet, reason: str) -> CaptureFault:
 
 
 def _datagram(data: bytes, link: _Link) -> bytes:
-    """Return what follows the link header and any VLAN tags, or no bytes where it is not IP."""
+    """Return the bytes after the link header and any VLAN tags. Return no bytes if they are not IP."""
     if link.type_at is None:
         return data[link.size :]
     kind, start = int.from_bytes(data[link.type_at : link.type_at + 2], "big"), link.size

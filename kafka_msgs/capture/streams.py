@@ -1,7 +1,7 @@
-"""One direction of a TCP connection, put in order: no input, no output, and no more memory than it is given.
+"""One direction of a TCP connection, put in order within a limit of memory. There is no input or output here.
 
-Segments may come in any order, more than once, and overlapping; sequence numbers wrap. What is missing is reported as
-a piece without bytes. What the bytes mean is left to ``resync``.
+Segments may come in any order, more than once, and overlapping. Sequence numbers wrap. Missing bytes are reported as a
+piece without data. ``resync`` knows the meaning of the bytes.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ __all__ = ["Piece", "Stream"]
 
 _WRAP: Final = 2**32
 _WINDOW: Final = 2**30
-"""The largest window that TCP can have: no segment is further away from the one before."""
+"""The largest window of TCP. No segment is further away from the segment before it."""
 _PATIENCE: Final = 500
-"""Packets of a connection after which bytes that were acknowledged, and not captured, are no longer waited for."""
+"""The number of packets after which acknowledged bytes that were not captured are no longer waited for."""
 _OVERHEAD: Final = 400
-"""Bytes that holding a segment takes beside its content, about."""
+"""How many bytes of memory a held segment takes in addition to its content, approximately."""
 
 
 class Piece(NamedTuple):
-    """The next ``size`` bytes of a stream; ``data`` is None where they were not captured.
+    """The next ``size`` bytes of a stream. ``data`` is None if they were not captured.
 
-    ``at`` (microseconds since the epoch) and ``packet`` (number) are those of the packet that brought them, or that
+    ``at`` (microseconds since the epoch) and ``packet`` (number) belong to the packet that brought the bytes, or that
     showed that they are missing.
     """
 
@@ -35,7 +35,7 @@ class Piece(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """A piece and its place in the stream; at one place bytes come before a lack of bytes."""
+    """A piece and its place in the stream. At the same place, bytes come before missing bytes."""
 
     start: int
     lost: bool
@@ -46,11 +46,11 @@ class _Waiting(NamedTuple):
 class Stream:
     """The segments of one direction.
 
-    A stream is ``opened`` by its SYN, or, where that was not captured, by ``open_here``; until then it only holds.
-    ``held`` is about how many bytes of memory it takes.
+    A stream is ``opened`` by its SYN. If the SYN was not captured, ``open_here`` opens the stream. Before that, the
+    stream only holds segments. ``held`` is approximately how many bytes of memory it takes.
 
-    Bytes that are missing are waited for until ``limit`` bytes are held, or until the receiver has acknowledged them
-    and they still have not come a while later: then they were lost on their way into the capture, not to the receiver.
+    The stream waits for missing bytes until it holds ``limit`` bytes. It also stops waiting some packets after the
+    receiver has acknowledged the bytes: then the receiver has them, and only the capture lost them.
     """
 
     def __init__(self, limit: int) -> None:
@@ -68,7 +68,7 @@ class Stream:
 
     @property
     def complete(self) -> bool:
-        """Whether everything up to the FIN has been taken."""
+        """Whether everything up to the FIN was taken."""
         return self.opened and self._end is not None and self._next >= self._end.start
 
     @property
@@ -77,7 +77,7 @@ class Stream:
         return self._first is not None
 
     def open(self, seq: int) -> bool:
-        """Start at ``seq``, the number of the first byte; False where the stream already started at another one."""
+        """Start at ``seq``, the number of the first byte. Return False if the stream already started elsewhere."""
         position = self._position(seq)
         if self.opened:
             return position == self._first
@@ -90,9 +90,9 @@ class Stream:
         self._next = self._waiting[0].start if self._waiting else self._next
 
     def add(self, seq: int, data: bytes, missing: int, at: int, packet: int) -> bool:
-        """Hold the bytes of a segment, and the lack of the ``missing`` ones behind them.
+        """Hold the bytes of a segment, and the ``missing`` bytes after them.
 
-        False for a number that is too far away to be of this stream.
+        Return False for a number that is too far away to belong to this stream.
         """
         start = self._position(seq)
         if abs(start - self._next) > _WINDOW:
@@ -109,13 +109,15 @@ class Stream:
             self._acknowledged = max(self._acknowledged, self._position(seq))
 
     def end(self, seq: int, at: int, packet: int) -> None:
-        """Note the FIN, whose number is ``seq``: no byte comes after it."""
+        """Note the FIN with the number ``seq``. No byte comes after it."""
         start = self._position(seq)
         if self._end is None and abs(start - self._next) <= _WINDOW:
             self._end = _Waiting(start, True, 0, Piece(0, None, at, packet))
 
     def take(self) -> Iterator[Piece]:
-        """Yield what is in order, and what is no longer waited for; to be called for every packet of the connection."""
+        """Yield the pieces that are in order, and missing bytes that are no longer waited for. Call it after every
+        packet.
+        """
         while self._waiting and self.opened:
             if self._waiting[0].start > self._next:
                 if self._waits():
@@ -124,7 +126,9 @@ class Stream:
             yield from self._release()
 
     def flush(self) -> Iterator[Piece]:
-        """Yield all that is held, with what is missing in between and, if there was a FIN, before that."""
+        """Yield everything that is held, with the missing bytes in between. If there was a FIN, missing bytes before
+        it, too.
+        """
         while self._waiting:
             if self._waiting[0].start > self._next:
                 yield self._lack(self._waiting[0])
@@ -137,7 +141,7 @@ class Stream:
         return self._waiting[0].piece.data or b"" if self._waiting else b""
 
     def _position(self, seq: int) -> int:
-        """Return the place of a sequence number, nearest to where the stream is; places do not wrap."""
+        """Return the place of a sequence number: the one nearest to the stream's position. Places do not wrap."""
         if not self._anchored:
             self._anchored, self._next = True, _WRAP + seq
         return self._next + (seq - self._next + _WRAP // 2) % _WRAP - _WRAP // 2
@@ -150,7 +154,7 @@ class Stream:
         heappush(self._waiting, _Waiting(start, piece.data is None, self._count, piece))
 
     def _release(self) -> Iterator[Piece]:
-        """Yield what is new in the lowest piece held."""
+        """Yield the new bytes of the lowest held piece."""
         start, _, _, piece = heappop(self._waiting)
         self.held -= len(piece.data or b"") + _OVERHEAD
         known = self._next - start
@@ -160,12 +164,12 @@ class Stream:
             yield piece._replace(size=piece.size - known, data=rest)
 
     def _waits(self) -> bool:
-        """Whether what is missing before the lowest piece may still come."""
+        """Whether the missing bytes before the lowest piece can still come."""
         if self._acknowledged >= self._waiting[0].start:
             self._patience -= 1
         return self._patience > 0 and self.held <= self._limit
 
     def _lack(self, before: _Waiting) -> Piece:
-        """Go to where something is, over what is missing before it."""
+        """Move to the next captured byte, over the missing bytes before it."""
         size, self._next = before.start - self._next, before.start
         return Piece(size, None, before.piece.at, before.piece.packet)

@@ -52,13 +52,15 @@ def to_json(message: Described, version: int, records: RecordsForm = "base64") -
     return _Writer(records).struct(codec.plan.root, message)
 
 
-def from_json(cls: type[M], obj: Any, version: int) -> M:
+def from_json(cls: type[M], obj: Any, version: int, *, partial: bool = False) -> M:
     """Return the message of a JSON form; keys that are not fields are ignored, as Kafka does.
 
-    Raises ``UnsupportedVersionError``, and ``JsonFormError`` for a missing field or a value of the wrong type.
+    ``partial`` is for forms that people write: missing fields have their defaults, and keys that are not fields of the
+    version are refused. Raises ``UnsupportedVersionError``, and ``JsonFormError`` for a missing field, a refused key,
+    or a value of the wrong type.
     """
     plan = codec_for(cls, version).plan
-    message: M = _Reader(plan).struct(plan.root, obj, plan.name)
+    message: M = _Reader(plan, partial=partial).struct(plan.root, obj, plan.name)
     return message
 
 
@@ -102,8 +104,9 @@ class _Writer:
 
 
 class _Reader:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, partial: bool) -> None:
         self.plan = plan
+        self.partial = partial
 
     def fail(self, path: str, reason: str) -> NoReturn:
         raise JsonFormError(message=self.plan.name, version=self.plan.version, path=path, reason=reason)
@@ -115,9 +118,17 @@ class _Reader:
         for step in plan.steps + plan.tagged:
             if step.json_name in obj:
                 values[step.attribute] = self.value(step.value, obj[step.json_name], f"{path}.{step.json_name}")
-            elif step.tag is None:
+            elif step.tag is None and not self.partial:
                 self.fail(f"{path}.{step.json_name}", "missing")
+        if self.partial and len(values) < len(obj):
+            self.refuse_others(plan, obj, path)
         return plan.cls(**values)
+
+    def refuse_others(self, plan: StructPlan, obj: dict[str, Any], path: str) -> None:
+        """Raise an error for the first key that is not a field."""
+        known = [step.json_name for step in plan.steps + plan.tagged]
+        other = next(key for key in obj if key not in known)
+        self.fail(f"{path}.{other}", f"not a field of this version, which has {', '.join(known) or 'none'}")
 
     def value(self, value: Value, obj: Any, path: str) -> Any:
         if obj is None:

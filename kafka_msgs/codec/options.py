@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from attrs import Attribute, field, frozen
+from attrs import field, frozen
 
-from kafka_msgs.errors import OptionError
+from kafka_msgs.option_checks import choice, flag, instance, whole
 
 __all__ = ["DEFAULT_BUDGET", "DEFAULT_OPTIONS", "Buffer", "CodecOptions", "DecodeBudget", "as_bytes"]
-
-_HANDLERS: Final = ("strict", "surrogateescape", "replace")
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """Input of decoding. ``bytes`` is read in place. The other types are copied once."""
@@ -19,28 +17,6 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 def as_bytes(buffer: Buffer) -> bytes:
     """Return the bytes of any buffer, without a copy of ``bytes``. Raises ``TypeError`` for other objects."""
     return buffer if isinstance(buffer, bytes) else bytes(memoryview(buffer))
-
-
-def _natural(budget: object, attribute: Attribute[int], value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        reason = "a whole number from 0 is needed"
-        raise OptionError(source="DecodeBudget", option=attribute.name, value=value, reason=reason)
-
-
-def _budget(options: object, attribute: Attribute[DecodeBudget], value: object) -> None:
-    if not isinstance(value, DecodeBudget):
-        raise OptionError(source="CodecOptions", option=attribute.name, value=value, reason="a DecodeBudget is needed")
-
-
-def _flag(options: object, attribute: Attribute[bool], value: object) -> None:
-    if not isinstance(value, bool):
-        raise OptionError(source="CodecOptions", option=attribute.name, value=value, reason="True or False is needed")
-
-
-def _handler(options: object, attribute: Attribute[str], value: object) -> None:
-    if value not in _HANDLERS:
-        reason = f"it is one of {', '.join(_HANDLERS)}"
-        raise OptionError(source="CodecOptions", option=attribute.name, value=value, reason=reason)
 
 
 @frozen(kw_only=True)
@@ -53,9 +29,9 @@ class DecodeBudget:
     be. Raises ``OptionError`` for a value that is not a whole number from 0.
     """
 
-    elements: int = field(default=4_000_000, validator=_natural)
-    bytes: int = field(default=256 * 1024 * 1024, validator=_natural)
-    depth: int = field(default=64, validator=_natural)
+    elements: int = field(default=4_000_000, validator=whole())
+    bytes: int = field(default=256 * 1024 * 1024, validator=whole())
+    depth: int = field(default=64, validator=whole())
 
 
 DEFAULT_BUDGET: Final = DecodeBudget()
@@ -73,9 +49,11 @@ class CodecOptions:
     Raises ``OptionError``.
     """
 
-    budget: DecodeBudget = field(default=DEFAULT_BUDGET, validator=_budget)
-    memoryview_records: bool = field(default=False, validator=_flag)
-    utf8_errors: Literal["strict", "surrogateescape", "replace"] = field(default="strict", validator=_handler)
+    budget: DecodeBudget = field(default=DEFAULT_BUDGET, validator=instance(DecodeBudget))
+    memoryview_records: bool = field(default=False, validator=flag())
+    utf8_errors: Literal["strict", "surrogateescape", "replace"] = field(
+        default="strict", validator=choice("strict", "surrogateescape", "replace")
+    )
 
 
 DEFAULT_OPTIONS: Final = CodecOptions()

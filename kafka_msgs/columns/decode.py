@@ -22,8 +22,8 @@ from kafka_msgs.columns.common import Decode, Part
 from kafka_msgs.columns.python import ROW_FAULTS, row_decoder
 from kafka_msgs.columns.types import ERROR_TYPE, arrow_type
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InternalError, KafkaMsgsError, OptionError
+from kafka_msgs.option_checks import check_choice, check_whole
 from kafka_msgs.schema import Described
-from kafka_msgs.versions import whole_number
 
 __all__ = [
     "MAX_ARRAY",
@@ -89,10 +89,7 @@ def decode_column(
     ``on_error``, for ``workers`` below 1, and for options that keep what is not UTF-8, since Arrow's strings cannot.
     """
     check_on_error("decode_column", on_error)
-    if whole_number(workers) is None or workers < 1:
-        raise OptionError(
-            source="decode_column", option="workers", value=workers, reason="a whole number from 1 is needed"
-        )
+    check_whole("decode_column", "workers", workers, 1)
     if options.utf8_errors == "surrogateescape":
         reason = "it is one of strict, replace: Arrow strings are UTF-8"
         raise OptionError(source="decode_column", option="utf8_errors", value=options.utf8_errors, reason=reason)
@@ -121,9 +118,7 @@ def _binary(column: Any) -> Any:
 
 def check_on_error(source: str, on_error: object) -> None:
     """Raise ``OptionError``, which names the function ``source``, for what is not an ``OnBadRow``."""
-    if on_error not in get_args(OnBadRow):
-        reason = f"it is one of {', '.join(get_args(OnBadRow))}"
-        raise OptionError(source=source, option="on_error", value=on_error, reason=reason)
+    check_choice(source, "on_error", on_error, get_args(OnBadRow))
 
 
 class _Explainer:

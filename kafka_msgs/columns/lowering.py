@@ -1,8 +1,8 @@
-"""Lowers plans and Arrow types to the programs that the C core runs.
+"""Plans and Arrow types become the programs that the C core runs.
 
-A program says where in a table of columns each field goes. The table is the Arrow type in preorder; every place in it
-has a struct of its own in the program, for each version. The core checks programs, as far as memory depends on them;
-what a program means is owned here.
+A program describes where in a table of columns each field goes. The table is the Arrow type in preorder. For each
+version, every place in the table has its own struct in the program. This module owns the meaning of programs. The core
+checks a program only as far as memory depends on it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _UNLIMITED: Final = 2**63 - 1
 
 
 def inner_types(type_: pa.DataType, uuid: bool) -> Iterator[tuple[str, pa.DataType, bool]]:
-    """Yield what is below a column: name, type, and whether it is text of UUIDs."""
+    """Yield what is below a column: the name, the type, and whether it is the text of a UUID."""
     if pa.types.is_struct(type_):
         for field in type_:
             yield field.name, field.type, (field.metadata or {}).get(KAFKA_TYPE, b"").endswith(b"uuid")
@@ -39,7 +39,7 @@ def inner_types(type_: pa.DataType, uuid: bool) -> Iterator[tuple[str, pa.DataTy
 
 @frozen
 class _Column:
-    """A place in the table: its number there, and the places of what is below it by name; ``""`` for an element."""
+    """A place in the table: its number, and the places below it by name. The name of an element is ``""``."""
 
     number: int
     below: dict[str, _Column]
@@ -53,7 +53,7 @@ _Program = tuple[_Spec, _Spec, _Spec, bool, int, int]
 
 
 class Lowering:
-    """Makes the program of a type: the table of its columns, and the structs that go into them."""
+    """Makes the program of a type: the table of its columns, and the structs that fill them."""
 
     def __init__(self, type_: pa.StructType) -> None:
         self.columns: list[_Spec] = []
@@ -61,7 +61,7 @@ class Lowering:
         self.root = self.place(type_, uuid=False)
 
     def program(self, cls: type[Described], version: int | None, options: CodecOptions) -> _Program:
-        """Describe the program for a message, at a version or with the prefix that ``decode_versioned`` reads."""
+        """Describe the program of a message, at one version or with the prefix that ``decode_versioned`` reads."""
         budget = options.budget
         forms = []
         for prefix, plan in _plans(cls, version):
@@ -78,7 +78,7 @@ class Lowering:
     # Columns
 
     def place(self, type_: pa.DataType, uuid: bool) -> _Column:
-        """Give the columns of a type their places."""
+        """Give a place to each column of a type."""
         number = len(self.columns)
         self.columns.append(())
         kind, width = _shape(type_, uuid)
@@ -89,7 +89,7 @@ class Lowering:
     # Structs
 
     def struct(self, plan: StructPlan, column: _Column | None) -> int:
-        """Describe a struct whose fields go below a column, or nowhere; return its number."""
+        """Describe a struct, and return its number. Its fields go below a column, or are skipped."""
         number = len(self.structs)
         self.structs.append(())
         infos = {info.attribute: info for info in fields(plan.cls)}
@@ -106,7 +106,7 @@ class Lowering:
         return number
 
     def steps(self, steps: Sequence[Step], column: _Column | None) -> Iterator[_Spec]:
-        """Yield the ops of positional fields; unwanted ones of fixed size become one op with their neighbours."""
+        """Yield the ops of positional fields. Adjacent skipped fields of fixed size become one op."""
         skipped = 0
         for step in steps:
             target = column and column.get(step.attribute)
@@ -138,7 +138,7 @@ class Lowering:
     # Defaults
 
     def constant(self, info: FieldInfo, default: Any, column: _Column | None) -> _Spec:
-        """Describe what goes into a wanted column where the field is not in the bytes."""
+        """Describe the value of a wanted column whose field is not in the bytes."""
         target = column and column.get(info.attribute)
         assert target is not None, "only wanted fields have constants"
         op = Op.ARRAY if info.is_array else PRIMITIVES.get(info.type, Op.STRUCT)
@@ -150,7 +150,7 @@ class Lowering:
         return (op, target.number, False, _raw(op, default), -1)
 
     def constants(self, default: Any, column: _Column) -> int:
-        """Describe a struct that is a default; return its number."""
+        """Describe a struct that is a default value, and return its number."""
         number = len(self.structs)
         self.structs.append(())
         found = [
@@ -166,7 +166,7 @@ class Lowering:
 
 
 def _plans(cls: type[Described], version: int | None) -> Iterator[tuple[int, Plan]]:
-    """Yield each form that a row may have, with the number it starts with; of one version, only that one."""
+    """Yield each form that a row can have, with the number at its start. One version has one form."""
     if version is not None:
         yield 0, compile_plan(cls, version)
     elif cls.INFO.kind == "coordinator-key" and cls.INFO.api_key is not None:
@@ -177,7 +177,7 @@ def _plans(cls: type[Described], version: int | None) -> Iterator[tuple[int, Pla
 
 
 def _shape(type_: pa.DataType, uuid: bool) -> tuple[int, int]:
-    """Return the kind of a column, and the bytes of a value or of the text that is reserved with it."""
+    """Return the kind of a column, and the bytes of one value, or of the text that is reserved with it."""
     if pa.types.is_struct(type_):
         return ColumnKind.STRUCT, 0
     if pa.types.is_list(type_) or pa.types.is_map(type_):
@@ -190,7 +190,7 @@ def _shape(type_: pa.DataType, uuid: bool) -> tuple[int, int]:
 
 
 def _raw(op: Op, default: Any) -> bytes:
-    """Return a default as it would be on the wire, without a length."""
+    """Return a default value in its encoding, without a length."""
     if op is Op.STRING:
         return str(default).encode()
     if op is Op.UUID:

@@ -1,7 +1,7 @@
-"""Columns in C: what the core fills in, as Arrow's arrays.
+"""Columns in C: the buffers that the core fills become Arrow's arrays.
 
-The core runs programs, which ``lowering`` makes, and reads the records of batches. Both give buffers; the arrays are
-made of them here.
+The core runs the programs of ``lowering``, and reads the records of batches. Both give buffers. This module makes the
+arrays of them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ __all__ = ["RecordColumns", "decoder"]
 
 _NOTHING: Final = pa.py_buffer(b"")
 _Filled = tuple[int, int, Any, Any, Any, int]
-"""A column: its length, nulls, validity, offsets and data, and how many bytes the data has."""
+"""A column: its length, nulls, validity, offsets and data, and the number of bytes in the data."""
 
 
 def decoder(cls: Any, version: int | None, type_: pa.StructType, options: CodecOptions) -> Decode:
-    """Return the function that decodes columns of a message to ``type_``, which ``arrow_type`` gave.
+    """Return the function that decodes columns of a message to ``type_``, a type of ``arrow_type``.
 
-    It runs without the GIL, and raises ``ColumnSizeError`` for a single row that needs more than one array.
+    It runs without the GIL. It raises ``ColumnSizeError`` for a single row that needs more than one array.
     """
     program, layout = _program(cls, version, type_, options)
 
@@ -49,7 +49,7 @@ def _program(
 
 
 def _parts(program: extension.ColumnProgram, array: pa.Array, layout: _Layout) -> Iterator[Part]:
-    """Yield the rows of an array, in as many parts as there must be for none to be too large."""
+    """Yield the rows of an array in parts, so that no part is too large."""
     wide = pa.types.is_large_binary(array.type)
     valid, offsets, data = array.buffers()
     done = 0
@@ -65,13 +65,13 @@ def _parts(program: extension.ColumnProgram, array: pa.Array, layout: _Layout) -
 
 
 def _allocate(size: int) -> pa.ResizableBuffer:
-    """Return memory of Arrow's pool, which lets it be used again without asking the system for it."""
+    """Return memory of Arrow's pool. The pool reuses it without asking the system."""
     return pa.allocate_buffer(size, resizable=True)
 
 
 @frozen
 class _Layout:
-    """What an array of a type is made of: the arrays below it, or else data."""
+    """The content of an array of a type: the arrays below it, or data."""
 
     type: pa.DataType
     leaf: bool
@@ -84,7 +84,7 @@ def _layout(type_: pa.DataType) -> _Layout:
 
 
 def _array(layout: _Layout, columns: Iterator[_Filled]) -> pa.Array:
-    """Return the array of the next column and those below it."""
+    """Return the array of the next column, with those below it."""
     length, nulls, valid, offsets, data, size = next(columns)
     buffers = [valid and _cut(valid, (length + 7) // 8)]
     if offsets is not None:
@@ -96,7 +96,7 @@ def _array(layout: _Layout, columns: Iterator[_Filled]) -> pa.Array:
 
 
 def _cut(buffer: pa.ResizableBuffer, size: int) -> pa.Buffer:
-    """Give back what a buffer has beyond its content."""
+    """Give back the memory of a buffer beyond its content."""
     if buffer.size != size:
         buffer.resize(size, shrink_to_fit=True)
     return buffer
@@ -109,7 +109,7 @@ _RAW_NAMES: Final = RECORD_SCHEMA.field("raw_header_names")
 class RecordColumns:
     """Collects the records of magic 2 batches; see ``RecordBuffer``.
 
-    Message sets, header names that are not UTF-8, numbers of more than 64 bits and damage are left to Python.
+    Python reads message sets, header names that are not UTF-8, numbers of more than 64 bits, and damaged batches.
     """
 
     rows: int
@@ -123,7 +123,7 @@ class RecordColumns:
         self.rows = self.size = 0
 
     def append(self, batch: Batch) -> bool:
-        """Add the records of a batch, without the GIL, if they are of magic 2 and nothing is wrong with them."""
+        """Add the records of a sound batch of magic 2, without the GIL. Return False for any other batch."""
         if not isinstance(batch, RecordBatch):
             return False
         body, at, end = batch.content()

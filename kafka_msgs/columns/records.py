@@ -22,8 +22,9 @@ from kafka_msgs.columns.common import BATCH_NUMBER, RECORD_LEVEL, RecordBuffer
 from kafka_msgs.columns.python import stated_offset
 from kafka_msgs.columns.types import RECORD_SCHEMA, record_schema
 from kafka_msgs.columns.values import timestamps
-from kafka_msgs.errors import LogFileError, RecordError, shown
+from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.log.scan import walk_log
+from kafka_msgs.option_checks import check_whole
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, Batch, Compression, ReadOptions, RecordBatch, read_batches
 from kafka_msgs.records.batch import errors_in_place
 
@@ -78,8 +79,8 @@ def read_record_table(
     A record batch is yielded when there are ``max_rows`` records or about ``max_bytes`` of content, so a source of any
     size takes the same memory; more than that only while one batch holds more. A batch in which anything is wrong gives
     no rows: its ``RecordError`` is raised, or the ``LogFileError`` of bytes in a file that are not a batch. Also raises
-    ``UnknownColumnError``, ``ValueError`` for no column at all and for a bound below 1, ``MissingExtraError`` for a
-    codec that is not installed, and ``OSError``.
+    ``UnknownColumnError``, ``ValueError`` for no column at all, ``OptionError`` for a bound below 1,
+    ``MissingExtraError`` for a codec that is not installed, and ``OSError``.
     """
     return _raising(walk_record_table(source, options, columns=columns, max_rows=max_rows, max_bytes=max_bytes))
 
@@ -96,8 +97,7 @@ def walk_record_table(
     if columns is not None and not columns:
         raise ValueError("a table of records needs at least one column")
     for name, bound in (("max_rows", max_rows), ("max_bytes", max_bytes)):
-        if not isinstance(bound, int) or bound < 1:
-            raise ValueError(f"{name} is {shown(bound)}: it must be 1 or more")
+        check_whole("record_table", name, bound, 1)
     table = _Table(record_schema(columns), max_rows, max_bytes)
     return table.run(_batches(source, evolve(options, views=True)))
 

@@ -1,7 +1,7 @@
-"""Which Arrow type a message has: the one home of how Kafka's types become columns.
+"""The Arrow type of each message: the one place where Kafka's types become columns.
 
-Owns the mapping of types, the selection of columns by dotted path, and the columns of records. Spark's types follow
-from these; no other module builds a type by hand. Turning bytes into arrays of these types is left to the executors.
+This module owns the mapping of types, the selection of columns by dotted path, and the columns of records. The types of
+Spark are made from these types. No other module builds a type by hand. The executors make arrays of these types.
 
 =================  ====================  ==========================================================================
 Kafka              Arrow                 remark
@@ -11,14 +11,14 @@ uint16, uint32     int32, int64          Spark has no unsigned types
 float64            float64
 string             string
 bytes, records     binary
-uuid               string                36 characters, as ``str(uuid)`` gives: what ``uuid()`` of Spark makes
+uuid               string                36 characters, as from ``str(uuid)``, and from ``uuid()`` of Spark
 array              list                  of ``element``
-struct             struct                fields in the order of the definition, named as the attributes are
-tagged fields      map of int32, binary  ``unknown_tagged_fields``, the last one; null where there is none
+struct             struct                fields in the order of the definition, with the names of the attributes
+tagged fields      map of int32, binary  ``unknown_tagged_fields``, the last field; null if there are none
 =================  ====================  ==========================================================================
 
-All fields are nullable. A field whose Arrow type does not say what it is on the wire (unsigned, uuid, records) has the
-metadata ``kafka.type``.
+All fields are nullable. If the Arrow type does not show the type on the wire (unsigned, uuid, records), the field has
+the metadata ``kafka.type``.
 """
 
 from __future__ import annotations
@@ -47,13 +47,15 @@ __all__ = [
 ]
 
 UNKNOWN_TAGS: Final = "unknown_tagged_fields"
-"""Name of the column for tagged fields that the definition does not name; null, never empty, where there is none."""
+"""Name of the column for tagged fields that the definition does not name. It is null if there are none, and never
+empty.
+"""
 
 KAFKA_TYPE: Final = b"kafka.type"
-"""Key of the metadata that tells a field's type on the wire."""
+"""Key of the metadata that has the type of a field on the wire."""
 
 ERROR_TYPE: Final = pa.struct([("path", pa.string()), ("offset", pa.int64()), ("reason", pa.string())])
-"""Why a row is null: the field, the byte of the row's bytes (null when writing), and what is wrong."""
+"""Why a row is null: the field, the byte of the row (null when writing), and the fault."""
 
 _ELEMENT: Final = "element"
 _UNKNOWN_TAGS_TYPE: Final = pa.map_(pa.int32(), pa.binary())
@@ -74,7 +76,7 @@ _PRIMITIVES: Final[Mapping[str, pa.DataType]] = {
 _NOT_SAID_BY_ARROW: Final = frozenset({"uint16", "uint32", "records", "uuid"})
 
 TIMESTAMP: Final = pa.timestamp("ms", tz="UTC")
-"""The type of times: milliseconds, as Kafka counts them, in UTC."""
+"""The type of times: milliseconds in UTC, as in Kafka."""
 
 _HEADERS_TYPE: Final = pa.list_(pa.field(_ELEMENT, pa.struct([("name", pa.string()), ("value", pa.binary())])))
 
@@ -101,18 +103,18 @@ RECORD_SCHEMA: Final = pa.schema(
         ("magic", pa.int8()),
     ]
 )
-"""The columns of records; ``record_table`` says what each holds."""
+"""The columns of records. ``record_table`` describes them."""
 
 
 def arrow_type(
     message: type[Described], version: int | None = None, *, columns: Iterable[str] | None = None
 ) -> pa.StructType:
-    """Return the Arrow type of a message at one version, or of the fields of all its versions together.
+    """Return the Arrow type of a message at one version. Without a version it has the fields of all versions.
 
-    ``columns`` selects fields by their attributes, dotted where they are nested, through arrays as well:
-    ``["group_id", "topics.name"]``. The order stays that of the definition. Raises ``UnsupportedVersionError``,
-    ``UnknownColumnError`` for a name that the message (or the version) does not have, ``ColumnTypeError`` for what is
-    not a sequence of names, and ``SchemaError`` for a message that contains itself.
+    ``columns`` selects fields by their attributes. The path of a nested field has dots, also through arrays:
+    ``["group_id", "topics.name"]``. The order is always that of the definition. Raises ``UnsupportedVersionError``,
+    ``UnknownColumnError`` for a name that the message (or the version) does not have, ``ColumnTypeError`` for an
+    argument that is not a sequence of names, and ``SchemaError`` for a message that contains itself.
     """
     whole = _whole(message, version)
     if columns is None:
@@ -122,7 +124,7 @@ def arrow_type(
 
 
 def _names(source: str, columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of columns; a text alone would be one name for each of its letters."""
+    """Return the names of columns. A text is refused, because it would be one name for each of its letters."""
     if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
         raise ColumnTypeError(column="", expected="a sequence of names", found=type(columns).__name__)
     names = tuple(columns)
@@ -135,9 +137,9 @@ def _names(source: str, columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def record_schema(columns: Sequence[str] | None = None) -> pa.Schema:
-    """Return the schema of records with the named columns in the given order, or with all of them.
+    """Return the schema of records: the named columns in the given order, or all columns.
 
-    Raises ``UnknownColumnError``, and ``ColumnTypeError`` for what is not a sequence of names.
+    Raises ``UnknownColumnError``, and ``ColumnTypeError`` for an argument that is not a sequence of names.
     """
     return RECORD_SCHEMA if columns is None else _chosen(_names("a record", columns))
 
@@ -167,9 +169,9 @@ def _whole(message: type[Described], version: int | None) -> pa.StructType:
 
 
 def check_columns(type_: pa.StructType, message: type[Described]) -> None:
-    """Refuse a struct type that has something that ``message`` lacks, or of another shape.
+    """Refuse a struct type that has a field which ``message`` lacks, or a field of another shape.
 
-    Columns may be missing, and may be in any order; values of a wrong type are found where they are encoded. Raises
+    Columns may be missing, and may be in any order. Encoding finds values of a wrong type. Raises
     ``UnknownColumnError`` and ``ColumnTypeError``.
     """
     whole = _whole(message, None)
@@ -194,7 +196,7 @@ def _shape(type_: pa.DataType) -> tuple[bool, bool, bool]:
 
 
 class _Mapping:
-    """From the classes of one message to Arrow, for the fields that exist in any of the ``wanted`` versions."""
+    """Makes the Arrow type of a message, from the fields that exist in any of the ``wanted`` versions."""
 
     def __init__(self, info: MessageInfo, wanted: VersionRange) -> None:
         self._name = info.name
@@ -220,14 +222,14 @@ class _Mapping:
 
 
 class _Selection:
-    """Picks fields out of the type of a message."""
+    """Selects fields from the type of a message."""
 
     def __init__(self, message: str, version: int | None, whole: pa.StructType) -> None:
         self._source = message if version is None else f"{message} v{version}"
         self._whole = whole
 
     def of(self, type_: pa.StructType, paths: Iterable[Sequence[str]], above: tuple[str, ...] = ()) -> pa.StructType:
-        """Return ``type_`` with what is selected by ``paths``, which start below ``above``."""
+        """Return ``type_`` with the fields that ``paths`` select. The paths start below ``above``."""
         wanted: dict[str, list[Sequence[str]]] = {}
         for first, *rest in paths:
             if type_.get_field_index(first) < 0:
@@ -247,7 +249,7 @@ class _Selection:
         return field.with_type(pa.list_(pa.field(_ELEMENT, chosen)) if _is_list(field.type) else chosen)
 
     def unknown(self, path: Sequence[str]) -> UnknownColumnError:
-        """Return the error of a path that leads nowhere."""
+        """Return the error of a path that does not lead to a field."""
         name = ".".join(path)
         near = tuple(get_close_matches(name, list(_paths(self._whole)), cutoff=0.5))
         return UnknownColumnError(source=self._source, column=name, near=near)
@@ -258,7 +260,7 @@ def _is_list(type_: pa.DataType) -> bool:
 
 
 def _inner(type_: pa.DataType) -> Any:
-    """Return the struct that a column holds, itself or in a list, or None."""
+    """Return the struct in a column, or in the list of a column, or None."""
     type_ = type_.value_type if _is_list(type_) else type_
     return type_ if pa.types.is_struct(type_) else None
 

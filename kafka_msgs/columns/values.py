@@ -1,4 +1,4 @@
-"""Messages as Python objects to Arrow arrays and back, of any type that ``arrow_type`` gives.
+"""Messages as Python objects to Arrow arrays and back, for every type that ``arrow_type`` returns.
 
 This module converts single values in both directions, for ``python`` and for encoding. It does not check values. The
 codec does.
@@ -25,7 +25,7 @@ _BYTES: Final = 256 << 20
 
 
 def bounded_slices(array: pa.Array) -> Iterator[pa.Array]:
-    """Yield an array in slices that are small enough to be Python objects."""
+    """Yield an array in slices that are small enough for Python objects."""
     if len(array) <= _ROWS and (array.nbytes <= _BYTES or len(array) == 1):
         yield array
     else:
@@ -35,12 +35,12 @@ def bounded_slices(array: pa.Array) -> Iterator[pa.Array]:
 
 
 def timestamps(numbers: pa.Int64Array) -> pa.TimestampArray:
-    """Return milliseconds since the epoch as times; Kafka's -1 for no timestamp is null."""
+    """Return milliseconds since the epoch as times. -1, which is Kafka's number for no timestamp, becomes null."""
     return pc.if_else(pc.equal(numbers, NO_TIMESTAMP), None, numbers).cast(TIMESTAMP)
 
 
 def struct_array(rows: Sequence[Struct | None], type_: pa.StructType) -> pa.StructArray:
-    """Return the array of a struct type that holds ``rows``, of which only the fields of the type are read."""
+    """Return ``rows`` as an array of a struct type. Only the fields of the type are read."""
     children = [
         _column([None if row is None else getattr(row, field.name) for row in rows], field.type, _is_uuid(field))
         for field in type_
@@ -72,7 +72,7 @@ def _is_uuid(field: pa.Field) -> bool:
 
 
 def structs(array: pa.StructArray, cls: type[Struct]) -> list[Any]:
-    """Return the rows of a struct array as objects of ``cls``; fields without a column have their defaults."""
+    """Return the rows of a struct array as objects of ``cls``. Fields without a column have their defaults."""
     infos = {info.attribute: info for info in fields(cls)}
     names = [field.name for field in array.type]
     columns = [_values(array.field(number), infos.get(name)) for number, name in enumerate(names)]

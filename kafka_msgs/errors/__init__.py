@@ -7,6 +7,14 @@ names from here.
 
 from kafka_msgs.errors.base import InternalError, KafkaMsgsError, MissingExtraError, shown
 from kafka_msgs.errors.capture import CaptureError
+from kafka_msgs.errors.client import (
+    AuthenticationError,
+    BrokerError,
+    ClientError,
+    ConnectionFailedError,
+    DeadlineError,
+    PositionError,
+)
 from kafka_msgs.errors.codec import (
     BudgetExceededError,
     DecodeError,
@@ -27,6 +35,7 @@ from kafka_msgs.errors.columns import ColumnSizeError, ColumnTypeError
 from kafka_msgs.errors.jobs import JobPathError, OptionError
 from kafka_msgs.errors.log import LogFileError
 from kafka_msgs.errors.lookup import UnknownColumnError, UnknownMessageError, UnknownNameError, UnknownTopicError
+from kafka_msgs.errors.producer import ProducerClosedError, ProducerFencedError, TransactionStateError
 from kafka_msgs.errors.records import (
     CompressionError,
     CorruptRecordError,
@@ -38,16 +47,22 @@ from kafka_msgs.errors.records import (
     UnsupportedMagicError,
 )
 from kafka_msgs.errors.schema import SchemaError
-from kafka_msgs.errors.wire import FrameSizeError
+from kafka_msgs.errors.tap import TapError
+from kafka_msgs.errors.wire import FrameSizeError, LocalProtocolError, ProtocolError, RemoteProtocolError
 
 __all__ = [
+    "AuthenticationError",
+    "BrokerError",
     "BudgetExceededError",
     "CaptureError",
+    "ClientError",
     "ColumnSizeError",
     "ColumnTypeError",
     "CompressionError",
+    "ConnectionFailedError",
     "CorruptRecordError",
     "CrcMismatchError",
+    "DeadlineError",
     "DecodeError",
     "DecompressedSizeError",
     "EncodeError",
@@ -61,14 +76,22 @@ __all__ = [
     "JobPathError",
     "JsonFormError",
     "KafkaMsgsError",
+    "LocalProtocolError",
     "LogFileError",
     "MissingExtraError",
     "OptionError",
+    "PositionError",
+    "ProducerClosedError",
+    "ProducerFencedError",
+    "ProtocolError",
     "RecordBudgetError",
     "RecordError",
     "RecordWriteError",
+    "RemoteProtocolError",
     "SchemaError",
+    "TapError",
     "TrailingDataError",
+    "TransactionStateError",
     "TruncatedError",
     "UnexpectedNullError",
     "UnknownColumnError",

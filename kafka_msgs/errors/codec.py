@@ -27,17 +27,25 @@ __all__ = [
 
 @define(kw_only=True, slots=False, repr=False)
 class UnsupportedVersionError(KafkaMsgsError, ValueError):
-    """A version that the message does not have.
+    """A version that the message does not have, or a message without a version that both sides have.
 
-    Attributes: ``message`` (name), ``version`` and ``supported`` (a ``VersionRange``).
+    Attributes: ``message`` (name), ``version`` (None if no single version is meant), ``supported`` (the versions of
+    this library, a ``VersionRange``) and ``offered`` (the versions of the broker, or None if no broker is involved).
     """
 
     message: str
-    version: int
+    version: int | None
     supported: VersionRange
+    offered: VersionRange | None = None
 
     def _text(self) -> str:
+        if self.offered is not None:
+            return f"{self.message}: the broker has {_versions(self.offered)}, this library has {self.supported}"
         return f"{self.message} has no version {self.version}; it has {self.supported}"
+
+
+def _versions(versions: VersionRange) -> str:
+    return "no version" if versions.empty else str(versions)
 
 
 @define(kw_only=True, slots=False, repr=False)

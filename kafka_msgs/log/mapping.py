@@ -1,21 +1,24 @@
 """The bytes of a file, mapped into memory. Only a small part stays in memory while the file is read.
 
-This module decides which files are read, and searches for bytes that are not zero. ``scan`` knows the meaning of the
-bytes.
+This module decides which files are read, and searches for bytes that are not zero. Searches pass over the holes of
+sparse files where the system reports holes. ``scan`` knows the meaning of the bytes.
 """
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import re
 import stat
+import sys
+import weakref
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from kafka_msgs.errors import LogFileError
 
-__all__ = ["WINDOW", "Mapped", "first_not_zero", "mapped", "read_whole", "release"]
+__all__ = ["WINDOW", "Mapped", "after_hole", "first_not_zero", "mapped", "read_whole", "release"]
 
 Mapped: TypeAlias = mmap.mmap | bytes
 """The bytes of a file. An empty file cannot be mapped, so it is ``bytes``."""
@@ -34,16 +37,29 @@ _KINDS: Final = (
 )
 
 
+class _File(mmap.mmap):
+    """A file that is mapped. ``descriptor`` stays open as long as this object is alive, and reports holes."""
+
+    descriptor: int
+
+
 def mapped(path: Path) -> Mapped:
     """Return the bytes of a file, mapped into memory.
 
     Raises ``OSError``, and ``LogFileError`` for a path that is not a regular file. Reading a FIFO could block forever.
     """
-    file = _opened(path)
+    descriptor = _opened(path)
     try:
-        return mmap.mmap(file, 0, access=mmap.ACCESS_READ) if os.fstat(file).st_size else b""
-    finally:
-        os.close(file)
+        data = _File(descriptor, 0, access=mmap.ACCESS_READ) if os.fstat(descriptor).st_size else b""
+    except BaseException:
+        os.close(descriptor)
+        raise
+    if isinstance(data, bytes):
+        os.close(descriptor)
+        return data
+    data.descriptor = descriptor
+    weakref.finalize(data, os.close, descriptor)
+    return data
 
 
 def read_whole(path: Path) -> bytes:
@@ -71,11 +87,25 @@ def release(data: Mapped, start: int, end: int) -> int:
     return max(first, last)
 
 
+def after_hole(data: Mapped, at: int) -> int:
+    """Return the end of the hole that the byte at ``at`` is in. Return ``at`` if it is not in a hole.
+
+    A hole is a part of a sparse file that takes no space on the disk. Its bytes are zero. Systems without
+    ``SEEK_DATA``, and some file systems, do not report holes. Then the result is ``at``.
+    """
+    if sys.platform == "win32" or not hasattr(os, "SEEK_DATA") or not isinstance(data, _File):
+        return at
+    try:
+        return max(os.lseek(data.descriptor, at, os.SEEK_DATA), at)
+    except OSError as error:
+        return max(len(data), at) if error.errno == errno.ENXIO else at
+
+
 def first_not_zero(data: Mapped, start: int, end: int) -> int:
     """Return the position of the first byte that is not zero, from ``start`` on. Return ``end`` if all are zero."""
-    at = released = start
+    at = released = min(after_hole(data, start), end)
     while at + len(_ZEROS) <= end and data[at : at + len(_ZEROS)] == _ZEROS:
-        at += len(_ZEROS)
+        at = min(after_hole(data, at + len(_ZEROS)), end)
         if at - released >= WINDOW:
             released = release(data, released, at)
     found = _NOT_ZERO.search(data, at, end)

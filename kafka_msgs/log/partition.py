@@ -30,6 +30,7 @@ from kafka_msgs.log.scan import AnyBatch, read_log, walk_log
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.transactions import Isolation, Transactions, find_transactions
 from kafka_msgs.messages.quorum_state_data import QuorumStateData
+from kafka_msgs.option_checks import check_choice
 from kafka_msgs.prefixed import Versioned
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, Record
 
@@ -107,7 +108,7 @@ class Partition:
 
         With ``isolation="read_committed"`` the batches of aborted transactions are left out, and all batches from the
         last stable offset on. A consumer with that ``isolation.level`` gets the same (KIP-98). Control batches are
-        yielded with both isolations. Raises ``ValueError`` for another isolation.
+        yielded with both isolations. Raises ``OptionError`` for another isolation.
         """
         return raising(self.walk_batches(from_offset, options, isolation=isolation))
 
@@ -119,8 +120,7 @@ class Partition:
         isolation: Isolation = "read_uncommitted",
     ) -> Iterator[AnyBatch | LogFileError]:
         """Yield what ``batches`` yields, and in its place each ``LogFileError``."""
-        if isolation not in get_args(Isolation):
-            raise ValueError(f"isolation is one of {', '.join(get_args(Isolation))}, not {isolation!r}")
+        check_choice("batches", "isolation", isolation, get_args(Isolation))
         transactions = self.transactions() if isolation == "read_committed" else Transactions()
         return self._walk(transactions, from_offset, options)
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from kafka_msgs.errors import RecordError
 from kafka_msgs.layouts import HEADER_SIZE, MAGIC_AT, SIZE_AND_OFFSET, header_struct
-from kafka_msgs.log.mapping import WINDOW, Mapped, first_not_zero, release
+from kafka_msgs.log.mapping import WINDOW, Mapped, after_hole, first_not_zero, release
 from kafka_msgs.records import read_batches
 
 __all__ = ["CHECKED_AT_LEAST", "CHECKED_AT_MOST", "Resync", "claims_a_batch", "stated_size"]
@@ -94,13 +94,21 @@ class Resync:
         while at < len(data) and self.budget > 0:
             match = pattern.search(data, at, at + WINDOW)
             if match is None:
-                at += WINDOW - _MATCH_SIZE + 1
+                at = self._after_window(at)
                 released = release(data, released, min(at, len(data)))
                 continue
             position, at = match.start() - MAGIC_AT, match.start() + 1
             if self._is_batch(position, next_offset):
                 return position
         return len(data)
+
+    def _after_window(self, at: int) -> int:
+        """Return where the search continues if no match starts in the window at ``at``.
+
+        No match starts in a hole that begins before the header: the size of that batch would be zero.
+        """
+        at += WINDOW - _MATCH_SIZE + 1
+        return max(at, after_hole(self._data, at - MAGIC_AT))
 
     def _is_batch(self, position: int, next_offset: int) -> bool:
         data = self._data

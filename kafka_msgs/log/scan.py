@@ -19,6 +19,7 @@ from kafka_msgs.layouts import MAGIC_AT, SIZE_AND_OFFSET
 from kafka_msgs.log.faults import raising
 from kafka_msgs.log.mapping import WINDOW, Mapped, mapped, release
 from kafka_msgs.log.resync import Resync, claims_a_batch, stated_size
+from kafka_msgs.option_checks import check_whole
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, BatchReader, LegacyBatch, ReadOptions, RecordBatch
 
 __all__ = ["AnyBatch", "BatchStart", "FileScan", "read_log", "walk_headers", "walk_log"]
@@ -41,7 +42,7 @@ def read_log(
     Zeros from the end of a batch to the end of the file are not damage. They are preallocated space, and a crash can
     leave such space in the file. The walk ends there, as Kafka's recovery does. A file is ``closed`` if its broker
     writes to a later one. In a closed file such zeros are damage, because the broker would have removed them. Raises
-    ``OSError``.
+    ``OptionError`` for a ``start`` that is not a whole number, and ``OSError``.
     """
     return raising(walk_log(path, options, start=start, closed=closed))
 
@@ -69,6 +70,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
         start: int = 0,
         closed: bool = False,
     ) -> None:
+        check_whole("read_log", "start", start)
         self.data: Final = mapped(path)
         self.position = start
         self.preallocated = 0

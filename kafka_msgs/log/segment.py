@@ -138,7 +138,7 @@ class Segment:
 
     def _fits(self, entry: OffsetEntry) -> bool:
         """Whether a sound batch starts at the position of an entry, and its last offset is at most the entry's."""
-        if entry.position >= self.size:
+        if not 0 <= entry.position < self.size:
             return False
         first = next(walk_log(self.path, start=entry.position), None)
         return not isinstance(first, LogFileError) and first is not None and first.last_offset <= entry.offset

@@ -1,6 +1,6 @@
-"""Answers from a broker's log directories in one process: no broker, no Spark.
+"""Answers from the log directories of a broker in one process, without a broker and without Spark.
 
-``directories`` finds partitions and their ends, ``groups`` gives every group with its members, committed offsets and
-lag, ``profile`` says what is in topics. The jobs in ``kafka_msgs.spark.jobs`` answer the same questions, with the same
-numbers, where the logs are too large for one process. Nothing is imported by this module.
+``directories`` finds partitions and their ends. ``groups`` returns every group with its members, committed offsets and
+lag. ``profile`` describes the content of topics. The jobs in ``kafka_msgs.spark.jobs`` give the same answers, with the
+same numbers, if the logs are too large for one process. This module does not import anything.
 """

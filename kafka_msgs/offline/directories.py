@@ -1,7 +1,7 @@
 """The partitions in log directories, and the end offset of each.
 
-Owns the choice of partitions, and the file of end offsets that Kafka's own tool prints. The files themselves are read
-by ``kafka_msgs.log``.
+This module owns the choice of partitions, and reads the file of end offsets that Kafka's own tool prints.
+``kafka_msgs.log`` reads the other files.
 """
 
 from __future__ import annotations
@@ -38,20 +38,21 @@ _END: Final = re.compile(r"(?P<topic>[^:\s]{1,249}):(?P<partition>[0-9]{1,10}):(
 
 
 class Progress:
-    """What readers report to: which segment they read, and how many of its bytes. This one does nothing."""
+    """Gets the progress of readers: the segment that they read, and how many of its bytes. This class does nothing."""
 
     def file(self, path: Path) -> None:
-        """A segment was opened; what was opened before it is read."""
+        """A segment was opened. The segments before it are completely read."""
 
     def read(self, position: int) -> None:
         """The bytes before ``position`` of that segment are read."""
 
 
 def partitions_in(paths: Iterable[Path]) -> list[Partition]:
-    """Return the partitions in paths, each a log directory or the directory of one partition, by topic and number.
+    """Return the partitions in paths, by topic and number. Each path is a log directory or the directory of one
+    partition.
 
-    Raises ``JobPathError`` for a path without partitions, and for a partition that is there twice: the copies of a
-    replicated partition may have been compacted at different times, and what is deleted in one would come back from the
+    Raises ``JobPathError`` for a path without partitions, and for a partition that is found twice: copies of a
+    partition may have been compacted at different times, and records that one has deleted would come back from the
     other.
     """
     found: dict[tuple[str, int], Partition] = {}
@@ -74,13 +75,13 @@ def _partitions_of(path: Path) -> tuple[Partition, ...]:
 
 
 def end_of(partition: Partition) -> int | None:
-    """Return the offset after the last record of a partition, from its last segment; None without a segment."""
+    """Return the offset after the last record of a partition, from its last segment. Return None without a segment."""
     segments = partition.segments
     return end_of_segment(segments[-1]) if segments else None
 
 
 def end_of_segment(last: Segment) -> int:
-    """Return the offset after the last record of a segment, or the one that it is named after where it has none."""
+    """Return the offset after the last record of a segment. Without records it is the offset in the segment's name."""
     end = last.base_offset
     items = walk_log(last.path, ReadOptions(check_crc=False), start=last.position_of(sys.maxsize))
     for batch in without_faults(items):
@@ -89,7 +90,7 @@ def end_of_segment(last: Segment) -> int:
 
 
 def ends_of(partitions: Iterable[Partition]) -> dict[tuple[str, int], int]:
-    """Return the ends of those partitions that have one."""
+    """Return the ends of the partitions that have one."""
     ends = {(each.topic, each.number): end_of(each) for each in partitions}
     return {place: end for place, end in ends.items() if end is not None}
 
@@ -97,7 +98,7 @@ def ends_of(partitions: Iterable[Partition]) -> dict[tuple[str, int], int]:
 def end_offsets_in(path: Path) -> dict[tuple[str, int], int]:
     """Return the ends in a file of lines ``topic:partition:offset``, as Kafka's ``kafka-get-offsets`` prints them.
 
-    Raises ``JobPathError`` for another line, and ``OSError``.
+    Raises ``JobPathError`` for any other line, and ``OSError``.
     """
     ends = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -110,7 +111,7 @@ def end_offsets_in(path: Path) -> dict[tuple[str, int], int]:
 
 
 def topic_names(partitions: Iterable[Partition]) -> dict[UUID, str]:
-    """Return the names of topics by their ids, as far as ``partition.metadata`` files tell them."""
+    """Return the names of topics by their ids, as far as there are ``partition.metadata`` files."""
     names = {}
     for each in partitions:
         try:

@@ -1,7 +1,7 @@
 """Every group in ``__consumer_offsets``, as its coordinator would describe it, with committed offsets and lag.
 
-Owns the way from the partitions of the topic to groups: which records are decoded, and what becomes of those that
-cannot be read. What records mean is left to ``kafka_msgs.topics``, files to ``kafka_msgs.log``.
+This module owns the way from the partitions of the topic to groups: which records are decoded, and how unreadable ones
+are reported. ``kafka_msgs.topics`` knows the meaning of records, and ``kafka_msgs.log`` reads files.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _NO_TOPIC_ID: Final = UUID(int=0)
 
 @frozen(kw_only=True)
 class CommittedOffset:
-    """What a group committed for a partition.
+    """The committed offset of a group for one partition.
 
-    Times are in milliseconds since the epoch. ``end_offset`` is None where the end of the partition is not known;
-    ``leader_epoch``, ``expire_timestamp`` and ``topic_id`` are None where the commit has none.
+    Times are in milliseconds since the epoch. ``end_offset`` is None if the end of the partition is unknown.
+    ``leader_epoch``, ``expire_timestamp`` and ``topic_id`` are None if the commit does not have them.
     """
 
     topic: str
@@ -51,32 +51,34 @@ class CommittedOffset:
 
     @property
     def lag(self) -> int | None:
-        """How many offsets are left to read, as Kafka's tools count: markers and compacted records count too."""
+        """How many offsets are left to read. Like Kafka's tools it includes markers and compacted records."""
         return None if self.end_offset is None else self.end_offset - self.offset
 
 
 @frozen(kw_only=True)
 class Group:
-    """A group: how its coordinator describes it, and its committed offsets by topic and partition."""
+    """A group: the description of its coordinator, and its committed offsets by topic and partition."""
 
     description: GroupDescription
     offsets: tuple[CommittedOffset, ...]
 
     @property
     def lag(self) -> int | None:
-        """The sum of the lags that are known, None if none is."""
+        """The sum of the known lags. None if no lag is known."""
         lags = [each.lag for each in self.offsets if each.lag is not None]
         return sum(lags) if lags else None
 
     @property
     def last_commit(self) -> int | None:
-        """The time of the latest commit, None without one."""
+        """The time of the latest commit. None without a commit."""
         return max((each.commit_timestamp for each in self.offsets), default=None)
 
 
 @frozen(kw_only=True)
 class Problem:
-    """What could not be read: ``partition`` of the topic, ``offset`` of the record if it is one, and why."""
+    """Something that cannot be read: the ``partition`` of the topic, the ``offset`` of the record if it is one, and the
+    reason.
+    """
 
     partition: int
     offset: int | None
@@ -85,16 +87,17 @@ class Problem:
 
 @frozen(kw_only=True)
 class Groups:
-    """All groups, by name, and what could not be read."""
+    """All groups, by name, and the problems."""
 
     groups: tuple[Group, ...]
     problems: tuple[Problem, ...]
 
 
 def read_groups(partitions: Iterable[Partition], ends: EndOffsets, *, progress: Progress | None = None) -> Groups:
-    """Return the groups in partitions of ``__consumer_offsets``; lags are taken from ``ends``.
+    """Return the groups in partitions of ``__consumer_offsets``. ``ends`` are for the lags.
 
-    A record that cannot be read is a problem, as is a damaged part of a file, and all else counts. Raises ``OSError``.
+    A record that cannot be read is a problem, and so is a damaged part of a file. Everything else counts. Raises
+    ``OSError``.
     """
     found: list[Group] = []
     problems: list[Problem] = []
@@ -114,7 +117,7 @@ class _Loading:
     """Loads one partition.
 
     Most records are commits that a later commit of the same key replaces. Outside transactions only the last record of
-    each key is kept, undecoded: this leaves the state as it is, and most of the work undone.
+    each key is kept, and it is not decoded. The resulting state is the same, and most of the work is saved.
     """
 
     partition: Partition
@@ -174,7 +177,7 @@ class _Loading:
 
 
 def _rows(batch: AnyBatch) -> Iterable[tuple[int, Any, Any]]:
-    """Return offset, key and value of each record; of a batch of today's format without making records."""
+    """Return offset, key and value of each record. For a batch of magic 2 no record objects are made."""
     if isinstance(batch, RecordBatch):
         return zip(batch.offsets(), batch.keys(), batch.values(), strict=True)
     return ((record.offset, record.key, record.value) for record in batch.records())

@@ -1,6 +1,7 @@
 """The content of topics, per partition and hour: sizes, compression, producers, transactions, and order of times.
 
-Owns the figures, which are those of the job ``topic-profile``. Batches and records are read by ``kafka_msgs.log``.
+This module owns the figures, which are those of the job ``topic-profile``. ``kafka_msgs.log`` reads batches and
+records.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ _HOUR_MS: Final = 3_600_000
 class Figures:
     """The figures of some batches of a topic. Sizes are in bytes.
 
-    ``bytes`` are those of all batches as they are stored, ``data_bytes`` those of the batches with records of clients,
-    ``batches`` in number. ``content_bytes`` are those of keys, values and headers. ``producers`` are the ids of
-    producers that count their batches. ``transactions`` and ``aborted_transactions`` count the markers that end them,
-    ``aborted_records`` the records in aborted ones. ``out_of_order`` counts records with an earlier timestamp than the
-    record before them.
+    ``bytes`` are those of all batches as they are stored. ``data_bytes`` are those of the batches with records of
+    clients, and ``batches`` is their number. ``content_bytes`` are those of keys, values and headers. ``producers`` are
+    the ids of producers that number their batches. ``transactions`` and ``aborted_transactions`` count the markers that
+    end them. ``aborted_records`` counts the records in aborted ones. ``out_of_order`` counts records with an earlier
+    timestamp than the record before them.
     """
 
     records: int = 0
@@ -64,22 +65,22 @@ class Figures:
 
     @property
     def content_bytes(self) -> int:
-        """Bytes of keys, values and headers."""
+        """The bytes of keys, values and headers."""
         return self.key_bytes + self.value_bytes + self.header_bytes
 
     @property
     def ratio(self) -> float | None:
-        """How many bytes of content are stored in one byte, framing included; None without records."""
+        """How many bytes of content are stored in one byte, framing included. None without records."""
         return self.content_bytes / self.data_bytes if self.data_bytes else None
 
     @property
     def mean_key_size(self) -> float | None:
-        """The mean size of keys, those of null included as 0; None without records."""
+        """The mean size of keys. A null key counts as 0. None without records."""
         return self.key_bytes / self.records if self.records else None
 
     @property
     def mean_value_size(self) -> float | None:
-        """The mean size of values, those of null included as 0; None without records."""
+        """The mean size of values. A null value counts as 0. None without records."""
         return self.value_bytes / self.records if self.records else None
 
 
@@ -99,15 +100,15 @@ _MERGED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "codecs": or_,
     "producers": or_,
 }
-"""How figures are merged that are not added."""
+"""How to merge the figures that are not added."""
 
 
 @frozen(kw_only=True)
 class Profile:
-    """The figures by topic, partition and hour, and what could not be read.
+    """The figures by topic, partition and hour, and the problems.
 
-    An hour is its start in milliseconds since the epoch, None for records without a timestamp. A batch counts in the
-    hour of its first record. The problems of a partition are under its directory's name.
+    An hour is its start in milliseconds since the epoch, and None for records without a timestamp. A batch counts in
+    the hour of its first record. The problems of a partition are under the name of its directory.
     """
 
     figures: dict[tuple[str, int, int | None], Figures]
@@ -115,7 +116,7 @@ class Profile:
 
 
 def read_profile(partitions: Iterable[Partition], *, progress: Progress | None = None) -> Profile:
-    """Return the profile of partitions. A batch that cannot be read is a problem, and counts for nothing.
+    """Return the profile of partitions. A batch that cannot be read is a problem, and does not count.
 
     Raises ``OSError``.
     """
@@ -165,7 +166,7 @@ class _Walk:
         self.problems.append(Problem(partition=self._number, offset=None, reason=reason))
 
     def _batch(self, batch: AnyBatch) -> None:
-        """Count a batch; one in which compaction left no record counts for nothing."""
+        """Count a batch. A batch without records, after compaction, does not count."""
         if isinstance(batch, RecordBatch) and batch.is_control:
             markers = batch.control_records()
             if markers:

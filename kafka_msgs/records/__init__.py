@@ -19,7 +19,7 @@ from kafka_msgs.records.compression import Compression
 from kafka_msgs.records.control import ControlRecord, ControlType
 from kafka_msgs.records.legacy import LegacyBatch
 from kafka_msgs.records.options import DEFAULT_READ_OPTIONS, ReadOptions
-from kafka_msgs.records.record import NO_TIMESTAMP, Header, Headers, Payload, Record
+from kafka_msgs.records.record import NO_TIMESTAMP, ConsumerRecord, Header, Headers, Payload, Record
 
 __all__ = [
     "DEFAULT_READ_OPTIONS",
@@ -29,6 +29,7 @@ __all__ = [
     "BatchHeader",
     "BatchReader",
     "Compression",
+    "ConsumerRecord",
     "ControlRecord",
     "ControlType",
     "Header",

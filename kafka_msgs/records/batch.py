@@ -40,7 +40,7 @@ from kafka_msgs.records.common import Batch
 from kafka_msgs.records.compression import decompress
 from kafka_msgs.records.control import ControlRecord, read_control
 from kafka_msgs.records.options import DEFAULT_READ_OPTIONS, ReadOptions
-from kafka_msgs.records.record import Payload, Record, RecordFaultError
+from kafka_msgs.records.record import ConsumerRecord, Payload, Record, RecordFaultError
 
 __all__ = ["BatchReader", "RecordBatch", "errors_in_place", "read_batches", "walk_batches"]
 
@@ -129,6 +129,10 @@ class RecordBatch(Batch):
         """
         return self._read(RecordPart.RECORDS)
 
+    def consumer_records(self, topic: str, partition: int) -> list[ConsumerRecord]:
+        """Return the records as a consumer of a partition gets them; raises what ``records`` raises."""
+        return self._read(RecordPart.RECORDS, topic, partition)
+
     def offsets(self) -> list[int]:
         """Return only the offsets of the records, which is faster than ``records``; raises what ``records`` raises."""
         return self._read(RecordPart.OFFSETS)
@@ -175,11 +179,11 @@ class RecordBatch(Batch):
         body = decompress(self.codec, stored, limit, position=self.position, offset=self.base_offset)
         return body, 0, len(body)
 
-    def _read(self, part: RecordPart) -> list[Any]:
+    def _read(self, part: RecordPart, *origin: Any) -> list[Any]:
         times = self.base_timestamp, self.append_timestamp
         try:
             found: list[Any] = _IMPLEMENTATION.read(
-                part, *self.content(), self.count, self.base_offset, *times, self._options.views
+                part, *self.content(), self.count, self.base_offset, *times, self._options.views, *origin
             )
             return found
         except RecordFaultError as fault:

@@ -32,7 +32,7 @@ from kafka_msgs.records.legacy import encode_entry
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload
 from kafka_msgs.records.write_checks import INT16, INT32, INT64, Content, check, checked_content
 
-__all__ = ["BatchBuilder", "BatchHeader", "MessageSetBuilder"]
+__all__ = ["BatchBuilder", "BatchHeader", "MessageSetBuilder", "with_producer"]
 
 _IMPLEMENTATION: Final = implementation("kafka_msgs.records")
 
@@ -166,21 +166,22 @@ class BatchBuilder:
         taken: bool = self._collector.append(key, value, timestamp=timestamp, offset=offset)
         return taken
 
-    def build(self) -> bytes:
+    def build(self, header: BatchHeader | None = None) -> bytes:
         """Return the batch. More records can be added later, and another call then returns a larger batch.
 
-        A batch without records is allowed: compaction leaves such batches. Raises ``MissingExtraError``, and
-        ``RecordWriteError`` for a level that the codec refuses.
+        A ``header`` replaces the one that was given at the beginning. Its base offset must be the same. A producer
+        knows the sequence of a batch only when it sends it. A batch without records is allowed: compaction leaves such
+        batches. Raises ``MissingExtraError``, and ``RecordWriteError`` for a level that the codec refuses.
         """
-        found = self._collector
+        found, header = self._collector, header or self._header
         if self._codec == Compression.NONE or not found.count:
-            plain: bytes = found.sealed(self._head(found.records))
+            plain: bytes = found.sealed(self._head(header, found.records))
             return plain
         content = compress(self._codec, found.records, self._level)
-        return b"".join((self._head(content), content))
+        return b"".join((self._head(header, content), content))
 
-    def _head(self, content: bytes | bytearray | memoryview) -> bytes:
-        header, found = self._header, self._collector
+    def _head(self, header: BatchHeader, content: bytes | bytearray | memoryview) -> bytes:
+        found = self._collector
         size = HEADER_SIZE + len(content) - SIZE_AND_OFFSET
         check("size", size, 0, INT32)
         least = max(found.next_offset - 1, header.base_offset)
@@ -196,6 +197,20 @@ class BatchBuilder:
         crc = crc32c(content, crc32c(head[CRC_FROM:]))
         head[CRC_FROM - 4 : CRC_FROM] = crc.to_bytes(4, "big")
         return bytes(head)
+
+
+def with_producer(batch: bytes, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
+    """Return a magic 2 batch with another producer id, epoch and sequence, and with the checksum that belongs to it.
+
+    A producer that got a new epoch sends its batches again so (KIP-360). The records stay as they are.
+    """
+    fields = list(HEADER.unpack_from(batch))
+    fields[-4:-1] = producer_id, producer_epoch, base_sequence
+    head = bytearray(HEADER.pack(*fields))
+    content = memoryview(batch)[HEADER_SIZE:]
+    crc = crc32c(content, crc32c(head[CRC_FROM:]))
+    head[CRC_FROM - 4 : CRC_FROM] = crc.to_bytes(4, "big")
+    return b"".join((head, content))
 
 
 @frozen

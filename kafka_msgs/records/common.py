@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from kafka_msgs.layouts import CODEC_MASK, LOG_APPEND_TIME
-from kafka_msgs.records.record import Payload, Record
+from kafka_msgs.records.record import ConsumerRecord, Payload, Record, placed
 
 __all__ = ["Batch", "TimestampType"]
 
@@ -67,6 +67,10 @@ class Batch(ABC):
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records())
+
+    def consumer_records(self, topic: str, partition: int) -> list[ConsumerRecord]:
+        """Return the records as a consumer of a partition gets them; raises what ``records`` raises."""
+        return [placed(record, topic, partition) for record in self.records()]
 
     def offsets(self) -> list[int]:
         """Return the offsets of the records; raises what ``records`` raises."""

@@ -8,6 +8,7 @@ check byte).
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -29,6 +30,8 @@ _SNAPPY_MAGIC: Final = _SNAPPY_HEADER[:8]
 _SNAPPY_BLOCK: Final = 32 << 10
 _SNAPPY_RATIO: Final = 64
 """No snappy block expands more than this: a copy of 64 bytes takes at least two bytes."""
+_SNAPPY_EMPTY: Final = re.compile(rb"(?:\x00\x00\x00\x01\x00)++")
+"""Blocks without content, one after another: the length of the block, 1, and the size of its content, 0."""
 
 _LZ4_MAGIC: Final = bytes.fromhex("04224d18")
 _LZ4_RATIO: Final = 256
@@ -47,7 +50,8 @@ class FrameError(Exception):
 def snappy_blocks(data: memoryview) -> Iterator[memoryview]:
     """Yield the raw blocks of framed snappy data. Data without a frame is one block.
 
-    Another frame, with its own header, may follow a frame.
+    Another frame, with its own header, may follow a frame. Blocks without content are passed over in one step, however
+    many there are.
     """
     if data[:8] != _SNAPPY_MAGIC:
         yield data
@@ -56,6 +60,9 @@ def snappy_blocks(data: memoryview) -> Iterator[memoryview]:
     while at < len(data):
         if data[at : at + 8] == _SNAPPY_MAGIC:
             at += len(_SNAPPY_HEADER)
+            continue
+        if empty := _SNAPPY_EMPTY.match(data, at):
+            at = empty.end()
             continue
         size = int.from_bytes(data[at : at + 4], "big")
         at += 4

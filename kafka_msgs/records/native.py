@@ -9,14 +9,15 @@ from typing import Any
 
 from kafka_msgs._core import extension
 from kafka_msgs.layouts import RecordPart
-from kafka_msgs.records.record import Record, explain
+from kafka_msgs.records.record import ConsumerRecord, Record, explain
 from kafka_msgs.records.write_checks import checked
 
-__all__ = ["Collector", "exceeds", "read"]
+__all__ = ["Collector", "exceeds", "murmur2", "read"]
 
-extension.bind_records(Record, checked)
+extension.bind_records(Record, ConsumerRecord, checked)
 Collector = extension.RecordCollector
 exceeds = extension.records_exceed
+murmur2 = extension.murmur2
 
 
 def read(part: RecordPart, body: bytes, at: int, end: int, count: int, *rest: Any) -> list[Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from attrs import field, frozen, validators
+from attrs import field, frozen
+
+from kafka_msgs.option_checks import flag, whole
 
 __all__ = ["DEFAULT_READ_OPTIONS", "ReadOptions"]
 
@@ -17,16 +19,13 @@ class ReadOptions:
     one batch in bytes. Above it ``DecompressedSizeError`` is raised. ``max_elements`` is the largest number of records
     and headers of one batch, counted together. Above it ``RecordBudgetError`` is raised, before any record is made. An
     element takes at most about 200 bytes in addition to its content. With ``views`` the keys, values and header values
-    are ``memoryview`` objects of the input, not ``bytes``. A view keeps the input alive.
+    are ``memoryview`` objects of the input, not ``bytes``. A view keeps the input alive. Raises ``OptionError``.
     """
 
-    check_crc: bool = field(default=True, validator=validators.instance_of(bool))
-    max_decompressed: int = field(default=128 << 20, validator=[validators.instance_of(int), validators.ge(0)])
-    max_elements: int = field(
-        default=1_000_000,
-        validator=[validators.instance_of(int), validators.ge(1), validators.le(2**63 - 1)],
-    )
-    views: bool = field(default=False, validator=validators.instance_of(bool))
+    check_crc: bool = field(default=True, validator=flag())
+    max_decompressed: int = field(default=128 << 20, validator=whole())
+    max_elements: int = field(default=1_000_000, validator=whole(1))
+    views: bool = field(default=False, validator=flag())
 
 
 DEFAULT_READ_OPTIONS: Final = ReadOptions()

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeGuard
 
 from kafka_msgs.layouts import RecordPart
+from kafka_msgs.records.murmur2 import murmur2
 from kafka_msgs.records.record import (
     INT_BITS,
     LONG_BITS,
@@ -22,10 +23,11 @@ from kafka_msgs.records.record import (
     Record,
     exceeds,
     explain,
+    placed,
 )
 from kafka_msgs.records.write_checks import INT64, Content, Named, checked
 
-__all__ = ["Collector", "decode_records", "encode_record", "exceeds", "read"]
+__all__ = ["Collector", "decode_records", "encode_record", "exceeds", "murmur2", "read"]
 
 
 class _BadNumberError(Exception):
@@ -166,8 +168,13 @@ def read(
     base_timestamp: int,
     append_timestamp: int | None,
     views: bool,
+    topic: str | None = None,
+    partition: int | None = None,
 ) -> list[Any]:
-    """Return one part of each record; arguments and errors are those of ``decode_records``."""
+    """Return one part of each record; arguments and errors are those of ``decode_records``.
+
+    With a topic and a partition the records are of the class ``ConsumerRecord``.
+    """
     records = decode_records(
         body,
         at,
@@ -178,7 +185,11 @@ def read(
         append_timestamp=append_timestamp,
         views=views,
     )
-    return records if part is RecordPart.RECORDS else list(map(_PICK[part], records))
+    if part is not RecordPart.RECORDS:
+        return list(map(_PICK[part], records))
+    if topic is None or partition is None:
+        return records
+    return [placed(record, topic, partition) for record in records]
 
 
 _VARINTS: Final = [bytes([raw]) for raw in range(128)]

@@ -20,6 +20,7 @@ __all__ = [
     "INT_BITS",
     "LONG_BITS",
     "NO_TIMESTAMP",
+    "ConsumerRecord",
     "Header",
     "Headers",
     "Payload",
@@ -27,6 +28,7 @@ __all__ = [
     "RecordFaultError",
     "exceeds",
     "explain",
+    "placed",
 ]
 
 INT_BITS: Final = 32
@@ -54,8 +56,11 @@ if TYPE_CHECKING or backend() != "c":
 
         __slots__ = ()
 
+    _PlacedStorage = _Storage
+
 else:
     # The storage keeps the offset as a C integer. A Python object for each offset would cost memory and time.
+    from kafka_msgs._core.extension import PlacedRecordStorage as _PlacedStorage
     from kafka_msgs._core.extension import RecordStorage as _Storage
 
 
@@ -73,6 +78,27 @@ class Record(_Storage):
     key: Payload | None
     value: Payload | None
     headers: Headers = ()
+
+
+@frozen(weakref_slot=False)
+class ConsumerRecord(_PlacedStorage):
+    """One record as a consumer gets it: a record of a log, and its topic and partition.
+
+    The other fields are those of ``Record``. In Kafka it is ``org.apache.kafka.clients.consumer.ConsumerRecord``.
+    """
+
+    offset: int
+    timestamp: int
+    key: Payload | None
+    value: Payload | None
+    headers: Headers
+    topic: str
+    partition: int
+
+
+def placed(record: Record, topic: str, partition: int) -> ConsumerRecord:
+    """Return ``record`` as a consumer of a partition gets it."""
+    return ConsumerRecord(record.offset, record.timestamp, record.key, record.value, record.headers, topic, partition)
 
 
 class RecordFaultError(Exception):

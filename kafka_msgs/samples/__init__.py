@@ -1,8 +1,8 @@
-"""A small log directory of a real broker, to try the library on: it comes with the package.
+"""A small log directory of a real broker, to try the library. It comes with the package.
 
-It has groups of every kind (classic, consumer, share, streams), empty ones among them, what they read, a transaction
-that is still open, and the metadata log. Owns where the sample is and how it is written; ``kafka-msgs sample`` is the
-command.
+It has groups of every kind (classic, consumer, share, streams), including empty ones, the topics that they read, an
+open transaction, and the metadata log. This module knows where the sample is, and writes it. The command is
+``kafka-msgs sample``.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from kafka_msgs.errors import JobPathError
 __all__ = ["LOG_DIRECTORY", "write_sample"]
 
 LOG_DIRECTORY: Final = "log-directory.zip"
-"""The file of the package that has the sample."""
+"""The file of the package with the sample."""
 
 
 def write_sample(directory: Path) -> list[Path]:
-    """Write the sample log directory to ``directory``, which must be new or empty; return its partitions' directories.
+    """Write the sample log directory to ``directory``, which must be new or empty. Return the directories of its
+    partitions.
 
-    Raises ``JobPathError`` for a path with something in it, and ``OSError``.
+    Raises ``JobPathError`` for a directory that is not empty, and ``OSError``.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise JobPathError(path=str(directory), reason="already exists and is not empty; nothing was written")

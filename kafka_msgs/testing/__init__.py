@@ -1,7 +1,7 @@
 """Help for testing code that speaks the Kafka protocol.
 
-``strategies`` makes Hypothesis strategies out of the generated classes (extra ``testing``); ``random_values`` makes
-values from a seeded random generator and needs no extra. A name is imported when it is first asked for.
+``strategies`` makes Hypothesis strategies from the generated classes (extra ``testing``). ``random_values`` makes
+values from a seeded random generator, and does not need an extra. A name is imported when it is needed.
 """
 
 from typing import TYPE_CHECKING

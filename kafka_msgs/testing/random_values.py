@@ -1,6 +1,7 @@
 """Random values of the generated classes, from a seeded generator: for campaigns of many thousand messages.
 
-Needs no extra. A failing value is found again by its seed, but is not made smaller: for that, ``strategies``.
+This module does not need an extra. The seed finds a failing value again. ``strategies`` can make a failing value
+smaller.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class _Options:
 def random_message(cls: type[_M], version: int, rng: Random, *, unknown_tags: bool = True, max_elements: int = 3) -> _M:
     """Return a value of ``cls`` that can be encoded at ``version``.
 
-    Fields that the version lacks keep their defaults. Arrays have up to ``max_elements`` elements (rarely, arrays of
-    plain values have 130). ``unknown_tags`` allows tagged fields that the definition does not name, in the versions
-    that can carry them. The same ``rng`` state gives the same value. Raises ``UnsupportedVersionError``.
+    Fields that the version lacks keep their defaults. Arrays have up to ``max_elements`` elements (in rare cases,
+    arrays of plain values have 130). ``unknown_tags`` allows tagged fields that the definition does not name, in
+    flexible versions. The same state of ``rng`` gives the same value. Raises ``UnsupportedVersionError``.
     """
     samples.check_version(cls, version)
     options = _Options(unknown_tags, max_elements)
@@ -105,7 +106,7 @@ def _scalar_maker(type_: str) -> _Maker:
 
 
 def _edged(edges: Sequence[Any], rare: Sequence[Any], ordinary: _Maker) -> _Maker:
-    """Make an ordinary value, often one of ``edges`` and once in a long while one of ``rare``."""
+    """Make an ordinary value, often one of ``edges``, and seldom one of ``rare``."""
 
     def make(rng: Random) -> Any:
         chance = rng.random()

@@ -1,6 +1,6 @@
-"""Values at the edges of the wire types, and which fields of a class a version has.
+"""Values at the edges of the wire types, and the fields of a class at a version.
 
-What ``strategies`` and ``random_values`` share, so that both look for trouble in the same places. Owns no randomness.
+``strategies`` and ``random_values`` share this module, so both try the same edges. It does not use random numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ INTEGER_BOUNDS: Final = {
     "uint32": (0, 2**32 - 1),
     "int64": (-(2**63), 2**63 - 1),
 }
-"""Lowest and highest value of every integer type."""
+"""The lowest and the highest value of every integer type."""
 
 MAX_TAG: Final = 2**31 - 2
 """The highest tag number that Kafka's writer accepts."""
@@ -40,16 +40,18 @@ STRINGS: Final = (
     "b" * 255,
     "b" * 256,
 )
-"""Empty, non-ASCII, and as long as one byte of length can say (127 bytes, less one where null has a code) or more."""
+"""Strings that are empty, not ASCII, or about as long as a length of one byte can state (126 bytes if null has
+a code).
+"""
 
 LONG_STRINGS: Final = ("c" * 16382, "c" * 16383, "語" * 5461, "d" * 16384, "e" * 32767, "é" * 16383 + "e")
-"""Where two bytes of length end, and the longest string there is: 32,767 bytes of UTF-8."""
+"""Strings with the shortest lengths of two bytes and more, and the longest possible string: 32,767 bytes of UTF-8."""
 
 BYTES: Final = (b"", b"\0", b"\xff", b"\x80\x81", bytes(126), bytes(127), bytes(range(256)))
-"""Empty, not UTF-8, and as long as one byte of length can say or more."""
+"""Bytes that are empty, not UTF-8, or about as long as a length of one byte can state."""
 
 LONG_BYTES: Final = (bytes(16382), bytes(16383), b"\xfe" * 16384, b"\xfd" * 40000)
-"""Where two bytes of length end, and longer than any string."""
+"""Bytes with the shortest lengths of two bytes and more, and some that are longer than any string."""
 
 UUIDS: Final = (UUID(int=0), UUID(int=1), UUID(int=2**127), UUID(int=2**128 - 1))
 """The absent id, and ids at the ends of both halves."""
@@ -59,7 +61,7 @@ FLOATS: Final = (0.0, -0.0, 1.0, -1.5, 5e-324, 1.7976931348623157e308, float("in
 
 
 def integers(type_: str) -> tuple[int, ...]:
-    """Return the integers of a type where encodings change: its ends, around zero, and where a byte is full."""
+    """Return the integers of a type at which encodings change: the ends, around zero, and where a byte is full."""
     low, high = INTEGER_BOUNDS[type_]
     around = (0, 1, -1, 127, 128, 255, 256, 2**15, 2**16 - 1, 2**31, 2**32 - 1)
     return (low, high, *(value for value in around if low < value < high))
@@ -72,15 +74,15 @@ def check_version(cls: type[Described], version: int) -> None:
 
 
 def present_fields(cls: type[Struct], version: int) -> list[FieldInfo]:
-    """Return the fields of a class that a version has, positional and tagged ones alike."""
+    """Return the fields of a class at a version, positional and tagged ones."""
     return [info for info in fields(cls) if version in info.versions]
 
 
 def declared_tags(cls: type[Struct]) -> frozenset[int]:
-    """Return the tags that a class declares, at whatever version: an unknown tag must be none of them."""
+    """Return the tags that a class declares in any version. An unknown tag must be another one."""
     return frozenset(info.tag for info in fields(cls) if info.tag is not None)
 
 
 def default_is_allowed(info: FieldInfo, version: int) -> bool:
-    """Whether a field may have its own default at a version: a default of None needs a nullable field."""
+    """Whether a field may have its default at a version. The default None needs a nullable field."""
     return info.default is not None or version in info.nullable

@@ -3,8 +3,8 @@
     @given(messages(OffsetFetchRequest, version=2))
     def test_my_proxy_forwards(request): ...
 
-A strategy makes values that can be encoded at its version and looks at the edges first: nulls, empty arrays, the ends
-of the integer types, non-ASCII text, lengths where the encoding of a length grows, unknown tags.
+A strategy makes values that can be encoded at its version. It tries the edges first: nulls, empty arrays, the ends of
+the integer types, text that is not ASCII, lengths at which the encoding of a length grows, and unknown tags.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def messages(cls: type[_M], version: int, *, unknown_tags: bool = True, max_elem
     """Return a strategy for values of a message class that can be encoded at ``version``.
 
     Fields that the version lacks keep their defaults. Arrays have up to ``max_elements`` elements. ``unknown_tags``
-    allows tagged fields that the definition does not name, in the versions that can carry them. Not-a-number is left
-    out, since a value that holds it does not equal itself. Raises ``UnsupportedVersionError``.
+    allows tagged fields that the definition does not name, in flexible versions. Not-a-number is not used, because a
+    value with it does not equal itself. Raises ``UnsupportedVersionError``.
     """
     samples.check_version(cls, version)
     flexible = version in cls.INFO.flexible
@@ -52,9 +52,9 @@ def messages(cls: type[_M], version: int, *, unknown_tags: bool = True, max_elem
 def struct(
     cls: type[_S], version: int, *, flexible: bool, unknown_tags: bool = True, max_elements: int = 3
 ) -> SearchStrategy[_S]:
-    """Return a strategy for values of a nested class, as they stand inside their message at ``version``.
+    """Return a strategy for values of a nested class inside its message at ``version``.
 
-    ``flexible`` says whether the message is flexible at that version, which a nested class does not know. The other
+    ``flexible`` is whether the message is flexible at that version. The nested class does not know it. The other
     arguments are those of ``messages``.
     """
     strategy: SearchStrategy[_S] = _struct(cls, version, flexible, _Options(unknown_tags, max_elements))
@@ -103,7 +103,7 @@ def _scalar(type_: str) -> SearchStrategy[Any]:
 
 
 def _with_rare(ordinary: SearchStrategy[Any], edges: tuple[Any, ...], rare: tuple[Any, ...]) -> SearchStrategy[Any]:
-    """Mix in edges often and the long ones seldom: those cost a hundred times as much as all the others."""
+    """Use edges often, and the long ones seldom, because a long one takes a hundred times as long as another."""
     return ordinary | st.sampled_from(edges * 20 + rare)
 
 

@@ -1,14 +1,42 @@
 """Requests and responses on a connection: a header, then the message.
 
-This package does no input or output. Functions take bytes and return values. ``framing`` cuts the bytes of a connection
-into payloads. ``payloads`` decodes a payload to a frame (header and message together) and encodes it again. ``headers``
-has the rules for header versions. It also reads a header whose message is unknown. ``correlation`` finds the response
-to each request. ``error_responses`` makes the response to a request that failed. ``negotiation`` limits the versions
-that a proxy offers. The source is the Kafka protocol guide, sections "Network" and "Request and Response Headers".
+This package does no input or output. Functions take bytes and return values. ``connection`` and ``server_connection``
+are the two sides of a connection: messages in, bytes out; bytes in, events out. ``framing`` cuts the bytes of a
+connection into payloads. ``payloads`` decodes a payload to a frame (header and message together) and encodes it again.
+``headers`` has the rules for header versions. It also reads a header whose message is unknown. ``correlation`` finds
+the response to each request of a connection that is observed. ``error_responses`` makes the response to a request that
+failed. ``negotiation`` has the versions that a server or a proxy offers. ``splice`` changes single fields of a payload.
+The source is the Kafka protocol guide, sections "Network" and "Request and Response Headers".
 """
 
-from kafka_msgs.wire.correlation import Answered, Correlation, Outcome, Unanswered, Unasked, request_needs_response
+from typing import TYPE_CHECKING
+
+from kafka_msgs.lazy import lazy_attributes
+from kafka_msgs.wire.connection import ClientConnection
+from kafka_msgs.wire.connection_state import ConnectionState
+from kafka_msgs.wire.correlation import (
+    Answered,
+    Correlation,
+    LoneAnswer,
+    LoneQuestion,
+    Outcome,
+    payload_needs_response,
+    request_needs_response,
+)
 from kafka_msgs.wire.error_responses import error_response
+from kafka_msgs.wire.events import (
+    NEED_DATA,
+    PAUSED,
+    ClientEvent,
+    ConnectionClosed,
+    NeedData,
+    Paused,
+    RequestReceived,
+    ResponseReceived,
+    ServerEvent,
+    TokenReceived,
+    Unanswered,
+)
 from kafka_msgs.wire.framing import MAX_FRAME_SIZE, SIZE_BYTES, FrameSplitter, join_frames, read_frame_size
 from kafka_msgs.wire.headers import (
     RequestPrefix,
@@ -20,7 +48,12 @@ from kafka_msgs.wire.headers import (
     request_header_version,
     response_header_version,
 )
-from kafka_msgs.wire.negotiation import cap_api_versions
+from kafka_msgs.wire.negotiation import (
+    cap_api_versions,
+    offered_api_versions,
+    response_version,
+    unsupported_api_versions,
+)
 from kafka_msgs.wire.payloads import (
     RequestFrame,
     ResponseFrame,
@@ -29,19 +62,61 @@ from kafka_msgs.wire.payloads import (
     encode_request,
     encode_response,
 )
+from kafka_msgs.wire.server_connection import ServerConnection
+
+if TYPE_CHECKING:
+    from kafka_msgs.wire.splice import (
+        Edit,
+        renumber_request,
+        renumber_response,
+        replace_client_id,
+        splice_request,
+        splice_response,
+    )
+else:
+    # Splicing needs the reference interpreter, which nothing else loads before there is an error.
+    __getattr__, __dir__ = lazy_attributes(
+        __name__,
+        dict.fromkeys(
+            (
+                "Edit",
+                "renumber_request",
+                "renumber_response",
+                "replace_client_id",
+                "splice_request",
+                "splice_response",
+            ),
+            "splice",
+        ),
+    )
 
 __all__ = [
     "MAX_FRAME_SIZE",
+    "NEED_DATA",
+    "PAUSED",
     "SIZE_BYTES",
     "Answered",
+    "ClientConnection",
+    "ClientEvent",
+    "ConnectionClosed",
+    "ConnectionState",
     "Correlation",
+    "Edit",
     "FrameSplitter",
+    "LoneAnswer",
+    "LoneQuestion",
+    "NeedData",
     "Outcome",
+    "Paused",
     "RequestFrame",
     "RequestPrefix",
+    "RequestReceived",
     "ResponseFrame",
+    "ResponseReceived",
+    "ServerConnection",
+    "ServerEvent",
+    "TokenReceived",
     "Unanswered",
-    "Unasked",
     "cap_api_versions",
     "decode_request",
     "decode_response",
@@ -51,11 +126,20 @@ __all__ = [
     "header_version",
     "join_frames",
     "looks_like_request",
+    "offered_api_versions",
+    "payload_needs_response",
     "read_correlation_id",
     "read_frame_size",
     "read_request_header",
     "read_request_prefix",
+    "renumber_request",
+    "renumber_response",
+    "replace_client_id",
     "request_header_version",
     "request_needs_response",
     "response_header_version",
+    "response_version",
+    "splice_request",
+    "splice_response",
+    "unsupported_api_versions",
 ]

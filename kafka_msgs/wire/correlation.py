@@ -20,10 +20,19 @@ from kafka_msgs.codec import Buffer, CodecOptions
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.lookup import MessageCatalog
 from kafka_msgs.message import Message
+from kafka_msgs.option_checks import check_whole
 from kafka_msgs.wire.headers import RequestPrefix, looks_like_request, read_correlation_id, read_request_prefix
 from kafka_msgs.wire.payloads import decode_request
 
-__all__ = ["Answered", "Correlation", "Outcome", "Unanswered", "Unasked", "request_needs_response"]
+__all__ = [
+    "Answered",
+    "Correlation",
+    "LoneAnswer",
+    "LoneQuestion",
+    "Outcome",
+    "payload_needs_response",
+    "request_needs_response",
+]
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -39,6 +48,20 @@ def request_needs_response(request: Message) -> bool:
     return not (info.kind == "request" and info.api_key == ApiKey.PRODUCE and getattr(request, "acks", None) == 0)
 
 
+def payload_needs_response(payload: Buffer, catalog: MessageCatalog | None = None) -> bool:
+    """Whether a broker answers the request in this payload.
+
+    Only a Produce is decoded for this. A Produce that cannot be decoded counts as answered. Raises ``TruncatedError``
+    for a payload that is too short for a request.
+    """
+    if read_request_prefix(payload).api_key != ApiKey.PRODUCE:
+        return True
+    try:
+        return request_needs_response(decode_request(payload, catalog=catalog, options=_VIEWS).message)
+    except KafkaMsgsError:
+        return True
+
+
 @frozen
 class Answered(Generic[Q, A]):
     """A question and its answer. ``prefix`` is the start of the request. It is None for a SASL token."""
@@ -49,7 +72,7 @@ class Answered(Generic[Q, A]):
 
 
 @frozen
-class Unanswered(Generic[Q]):
+class LoneQuestion(Generic[Q]):
     """A question that gets no answer: the broker does not send one, or it has answered a later question."""
 
     question: Q
@@ -57,14 +80,14 @@ class Unanswered(Generic[Q]):
 
 
 @frozen
-class Unasked(Generic[A]):
+class LoneAnswer(Generic[A]):
     """An answer without a question. ``correlation_id`` is None if the answer is too short to have one."""
 
     answer: A
     correlation_id: int | None
 
 
-Outcome: TypeAlias = Answered[Q, A] | Unanswered[Q] | Unasked[A]
+Outcome: TypeAlias = Answered[Q, A] | LoneQuestion[Q] | LoneAnswer[A]
 
 
 class _Waiting(NamedTuple, Generic[T]):
@@ -116,12 +139,15 @@ class Correlation(Generic[Q, A]):
     The two directions may be given in any order relative to each other. A question and an answer are values of the
     caller, for example a frame and the time when it was seen. At most ``limit`` frames of each direction wait, and at
     most ``limit_bytes`` bytes of both directions together. Above a limit the oldest frames are given up. A proxy that
-    must not lose a request stops reading requests while ``len(correlation)`` is at the limit.
+    must not lose a request stops reading requests while ``len(correlation)`` is at the limit. Raises ``OptionError``
+    for a limit that is not a whole number.
     """
 
     def __init__(
         self, *, limit: int = 1000, limit_bytes: int = 128 * 2**20, catalog: MessageCatalog | None = None
     ) -> None:
+        check_whole("Correlation", "limit", limit)
+        check_whole("Correlation", "limit_bytes", limit_bytes)
         self._limit = limit
         self._limit_bytes = limit_bytes
         self._catalog = catalog
@@ -169,8 +195,8 @@ class Correlation(Generic[Q, A]):
             return self._settle(None)
         prefix = read_request_prefix(payload)
         self._tokens |= prefix.api_key == ApiKey.SASL_HANDSHAKE and prefix.version == 0
-        if whole and self._needs_none(payload, prefix):
-            return [Unanswered(question, prefix)]
+        if whole and not payload_needs_response(payload, self._catalog):
+            return [LoneQuestion(question, prefix)]
         self._questions.add(_Waiting(question, len(payload), prefix.correlation_id, prefix))
         return self._settle(prefix.correlation_id)
 
@@ -183,14 +209,6 @@ class Correlation(Generic[Q, A]):
     def close(self) -> list[Outcome[Q, A]]:
         """End the connection; return an outcome for each question and answer that still waits."""
         return self._give_up(len(self._questions), len(self._answers))
-
-    def _needs_none(self, payload: Buffer, prefix: RequestPrefix) -> bool:
-        if prefix.api_key != ApiKey.PRODUCE:
-            return False
-        try:
-            return not request_needs_response(decode_request(payload, catalog=self._catalog, options=_VIEWS).message)
-        except KafkaMsgsError:
-            return False
 
     def _settle(self, number: int | None) -> list[Outcome[Q, A]]:
         """Make the pairs that the newest item, which has this correlation id, completes. No other pair can be new."""
@@ -233,8 +251,8 @@ class Correlation(Generic[Q, A]):
         taken = [self._questions.take() for _ in range(questions)]
         left = [self._answers.take() for _ in range(answers)]
         return [
-            *(Unanswered(each.item, each.prefix) for each in taken),
-            *(Unasked(each.item, each.number) for each in left),
+            *(LoneQuestion(each.item, each.prefix) for each in taken),
+            *(LoneAnswer(each.item, each.number) for each in left),
         ]
 
     def _first_is_token(self) -> bool:

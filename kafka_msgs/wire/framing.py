@@ -14,6 +14,7 @@ from typing import Final
 
 from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import FrameSizeError, TruncatedError
+from kafka_msgs.option_checks import check_whole
 
 __all__ = ["MAX_FRAME_SIZE", "SIZE_BYTES", "FrameSplitter", "join_frames", "read_frame_size"]
 
@@ -23,6 +24,7 @@ MAX_FRAME_SIZE: Final = 100 * 2**20
 
 _SIZE: Final = Struct(">i")
 _LARGEST: Final = 2**31 - 1
+_LARGE_PIECE: Final = 4096
 
 
 def read_frame_size(buffer: Buffer, offset: int = 0) -> int:
@@ -36,8 +38,10 @@ def read_frame_size(buffer: Buffer, offset: int = 0) -> int:
 def join_frames(*payloads: Buffer, limit: int = _LARGEST) -> bytes:
     """Return payloads as frames, each after its size. Raises ``FrameSizeError`` for a payload above ``limit`` bytes.
 
-    The size is an int32, so a payload never has more than 2,147,483,647 bytes.
+    The size is an int32, so a payload never has more than 2,147,483,647 bytes. Raises ``OptionError`` for a limit that
+    is not a whole number.
     """
+    check_whole("join_frames", "limit", limit)
     parts: list[Buffer] = []
     for payload in payloads:
         if len(payload) > min(limit, _LARGEST):
@@ -50,20 +54,32 @@ class FrameSplitter:
     """Cuts the bytes of one direction of a connection into payloads.
 
     A size is checked as soon as its four bytes have arrived, before any byte of the payload is kept. So the splitter
-    keeps at most ``limit`` bytes and the bytes of one call. The work is proportional to the number of bytes, for pieces
-    of any size.
+    keeps at most ``limit`` bytes and the bytes of one call. A frame that arrives in pieces is joined once. The work and
+    the memory are proportional to the number of bytes, for pieces of any size. Raises ``OptionError`` for a limit that
+    is not a whole number.
     """
 
+    __slots__ = ("_error", "_limit", "_missing", "_parts", "_ready", "_size", "_start")
+
     def __init__(self, *, limit: int = MAX_FRAME_SIZE) -> None:
+        check_whole("FrameSplitter", "limit", limit)
         self._limit = limit
         self._ready: deque[bytes] = deque()
-        self._partial = bytearray()
+        self._start = b""
+        self._size = 0
+        self._missing = 0
+        self._parts: list[bytes | bytearray] = []
         self._error: FrameSizeError | None = None
 
     @property
     def held(self) -> int:
         """How many bytes of the incomplete frame are kept, including its size."""
-        return len(self._partial)
+        return SIZE_BYTES + self._size - self._missing if self._missing else len(self._start)
+
+    @property
+    def missing(self) -> int:
+        """How many bytes of the incomplete frame have not arrived, or 0 if its size is not known."""
+        return self._missing
 
     def feed(self, data: Buffer) -> Iterator[bytes]:
         """Take the next bytes of the connection; return an iterator over the complete payloads.
@@ -73,58 +89,65 @@ class FrameSplitter:
         raises ``FrameSizeError``. The place of the next frame is then unknown. Every later call raises the same error,
         and the connection should be closed.
         """
-        if self._error is None:
-            view = memoryview(data)
-            self._cut(view, self._complete(view) if self._partial else 0)
-        return self._whole()
+        self.receive(data)
+        return iter(self.next_payload, None)
+
+    def receive(self, data: Buffer) -> None:
+        """Take the next bytes of the connection. ``bytes`` are the fastest; other buffers are copied first."""
+        if self._error is not None:
+            return
+        if data.__class__ is not bytes:
+            data = bytes(memoryview(data))
+        missing = self._missing
+        if not missing:
+            self._cut(self._start + data if self._start else data, 0)
+        elif len(data) < missing:
+            self._keep(data)
+        else:
+            self._parts.append(data[:missing])
+            self._ready.append(b"".join(self._parts))
+            self._missing = 0
+            self._cut(data, missing)
+
+    def next_payload(self) -> bytes | None:
+        """Return the next complete payload, or None if there is none yet. Raises ``FrameSizeError``."""
+        if self._ready:
+            return self._ready.popleft()
+        if self._error is not None:
+            raise self._error
+        return None
 
     def close(self) -> None:
         """Note the end of the connection. Raises ``TruncatedError`` if a frame is incomplete."""
-        if self._partial:
-            reason = f"the connection ended after {len(self._partial)} bytes of a frame"
-            raise TruncatedError(message="frame", version=None, path="", offset=len(self._partial), reason=reason)
+        if self.held:
+            reason = f"the connection ended after {self.held} bytes of a frame"
+            raise TruncatedError(message="frame", version=None, path="", offset=self.held, reason=reason)
 
-    def _whole(self) -> Iterator[bytes]:
-        while self._ready:
-            yield self._ready.popleft()
-        if self._error is not None:
-            raise self._error
-
-    def _complete(self, view: memoryview) -> int:
-        """Add to the incomplete frame the bytes that belong to it; return the position after them."""
-        used = self._add(view, 0, SIZE_BYTES)
-        if len(self._partial) < SIZE_BYTES:
-            return used
-        size = read_frame_size(self._partial)
-        if not self._allowed(size):
-            return len(view)
-        used += self._add(view, used, SIZE_BYTES + size)
-        if len(self._partial) == SIZE_BYTES + size:
-            self._ready.append(bytes(memoryview(self._partial)[SIZE_BYTES:]))
-            self._partial = bytearray()
-        return used
-
-    def _add(self, view: memoryview, start: int, size: int) -> int:
-        """Let the incomplete frame grow to at most ``size`` bytes; return how many bytes were added."""
-        taken = view[start : start + max(0, size - len(self._partial))]
-        self._partial += taken
-        return len(taken)
-
-    def _cut(self, view: memoryview, start: int) -> None:
-        """Take the complete frames in ``view``, and keep the beginning of the next one."""
-        while self._error is None and len(view) - start >= SIZE_BYTES:
-            size = read_frame_size(view, start)
-            end = start + SIZE_BYTES + size
-            if not self._allowed(size) or end > len(view):
+    def _cut(self, data: bytes, start: int) -> None:
+        """Take the complete frames of ``data`` from ``start`` on, and keep the beginning of the next one."""
+        end = len(data)
+        while end - start >= SIZE_BYTES:
+            size: int = _SIZE.unpack_from(data, start)[0]
+            if not 0 <= size <= self._limit:
+                self._error = FrameSizeError(size=size, limit=self._limit)
+                start = end
                 break
-            self._ready.append(bytes(view[start + SIZE_BYTES : end]))
-            start = end
-        if self._error is None:
-            self._partial += view[start:]
+            start += SIZE_BYTES
+            if end - start < size:
+                self._size, self._missing, self._parts = size, size, []
+                self._keep(data[start:])
+                start = end
+                break
+            self._ready.append(data[start : start + size])
+            start += size
+        self._start = data[start:]
 
-    def _allowed(self, size: int) -> bool:
-        if 0 <= size <= self._limit:
-            return True
-        self._error = FrameSizeError(size=size, limit=self._limit)
-        self._partial = bytearray()
-        return False
+    def _keep(self, piece: bytes) -> None:
+        """Keep a piece of the incomplete frame. Small pieces share a buffer: so they take no object each."""
+        self._missing -= len(piece)
+        if len(piece) >= _LARGE_PIECE:
+            self._parts.append(piece)
+        elif self._parts and isinstance(self._parts[-1], bytearray):
+            self._parts[-1] += piece
+        elif piece:
+            self._parts.append(bytearray(piece))

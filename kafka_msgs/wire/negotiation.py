@@ -1,18 +1,51 @@
-"""Which versions a client and a broker may use if a proxy between them must decode their messages (KIP-35)."""
+"""Which versions a client and a server may use (KIP-35): what a server offers, and what a proxy leaves of an offer.
+
+A server that does not have the version of an ApiVersions request answers in version 0, which every client can read. The
+error code is UNSUPPORTED_VERSION, and the response has the versions of ApiVersions itself, so that the client can ask
+again (KIP-511).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
+from typing import Final
 
 from attrs import evolve
 
+from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.lookup import MessageCatalog, release_catalog
+from kafka_msgs.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 
-if TYPE_CHECKING:
-    from kafka_msgs.messages.api_versions_response import ApiVersion, ApiVersionsResponse
+__all__ = ["FALLBACK", "cap_api_versions", "offered_api_versions", "response_version", "unsupported_api_versions"]
 
-__all__ = ["cap_api_versions"]
+FALLBACK: Final = 0
+"""The version of the ApiVersions response if the server does not have the version of the request (KIP-511)."""
+
+_HIGHEST: Final = 2**15 - 1
+
+
+def response_version(api_key: int, version: int, catalog: MessageCatalog | None = None) -> int:
+    """Return the version of the response to a request of this version. It is the same, except for the fallback."""
+    if api_key != ApiKey.API_VERSIONS or version in (catalog or release_catalog()).versions(api_key, "response"):
+        return version
+    return FALLBACK
+
+
+def offered_api_versions(api_keys: Iterable[int], *, catalog: MessageCatalog | None = None) -> ApiVersionsResponse:
+    """Return the response of a server that offers these apis at the versions of ``catalog`` (default: the release's).
+
+    If the versions of an api have a gap, only those above it are offered. A version whose layout may still change is
+    offered, too; ``attrs.evolve`` makes another offer. Apis that ``catalog`` does not have are left out.
+    """
+    everything = (ApiVersion(api_key=each, min_version=0, max_version=_HIGHEST) for each in api_keys)
+    return cap_api_versions(ApiVersionsResponse(api_keys=tuple(everything)), catalog=catalog)
+
+
+def unsupported_api_versions(catalog: MessageCatalog | None = None) -> ApiVersionsResponse:
+    """Return the response to an ApiVersions request of a version that ``catalog`` does not have."""
+    offer = offered_api_versions([ApiKey.API_VERSIONS], catalog=catalog)
+    return evolve(offer, error_code=ErrorCode.UNSUPPORTED_VERSION)
 
 
 def cap_api_versions(

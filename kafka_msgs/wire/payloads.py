@@ -10,7 +10,7 @@ values.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from attrs import field, frozen
 
@@ -28,13 +28,11 @@ from kafka_msgs.wire.headers import (
     header_version,
     read_request_prefix,
 )
+from kafka_msgs.wire.negotiation import FALLBACK
 
 __all__ = ["RequestFrame", "ResponseFrame", "decode_request", "decode_response", "encode_request", "encode_response"]
 
 _F = TypeVar("_F", bound="_Frame")
-
-_FALLBACK: Final = 0
-"""The version of the ApiVersions response if the broker does not have the version of the request (KIP-511)."""
 
 
 @frozen(kw_only=True)
@@ -171,9 +169,9 @@ def decode_response(
     try:
         return _response(data, classes, api_key, version, options, refuse_trailing)
     except (DecodeError, UnsupportedVersionError):
-        if api_key == ApiKey.API_VERSIONS and version != _FALLBACK:
+        if api_key == ApiKey.API_VERSIONS and version != FALLBACK:
             with suppress(DecodeError, UnsupportedVersionError):
-                return _response(data, classes, api_key, _FALLBACK, options, refuse_trailing=True)
+                return _response(data, classes, api_key, FALLBACK, options, refuse_trailing=True)
         raise
 
 
@@ -217,5 +215,5 @@ def _received(frame: _F, data: bytes) -> _F:
 def _check_kind(message: Message, base: type[Message], version: int) -> None:
     """Refuse what a type checker refuses: a response in the place of a request, or data without an api key."""
     if not isinstance(message, base):
-        reason = f"a {message.INFO.kind}, expected a {base.__name__.lower()}"
+        reason = f"a message of type {message.INFO.kind} cannot be sent as a {base.__name__.lower()}"
         raise EncodeError(message=message.INFO.name, version=version, path="", value=message, reason=reason)

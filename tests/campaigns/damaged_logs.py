@@ -3,7 +3,7 @@
 Takes the files that real brokers left, and some of formats that no broker writes any more, damages them in every way
 that is thought of here, and reads them by every reader. Whatever is in a file, a reader ends in values and in errors of
 the library, what it read and what it says it skipped add up to the bytes of the file, and the count by headers comes to
-what the batches come to. A file that breaks this is kept in ``build/campaign``, and its seed is said.
+what the batches come to. A file that breaks this is kept in ``build/campaign``, and its seed is printed.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Row:
 
 
 def main() -> int:
-    """Run the campaign; return 0 when there is no difference, 1 when there is one, 2 without the oracle."""
+    """Run the campaign; return 0 without a difference, 1 with a difference, 2 without the oracle."""
     options = _options()
     try:
         Oracle.shared()

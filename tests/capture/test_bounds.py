@@ -66,13 +66,13 @@ def request(number: int) -> bytes:
     return encode_request(MetadataRequest(topics=()), 4, correlation_id=number)
 
 
-def said(many: int, data: bytes = b"x" * 700) -> list[Sent]:
+def traffic(many: int, data: bytes = b"x" * 700) -> list[Sent]:
     return segments([("request" if number % 2 else "response", data) for number in range(many)])
 
 
 def headers_only(many: int) -> bytes:
     """A capture of ``tcpdump -s 54``: the headers of every packet, and nothing of its content."""
-    made = [Sent(**{**vars_of(each), "snapped": len(each.data)}) for each in said(many)]
+    made = [Sent(**{**vars_of(each), "snapped": len(each.data)}) for each in traffic(many)]
     return pcap(made)
 
 
@@ -83,13 +83,13 @@ def vars_of(sent: Sent) -> dict[str, Any]:
 def first_byte_then_headers(many: int) -> bytes:
     """One byte of each direction, too few to recognise anything, and then no more."""
     made = [
-        Sent(**{**vars_of(each), "snapped": len(each.data) - (number < 4)}) for number, each in enumerate(said(many))
+        Sent(**{**vars_of(each), "snapped": len(each.data) - (number < 4)}) for number, each in enumerate(traffic(many))
     ]
     return pcap(made)
 
 
 def a_few_bytes_of_each(many: int) -> bytes:
-    made = [Sent(**{**vars_of(each), "snapped": max(0, len(each.data) - 6)}) for each in said(many)]
+    made = [Sent(**{**vars_of(each), "snapped": max(0, len(each.data) - 6)}) for each in traffic(many)]
     return pcap(made)
 
 
@@ -137,7 +137,7 @@ def test_headers_only_are_gaps() -> None:
 
 def test_what_was_missing_at_the_start_does_not_hide_what_follows() -> None:
     """The first packets lack their content, the later ones are whole."""
-    made = said(40)[:-2]
+    made = traffic(40)[:-2]
     made = [Sent(**{**vars_of(each), "snapped": len(each.data)}) for each in made]
     place = next(each.seq for each in reversed(made) if each.source == CLIENT) + 700
     whole = Sent(source=CLIENT, target=made[0].target, seq=place, flags=0x18, data=framed(request(7)))

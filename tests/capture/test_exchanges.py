@@ -1,4 +1,4 @@
-"""Requests meet their responses, and what cannot meet anything is told."""
+"""Requests are matched with their responses. Everything without a match is reported."""
 
 from __future__ import annotations
 
@@ -57,23 +57,23 @@ def test_an_exchange() -> None:
 
 
 def test_requests_in_flight_are_answered_in_order() -> None:
-    said = [
+    chunks = [
         ("request", ask(1) + ask(2)),
         ("request", ask(3)),
         ("response", reply(1)),
         ("response", reply(2) + reply(3)),
     ]
-    assert numbers(everything(pcap(segments(said)))) == [(1, True), (2, True), (3, True)]
+    assert numbers(everything(pcap(segments(chunks)))) == [(1, True), (2, True), (3, True)]
 
 
 def test_a_client_that_numbers_all_its_requests_alike() -> None:
-    said = [("request", ask(5) + ask(5)), ("response", reply(5)), ("response", reply(5))]
-    assert numbers(everything(pcap(segments(said)))) == [(5, True), (5, True)]
+    chunks = [("request", ask(5) + ask(5)), ("response", reply(5)), ("response", reply(5))]
+    assert numbers(everything(pcap(segments(chunks)))) == [(5, True), (5, True)]
 
 
 def test_a_request_that_was_passed_over_is_unanswered() -> None:
-    said = [("request", ask(1) + ask(2)), ("response", reply(2)), ("request", ask(3))]
-    assert numbers(everything(pcap(segments(said)))) == [(1, False), (2, True), (3, False)]
+    chunks = [("request", ask(1) + ask(2)), ("response", reply(2)), ("request", ask(3))]
+    assert numbers(everything(pcap(segments(chunks)))) == [(1, False), (2, True), (3, False)]
 
 
 def test_a_response_that_nobody_asked_for() -> None:
@@ -93,8 +93,8 @@ def test_a_produce_without_acknowledgement_has_no_response() -> None:
         for number, acks in ((1, 0), (2, 1))
     ]
     answer = framed(encode_response(ProduceResponse(), 9, correlation_id=2))
-    said = [("request", produce[0] + produce[1]), ("response", answer)]
-    assert numbers(everything(pcap(segments(said)))) == [(1, False), (2, True)]
+    chunks = [("request", produce[0] + produce[1]), ("response", answer)]
+    assert numbers(everything(pcap(segments(chunks)))) == [(1, False), (2, True)]
 
 
 def test_api_versions_that_the_broker_does_not_know_are_answered_in_version_0() -> None:
@@ -132,10 +132,10 @@ def test_tokens_without_headers_after_a_handshake_of_version_0() -> None:
     handshake = framed(encode_request(SaslHandshakeRequest(mechanism="PLAIN"), 0, correlation_id=1))
     accepted = framed(encode_response(SaslHandshakeResponse(), 0, correlation_id=1))
     tokens = [b"\0user\0word", b"n,,n=user"]
-    said = [("request", handshake), ("response", accepted)]
-    said += [("request", framed(tokens[0])), ("response", framed(b""))]
-    said += [("request", framed(tokens[1])), ("response", framed(b"r=challenge")), *talk(2)[2:]]
-    found = everything(pcap(segments(said)))
+    chunks = [("request", handshake), ("response", accepted)]
+    chunks += [("request", framed(tokens[0])), ("response", framed(b""))]
+    chunks += [("request", framed(tokens[1])), ("response", framed(b"r=challenge")), *talk(2)[2:]]
+    found = everything(pcap(segments(chunks)))
     assert numbers(found) == [(1, True), (2, True)]
     assert [(each.kind, each.reason) for each in faults(found)] == [
         (FaultKind.SASL, "a token of 10 bytes, answered with 0 bytes"),
@@ -160,11 +160,11 @@ def test_encrypted_connections_are_reported_and_not_interpreted() -> None:
 
 
 def test_other_protocols_are_distinguished_from_kafka_by_content() -> None:
-    said = [("request", b"GET / HTTP/1.1\r\n\r\n"), ("response", b"HTTP/1.1 200 OK\r\n\r\n")]
-    found = everything(pcap(segments(said, server=Endpoint(BROKER.host, 80)) + segments(talk(1))), ports=None)
+    chunks = [("request", b"GET / HTTP/1.1\r\n\r\n"), ("response", b"HTTP/1.1 200 OK\r\n\r\n")]
+    found = everything(pcap(segments(chunks, server=Endpoint(BROKER.host, 80)) + segments(talk(1))), ports=None)
     assert numbers(found) == [(1, True)]
     assert [(each.kind, each.size) for each in faults(found)] == [
-        (FaultKind.UNRECOGNISED, len(data)) for _, data in said
+        (FaultKind.UNRECOGNISED, len(data)) for _, data in chunks
     ]
 
 
@@ -223,8 +223,8 @@ def test_a_lost_segment_within_a_response_costs_that_response_alone() -> None:
 
 
 def test_a_lost_segment_with_the_size_of_a_frame_is_followed_by_the_next_frame() -> None:
-    said = talk(4)
-    made = segments(said, fin=False)
+    chunks = talk(4)
+    made = segments(chunks, fin=False)
     del made[2 + 3]
     found = everything(pcap(made))
     assert numbers(found) == [(1, True), (2, False), (3, True), (4, True)]

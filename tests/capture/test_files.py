@@ -1,4 +1,4 @@
-"""Capture files of every form hold the same packets; damage is told, and nothing is read beyond it."""
+"""Capture files of every form have the same packets. Damage is reported, and nothing after it is read."""
 
 from __future__ import annotations
 

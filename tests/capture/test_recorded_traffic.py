@@ -55,8 +55,8 @@ def sent(frames: Sequence[Frame], piece: Iterator[int]) -> list[Sent]:
     """The segments of the recording, the connections one after the other."""
     made = []
     for connection, each in conversations().items():
-        said = [(frame.direction, frame.data) for frame in each if frame in frames]
-        made += segments(cut(said, piece), client=client(connection))
+        chunks = [(frame.direction, frame.data) for frame in each if frame in frames]
+        made += segments(cut(chunks, piece), client=client(connection))
     return made
 
 

@@ -93,7 +93,7 @@ def test_the_apis_and_versions_that_wireshark_reads(name: str) -> None:
     assert theirs == Counter((each.api_key, each.version) for each in exchanges(name))
 
 
-@pytest.mark.skipif(tshark_version() != about()["tshark"], reason="another tshark, or none; what one said is kept")
+@pytest.mark.skipif(tshark_version() != about()["tshark"], reason="another tshark, or none; the output of one is kept")
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_kept_of_wireshark_is_what_it_says(name: str) -> None:
     assert dissected(PACKETS / name, port_of(name)) == (PACKETS / name).with_suffix(".tshark.tsv").read_text()

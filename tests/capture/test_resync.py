@@ -1,4 +1,4 @@
-"""Frames are cut out of a stream; bytes that are missing cost the frames that they are of, and no others."""
+"""Frames are cut out of a stream. Missing bytes only damage the frames that they belong to."""
 
 from __future__ import annotations
 

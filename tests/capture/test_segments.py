@@ -1,4 +1,4 @@
-"""TCP is found behind every link header, in IPv4 and IPv6; other protocols are passed over, what is broken is told."""
+"""TCP is found after every link header, in IPv4 and IPv6. Other protocols are skipped, and damage is reported."""
 
 from __future__ import annotations
 

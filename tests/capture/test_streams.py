@@ -1,4 +1,4 @@
-"""Segments in any order make one stream; what is missing is told where it is missing."""
+"""Segments in any order make one stream. Missing bytes are reported at their place."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def test_executors_agree_on_mutations_of_what_is_read_in_one_go(version: int) ->
 
 
 def outcome(executor: str, data: bytes, version: int) -> Any:
-    """Return the message that an executor reads, or the words in which it refuses."""
+    """Return the message that an executor reads, or the text of its error."""
     try:
         return Codecs(executor).decode(MetadataResponse, data, version)
     except KafkaMsgsError as error:

@@ -1,4 +1,4 @@
-"""A failed call keeps nothing alive but its error: neither what was made before it, nor the frames that made it."""
+"""A failed call keeps only its error alive. It keeps neither the values made before the error nor the stack frames."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import pytest
 
 from kafka_msgs.codec import CodecOptions, DecodeBudget
 from kafka_msgs.errors import EncodeError
+from kafka_msgs.option_checks import LARGEST
 from kafka_msgs.schema import Struct, field
 from tests.support.codecs import Codecs, message_class, struct_class
 
@@ -32,7 +33,7 @@ class Stop(BaseException):
 
 
 class Interrupted:
-    """Interrupts whoever asks for its value; only once, as a signal does."""
+    """Interrupts the caller that asks for its value, but only once, like a signal."""
 
     asked = 0
 
@@ -148,7 +149,7 @@ def test_a_codec_may_be_used_while_it_is_used(codecs: Codecs) -> None:
 
 
 @pytest.mark.parametrize("limit", ["elements", "bytes", "depth"])
-def test_a_budget_may_be_beyond_any_machine_word(codecs: Codecs, limit: str) -> None:
-    options = CodecOptions(budget=DecodeBudget(**{limit: 2**100}))
+def test_a_budget_may_be_the_largest_that_an_option_may_be(codecs: Codecs, limit: str) -> None:
+    options = CodecOptions(budget=DecodeBudget(**{limit: LARGEST}))
     message = Message(number=1, numbers=(2, 3))
     assert codecs.decode(Message, codecs.encode(message, 0), 0, options) == message

@@ -20,6 +20,7 @@ from kafka_msgs import (
     ProduceRequest,
     message_classes,
 )
+from kafka_msgs.codec.json import from_json
 from kafka_msgs.errors import EncodeError, JsonFormError, UnsupportedFieldError, UnsupportedVersionError
 from kafka_msgs.messages.consumer_group_member_metadata_value import ClassicMemberMetadata
 from kafka_msgs.messages.describe_topic_partitions_request import Cursor
@@ -280,6 +281,23 @@ def test_what_is_not_base64(raw: str) -> None:
 def test_a_form_that_is_not_an_object(form: Any) -> None:
     with pytest.raises(JsonFormError, match="Every v1: Every: expected an object, got "):
         Every.from_json(form, 1)
+
+
+def test_a_partial_form_has_defaults_at_every_depth() -> None:
+    assert from_json(Every, {}, 1, partial=True) == Every()
+    form = {"numbers": [1], "leaves": [{}, {"number": 2}]}
+    assert from_json(Every, form, 1, partial=True) == Every(numbers=(1,), leaves=(Leaf(), Leaf(number=2)))
+
+
+@pytest.mark.parametrize(
+    ("form", "path"),
+    [({"numbr": 1}, "Every.numbr"), ({"leaves": [{"number": 1, "Number": 2}]}, "Every.leaves[0].Number")],
+)
+def test_a_partial_form_has_no_other_keys(form: dict[str, Any], path: str) -> None:
+    with pytest.raises(JsonFormError, match="not a field of this version, which has ") as caught:
+        from_json(Every, form, 1, partial=True)
+    assert caught.value.path == path
+    assert from_json(Every, PLAIN_JSON | {"numbr": 1}, 1) == from_json(Every, PLAIN_JSON, 1), "ignored, as in Kafka"
 
 
 # All of them

@@ -28,7 +28,7 @@ SHARED = [MetadataResponse, FetchResponse, DescribeGroupsResponse]
 
 @pytest.mark.parametrize("cls", SHARED, ids=lambda cls: cls.__name__)
 def test_threads_share_a_codec(codecs: Codecs, cls: Any) -> None:
-    """Each thread has messages of its own, and gets just these, with failures in between."""
+    """Each thread has its own messages, and gets exactly these, with failures in between."""
     version = cls.INFO.versions.highest
     start = threading.Barrier(THREADS)
     interval = sys.getswitchinterval()

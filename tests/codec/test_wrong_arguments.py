@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs import CodecOptions, DecodeBudget, KafkaMsgsError, ProduceRequest, codec_for, compile_schema
+from kafka_msgs import CodecOptions, KafkaMsgsError, ProduceRequest, codec_for, compile_schema
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.plan import compile_plan
@@ -58,22 +58,6 @@ def test_an_integer_of_another_library_is_a_version_and_kept_as_a_plain_one(numb
     assert type(codec.plan.version) is int
     assert codec_for(numbers, 2) is codec
     assert "v2" in str(codec.plan)
-
-
-@pytest.mark.parametrize("field", ["elements", "bytes", "depth"])
-@pytest.mark.parametrize("value", [1.5, -1, True, "9", None])
-def test_a_budget_is_made_of_whole_numbers(field: str, value: Any) -> None:
-    with pytest.raises(OptionError, match=f"DecodeBudget: option {field}.*a whole number from 0 is needed"):
-        DecodeBudget(**{field: value})
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"utf8_errors": "ignore"}, {"utf8_errors": None}, {"budget": 5}, {"budget": None}, {"memoryview_records": "no"}],
-)
-def test_options_of_a_codec_are_checked(options: dict[str, Any]) -> None:
-    with pytest.raises(OptionError, match=f"CodecOptions: option {next(iter(options))}"):
-        CodecOptions(**options)
 
 
 @pytest.mark.parametrize("records", ["nope", "", None, 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -63,6 +64,7 @@ def append(columns: Any, made: RecordBatch, cut: int = 0) -> bool:
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_decoding_leaves_all_counts_as_they_were(cls: Any) -> None:
     array = column(cls)
+    gc.collect()
     used = pa.total_allocated_bytes()
     check_balance(lambda: decoded(cls, array), [None, b"", array, cls])
     assert pa.total_allocated_bytes() == used
@@ -70,6 +72,7 @@ def test_decoding_leaves_all_counts_as_they_were(cls: Any) -> None:
 
 def test_collecting_records_leaves_all_counts_as_they_were() -> None:
     made = batch()
+    gc.collect()
     used = pa.total_allocated_bytes()
 
     def collect() -> None:
@@ -176,7 +179,7 @@ def changed(spec: Any, rng: Random) -> Any:
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_no_program_can_make_the_core_write_beside_its_columns(cls: Any) -> None:
-    """What is no program is refused; one that is, though it means nothing, fills in all of its columns."""
+    """A wrong program is refused. A valid program without a meaning fills in all of its columns."""
     columns, structs, forms, *rest = (*programs(cls), native._allocate)
     array = column(cls)
     valid, offsets, data = array.buffers()
@@ -243,7 +246,7 @@ def test_an_allocation_may_not_append_to_the_columns_that_it_is_for(monkeypatch:
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_threads_share_a_program(cls: Any) -> None:
-    """Each thread has rows of its own, and gets just these, damaged ones in between."""
+    """Each thread has its own rows, and gets exactly these, with damaged rows in between."""
     arrays = [column(cls, seed) for seed in range(8)]
     expected = [decoded(cls, array) for array in arrays]
     interval = sys.getswitchinterval()

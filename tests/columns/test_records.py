@@ -141,7 +141,7 @@ def expected(batch: Any) -> Iterator[Row]:
 
 
 def text(name: str) -> str | None:
-    """The name of a header, or None where it stands for bytes that are not UTF-8."""
+    """The name of a header, or None for bytes that are not UTF-8."""
     return None if any("\ud800" <= letter <= "\udfff" for letter in name) else name
 
 

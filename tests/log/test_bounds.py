@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import struct
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from struct import pack_into
@@ -19,7 +23,7 @@ from kafka_msgs.log.files import read_offset_checkpoint, read_producer_snapshot
 from kafka_msgs.log.index import read_offset_index
 from kafka_msgs.log.scan import read_log, walk_log
 from kafka_msgs.log.summary import read_summary
-from kafka_msgs.records import BatchBuilder, BatchHeader, BatchReader, RecordBatch, read_batches
+from kafka_msgs.records import BatchBuilder, BatchHeader, BatchReader, LegacyBatch, RecordBatch, read_batches
 
 
 def batch(offset: int) -> bytes:
@@ -158,6 +162,95 @@ def test_a_sparse_segment_is_looked_through_in_bounded_memory(tmp_path: Path, st
     count, mebibytes = map(int, done.stdout.split())
     assert count == (1 if state == "open" else 3)
     assert mebibytes <= 2 * mapping.WINDOW // 2**20
+
+
+class Searched:
+    """Counts the bytes that are searched for what is not zero, and for the start of a batch."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.size = 0
+        work = self
+
+        class File(mapping._File):
+            def __getitem__(self, at: Any) -> Any:
+                found = super().__getitem__(at)
+                work.size += len(found) if isinstance(found, bytes) else 1
+                return found
+
+        class Pattern:
+            def __init__(self, pattern: re.Pattern[bytes]) -> None:
+                self.pattern = pattern
+
+            def search(self, data: mapping.Mapped, start: int, end: int) -> re.Match[bytes] | None:
+                found = self.pattern.search(data, start, end)
+                work.size += (found.end() if found else min(end, len(data))) - start
+                return found
+
+        patch.setattr(mapping, "_File", File)
+        patch.setattr(mapping, "_NOT_ZERO", Pattern(mapping._NOT_ZERO))
+        for name in ("_FROM_MAGIC", "_FROM_ANY_MAGIC"):
+            patch.setattr(resync, name, Pattern(getattr(resync, name)))
+
+
+HOLE = 2**36
+
+
+def sparse(path: Path, hole: int, before: bytes) -> None:
+    """A batch, bytes that are not a batch, a hole, and a batch."""
+    path.write_bytes(batch(0) + before)
+    with path.open("r+b") as file:
+        file.seek(hole)
+        file.write(batch(1))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="holes of files are those of Linux")
+@pytest.mark.parametrize("before", [b"", b"\xff" * 5000, bytes(5000)])
+def test_holes_are_passed_over_and_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bytes) -> None:
+    path = tmp_path / f"{0:020}.log"
+    sparse(path, HOLE, before)
+    work = Searched(monkeypatch)
+    items = list(walk_log(path, closed=True))
+    assert [item.base_offset for item in items if isinstance(item, RecordBatch)] == [0, 1]
+    assert sum(item.skipped for item in items if isinstance(item, LogFileError)) == HOLE - len(batch(0))
+    assert work.size <= 4 * mapping.WINDOW
+
+
+def no_holes_known(patch: pytest.MonkeyPatch) -> None:
+    patch.delattr(os, "SEEK_DATA")
+
+
+def holes_refused(patch: pytest.MonkeyPatch) -> None:
+    def lseek(*given: int) -> int:
+        raise OSError(errno.EINVAL, "this file system does not know holes")
+
+    patch.setattr(os, "lseek", lseek)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="holes of files are those of Linux")
+@pytest.mark.parametrize("system", [no_holes_known, holes_refused])
+@pytest.mark.parametrize("before", [b"", b"\xff" * 5000])
+def test_a_system_without_holes_gives_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: Callable[[pytest.MonkeyPatch], None], before: bytes
+) -> None:
+    path = tmp_path / f"{0:020}.log"
+    sparse(path, 2**27, before)
+    known = [str(item) for item in walk_log(path, closed=True)]
+    with monkeypatch.context() as patch:
+        system(patch)
+        assert [str(item) for item in walk_log(path, closed=True)] == known
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="holes of files are those of Linux")
+def test_a_message_that_ends_in_a_hole_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second window of the search starts where the hole does: at the magic of the message."""
+    page = 4096
+    monkeypatch.setattr(resync, "WINDOW", page - 11)
+    entry = struct.pack(">qiI", 5, 14, zlib.crc32(bytes(10)))
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(b"\xff" * (page - len(entry)) + entry)
+    os.truncate(path, 64 * page)
+    found = [item for item in walk_log(path) if isinstance(item, LegacyBatch)]
+    assert [(item.position, item.last_offset) for item in found] == [(page - len(entry), 5)]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")

@@ -1,4 +1,4 @@
-"""Indexes against their segments: what is said against an entry, and that Kafka's own tool says it of the same ones."""
+"""Indexes compared with their segments: the fault of an entry. Kafka's own tool reports the same entries."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def write_indexes(folder: Path, offsets: Pairs, times: Pairs) -> None:
 
 
 def said_here(path: Path) -> list[int]:
-    """The numbers of entries against which something is said, as Kafka's tool prints them."""
+    """The numbers of the entries with a fault, as Kafka's tool prints them."""
     items: list[Any] = list(check_offset_index(path) if path.suffix == ".index" else check_time_index(path))
     said = []
     for entry, fault in pairwise(items):

@@ -1,4 +1,4 @@
-"""Files of batches with damage in them: said where it is, and everything around it read."""
+"""Files of batches with damage: it is reported with its place, and everything around it is read."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs import EndTxnMarker, ListOffsetsResponse
-from kafka_msgs.errors import LogFileError
+from kafka_msgs.errors import LogFileError, OptionError
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.transactions import Isolation, Transactions
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType, RecordBatch
@@ -115,5 +115,7 @@ def test_transactions_behind_damage_are_found(tmp_path: Path) -> None:
 
 
 def test_another_isolation_is_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="read_uncommitted, read_committed, not 'committed'"):
+    with pytest.raises(
+        OptionError, match="option isolation 'committed': it is one of read_uncommitted, read_committed"
+    ):
         Partition(tmp_path).batches(isolation="committed")  # type: ignore[arg-type]

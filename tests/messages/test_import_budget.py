@@ -23,6 +23,7 @@ CORE = {
     "kafka_msgs.errors",
     *(f"kafka_msgs.errors.{path.stem}" for path in (ROOT / "kafka_msgs" / "errors").glob("[a-z]*.py")),
     "kafka_msgs.message",
+    "kafka_msgs.option_checks",
     "kafka_msgs.primitives",
     "kafka_msgs.schema",
     "kafka_msgs.versions",
@@ -74,6 +75,7 @@ def test_payloads_load_the_headers_and_what_they_carry() -> None:
     )
     assert message_modules(modules) == {
         "kafka_msgs.messages.api_versions_request",
+        "kafka_msgs.messages.api_versions_response",  # wire.negotiation reads and caps it
         "kafka_msgs.messages.request_header",
         "kafka_msgs.messages.response_header",
     }

@@ -34,6 +34,7 @@ BATCH: Final = 2000
 _LIST, _ENCODE, _DECODE, _RECORD, _FOLD = 0, 1, 2, 3, 4
 _READ_BATCHES, _WRITE_BATCH = 5, 6
 _ERROR_RESPONSE = 7
+_HASH = 8
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -86,7 +87,7 @@ class Decoded:
 
     @cached_property
     def json(self) -> Any:
-        """Kafka's JSON form, parsed; raises ``OracleReject`` where there is none."""
+        """Kafka's JSON form, parsed. Raises ``OracleReject`` without one."""
         if isinstance(self.json_text, OracleReject):
             raise self.json_text
         return json.loads(self.json_text)
@@ -220,6 +221,10 @@ class Oracle:
             return struct.pack(">hhih", api_key, version, throttle_ms, code) + _sized(request)
 
         return self._ask_many(_ERROR_RESPONSE, items, pack, _Reader.take_part)
+
+    def hash_many(self, keys: Iterable[bytes]) -> list[bytes | OracleReject]:
+        """Hash keys as the producer does; each answer is an int32."""
+        return self._ask_many(_HASH, keys, _sized, _Reader.take_part)
 
     def close(self) -> None:
         """End the process; the next question starts another."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.codec.ops import MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
-from kafka_msgs.codec.reference import _Decoder
+from kafka_msgs.codec.reference import Decoder
 from kafka_msgs.errors import (
     DecodeError,
     InvalidLengthError,
@@ -56,7 +56,7 @@ Kafka's test messages are not always of the release that all else is of.
 _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
-class LenientDecoder(_Decoder):
+class LenientDecoder(Decoder):
     """Decodes as Kafka does; ``deviations`` lists, in order, what the strict decoder would have refused."""
 
     def __init__(self, plan: Plan, data: bytes, *, counts_tags: bool) -> None:

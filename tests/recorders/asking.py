@@ -1,4 +1,4 @@
-"""Asks a broker over a plain socket, with our own messages, and keeps what both sides said as recorded frames."""
+"""Asks a broker over a plain socket, with our own messages, and keeps the frames of both sides."""
 
 from __future__ import annotations
 

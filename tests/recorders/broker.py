@@ -26,7 +26,7 @@ from typing import Final
 
 from tests.support.releases import maven_releases, release_of
 
-__all__ = ["LOOPBACK", "Broker", "BrokerError", "Jars", "classpath", "java_command"]
+__all__ = ["LOOPBACK", "Broker", "BrokerError", "Jars", "answers", "classpath", "free_ports", "java_command"]
 
 LOOPBACK: Final = "127.0.0.1"
 
@@ -99,12 +99,17 @@ def classpath(jars: Jars) -> str:
     return path.read_text().strip()
 
 
-def java_command(class_name: str, arguments: Sequence[str], *, heap_mb: int, jars: Jars = Jars.TOOLS) -> list[str]:
-    """The command line that runs the main method of ``class_name``, or of a ``.java`` source file given by its path."""
-    return ["java", f"-Xmx{heap_mb}m", *_JVM, "-cp", classpath(jars), class_name, *arguments]
+def java_command(
+    class_name: str, arguments: Sequence[str], *, heap_mb: int, jars: Jars = Jars.TOOLS, options: Sequence[str] = ()
+) -> list[str]:
+    """The command line that runs the main method of ``class_name``, or of a ``.java`` source file given by its path.
+
+    ``options`` are for the virtual machine.
+    """
+    return ["java", f"-Xmx{heap_mb}m", *_JVM, *options, "-cp", classpath(jars), class_name, *arguments]
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports that nothing listened on a moment ago; all are held until the last one is found, so none repeats."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
@@ -113,7 +118,8 @@ def _free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def _answers(port: int) -> bool:
+def answers(port: int) -> bool:
+    """Whether a broker listens on a port of loopback without TLS, and answers there."""
     try:
         with socket.create_connection((LOOPBACK, port), timeout=2) as connection:
             connection.sendall(_PROBE)
@@ -146,7 +152,7 @@ class Broker:
         self._heap_mb = heap_mb
         self._standalone = standalone
         self._process: subprocess.Popen[bytes] | None = None
-        self.port, self.proxied_port, self._controller_port = _free_ports(3)
+        self.port, self.proxied_port, self._controller_port = free_ports(3)
         self._settings = {**_SETTINGS, **self._addresses(advertised_port), **(settings or {})}
 
     @property
@@ -257,7 +263,7 @@ class Broker:
     def _await_ready(self) -> None:
         assert self._process is not None
         deadline = time.monotonic() + _START_SECONDS
-        while not _answers(self.port):
+        while not answers(self.port):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise BrokerError("the broker did not start:\n" + self._output.read_text()[-4000:])
             time.sleep(0.1)

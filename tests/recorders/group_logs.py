@@ -99,7 +99,7 @@ def main() -> None:
 
 @contextmanager
 def _groups(broker: Broker, python: Path) -> Iterator[None]:
-    """All groups, within the block in the state that is to be recorded; whoever is alive is killed after it."""
+    """All groups. Within the block they are in the state for the recording. After it, all living members are killed."""
     subprocess.run([python, _MEMBERS, "past", broker.bootstrap], check=True, timeout=120)
     config = ["--alter", "--entity-type", "groups", "--entity-name", "packing"]
     earliest = ["--add-config", "share.auto.offset.reset=earliest"]

@@ -1,4 +1,4 @@
-"""What clients in other languages said to a broker: every frame is read, and written back byte for byte."""
+"""The frames of clients in other languages: every frame is read, and written back byte for byte."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _tool(broker: Broker, name: str, *arguments: str, stdin: str = "") -> None:
 
 
 def _wait(broker: Broker, *, finished: int) -> None:
-    """Wait until the broker has said so often that it is done with a segment."""
+    """Wait until the broker has logged so often that it has finished a segment."""
     log = broker.log_dir / "__remote_log_metadata-0" / f"{0:020}.log"
     deadline = time.monotonic() + _SECONDS
     while not log.exists() or log.read_bytes().count(b"in memory") < finished:

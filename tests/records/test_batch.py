@@ -20,6 +20,7 @@ from kafka_msgs.records import (
     TimestampType,
     read_batches,
 )
+from kafka_msgs.records.builder import with_producer
 from tests.support.batches import HEADER, by_hand, read_one, sealed
 
 ONE_RECORD = "10 00 00 00 02 6b 02 76 00"
@@ -253,3 +254,25 @@ def test_errors_say_where_and_survive_pickling() -> None:
 def test_varints_as_long_as_they_may_be_are_read() -> None:
     batch = read_one(by_hand("22 00 feffffffffffffffff01 00 02 6b 02 76 00"))
     assert batch.records()[0].timestamp == 1000 + 2**63 - 1
+
+
+@pytest.mark.parametrize("codec", Compression)
+def test_a_producer_may_be_known_only_when_the_batch_is_built(codec: Compression) -> None:
+    header = BatchHeader(producer_id=9, producer_epoch=2, base_sequence=40, transactional=True)
+    early, late = BatchBuilder(header, codec=codec), BatchBuilder(codec=codec)
+    for builder in (early, late):
+        for number in range(3):
+            builder.append(b"k", b"v" * 50, timestamp=1000 + number)
+    assert late.build(header) == early.build()
+
+
+@pytest.mark.parametrize("codec", Compression)
+def test_a_batch_gets_another_producer_and_keeps_its_records(codec: Compression) -> None:
+    header = BatchHeader(producer_id=9, producer_epoch=2, base_sequence=40, transactional=True)
+    builder = BatchBuilder(header, codec=codec)
+    for number in range(3):
+        builder.append(b"k", b"v" * 50, timestamp=1000 + number)
+    changed = read_one(with_producer(builder.build(), 10, 3, 0))
+    assert (changed.producer_id, changed.producer_epoch, changed.base_sequence) == (10, 3, 0)
+    assert changed.is_transactional
+    assert changed.records() == read_one(builder.build()).records()

@@ -13,7 +13,7 @@ from tests.support.recordings import TRAFFIC
 
 
 def payloads() -> Iterator[tuple[str, bytes]]:
-    """What stands in the records fields, and which side sent it."""
+    """The content of the records fields, and the side that sent it."""
     for pair in exchanges(read_frames(TRAFFIC)):
         if pair.api_key == 0:
             request = decode_request(pair.request.payload).message

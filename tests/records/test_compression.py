@@ -16,7 +16,14 @@ import cramjam
 import pytest
 
 from kafka_msgs.errors import CompressionError, DecompressedSizeError, MissingExtraError, RecordWriteError
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, MessageSetBuilder, ReadOptions
+from kafka_msgs.records import (
+    BatchBuilder,
+    BatchHeader,
+    Compression,
+    MessageSetBuilder,
+    ReadOptions,
+    compression_framing,
+)
 from kafka_msgs.records.compression import compress, decompress
 from tests.support.batches import read_one
 
@@ -331,9 +338,25 @@ def test_content_as_large_as_the_limit_takes_no_more_than_that(codec: Compressio
     assert peak_of(codec, data, 16 << 20) <= (16 << 20) + HEAD
 
 
-def test_blocks_of_snappy_that_hold_nothing_take_no_memory() -> None:
-    peaks = [peak_of(2, SNAPPY_HEADER + bytes.fromhex("00000001 00") * count, 1 << 20) for count in (2_000, 20_000)]
+EMPTY_BLOCK = bytes.fromhex("00000001 00")
+
+
+def test_snappy_blocks_without_content_take_no_memory() -> None:
+    peaks = [peak_of(2, SNAPPY_HEADER + EMPTY_BLOCK * count, 1 << 20) for count in (2_000, 2_000_000)]
     assert max(peaks) < 1 << 16
+
+
+def test_snappy_blocks_without_content_are_passed_over_in_one_step() -> None:
+    block = bytes(cramjam.snappy.compress_raw(TEXT))
+    full = len(block).to_bytes(4, "big") + block
+    data = SNAPPY_HEADER + EMPTY_BLOCK * 2_000_000 + full + EMPTY_BLOCK * 2_000_000 + full + EMPTY_BLOCK
+    assert list(compression_framing.snappy_blocks(memoryview(data))) == [block, block]
+    assert unpacked(2, data, 2 * len(TEXT)) == 2 * TEXT
+
+
+def test_snappy_blocks_without_content_do_not_hide_a_damaged_one() -> None:
+    with pytest.raises(CompressionError, match="a block needs 2 bytes, 1 left"):
+        unpacked(2, SNAPPY_HEADER + EMPTY_BLOCK * 3 + bytes.fromhex("00000002 00"), 100)
 
 
 @pytest.mark.parametrize("codec", [2, 3, 4])

@@ -1,4 +1,4 @@
-"""Bytes that nobody should have written end in this library's own errors, soon, and without large allocations."""
+"""Hostile bytes end in an error of this library, soon, and without large allocations."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_any_bytes_end_in_errors_of_this_library(data: bytes) -> None:
 
 
 def test_the_loops_and_their_explanation_agree(implementation: Any) -> None:
-    """What a loop refuses has a fault that the slow reader finds and words, and what it accepts has none."""
+    """The slow reader finds a fault in all bytes that a loop refuses, and in none that it accepts."""
     chance = random.Random(23)
     whole = read_one(next(each for each in samples() if each[16] == 2))
     verdicts: Counter[str] = Counter()

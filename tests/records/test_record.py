@@ -14,7 +14,7 @@ import attrs
 import pytest
 
 from kafka_msgs._backend import backend
-from kafka_msgs.records import Record
+from kafka_msgs.records import BatchBuilder, BatchHeader, ConsumerRecord, MessageSetBuilder, Record, read_batches
 from tests.support.references import check_balance
 
 ONE = Record(7, 1_700_000_000_000, b"k", None, (("h", b"v"),))
@@ -96,6 +96,30 @@ def test_instances_of_subclasses_are_freed_with_all_that_they_have() -> None:
     check_balance(make_and_drop, [content, Noted, Slotted])
 
 
+def test_records_of_a_consumer_know_their_partition_and_share_its_name() -> None:
+    builder = BatchBuilder(BatchHeader(base_offset=2**40))
+    for number in range(3):
+        builder.append(b"k%d" % number, None, timestamp=2**41 + number, headers=[("h", b"v")])
+    (batch,) = read_batches(builder.build())
+    topic, partition = "orders" * 3, 2**20
+    found = batch.consumer_records(topic, partition)
+    assert [(r.offset, r.timestamp, r.key, r.value, r.headers) for r in found] == [
+        (r.offset, r.timestamp, r.key, r.value, r.headers) for r in batch.records()
+    ]
+    assert all(record.topic is topic and record.partition is partition for record in found)
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert ConsumerRecord(5, -1, None, b"v", (), "t", 1) == ConsumerRecord(5, -1, None, b"v", (), "t", 1)
+    assert ConsumerRecord(5, -1, None, b"v", (), "t", 1) != ConsumerRecord(5, -1, None, b"v", (), "t", 2)
+    check_balance(lambda: batch.consumer_records(topic, partition), [topic, partition, ConsumerRecord, None])
+
+
+def test_records_of_older_formats_know_their_partition_too() -> None:
+    builder = MessageSetBuilder(magic=1)
+    builder.append(b"k", b"v", timestamp=7)
+    (batch,) = read_batches(builder.build())
+    assert batch.consumer_records("t", 3) == [ConsumerRecord(0, 7, b"k", b"v", (), "t", 3)]
+
+
 def test_a_finalizer_may_keep_an_instance() -> None:
     kept: list[Any] = []
 
@@ -116,7 +140,18 @@ def test_an_extension_binds_no_class_but_one_that_adds_nothing() -> None:
     class Larger(extension.RecordStorage):
         __slots__ = ("more",)
 
-    wrong: list[Any] = [(Larger, len), (int, len), (extension.RecordStorage, len), (Record,), (5, len)]
+    class LargerPlaced(extension.PlacedRecordStorage):
+        __slots__ = ("more",)
+
+    wrong: list[Any] = [
+        (Larger, ConsumerRecord, len),
+        (int, ConsumerRecord, len),
+        (extension.RecordStorage, ConsumerRecord, len),
+        (Record, LargerPlaced, len),
+        (Record, Record, len),
+        (Record, ConsumerRecord),
+        (5, ConsumerRecord, len),
+    ]
     for arguments in wrong:
         with pytest.raises(TypeError):
             extension.bind_records(*arguments)

@@ -27,7 +27,7 @@ PUBLIC = (
     "kafka_msgs",
     *(f"kafka_msgs.{name}" for name in ("api_keys", "error_codes", "errors", "lookup", "message", "messages")),
     *(f"kafka_msgs.{name}" for name in ("prefixed", "schema", "schema_compiler", "versions")),
-    *(f"kafka_msgs.{name}" for name in ("capture", "columns", "log", "records", "spark", "testing", "wire")),
+    *(f"kafka_msgs.{name}" for name in ("admin", "capture", "columns", "log", "records", "spark", "testing", "wire")),
     *(f"kafka_msgs.drafts.{name}" for name in drafts.DRAFTS),
 )
 

@@ -11,10 +11,10 @@ from kafka_msgs.errors import TruncatedError
 from kafka_msgs.wire import (
     Answered,
     Correlation,
+    LoneAnswer,
+    LoneQuestion,
     Outcome,
     RequestPrefix,
-    Unanswered,
-    Unasked,
     encode_request,
     request_needs_response,
 )
@@ -36,8 +36,8 @@ def answered(number: int) -> Answered[str, str]:
     return Answered(f"q{number}", f"a{number}", prefix(number))
 
 
-def unanswered(number: int) -> Unanswered[str]:
-    return Unanswered(f"q{number}", prefix(number))
+def unanswered(number: int) -> LoneQuestion[str]:
+    return LoneQuestion(f"q{number}", prefix(number))
 
 
 def told(steps: str, correlation: Correlation[str, str] | None = None) -> list[Outcome[str, str]]:
@@ -63,7 +63,7 @@ def test_an_answer_may_be_seen_before_its_question() -> None:
 
 def test_questions_in_front_of_the_one_that_was_answered_are_not_answered() -> None:
     assert told("q1 q2 q3 a3") == [unanswered(1), unanswered(2), answered(3)]
-    assert told("a9 a1 q1") == [Unasked("a9", 9), answered(1)]
+    assert told("a9 a1 q1") == [LoneAnswer("a9", 9), answered(1)]
 
 
 def test_numbers_that_are_used_again() -> None:
@@ -71,13 +71,13 @@ def test_numbers_that_are_used_again() -> None:
 
 
 def test_what_has_no_partner_at_the_end() -> None:
-    assert told("q1 a2") == [unanswered(1), Unasked("a2", 2)]
+    assert told("q1 a2") == [unanswered(1), LoneAnswer("a2", 2)]
 
 
 def test_an_answer_too_short_for_a_number() -> None:
     correlation: Correlation[str, str] = Correlation()
     assert correlation.answer(b"\0\0\0", "short") == []
-    assert correlation.close() == [Unasked("short", None)]
+    assert correlation.close() == [LoneAnswer("short", None)]
 
 
 def test_a_question_too_short_for_a_header() -> None:
@@ -89,7 +89,7 @@ def test_a_produce_without_acks_is_not_waited_for() -> None:
     correlation: Correlation[str, str] = Correlation()
     silent = encode_request(ProduceRequest(acks=0), 9, correlation_id=1, client_id="c")
     loud = encode_request(ProduceRequest(acks=1), 9, correlation_id=2)
-    assert correlation.ask(silent, "silent") == [Unanswered("silent", RequestPrefix(0, 9, 1))]
+    assert correlation.ask(silent, "silent") == [LoneQuestion("silent", RequestPrefix(0, 9, 1))]
     assert correlation.ask(loud, "loud") == []
     assert len(correlation) == 1
     assert correlation.ask(silent, "cut", whole=False) == [], "acks may be among what is missing"
@@ -130,7 +130,7 @@ def test_a_token_is_not_recognized_before_the_handshake_or_after_version_1() -> 
     correlation.ask(later, "handshake")
     assert not correlation.tokens
     correlation.ask(TOKEN, "token")
-    assert correlation.close()[1] == Unanswered("token", RequestPrefix(0x75, 0x7365, 0x72007365))
+    assert correlation.close()[1] == LoneQuestion("token", RequestPrefix(0x75, 0x7365, 0x72007365))
 
 
 def test_a_request_behind_a_token_waits_for_the_answer_to_the_token() -> None:
@@ -159,7 +159,7 @@ def test_what_came_before_an_unanswered_token_is_paired_when_the_token_is() -> N
 def test_the_oldest_are_given_up_beyond_the_limit() -> None:
     correlation: Correlation[str, str] = Correlation(limit=2)
     assert told("q1 q2 q3 a3", correlation) == [unanswered(1), unanswered(2), answered(3)]
-    assert told("a1 a2 a3 q3", Correlation(limit=2)) == [Unasked("a1", 1), Unasked("a2", 2), answered(3)]
+    assert told("a1 a2 a3 q3", Correlation(limit=2)) == [LoneAnswer("a1", 1), LoneAnswer("a2", 2), answered(3)]
 
 
 def test_the_oldest_are_given_up_beyond_bytes_but_never_the_last() -> None:
@@ -198,7 +198,7 @@ def test_any_interleaving_of_the_directions_gives_the_same_pairs(answers: list[b
             steps.append(f"a{replied.pop(0)}")
     found = told(" ".join(steps))
     assert [each for each in found if isinstance(each, Answered)] == [answered(number) for number in numbers]
-    assert {each.question for each in found if isinstance(each, Unanswered)} == {
+    assert {each.question for each in found if isinstance(each, LoneQuestion)} == {
         f"q{number}" for number in range(len(answers)) if number not in numbers
     }
-    assert not [each for each in found if isinstance(each, Unasked)]
+    assert not [each for each in found if isinstance(each, LoneAnswer)]

@@ -113,12 +113,26 @@ def test_a_large_frame_in_small_pieces_takes_little_more_than_twice_its_size() -
     assert peak([data[start : start + 1000] for start in range(0, len(data), 1000)]) < 2.3 * size
 
 
-def test_the_bytes_of_a_frame_under_way_are_not_gone_over_again() -> None:
-    """What a call adds does not depend on what is held: the buffer only grows, and never moves to the front."""
+def test_a_frame_in_small_pieces_is_one_buffer_until_it_is_whole() -> None:
+    """What a call adds does not depend on what is held: the buffer only grows, and is joined once."""
     splitter = FrameSplitter()
-    list(splitter.feed((2**20).to_bytes(4, "big")))
-    buffer = splitter._partial
+    splitter.receive((2**20).to_bytes(4, "big") + b"a")
+    (buffer,) = splitter._parts
     for number in range(1, 1000):
-        assert list(splitter.feed(bytes(1000))) == []
-        assert splitter._partial is buffer
-        assert splitter.held == 4 + 1000 * number
+        splitter.receive(bytes(1000))
+        assert len(splitter._parts) == 1
+        assert splitter._parts[0] is buffer
+        assert splitter.held == 5 + 1000 * number
+        assert splitter.missing == 2**20 - 1 - 1000 * number
+
+
+def test_a_frame_in_large_pieces_keeps_the_pieces_themselves() -> None:
+    splitter = FrameSplitter()
+    pieces = [bytes([number]) * 10_000 for number in range(10)]
+    splitter.receive((100_000).to_bytes(4, "big"))
+    for piece in pieces[:-1]:
+        splitter.receive(piece)
+    assert all(kept is piece for kept, piece in zip(splitter._parts, pieces[:-1], strict=True))
+    splitter.receive(pieces[-1])
+    assert splitter.next_payload() == b"".join(pieces)
+    assert (splitter.held, splitter.missing, splitter.next_payload()) == (0, 0, None)

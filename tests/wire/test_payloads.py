@@ -72,7 +72,7 @@ def test_a_request(message: Request[Response], version: int, client_id: str | No
         frame = decode_request(buffer)
         header = frame.header
         assert (frame.message, frame.version, frame.trailing) == (message, version, b"")
-        assert frame.encode() == payload
+        assert frame.encode() == evolve(frame).encode() == payload
         assert (header.request_api_key, header.request_api_version) == (message.INFO.api_key, version)
         assert (header.correlation_id, header.client_id) == (7, client_id)
 
@@ -85,7 +85,7 @@ def test_a_response(message: Response, version: int, data: str) -> None:
     for buffer in (payload, bytearray(payload), memoryview(payload)):
         frame = decode_response(buffer, api_key, version)
         assert (frame.header.correlation_id, frame.message, frame.version, frame.trailing) == (7, message, version, b"")
-        assert frame.encode() == payload
+        assert frame.encode() == evolve(frame).encode() == payload
 
 
 def test_every_request_and_response_of_the_release() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from kafka_msgs import ApiVersionsResponse
 from kafka_msgs.codec import CodecOptions
@@ -87,7 +88,7 @@ def test_an_api_versions_response_to_a_version_that_nobody_here_knows(version: i
     payload = encode_response(ANSWER, 0, correlation_id=7)
     frame = decode_response(payload, 18, version)
     assert (frame.message, frame.version) == (ANSWER, 0)
-    assert frame.encode() == payload
+    assert frame.encode() == evolve(frame).encode() == payload
 
 
 def test_an_api_versions_response_in_a_version_that_nobody_here_knows() -> None:

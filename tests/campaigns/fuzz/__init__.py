@@ -1,5 +1,5 @@
-"""Coverage-guided fuzzing of the C cores: ``make fuzz MINUTES=5``.
+"""Coverage-guided fuzzing of the C core: ``make fuzz MINUTES=5``.
 
-``messages`` and ``records`` say what must hold for every input and where inputs start from, ``seeds`` writes those,
-``__main__`` runs the fuzzer.
+``messages``, ``records``, ``columns`` and ``headers`` say what must hold for every input and where inputs start from,
+``targets`` names them, ``seeds`` writes where inputs start from, ``__main__`` runs the fuzzer.
 """

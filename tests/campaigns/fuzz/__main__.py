@@ -14,10 +14,8 @@ import atheris  # isort: skip
 
 from kafka_msgs.codec.executors import EXECUTORS  # isort: skip
 from kafka_msgs._backend import backend  # isort: skip
-from tests.campaigns.fuzz import columns, headers, messages, records, seeds  # isort: skip
-
-TARGETS = {"messages": messages, "records": records, "columns": columns, "headers": headers}
-"""What can be fuzzed; each module says what must hold for every input, and where inputs start from."""
+from tests.campaigns.fuzz import seeds  # isort: skip
+from tests.campaigns.fuzz.targets import TARGETS  # isort: skip
 
 
 def main() -> None:

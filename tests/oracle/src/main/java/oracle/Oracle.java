@@ -19,6 +19,7 @@ import java.util.List;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.MessageUtil;
+import org.apache.kafka.common.utils.Utils;
 
 /**
  * Answers questions about Kafka's message classes on standard input and output until the input ends.
@@ -39,6 +40,7 @@ import org.apache.kafka.common.protocol.MessageUtil;
  * <li>operation 6, write a batch: JSON as a byte string; the result is one part, the bytes; see {@link Batches#write}.
  * <li>operation 7, error response: int16 api key, int16 version, int32 throttle time, int16 error code, the request as a
  *     byte string; the result is one part, see {@link ErrorResponses#answer}.
+ * <li>operation 8, hash of a key: byte string; the result is one part, an int32.
  * </ul>
  * A part is a byte 1 and a byte string, or a byte 0 and two byte strings: an exception's class and its text.
  */
@@ -51,6 +53,7 @@ public final class Oracle {
     private static final byte READ_BATCHES = 5;
     private static final byte WRITE_BATCH = 6;
     private static final byte ERROR_RESPONSE = 7;
+    private static final byte HASH = 8;
 
     private final JsonMapper json = JsonMapper.builder()
         .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
@@ -120,6 +123,9 @@ public final class Oracle {
                 short code = question.getShort();
                 byte[] request = readBytes(question);
                 writePart(out, () -> ErrorResponses.answer(apiKey, version, throttleMs, code, request));
+            } else if (operation == HASH) {
+                byte[] key = readBytes(question);
+                writePart(out, () -> ByteBuffer.allocate(4).putInt(Utils.murmur2(key)).array());
             } else {
                 throw new IOException("no such operation: " + operation);
             }

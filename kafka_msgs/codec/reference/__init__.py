@@ -1,0 +1,44 @@
+"""The reference interpreter: walks a plan slowly and simply, and always knows the current path and offset.
+
+The fast executors are tested against it. They only detect that something is wrong. Then this interpreter reads the same
+input and raises the exact error, with path and byte offset. It can also record the meaning of each byte, for annotated
+dumps. ``decoder`` reads, ``encoder`` writes, and ``path`` has the place of a field, which both need.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka_msgs.codec.options import DEFAULT_OPTIONS, CodecOptions
+from kafka_msgs.codec.plan import Plan
+from kafka_msgs.codec.reference.decoder import Decoder, Span
+from kafka_msgs.codec.reference.encoder import Encoder
+from kafka_msgs.errors import DecodeError
+
+__all__ = ["Decoder", "Encoder", "Span", "annotate", "decode", "encode"]
+
+
+def decode(
+    plan: Plan, data: bytes | memoryview, offset: int = 0, options: CodecOptions = DEFAULT_OPTIONS
+) -> tuple[Any, int]:
+    """Decode one message from ``data`` at ``offset``; return it and the position after it. Raises ``DecodeError``."""
+    decoder = Decoder(plan, data, offset, options)
+    return decoder.message(), decoder.position
+
+
+def annotate(plan: Plan, data: bytes, offset: int = 0) -> tuple[list[Span], DecodeError | None]:
+    """Return the meaning of each byte, in order, and the error that ended the decoding, or None."""
+    decoder = Decoder(plan, data, offset, DEFAULT_OPTIONS)
+    decoder.spans = []
+    try:
+        decoder.message()
+    except DecodeError as error:
+        return decoder.spans, error
+    return decoder.spans, None
+
+
+def encode(plan: Plan, message: Any, options: CodecOptions = DEFAULT_OPTIONS) -> bytes:
+    """Encode a message; raises ``EncodeError`` for a value that this version cannot carry."""
+    encoder = Encoder(plan, options)
+    encoder.struct(plan.root, message)
+    return bytes(encoder.out)

@@ -1,0 +1,269 @@
+"""The interpreter that reads: from bytes to a message, with a span for each value if they are wanted.
+
+Every length is checked before it is used, and every element and byte is counted against the budget.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NoReturn
+
+from attrs import frozen
+
+from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
+from kafka_msgs.codec.options import CodecOptions
+from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
+from kafka_msgs.codec.reference.path import Path
+from kafka_msgs.errors import (
+    BudgetExceededError,
+    DecodeError,
+    InvalidLengthError,
+    InvalidTagError,
+    InvalidUtf8Error,
+    InvalidVarintError,
+    TruncatedError,
+    UnexpectedNullError,
+)
+from kafka_msgs.primitives import MAX_UINT32, uuid_from_bytes
+
+__all__ = ["Decoder", "Span"]
+
+
+@frozen
+class Span:
+    """The meaning of the bytes from ``start`` to ``end``: the ``path`` of the field, a ``kind`` and the ``value``."""
+
+    start: int
+    end: int
+    path: str
+    kind: str
+    value: Any
+
+
+class Decoder:
+    """Reads one message. ``position`` is the next byte to read.
+
+    A subclass may watch or change how each value, field and tag is read.
+    """
+
+    def __init__(self, plan: Plan, data: bytes | memoryview, offset: int, options: CodecOptions) -> None:
+        self.plan = plan
+        self.data = memoryview(data)
+        self.position = offset
+        self.end = len(data)
+        self.options = options
+        self.elements_left = options.budget.elements
+        self.bytes_left = options.budget.bytes
+        self.path = Path()
+        self.spans: list[Span] | None = None
+
+    def fail(self, error: type[DecodeError], reason: str, offset: int | None = None) -> NoReturn:
+        raise error(
+            message=self.plan.name,
+            version=self.plan.version,
+            path=str(self.path),
+            offset=self.position if offset is None else offset,
+            reason=reason,
+        )
+
+    def record(self, start: int, kind: str, value: Any) -> None:
+        if self.spans is not None:
+            self.spans.append(Span(start, self.position, str(self.path), kind, value))
+
+    # Bytes and integers
+
+    @property
+    def left(self) -> int:
+        return self.end - self.position
+
+    def take(self, size: int, what: str) -> bytes:
+        if size > self.left:
+            self.fail(TruncatedError, f"{what} needs {size} bytes, {self.left} left")
+        self.position += size
+        return bytes(self.data[self.position - size : self.position])
+
+    def unpack(self, op: Op) -> Any:
+        code, size = FIXED[op]
+        return struct.unpack(f">{code}", self.take(size, op.name.lower()))[0]
+
+    def uvarint(self) -> int:
+        start = self.position
+        value = 0
+        for shift in range(0, 35, 7):
+            byte = self.take(1, "varint")[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if value > MAX_UINT32:
+                    self.fail(InvalidVarintError, "varint of more than 32 bits", start)
+                return value
+        self.fail(InvalidVarintError, "varint of more than five bytes", start)
+
+    def length(self, value: Value) -> int | None:
+        """Read the length of a string, bytes, records or array; None is null."""
+        start = self.position
+        if value.compact:
+            length = self.uvarint() - 1
+        else:
+            length = self.unpack(Op.INT16 if value.op is Op.STRING else Op.INT32)
+        if length < -1:
+            self.fail(InvalidLengthError, f"negative length {length}", start)
+        if length == -1:
+            self.check_null(value, start)
+            return None
+        return length
+
+    def check_null(self, value: Value, start: int) -> None:
+        if not value.nullable:
+            self.fail(UnexpectedNullError, "null, which this version does not allow", start)
+
+    def spend_bytes(self, count: int) -> None:
+        self.bytes_left -= count
+        if self.bytes_left < 0:
+            self.fail(BudgetExceededError, f"more than the budget of {self.options.budget.bytes} bytes")
+
+    def spend_elements(self, count: int) -> None:
+        self.elements_left -= count
+        if self.elements_left < 0:
+            self.fail(BudgetExceededError, f"more than the budget of {self.options.budget.elements} elements")
+
+    # Values
+
+    def message(self) -> Any:
+        if self.plan.root.depth > self.options.budget.depth:
+            self.fail(
+                BudgetExceededError,
+                f"{self.plan.root.depth} levels deep, more than the budget of {self.options.budget.depth}",
+            )
+        return self.struct(self.plan.root)
+
+    def value(self, value: Value) -> Any:
+        start = self.position
+        if value.op is Op.STRUCT:
+            return self.nullable_struct(value)
+        if value.op is Op.ARRAY:
+            return self.array(value)
+        if value.op in FIXED:
+            result = self.unpack(value.op)
+            if value.op is Op.UUID:
+                result = uuid_from_bytes(result)
+        else:
+            result = self.sized(value)
+        self.record(start, str(value), result)
+        return result
+
+    def sized(self, value: Value) -> str | bytes | memoryview | None:
+        """Read a string, bytes or records."""
+        start = self.position
+        length = self.length(value)
+        if length is None:
+            return None
+        if value.op is Op.STRING and length > MAX_STRING:
+            self.fail(InvalidLengthError, f"string of {length} bytes; the limit is {MAX_STRING}", start)
+        text = value.op.name.lower()
+        first = self.position
+        raw = self.take(length, text)
+        self.spend_bytes(length)
+        if value.op is Op.STRING:
+            try:
+                return raw.decode("utf-8", self.options.utf8_errors)
+            except UnicodeDecodeError as error:
+                self.fail(InvalidUtf8Error, f"not UTF-8: {error.reason}", first + error.start)
+        if value.zero_copy and self.options.memoryview_records:
+            return self.data[first : self.position]
+        return raw
+
+    def array(self, value: Value) -> tuple[Any, ...] | None:
+        start = self.position
+        count = self.length(value)
+        self.record(start, str(value), count)
+        if count is None:
+            return None
+        if count * value.item.min_size > self.left:
+            reason = f"array of {count} elements needs at least {count * value.item.min_size} bytes, {self.left} left"
+            self.fail(InvalidLengthError, reason, start)
+        self.spend_elements(count)
+        elements = []
+        for number in range(count):
+            with self.path.at(f"[{number}]"):
+                elements.append(self.value(value.item))
+        return tuple(elements)
+
+    def nullable_struct(self, value: Value) -> Any:
+        if not value.nullable:
+            return self.struct(value.inner)
+        start = self.position
+        present = 0 < self.uvarint() <= MAX_LENGTH if value.compact else self.unpack(Op.INT8) >= 0
+        self.record(start, str(value), "present" if present else None)
+        return self.struct(value.inner) if present else None
+
+    def struct(self, plan: StructPlan) -> Any:
+        values = {absent.attribute: absent.default for absent in plan.absent}
+        values |= {step.attribute: step.default for step in plan.tagged}
+        for step in plan.steps:
+            values[step.attribute] = self.field(step)
+        if plan.flexible:
+            values |= self.tag_section(plan)
+        return plan.cls(**values)
+
+    def field(self, step: Step) -> Any:
+        with self.path.at(f".{step.attribute}"):
+            return self.value(step.value)
+
+    # The tag section
+
+    def tag_section(self, plan: StructPlan) -> dict[str, Any]:
+        start = self.position
+        count = self.uvarint()
+        self.record(start, "tag section", count)
+        self.check_tags(count, start)
+        known = {step.tag: step for step in plan.tagged}
+        values: dict[str, Any] = {}
+        unknown: list[tuple[int, bytes]] = []
+        previous = -1
+        for _ in range(count):
+            tag, size = self.tag_header(previous)
+            previous = tag
+            if tag in known:
+                step = known[tag]
+                values[step.attribute] = self.tagged_value(step, size)
+            elif tag in plan.inactive_tags:
+                self.fail(InvalidTagError, f"tag {tag} is not valid at this version")
+            else:
+                unknown.append((tag, self.unknown_tag(tag, size)))
+        values["unknown_tagged_fields"] = tuple(unknown)
+        return values
+
+    def check_tags(self, count: int, start: int) -> None:
+        if 2 * count > self.left:
+            self.fail(TruncatedError, f"{count} tags need {2 * count} bytes or more, {self.left} left", start)
+        if count > MAX_TAGS:
+            self.fail(InvalidTagError, f"{count} tags: at most {MAX_TAGS} are allowed", start)
+
+    def tag_header(self, previous: int) -> tuple[int, int]:
+        start = self.position
+        tag = self.uvarint()
+        if not previous < tag <= MAX_TAG:
+            self.fail(InvalidTagError, f"tag {tag} after tag {previous}: tags must ascend", start)
+        size = self.uvarint()
+        self.record(start, f"tag {tag}", f"{size} bytes")
+        if size > self.left:
+            self.fail(TruncatedError, f"tag {tag} needs {size} bytes, {self.left} left")
+        return tag, size
+
+    def tagged_value(self, step: Step, size: int) -> Any:
+        start, outer_end = self.position, self.end
+        self.end = start + size
+        value = self.field(step)
+        if self.position != self.end:
+            taken = self.position - start
+            self.fail(InvalidTagError, f"tag {step.tag} declares {size} bytes, its value took {taken}", start)
+        self.end = outer_end
+        return value
+
+    def unknown_tag(self, tag: int, size: int) -> bytes:
+        start = self.position
+        self.spend_elements(1)
+        self.spend_bytes(size)
+        raw = self.take(size, f"tag {tag}")
+        self.record(start, f"unknown tag {tag}", raw)
+        return raw

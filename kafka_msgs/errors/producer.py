@@ -1,0 +1,36 @@
+"""Errors of producers: fenced off, used in the wrong state, or closed."""
+
+from __future__ import annotations
+
+from attrs import define
+
+from kafka_msgs.errors.client import BrokerError, ClientError
+
+__all__ = ["ProducerClosedError", "ProducerFencedError", "TransactionStateError"]
+
+
+@define(kw_only=True, slots=False, repr=False)
+class ProducerFencedError(BrokerError):
+    """A producer whose transactional id another producer has taken over (KIP-98). It cannot go on.
+
+    The attributes are those of ``BrokerError``.
+    """
+
+
+@define(kw_only=True, slots=False, repr=False)
+class TransactionStateError(ClientError, RuntimeError):
+    """A call that the transaction does not allow now. Attributes: ``action`` and ``state``, both as words."""
+
+    action: str
+    state: str
+
+    def _text(self) -> str:
+        return f"cannot {self.action}: the producer {self.state}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class ProducerClosedError(ClientError, RuntimeError):
+    """A record that was given to a closed producer, or that a closed producer did not send. It has no attributes."""
+
+    def _text(self) -> str:
+        return "the producer is closed"

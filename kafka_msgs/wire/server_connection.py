@@ -1,0 +1,237 @@
+"""The server's side of a connection: bytes in, events out; responses in, bytes out. There is no input or output here.
+
+``receive_data`` only keeps bytes. ``next_event`` returns what they mean. ``send_response`` returns the bytes to send.
+Each side may break the protocol. Then ``LocalProtocolError`` or ``RemoteProtocolError`` is raised, and the state is
+ERROR and stays ERROR. A request that cannot be decoded and a response that cannot be encoded do not break a connection.
+
+The states of a server, and what is possible in each. Anything else is a protocol error::
+
+    state        event                                             next state
+    -----------  ------------------------------------------------  ----------
+    OPEN         receive a request                                 OPEN
+    OPEN         receive a SaslHandshake of version 0              HANDSHAKE
+    OPEN         send the response to the oldest request           OPEN
+    HANDSHAKE    send the response to an earlier request           HANDSHAKE
+    HANDSHAKE    send the response to the SaslHandshake            TOKENS
+    TOKENS       receive a token                                   TOKENS
+    TOKENS       send the answer to a token                        TOKENS
+    TOKENS       end_tokens: the SASL exchange is over             OPEN
+    any          the end of the client's bytes, between frames     HALF_CLOSED, or CLOSED if nothing is unanswered
+    HALF_CLOSED  send the response to the oldest request           HALF_CLOSED, or CLOSED after the last response
+    any          close                                             CLOSED
+    any          a protocol error of either side                   ERROR
+
+ERROR has no next state, ``close`` included. While a SaslHandshake or a token is unanswered, the meaning of the next
+frame is not known. Then ``next_event`` returns ``PAUSED``. Kafka does this in
+``org.apache.kafka.common.network.KafkaChannel``. KIP-43 has the SASL tokens.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions
+from kafka_msgs.lookup import MessageCatalog
+from kafka_msgs.message import Request, Response
+from kafka_msgs.wire.connection_state import Connection, ConnectionState
+from kafka_msgs.wire.correlation import payload_needs_response
+from kafka_msgs.wire.error_responses import error_response
+from kafka_msgs.wire.events import (
+    NEED_DATA,
+    PAUSED,
+    ConnectionClosed,
+    NeedData,
+    Paused,
+    RequestReceived,
+    ServerEvent,
+    TokenReceived,
+)
+from kafka_msgs.wire.framing import MAX_FRAME_SIZE, join_frames
+from kafka_msgs.wire.headers import looks_like_request, read_correlation_id, read_request_prefix
+from kafka_msgs.wire.negotiation import response_version
+from kafka_msgs.wire.payloads import encode_response
+
+__all__ = ["ServerConnection"]
+
+_OPEN: Final = ConnectionState.OPEN
+_HANDSHAKE: Final = ConnectionState.HANDSHAKE
+_TOKENS: Final = ConnectionState.TOKENS
+_HALF_CLOSED: Final = ConnectionState.HALF_CLOSED
+_CLOSED: Final = ConnectionState.CLOSED
+_SHORTEST_REQUEST: Final = 8
+
+
+class ServerConnection(Connection):
+    """The server's side of a connection from a client.
+
+    ``max_frame_size`` is the limit of a request in bytes, as a broker's ``socket.request.max.bytes``. ``catalog`` has
+    the classes of requests and responses (default: the release's), and ``options`` are for decoding requests.
+
+    A server knows when a SASL exchange is over, and calls ``end_tokens``. A proxy does not know it. With
+    ``guess_tokens`` the first frame that looks like a request ends the tokens, and tokens need no answer.
+    """
+
+    __slots__ = ("_guess_tokens", "_options", "_tokens_waiting", "_waiting")
+
+    def __init__(
+        self,
+        *,
+        max_frame_size: int = MAX_FRAME_SIZE,
+        catalog: MessageCatalog | None = None,
+        options: CodecOptions = DEFAULT_OPTIONS,
+        guess_tokens: bool = False,
+    ) -> None:
+        super().__init__(max_frame_size=max_frame_size, catalog=catalog)
+        self._options = options
+        self._guess_tokens = guess_tokens
+        self._tokens_waiting = 0
+        self._waiting: deque[RequestReceived] = deque()
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for their responses."""
+        return len(self._waiting)
+
+    @property
+    def oldest(self) -> RequestReceived | None:
+        """The request that must be answered next, or None."""
+        return self._waiting[0] if self._waiting else None
+
+    def next_event(self) -> ServerEvent | NeedData | Paused:
+        """Return what happened next, or ``NEED_DATA``, or ``PAUSED`` if the server must first answer.
+
+        Raises ``RemoteProtocolError``, then and in each later call.
+        """
+        if self._state is _HANDSHAKE or (self._state is _TOKENS and self._tokens_waiting and not self._guess_tokens):
+            return PAUSED
+        payload = self._next_payload()
+        if payload is None:
+            return self._end() if self._ended or self._state is _CLOSED else NEED_DATA
+        if self._state is _TOKENS:
+            if not (self._guess_tokens and looks_like_request(payload, catalog=self._catalog)):
+                self._tokens_waiting += 1
+                return TokenReceived(None, payload)
+            self.end_tokens()
+        return self._request(payload)
+
+    def send_response(
+        self, request: RequestReceived, response: Response, *, options: CodecOptions = DEFAULT_OPTIONS
+    ) -> bytes:
+        """Return the bytes of the response to a request, to be sent before those of later calls.
+
+        Responses are sent in the order of the requests: ``request`` must be ``oldest``. The version is that of the
+        request. An ApiVersions request of an unknown version is answered in version 0 (KIP-511). Raises
+        ``LocalProtocolError``, also for the response of another api. The following errors change nothing, and the
+        connection stays usable: ``EncodeError`` and ``UnsupportedVersionError``.
+        """
+        self._check_turn(request)
+        if response.INFO.api_key != request.api_key:
+            self._refuse(f"{response.INFO.name} does not answer a request with the api key {request.api_key}")
+        version = response_version(request.api_key, request.version, self._catalog)
+        payload = encode_response(response, version, correlation_id=request.correlation_id, options=options)
+        return self._answered(payload)
+
+    def send_error(
+        self,
+        request: RequestReceived,
+        error_code: int,
+        *,
+        error_message: str | None = None,
+        throttle_time_ms: int = 0,
+    ) -> bytes:
+        """Return the bytes of the response which reports that a whole request failed; see ``error_response``.
+
+        Raises ``LocalProtocolError``, and what ``RequestReceived.message`` raises. For a request that cannot be decoded
+        there is no response: close the connection, as brokers do. ``unsupported_api_versions`` makes the response to an
+        ApiVersions request of an unknown version.
+        """
+        self._check_turn(request)
+        message: Request[Response] = request.message()
+        response = error_response(
+            message,
+            error_code,
+            request.version,
+            error_message=error_message,
+            throttle_time_ms=throttle_time_ms,
+            catalog=self._catalog,
+        )
+        return self.send_response(request, response)
+
+    def send_payload(self, payload: Buffer) -> bytes:
+        """Return the frame of a response that is encoded already, such as one that a proxy passes on.
+
+        It answers ``oldest`` and must have its correlation id. Raises ``LocalProtocolError``. A payload that is too
+        short for a response raises ``TruncatedError`` and changes nothing.
+        """
+        self._check_open()
+        number = read_correlation_id(payload)
+        if self.oldest is None or number != self.oldest.correlation_id:
+            self._refuse(f"the request {number} cannot be answered now: {self._turn()}")
+        return self._answered(payload)
+
+    def send_token(self, token: Buffer) -> bytes:
+        """Return the bytes of the answer to a SASL token. Raises ``LocalProtocolError``."""
+        if self._state is not _TOKENS or not self._tokens_waiting:
+            self._refuse("an answer to no token")
+        self._tokens_waiting -= 1
+        return join_frames(token)
+
+    def end_tokens(self) -> None:
+        """Note that the SASL exchange is over: requests follow. A token that waits gets no answer.
+
+        Raises ``LocalProtocolError`` outside the state TOKENS.
+        """
+        if self._state is not _TOKENS:
+            self._refuse("there is no SASL exchange to end")
+        self._tokens_waiting = 0
+        self._state = _OPEN
+
+    def close(self) -> tuple[RequestReceived, ...]:
+        """End the connection on this side; return the requests that are unanswered. An ERROR stays an ERROR."""
+        unanswered = tuple(self._waiting)
+        self._waiting.clear()
+        self._tokens_waiting = 0
+        self._close()
+        return unanswered
+
+    def _request(self, payload: bytes) -> RequestReceived:
+        if len(payload) < _SHORTEST_REQUEST:
+            self._accuse(f"a request of {len(payload)} bytes, its header alone needs {_SHORTEST_REQUEST}")
+        api_key, version, number = read_request_prefix(payload)
+        needs = api_key != ApiKey.PRODUCE or payload_needs_response(payload, self._catalog)
+        request = RequestReceived(api_key, version, number, payload, needs, self._catalog, self._options)
+        if needs:
+            self._waiting.append(request)
+        if _is_handshake(request):
+            self._state = _HANDSHAKE
+        return request
+
+    def _check_open(self) -> None:
+        if self._error is not None or self._state is _CLOSED:
+            self._refuse("a response cannot be sent")
+
+    def _check_turn(self, request: RequestReceived) -> None:
+        self._check_open()
+        if self.oldest is not request:
+            self._refuse(f"the request {request.correlation_id} cannot be answered now: {self._turn()}")
+
+    def _turn(self) -> str:
+        return "no request waits" if self.oldest is None else f"{self.oldest.correlation_id} is the oldest"
+
+    def _answered(self, payload: Buffer) -> bytes:
+        frame = join_frames(payload)
+        if _is_handshake(self._waiting.popleft()):
+            self._state = _TOKENS
+        elif self._state is _HALF_CLOSED and not self._waiting:
+            self._state = _CLOSED
+        return frame
+
+    def _end(self) -> ConnectionClosed:
+        self._state = _HALF_CLOSED if self._waiting else _CLOSED
+        return ConnectionClosed()
+
+
+def _is_handshake(request: RequestReceived) -> bool:
+    return request.api_key == ApiKey.SASL_HANDSHAKE and request.version == 0

@@ -1,0 +1,117 @@
+"""Recorded exchanges: what was written is read, and damage is reported line by line."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from kafka_msgs.capture import CaptureFault, Connection, Endpoint, Exchange, FaultKind, Sent
+from kafka_msgs.capture.exchange_builder import Item
+from kafka_msgs.capture.recording import is_recording, read_recording, recording_line, recording_start
+
+ENDS = Connection(3, Endpoint("::1", 50_000), Endpoint("kafka.example", 9092))
+SENT = Sent(payload=bytes.fromhex("0012000000000005ffff"), size=10, missing=0, at=1_700_000_000_000_000, packet=0)
+EXCHANGE = Exchange(
+    connection=ENDS, api_key=18, version=0, correlation_id=5, request=SENT,
+    response=SENT._replace(payload=bytes(10), at=1_700_000_000_000_250),
+)  # fmt: skip
+FAULTS: list[Item] = [
+    CaptureFault(kind=FaultKind.SASL, reason="a token", size=9, at=5, connection=ENDS, direction="request"),
+    CaptureFault(kind=FaultKind.PACKET, reason="bad", size=1),
+]
+
+
+def _file(*lines: str) -> io.BytesIO:
+    return io.BytesIO("".join(f"{line}\n" for line in lines).encode())
+
+
+def _read(*lines: str) -> list[Item]:
+    return list(read_recording(_file(*lines)))
+
+
+def test_exchanges_and_faults_are_read_as_they_were() -> None:
+    """The number of the line takes the place of the packet's."""
+    unanswered = Exchange(
+        connection=ENDS,
+        api_key=0,
+        version=9,
+        correlation_id=6,
+        request=SENT._replace(missing=4, size=14),
+        response=None,
+    )
+    written: list[Item] = [EXCHANGE, unanswered, *FAULTS]
+    lines = [recording_line(item) for item in written]
+    first, second, *faults = _read(recording_start({"redacted": ["sasl"]}), *lines)
+    assert isinstance(first, Exchange)
+    assert isinstance(second, Exchange)
+    assert first.response is not None
+    assert (first.connection, first.api, first.version, first.correlation_id) == (ENDS, "ApiVersions", 0, 5)
+    assert first.request == SENT._replace(packet=2)
+    assert first.latency_us == 250
+    assert (second.response, second.request.missing, second.request.size) == (None, 4, 14)
+    assert [(str(each).partition(": ")[2], each.packet) for each in faults if isinstance(each, CaptureFault)] == [
+        ("[::1]:50000 > kafka.example:9092: a token", 4),
+        ("bad", 5),
+    ]
+
+
+def test_more_facts_stand_in_the_line_and_are_not_needed() -> None:
+    """People and other programs read them."""
+    line = recording_line(EXCHANGE, {"requestDecoded": {"clientSoftwareName": "tea"}})
+    assert json.loads(line)["requestDecoded"] == {"clientSoftwareName": "tea"}
+    (read,) = _read(line)
+    assert isinstance(read, Exchange)
+
+
+def test_a_recording_is_known_by_its_first_line() -> None:
+    """Captures of packets start with other bytes; the position in the file stays."""
+    file = _file(recording_start({}))
+    assert is_recording(file)
+    assert file.tell() == 0
+    assert not is_recording(io.BytesIO(b"\n\r\r\n"))
+    assert not is_recording(io.BytesIO())
+
+
+def _changed(**changes: Any) -> str:
+    return json.dumps(json.loads(recording_line(EXCHANGE)) | changes)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "{",
+        "[]",
+        "7",
+        "[" * 100_000,
+        _changed(kind="tea"),
+        _changed(apiKey="18"),
+        _changed(apiKey=True),
+        _changed(client="x"),
+        _changed(request=None),
+        _changed(request={"at": 1, "size": 2, "bytes": "00"}),
+        _changed(request={"at": 1, "size": 1, "bytes": "0g"}),
+        _changed(request={"at": 1, "size": 1, "missing": -1, "bytes": "00"}),
+        _changed(kind="fault", fault="tea", reason="", size=0, at=None),
+    ],
+)
+def test_damaged_lines_are_faults_and_the_next_is_read(line: str) -> None:
+    """Nothing in a file makes reading fail."""
+    fault, exchange = _read(line, recording_line(EXCHANGE))
+    assert isinstance(fault, CaptureFault)
+    assert fault.kind is FaultKind.FILE
+    assert fault.reason.startswith("line 1: not an exchange: ")
+    assert isinstance(exchange, Exchange)
+
+
+def test_a_line_that_never_ends_is_skipped_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only so much of a line is read at a time."""
+    monkeypatch.setattr("kafka_msgs.capture.recording._LONGEST_LINE", 2000)
+    monkeypatch.setattr("kafka_msgs.capture.recording._SKIPPED_AT_ONCE", 100)
+    fault, exchange = _read("x" * 5000, recording_line(EXCHANGE))
+    assert isinstance(fault, CaptureFault)
+    assert (fault.size, fault.reason) == (5001, "line 1: a line of more than 2000 bytes")
+    assert isinstance(exchange, Exchange)

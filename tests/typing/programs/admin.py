@@ -1,0 +1,39 @@
+"""One table of operations gives methods that block and coroutines, with the same arguments and typed results."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+from kafka_msgs.admin import Admin, AsyncAdmin, CommittedOffset, Gathered, GroupListing, GroupState, Results
+from kafka_msgs.client import TopicPartition
+
+Offsets = Results[TopicPartition, CommittedOffset]
+
+
+def blocking(admin: Admin, partition: TopicPartition) -> None:
+    offsets = admin.list_group_offsets("g", [partition], timeout=1.0)
+    assert_type(offsets, Offsets)
+    assert_type(offsets[partition], CommittedOffset)
+    assert_type(offsets.all(), dict[TopicPartition, CommittedOffset])
+    assert_type(offsets.errors, dict[TopicPartition, Exception])
+    assert_type(admin.list_groups(states=[GroupState.EMPTY]), Gathered[GroupListing])
+    assert_type(admin.alter_group_offsets("g", {partition: 1})[partition], None)
+    admin.list_group_offsets()  # refused
+    admin.list_group_offsets(3)  # refused
+    admin.list_group_offsets("g", until=1.0)  # refused
+    admin.list_groups(states=["Empty"])  # refused
+    admin.no_such_operation()  # refused
+
+
+async def on_asyncio(admin: AsyncAdmin, partition: TopicPartition) -> None:
+    offsets = await admin.list_group_offsets("g", [partition], timeout=1.0)
+    assert_type(offsets, Offsets)
+    assert_type(await admin.list_groups(), Gathered[GroupListing])
+    await admin.list_group_offsets(3)  # refused
+    await admin.list_groups(states=["Empty"])  # refused
+
+
+def not_mixed(admin: Admin, on_loop: AsyncAdmin) -> None:
+    listed: Gathered[GroupListing] = admin.list_groups()
+    later: Gathered[GroupListing] = on_loop.list_groups()  # refused
+    print(listed, later)
