@@ -1,4 +1,4 @@
-"""Reports the tests that need Kafka's own classes, or Spark, as not run, loudly, where Java or Maven is missing.
+"""Shared fixtures; and tests that need Kafka or Spark are reported as not run, loudly, where Java or Maven is missing.
 
 With ``KAFKA_MSGS_REQUIRE_ORACLE=1`` they fail instead: a run that has to prove parity must not pass without it.
 """
@@ -9,13 +9,33 @@ import os
 import re
 import shutil
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
 from tests.oracle import Oracle
+from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster, cluster_needs
+from tests.support.shared_cluster import shared_cluster
 
 NOT_RUN = re.compile(r"(?:NOT RUN|required): (.+?)'?\)?$", re.MULTILINE)
 """How the report of a test that could not run names the reason."""
+
+CLUSTER_FIXTURES = frozenset({"kafka_cluster", "own_kafka_cluster"})
+
+
+SPARK_JAVA = dict.fromkeys(("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"), "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+"""Settings of Java where it runs Spark: for the short jobs of tests, its second compiler costs more than it saves."""
+
+
+def pytest_configure() -> None:
+    """Give the settings to all processes that tests start, examples of pages among them."""
+    for name, value in SPARK_JAVA.items():
+        os.environ.setdefault(name, value)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run first what starts Spark: its files are slow, so no process begins one when the others have ended."""
+    items.sort(key=lambda item: not _on_spark(item))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -34,10 +54,15 @@ def _missing(item: pytest.Item) -> str | None:
         available, reason = Oracle.available()
         if not available:
             return f"no oracle: {reason}"
-    on_spark = item.get_closest_marker("spark") is not None or "spark" in getattr(item, "fixturenames", ())
-    if on_spark and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    if CLUSTER_FIXTURES.intersection(getattr(item, "fixturenames", ())) and cluster_needs() is not None:
+        return cluster_needs()
+    if _on_spark(item) and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         return "no Spark: java was not found"
     return None
+
+
+def _on_spark(item: pytest.Item) -> bool:
+    return item.get_closest_marker("spark") is not None or "spark" in getattr(item, "fixturenames", ())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -57,3 +82,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def oracle() -> Oracle:
     """Kafka's own classes; only for tests marked ``oracle``."""
     return Oracle.shared()
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster(tmp_path_factory: pytest.TempPathFactory) -> ClusterAddresses:
+    """Three real nodes, the same for all tests of a run, in whatever process: use names of your own, break nothing."""
+    directory = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return shared_cluster(directory.parent, os.getppid())
+    return shared_cluster(directory, os.getpid())
+
+
+@pytest.fixture
+def own_kafka_cluster() -> Iterator[KafkaCluster]:
+    """Three real nodes for one test, which may stop, kill, pause and start them."""
+    with KafkaCluster() as cluster:
+        yield cluster

@@ -35,7 +35,7 @@ class Codecs:
         return codec(self.executor, type(message), version, options).encode(message)
 
     def decode(self, cls: type[Message], data: Any, version: int, options: CodecOptions = DEFAULT_OPTIONS) -> Any:
-        """Return the message in ``data``; hexadecimal text is taken as the bytes it stands for."""
+        """Return the message in ``data``; hexadecimal text is converted to bytes."""
         return codec(self.executor, cls, version, options).decode(unhex(data))
 
     def read(
@@ -46,7 +46,7 @@ class Codecs:
 
 
 def unhex(data: Any) -> Any:
-    """Return the bytes that hexadecimal text with any spacing stands for, and anything else as it is."""
+    """Return the bytes of hexadecimal text with any spacing. Return any other value unchanged."""
     return bytes.fromhex(data) if isinstance(data, str) else data
 
 

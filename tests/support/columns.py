@@ -56,6 +56,6 @@ def facts(error: KafkaMsgsError) -> dict[str, Any]:
 
 
 def sliced(array: pa.Array) -> pa.Array:
-    """The same rows as a slice out of a longer array, at an offset that is no multiple of eight."""
+    """The same rows as a slice out of a longer array, at an offset that is not a multiple of eight."""
     around = pa.array([b"\0" * 5, None, b"\xff"], array.type)
     return pa.concat_arrays([around, array, around]).slice(3, len(array))

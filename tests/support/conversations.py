@@ -10,7 +10,7 @@ from kafka_msgs import (
 )
 from kafka_msgs.wire import encode_request, encode_response
 from tests.support.packets import (
-    Said,
+    Chunk,
     framed,
 )
 
@@ -23,5 +23,5 @@ def reply(number: int) -> bytes:
     return framed(encode_response(MetadataResponse(cluster_id="c" * number), 9, correlation_id=number))
 
 
-def talk(count: int) -> list[Said]:
+def talk(count: int) -> list[Chunk]:
     return list(chain.from_iterable((("request", ask(n)), ("response", reply(n))) for n in range(1, count + 1)))

@@ -1,4 +1,4 @@
-"""Damaged bytes of messages, and what comes of reading them: a value, or one of the library's errors."""
+"""Damaged bytes of messages, and the result of reading them: a value, or an error of the library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch of each format and codec, damaged batches, and what comes of reading them."""
+"""A batch of each format and codec, damaged batches, and the result of reading them."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from kafka_msgs_generator.ir import Message
 from kafka_msgs_generator.pipeline import Reading, compile_text
 
 MARK = "¶"
-"""Stands in a definition's text directly before the place that an error must name."""
+"""Marks the place in a definition's text that an error must name."""
 
 
 def data(fields: str, common: str = "", *, flexible: str = "0+", valid: str = "0-9") -> str:

@@ -22,7 +22,7 @@ __all__ = [
     "BROKER",
     "CLIENT",
     "LINKS",
-    "Said",
+    "Chunk",
     "Sent",
     "client",
     "cut",
@@ -42,7 +42,7 @@ START: Final = 1_700_000_000_000_000
 """Microseconds since the epoch of a first packet; the next ones follow a millisecond apart."""
 STEP: Final = 1000
 
-Said = tuple[str, bytes]
+Chunk = tuple[str, bytes]
 """A direction (``request`` or ``response``) and bytes of the stream."""
 
 
@@ -69,9 +69,9 @@ def framed(payload: bytes) -> bytes:
     return len(payload).to_bytes(4, "big") + payload
 
 
-def cut(said: Iterable[Said], sizes: Iterator[int]) -> Iterator[Said]:
-    """Cut what is said into pieces of these sizes."""
-    for direction, data in said:
+def cut(chunks: Iterable[Chunk], sizes: Iterator[int]) -> Iterator[Chunk]:
+    """Cut chunks into pieces of these sizes."""
+    for direction, data in chunks:
         while data:
             size = next(sizes)
             yield direction, data[:size]
@@ -79,7 +79,7 @@ def cut(said: Iterable[Said], sizes: Iterator[int]) -> Iterator[Said]:
 
 
 def segments(
-    said: Iterable[Said],
+    chunks: Iterable[Chunk],
     *,
     client: Endpoint = CLIENT,
     server: Endpoint = BROKER,
@@ -105,7 +105,7 @@ def segments(
         send("response", tcp.TH_SYN | tcp.TH_ACK)
     else:
         at = {direction: number + 1 for direction, number in at.items()}
-    for direction, data in said:
+    for direction, data in chunks:
         send(direction, tcp.TH_ACK | tcp.TH_PUSH, data)
     if fin:
         send("request", tcp.TH_FIN | tcp.TH_ACK)
@@ -175,7 +175,7 @@ LINKS: Final[Mapping[str, tuple[int, Callable[[bytes], bytes]]]] = {
 
 
 class Stamped(NamedTuple):
-    """A packet as it stands in a file, with its time in microseconds since the epoch."""
+    """A packet in the form of a file, with its time in microseconds since the epoch."""
 
     at: int
     data: bytes

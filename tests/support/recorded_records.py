@@ -54,7 +54,7 @@ def read_lines(path: Path = INTERNAL_TOPICS) -> list[Line]:
 
 
 def record_of(line: Line) -> InternalRecord | TransactionEnd:
-    """The record or marker that a line stands for, decoded."""
+    """The decoded record or marker of a line."""
     if "marker" in line:
         return TransactionEnd(producer_id=line["producer_id"], committed=line["marker"] == "commit")
     key, value = (None if line[part] is None else bytes.fromhex(line[part]) for part in ("key", "value"))

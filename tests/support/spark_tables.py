@@ -14,7 +14,7 @@ __all__ = ["read", "table"]
 
 
 def table(source: type[DataSource], options: Mapping[str, str]) -> pa.Table:
-    """Return all rows; every batch is checked against the schema that Spark was told."""
+    """Return all rows; every batch is checked against the schema that Spark has."""
     made = source(dict(options))
     schema: Any = made.schema()
     reader = made.reader(schema)

@@ -1,0 +1,189 @@
+"""How a client proves who it is: SASL with PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER.
+
+Each kind of credentials makes the tokens of its mechanism; one body of logic exchanges them with the broker
+(SaslHandshake and SaslAuthenticate, KIP-43, KIP-152). A session may have a lifetime (KIP-368). Secrets are in no
+``repr`` and in no error. SCRAM needs the extra ``client``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+from attrs import field, frozen
+
+from kafka_msgs.client.network import Address, Network
+from kafka_msgs.client.waiting import Pending, Steps, wait_for
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import AuthenticationError, MissingExtraError, OptionError
+from kafka_msgs.message import Request, Response
+from kafka_msgs.messages.sasl_authenticate_request import SaslAuthenticateRequest
+from kafka_msgs.messages.sasl_handshake_request import SaslHandshakeRequest
+
+__all__ = ["Credentials", "OAuthBearer", "Plain", "Scram", "Tokens", "authenticate"]
+
+R = TypeVar("R", bound=Response)
+
+Tokens: TypeAlias = Generator[bytes, bytes, None]
+"""The tokens of one exchange: it yields those of the client, and is sent those of the broker. It raises
+``ValueError`` if the broker does not prove what it must prove.
+"""
+
+_MOST_ITERATIONS: Final = 1_000_000
+"""The most rounds of hashing that a broker may ask for with SCRAM. They cost about half a second of processor time."""
+
+_MS: Final = 1000.0
+
+
+class Asker(Protocol):
+    """A connection that can carry the requests of an exchange. It is a ``Link``."""
+
+    @property
+    def address(self) -> Address:
+        """The address of the broker."""
+        ...
+
+    def send(self, request: Request[R], version: int | None = None) -> Pending[R]:
+        """Send a request; return its answer, which comes later."""
+        ...
+
+    def version_of(self, cls: type[Request[Any]]) -> int:
+        """Return the highest version of a request that both sides have."""
+        ...
+
+
+class Credentials(Protocol):
+    """Who a client is, for one SASL mechanism."""
+
+    @property
+    def mechanism(self) -> str:
+        """The name of the mechanism, such as ``SCRAM-SHA-512``."""
+        ...
+
+    def tokens(self, network: Network, deadline: float) -> Steps[Tokens]:
+        """Begin an exchange."""
+        ...
+
+
+@frozen
+class Plain:
+    """A user name and a password, sent as they are (RFC 4616). Use it with TLS only."""
+
+    username: str
+    password: str = field(repr=False)
+    mechanism: str = field(default="PLAIN", init=False)
+
+    def tokens(self, network: Network, deadline: float) -> Steps[Tokens]:
+        """Begin an exchange."""
+        return _ready(self._tokens())
+
+    def _tokens(self) -> Tokens:
+        if "\0" in self.username or "\0" in self.password:
+            raise OptionError(source="client", option="username", value=None, reason="a NUL character is not allowed")
+        yield f"\0{self.username}\0{self.password}".encode()
+
+
+@frozen
+class Scram:
+    """A user name and a password that is never sent (RFC 5802). The broker proves that it knows the password, too."""
+
+    username: str
+    password: str = field(repr=False)
+    mechanism: str = "SCRAM-SHA-512"
+
+    def tokens(self, network: Network, deadline: float) -> Steps[Tokens]:
+        """Begin an exchange."""
+        return _ready(self._tokens())
+
+    def _tokens(self) -> Tokens:
+        try:
+            from scramp import ScramClient
+            from scramp.core import ScramException
+        except ImportError:
+            raise MissingExtraError(feature=self.mechanism, extra="client", package="scramp") from None
+        try:
+            client: Any = ScramClient([self.mechanism], self.username, self.password)
+            challenge = yield client.get_client_first().encode()
+            _check_iterations(challenge)
+            client.set_server_first(challenge.decode())
+            proof = yield client.get_client_final().encode()
+            client.set_server_final(proof.decode())
+        except ScramException as error:
+            raise ValueError(str(error)) from None
+
+
+@frozen
+class OAuthBearer:
+    """A token of an authority (RFC 7628). ``token`` is called for each exchange and returns it.
+
+    In the async form of the client ``token`` may be a coroutine function. ``extensions`` are sent with the token
+    (KIP-342).
+    """
+
+    token: Callable[[], str | Awaitable[str]] = field(repr=False)
+    extensions: Mapping[str, str] = field(factory=dict)
+    mechanism: str = field(default="OAUTHBEARER", init=False)
+
+    def tokens(self, network: Network, deadline: float) -> Steps[Tokens]:
+        """Begin an exchange."""
+        token = yield from wait_for(network.perform(self.token), deadline, "a token of the authority")
+        return self._tokens(str(token))
+
+    def _tokens(self, token: str) -> Tokens:
+        pairs = "".join(f"{name}={value}\x01" for name, value in self.extensions.items())
+        refusal = yield f"n,,\x01auth=Bearer {token}\x01{pairs}\x01".encode()
+        if refusal:
+            yield b"\x01"
+            raise ValueError("the broker refused the token")
+
+
+def authenticate(link: Asker, credentials: Credentials, network: Network, deadline: float) -> Steps[float | None]:
+    """Prove to a broker who the client is. Return the lifetime of the session in seconds, or None if it has no end.
+
+    Raises ``AuthenticationError``.
+    """
+    refuse = _refusal(link, credentials)
+    handshake = SaslHandshakeRequest(mechanism=credentials.mechanism)
+    answer = yield from wait_for(link.send(handshake, 1), deadline, "SaslHandshake")
+    if answer.error_code:
+        offered = ", ".join(answer.mechanisms) or "no mechanism"
+        raise refuse(f"{ErrorCode(answer.error_code).name}: the broker offers {offered}")
+    tokens = yield from credentials.tokens(network, deadline)
+    version = link.version_of(SaslAuthenticateRequest)
+    lifetime_ms = 0
+    try:
+        token = next(tokens)
+        while True:
+            request = SaslAuthenticateRequest(auth_bytes=token)
+            reply = yield from wait_for(link.send(request, version), deadline, "SaslAuthenticate")
+            if reply.error_code:
+                raise refuse(reply.error_message or ErrorCode(reply.error_code).name)
+            lifetime_ms = reply.session_lifetime_ms
+            token = tokens.send(bytes(reply.auth_bytes))
+    except StopIteration:
+        return lifetime_ms / _MS if lifetime_ms else None
+    except ValueError as error:
+        if isinstance(error, OptionError):
+            raise
+        raise refuse(str(error)) from None
+    finally:
+        tokens.close()
+
+
+def _refusal(link: Asker, credentials: Credentials) -> Callable[[str], AuthenticationError]:
+    def refuse(reason: str) -> AuthenticationError:
+        return AuthenticationError(address=str(link.address), mechanism=credentials.mechanism, reason=reason)
+
+    return refuse
+
+
+def _ready(tokens: Tokens) -> Steps[Tokens]:
+    yield from wait_for(Pending.of(None), None)
+    return tokens
+
+
+def _check_iterations(challenge: bytes) -> None:
+    """Refuse a broker that asks for more work than anybody needs."""
+    for part in challenge.split(b","):
+        if part.startswith(b"i=") and (not part[2:].isdigit() or int(part[2:]) > _MOST_ITERATIONS):
+            raise ValueError(f"the broker asks for more than {_MOST_ITERATIONS} iterations")

@@ -1,0 +1,132 @@
+"""What metadata says about a cluster: its brokers, its controller, and the leaders of its partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
+
+from attrs import frozen
+
+from kafka_msgs.client.network import Address
+from kafka_msgs.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kafka_msgs.messages.metadata_response import MetadataResponse, MetadataResponseTopic
+
+__all__ = ["Broker", "Cluster", "PartitionInfo", "TopicInfo", "TopicPartition"]
+
+_NO_ID: Final = UUID(int=0)
+
+
+class TopicPartition(NamedTuple):
+    """The name of a topic, and the number of a partition."""
+
+    topic: str
+    partition: int
+
+
+@frozen
+class Broker:
+    """A broker: its id, the address it advertises, and its rack."""
+
+    node: int
+    address: Address
+    rack: str | None
+
+
+@frozen
+class PartitionInfo:
+    """A partition: its leader (None if it has none), the epoch of the leader, and the ids of its replicas."""
+
+    leader: int | None
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+    offline: tuple[int, ...]
+
+
+@frozen
+class TopicInfo:
+    """A topic: its id (None if the broker has no topic ids), its partitions by number, and its error code."""
+
+    name: str
+    topic_id: UUID | None
+    internal: bool
+    partitions: Mapping[int, PartitionInfo]
+    error: ErrorCode
+
+
+class Cluster:
+    """The newest metadata that a client has. It starts empty and learns from each response."""
+
+    def __init__(self) -> None:
+        self.cluster_id: str | None = None
+        self.controller: int | None = None
+        self.brokers: dict[int, Broker] = {}
+        self.topics: dict[str, TopicInfo] = {}
+        self._names: dict[UUID, str] = {}
+
+    def leader(self, topic: str | UUID, partition: int) -> int | None:
+        """Return the id of the leader, or None if it is not known or not there."""
+        info = self.partitions(topic).get(partition)
+        return None if info is None else info.leader
+
+    def partitions(self, topic: str | UUID) -> Mapping[int, PartitionInfo]:
+        """Return the partitions of a topic by number. They are empty for an unknown topic."""
+        name = self._names.get(topic) if isinstance(topic, UUID) else topic
+        info = self.topics.get(name) if name is not None else None
+        return {} if info is None else info.partitions
+
+    def topic_id(self, name: str) -> UUID | None:
+        """Return the id of a topic, or None if it is unknown or the broker has no topic ids."""
+        info = self.topics.get(name)
+        return None if info is None else info.topic_id
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """Return the name of the topic with an id, or None if it is unknown."""
+        return self._names.get(topic_id)
+
+    def learn(self, response: MetadataResponse) -> None:
+        """Take over what a response says: all of its brokers, and those topics that it has."""
+        self.cluster_id = response.cluster_id or self.cluster_id
+        self.controller = response.controller_id if response.controller_id >= 0 else None
+        self.brokers = {
+            each.node_id: Broker(each.node_id, Address(each.host, each.port), each.rack) for each in response.brokers
+        }
+        for topic in response.topics:
+            if topic.name is not None:
+                self._learn_topic(topic, topic.name)
+
+    def forget_topic(self, name: str) -> None:
+        """Forget a topic, for example because it was deleted."""
+        info = self.topics.pop(name, None)
+        if info is not None and info.topic_id is not None:
+            self._names.pop(info.topic_id, None)
+
+    def lead(self, topic: str, partition: int, leader: int, epoch: int) -> None:
+        """Take over a newer leader that a response of Produce or Fetch names (KIP-951)."""
+        info = self.topics.get(topic)
+        known = None if info is None else info.partitions.get(partition)
+        if info is None or known is None or known.leader_epoch >= epoch:
+            return
+        newer = PartitionInfo(leader, epoch, known.replicas, known.in_sync, known.offline)
+        partitions = {**info.partitions, partition: newer}
+        self.topics[topic] = TopicInfo(info.name, info.topic_id, info.internal, partitions, info.error)
+
+    def _learn_topic(self, topic: MetadataResponseTopic, name: str) -> None:
+        self.forget_topic(name)
+        topic_id = None if topic.topic_id == _NO_ID else topic.topic_id
+        partitions = {
+            each.partition_index: PartitionInfo(
+                leader=each.leader_id if each.leader_id >= 0 else None,
+                leader_epoch=each.leader_epoch,
+                replicas=each.replica_nodes,
+                in_sync=each.isr_nodes,
+                offline=each.offline_replicas,
+            )
+            for each in topic.partitions
+        }
+        self.topics[name] = TopicInfo(name, topic_id, topic.is_internal, partitions, ErrorCode(topic.error_code))
+        if topic_id is not None:
+            self._names[topic_id] = name

@@ -1,0 +1,83 @@
+"""The settings of a client: which brokers, how long to wait, and how to prove who it is.
+
+Secrets are in no ``repr``. ``ClientConfig.from_properties`` reads the names that Kafka's own clients use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from attrs import Attribute, field, frozen
+
+from kafka_msgs.client.network import Address
+from kafka_msgs.client.properties import settings_of
+from kafka_msgs.errors import OptionError
+from kafka_msgs.wire import MAX_FRAME_SIZE
+
+if TYPE_CHECKING:
+    import ssl
+
+    from kafka_msgs.client.auth import Credentials
+
+__all__ = ["ClientConfig"]
+
+DEFAULT_TIMEOUT: Final = 30.0
+
+
+def _addresses(servers: str | Sequence[str] | Sequence[Address]) -> tuple[Address, ...]:
+    texts = servers.split(",") if isinstance(servers, str) else servers
+    found = tuple(each if isinstance(each, Address) else Address.parse(each) for each in texts)
+    if not found:
+        raise OptionError(source="client", option="bootstrap_servers", value=servers, reason="expected an address")
+    return found
+
+
+def _is_time(instance: object, attribute: Attribute[float], value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < inf:
+        reason = "expected a number of seconds above 0"
+        raise OptionError(source="client", option=attribute.name, value=value, reason=reason)
+
+
+@frozen(kw_only=True)
+class ClientConfig:
+    """The settings of a client. Times are in seconds.
+
+    ``bootstrap_servers``: addresses of some brokers of the cluster, as ``host:port``, in one text or several.
+    ``client_id``: the name that the brokers log for this client.
+    ``timeout``: how long an operation may take as a whole, if the caller does not say otherwise.
+    ``request_timeout``: how long one broker may take for one answer. After it the connection is closed.
+    ``connect_timeout``: how long one connection may take, from the host name to the end of authentication.
+    ``backoff`` and ``longest_backoff``: the first pause before a request is tried again, and the longest one. A pause
+    is drawn at random between a half and all of its length, and doubles with each trial.
+    ``metadata_age``: after how long the metadata of the cluster is asked for again.
+    ``max_frame_size``: the largest response in bytes.
+    ``tls``: the context of encrypted connections, or None. It verifies certificates and host names unless you change
+    it. ``credentials``: who the client is (SASL), or None.
+    """
+
+    bootstrap_servers: tuple[Address, ...] = field(converter=_addresses)
+    client_id: str | None = "kafka-msgs"
+    timeout: float = field(default=DEFAULT_TIMEOUT, validator=_is_time)
+    request_timeout: float = field(default=30.0, validator=_is_time)
+    connect_timeout: float = field(default=10.0, validator=_is_time)
+    backoff: float = field(default=0.05, validator=_is_time)
+    longest_backoff: float = field(default=1.0, validator=_is_time)
+    metadata_age: float = field(default=300.0, validator=_is_time)
+    max_frame_size: int = MAX_FRAME_SIZE
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+    credentials: Credentials | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str], *, timeout: float | None = None) -> ClientConfig:
+        """Return the settings that Kafka's properties give. Names that mean nothing here are ignored.
+
+        ``timeout`` (seconds) comes before the one in the properties. Raises ``OptionError`` for a wrong value.
+        """
+        settings = settings_of(properties)
+        if timeout is not None:
+            settings["timeout"] = timeout
+        if "bootstrap_servers" not in settings:
+            raise OptionError(source="client", option="bootstrap.servers", value=None, reason="it is missing")
+        return cls(**settings)

@@ -1,0 +1,197 @@
+"""``Consumer``: the shell for programs that block. All logic is in ``core``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar, Unpack
+
+from kafka_msgs.client.client import Client
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.consumer.config import ConsumerConfig, ConsumerSettings
+from kafka_msgs.client.consumer.core import Callback, ConsumerCore, Offsets
+from kafka_msgs.client.consumer.offsets import CommittedOffset
+from kafka_msgs.client.consumer.partitions import ResetTo
+from kafka_msgs.client.consumer.settings import Servers, settings_of
+from kafka_msgs.client.waiting import Pending, Steps
+from kafka_msgs.records import ConsumerRecord
+
+__all__ = ["Consumer"]
+
+T = TypeVar("T")
+
+
+class Consumer:
+    """Reads topics, alone or as a member of a group.
+
+        with Consumer("localhost:9092", group_id="billing", auto_offset_reset="earliest") as consumer:
+            consumer.subscribe(["orders"])
+            while True:
+                for record in consumer.poll(1.0):
+                    print(record.topic, record.partition, record.offset, record.key, record.value)
+                consumer.commit()
+
+    The first argument says where the brokers are: ``host:port``, several of them, a ``ClientConfig``, a ``Client``, or
+    a mapping with Kafka's property names (``bootstrap.servers``, ``group.id``, ...). The keywords are those of
+    ``ConsumerConfig``. Nothing connects before the first poll. A consumer belongs to the thread that uses it.
+
+    No thread is started: heartbeats leave while a method of the consumer runs. So poll at least once per
+    ``session_timeout``, or call ``poll`` on paused partitions while you are busy.
+    """
+
+    def __init__(self, servers: Servers | Client, **settings: Unpack[ConsumerSettings]) -> None:
+        if isinstance(servers, Client):
+            self._owns, self.client, found = False, servers, dict[str, Any](settings)
+        else:
+            config, found = settings_of(servers, settings)
+            self._owns, self.client = True, Client(config)
+        self.config = ConsumerConfig(**found)
+        self.core = ConsumerCore(self.client.core, self.config)
+
+    def subscribe(
+        self,
+        topics: str | Collection[str] = (),
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+        on_assigned: Callback | None = None,
+        on_revoked: Callback | None = None,
+        on_lost: Callback | None = None,
+    ) -> None:
+        """Ask for topics, which the members of the group share. The next poll joins the group.
+
+        ``pattern`` is a regular expression instead of topics. In a group of the protocol ``consumer`` a text is
+        matched by the broker (RE2 syntax); everything else is matched here, with ``re.search``.
+
+        The functions get a list of partitions. ``on_assigned`` is called before anything is fetched from
+        new partitions: it may ``seek`` to positions that are kept elsewhere. ``on_revoked`` is called before partitions
+        are given up: it may commit. ``on_lost`` is called for partitions that others may have already; without it
+        ``on_revoked`` is called. An exception of a function is raised by the poll.
+        """
+        names = (topics,) if isinstance(topics, str) else topics
+        self.core.subscribe(names, pattern, on_assigned=on_assigned, on_revoked=on_revoked, on_lost=on_lost)
+
+    def unsubscribe(self, *, timeout: float | None = None) -> None:
+        """Give up all partitions, and leave the group."""
+        self._run(self.core.unsubscribe(self._deadline(timeout)))
+
+    def assign(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Read exactly these partitions, without a group: no coordinator is asked, except for commits."""
+        self.core.set_partitions([TopicPartition(*each) for each in partitions])
+
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        """The partitions that the consumer has now."""
+        return self.core.partitions.names
+
+    def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> list[ConsumerRecord]:
+        """Return records, as soon as there are some; an empty list after ``timeout`` seconds.
+
+        At most ``max_records`` are returned (by default that of the configuration). A poll also does everything else:
+        it joins the group, calls the functions of ``subscribe``, and sends heartbeats. Without a subscription or an
+        assignment it returns an empty list.
+
+        Raises ``BrokerError``, ``AuthenticationError``, ``ConnectionFailedError``, ``PositionError``, ``RecordError``
+        for damaged records (seek past them to go on), and what a function of ``subscribe`` raised.
+        """
+        room = self.config.max_records if max_records is None else max_records
+        return self._run(self.core.poll(self._deadline(timeout), room))
+
+    def poll_table(
+        self, timeout: float = 0.0, *, columns: Sequence[str] | None = None, max_records: int | None = None
+    ) -> Any:
+        """Return records as an Arrow table, as soon as there are some; an empty one after ``timeout`` seconds.
+
+        The table has the columns ``topic``, ``partition``, and ``columns`` of ``kafka_msgs.columns.record_schema`` (by
+        default offset, timestamp, key, value and headers). Batches are not divided, so there may be some more records
+        than ``max_records``. Needs the extra ``arrow``. Raises what ``poll`` raises.
+        """
+        room = self.config.max_records if max_records is None else max_records
+        return self._run(self.core.poll_table(self._deadline(timeout), room, columns))
+
+    def commit(self, offsets: Offsets | None = None, *, timeout: float | None = None) -> None:
+        """Commit offsets: by default the positions, which are behind the records that polls returned.
+
+        Raises ``BrokerError``, for example if the group has given the partitions to another member.
+        """
+        self._run(self.core.commit(offsets, self._deadline(timeout)))
+
+    def commit_later(self, offsets: Offsets | None = None) -> Pending[None]:
+        """Begin to commit, and return at once. The commit goes on while a method of the consumer runs.
+
+        The value that is returned is ``done`` after that; its ``result()`` raises what ``commit`` raises.
+        """
+        return self.core.commit_later(offsets)
+
+    def committed(
+        self, partitions: Iterable[tuple[str, int]], *, timeout: float | None = None
+    ) -> dict[TopicPartition, CommittedOffset]:
+        """Return what the group has committed for partitions. Those without a commit are left out."""
+        names = [TopicPartition(*each) for each in partitions]
+        return self._run(self.core.committed(names, self._deadline(timeout)))
+
+    def position(self, partition: tuple[str, int], *, timeout: float | None = None) -> int:
+        """Return the offset of the next record that a poll returns; it is looked up if it is not known."""
+        return self._run(self.core.position(TopicPartition(*partition), self._deadline(timeout)))
+
+    def seek(self, offsets: Offsets) -> None:
+        """Go on at these offsets: a mapping from partition to offset. Raises ``PositionError``."""
+        self.core.seek(offsets)
+
+    def seek_to_beginning(self, *partitions: tuple[str, int]) -> None:
+        """Go on at the first record of partitions; without an argument, of all of them."""
+        self.core.reset(partitions or self.assignment, ResetTo.EARLIEST)
+
+    def seek_to_end(self, *partitions: tuple[str, int]) -> None:
+        """Go on at the end of partitions; without an argument, of all of them."""
+        self.core.reset(partitions or self.assignment, ResetTo.LATEST)
+
+    def seek_to_time(self, timestamp: int, *partitions: tuple[str, int]) -> None:
+        """Go on at the first records that are not older than a time: milliseconds since the epoch.
+
+        Where all records are older, go on at the end.
+        """
+        self.core.reset(partitions or self.assignment, timestamp)
+
+    def pause(self, *partitions: tuple[str, int]) -> None:
+        """Return nothing from partitions until ``resume``; without an argument, from all of them."""
+        self.core.pause(partitions or self.assignment, paused=True)
+
+    def resume(self, *partitions: tuple[str, int]) -> None:
+        """Go on with paused partitions; without an argument, with all of them."""
+        self.core.pause(partitions or self.assignment, paused=False)
+
+    @property
+    def paused(self) -> frozenset[TopicPartition]:
+        """The partitions that are paused."""
+        return frozenset(each.name for each in self.core.partitions if each.paused)
+
+    @property
+    def member_id(self) -> str:
+        """The id of this member in its group. It is empty outside of a group."""
+        return self.core.identity.member_id
+
+    def close(self, *, timeout: float | None = None) -> None:
+        """Commit if ``auto_commit`` is set, give up the partitions, and leave the group.
+
+        A client that was made here is closed.
+        """
+        try:
+            self._run(self.core.close(self._deadline(timeout)))
+        finally:
+            if self._owns:
+                self.client.close()
+
+    def _deadline(self, timeout: float | None) -> float:
+        return self.client.core.deadline(timeout)
+
+    def _run(self, steps: Steps[T]) -> T:
+        return self.client.run(steps)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,249 @@
+"""The classic group protocol: members join, the leader divides the partitions, and all members send heartbeats.
+
+With assignors that are all cooperative a member keeps its partitions during a rebalance, and gives up only what moves
+(KIP-429). Otherwise it gives up all of them first. Static members (KIP-345) keep their place over a restart. Kafka's
+classes are ``AbstractCoordinator`` and ``ConsumerCoordinator``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.consumer.assignors import ASSIGNORS, Assignor
+from kafka_msgs.client.consumer.membership import Host, Membership
+from kafka_msgs.client.consumer.protocol import assignment_bytes, read_assignment, read_member, subscription_bytes
+from kafka_msgs.client.failures import raise_for
+from kafka_msgs.client.link import Link
+from kafka_msgs.client.waiting import Pending, Steps, Wait
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
+from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
+from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from kafka_msgs.messages.join_group_response import JoinGroupResponse
+from kafka_msgs.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
+from kafka_msgs.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
+
+__all__ = ["ClassicMembership"]
+
+_PROTOCOL_TYPE: Final = "consumer"
+_NO_GENERATION: Final = -1
+
+
+class ClassicMembership(Membership):
+    """A member of a classic group."""
+
+    def __init__(self, host: Host, group_id: str) -> None:
+        super().__init__(host, group_id)
+        self._assignors: tuple[Assignor, ...] = tuple(ASSIGNORS[name] for name in self.config.assignors)
+        self._cooperative = all(each.cooperative for each in self._assignors)
+        self._joined = False
+        self._topics: frozenset[str] = frozenset()
+        self._counts: Mapping[str, int] | None = None
+        self._beat: Pending[Any] | None = None
+        self._beat_by = 0.0
+
+    @property
+    def is_member(self) -> bool:
+        """Whether the coordinator has taken the member into the group."""
+        return self.generation != _NO_GENERATION
+
+    def leave(self, deadline: float) -> Steps[None]:
+        """Send LeaveGroup. A static member sends nothing: its place is kept until its session ends."""
+        if not self.member_id or self.config.group_instance_id is not None:
+            return
+        link = yield from self._link(deadline)
+        if link.version_of(LeaveGroupRequest) < 3:
+            request = LeaveGroupRequest(group_id=self.group_id, member_id=self.member_id)
+        else:
+            member = MemberIdentity(member_id=self.member_id, reason="the consumer is being closed")
+            request = LeaveGroupRequest(group_id=self.group_id, members=(member,))
+        self.member_id, self.generation, self._joined = "", _NO_GENERATION, False
+        yield Wait((link.send(request),), deadline)
+
+    def _live(self) -> Steps[None]:
+        if not self._joined:
+            yield from self._enter()
+        yield from self._stay()
+        self._joined = False
+
+    def _recover(self, error: BrokerError) -> Steps[None]:
+        self._joined = False
+        if error.error == ErrorCode.REBALANCE_IN_PROGRESS:
+            return
+        if error.error not in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
+            raise error
+        self.generation = _NO_GENERATION
+        if error.error == ErrorCode.UNKNOWN_MEMBER_ID:
+            self.member_id = ""
+        yield from self.host.lose(self.host.partitions.names)
+
+    def _enter(self) -> Steps[None]:
+        """Give up what must be given up, join, and take what is assigned."""
+        yield from self._until_topics()
+        self._topics = self.host.topics
+        owned = self.host.partitions.names
+        given_up = {each for each in owned if each.topic not in self._topics} if self._cooperative else owned
+        if given_up:
+            yield from self._meanwhile(self.host.revoke(given_up))
+        joined = yield from self._join()
+        yield from self._take((yield from self._sync(joined)))
+
+    def _until_topics(self) -> Steps[None]:
+        yield from self._until_poll()
+        while not self.host.topics:
+            yield Wait((self.host.changed.pending,), None)
+
+    def _join(self) -> Steps[JoinGroupResponse]:
+        """Send JoinGroup, a second time if the coordinator first gives out a member id (KIP-394)."""
+        while True:
+            answer = yield from self._ask(self._join_request(), self.config.rebalance_timeout)
+            if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+                self.member_id = answer.member_id
+                continue
+            raise_for(answer.error_code, api="JoinGroup", subject=self.group_id)
+            self.member_id, self.generation = answer.member_id, answer.generation_id
+            return answer
+
+    def _join_request(self) -> JoinGroupRequest:
+        owned, rack = self.host.partitions.names, self.config.client_rack or None
+        protocols = (
+            JoinGroupRequestProtocol(
+                name=each.name,
+                metadata=subscription_bytes(
+                    self._topics,
+                    owned,
+                    generation=self.generation,
+                    rack=rack,
+                    user_data=each.user_data(self.generation),
+                ),
+            )
+            for each in self._assignors
+        )
+        return JoinGroupRequest(
+            group_id=self.group_id,
+            session_timeout_ms=round(self.config.session_timeout * 1000),
+            rebalance_timeout_ms=round(self.config.rebalance_timeout * 1000),
+            member_id=self.member_id,
+            group_instance_id=self.config.group_instance_id,
+            protocol_type=_PROTOCOL_TYPE,
+            protocols=tuple(protocols),
+        )
+
+    def _sync(self, joined: JoinGroupResponse) -> Steps[list[TopicPartition]]:
+        """Send SyncGroup, with the assignment of all members if this one is the leader; return its own partitions."""
+        assignments: tuple[SyncGroupRequestAssignment, ...] = ()
+        self._counts = None
+        if joined.leader == joined.member_id:
+            assignments = yield from self._divide(joined)
+        request = SyncGroupRequest(
+            group_id=self.group_id,
+            generation_id=joined.generation_id,
+            member_id=joined.member_id,
+            group_instance_id=self.config.group_instance_id,
+            protocol_type=_PROTOCOL_TYPE,
+            protocol_name=joined.protocol_name,
+            assignments=assignments,
+        )
+        answer = yield from self._ask(request, self.config.rebalance_timeout)
+        raise_for(answer.error_code, api="SyncGroup", subject=self.group_id)
+        return read_assignment(answer.assignment)
+
+    def _divide(self, joined: JoinGroupResponse) -> Steps[tuple[SyncGroupRequestAssignment, ...]]:
+        """Compute what each member gets. A static leader that comes back keeps the earlier assignment (KIP-814)."""
+        members = [read_member(each.member_id, each.group_instance_id, each.metadata) for each in joined.members]
+        topics = frozenset[str]().union(*(member.topics for member in members))
+        yield from self.client.refresh(topics, deadline=self.client.deadline(None))
+        self._counts = self._partition_counts(topics)
+        if joined.skip_assignment:
+            return ()
+        assigned = ASSIGNORS[joined.protocol_name or ""].assign(self._counts, members)
+        return tuple(
+            SyncGroupRequestAssignment(member_id=member_id, assignment=assignment_bytes(partitions))
+            for member_id, partitions in assigned.items()
+        )
+
+    def _partition_counts(self, topics: frozenset[str]) -> dict[str, int]:
+        counts = {topic: len(self.client.cluster.partitions(topic)) for topic in topics}
+        return {topic: count for topic, count in counts.items() if count}
+
+    def _take(self, assigned: list[TopicPartition]) -> Steps[None]:
+        """Take what was assigned. Where something had to be given up, join again, so that others can get it."""
+        self._next_beat = self.network.now() + self.config.heartbeat_interval
+        self._beat = None
+        self._joined = True
+        owned = self.host.partitions.names
+        revoked, added = owned.difference(assigned), [each for each in assigned if each not in owned]
+        if revoked:
+            yield from self._meanwhile(self.host.revoke(revoked))
+        yield from self._meanwhile(self.host.assign(added))
+        if revoked:
+            self._joined = False
+            yield from self._enter()
+
+    def _stay(self) -> Steps[None]:
+        """Send heartbeats until there is a reason to join again."""
+        while not self._must_rejoin():
+            if self._overdue():
+                yield from self._give_place_up()
+                return
+            link = yield from self._link(self.client.deadline(None))
+            self._check_beat(link)
+            limit = self.host.poll_by
+            until = self._next_beat if self._beat is None else self._beat_by
+            waiting = [self.host.changed.pending, *([] if self._beat is None else [self._beat])]
+            yield Wait(waiting, until if limit is None else min(until, limit))
+
+    def _must_rejoin(self) -> bool:
+        """Whether the topics changed, or the leader sees another number of partitions."""
+        if self.host.topics != self._topics:
+            return True
+        return self._counts is not None and self._partition_counts(frozenset(self._counts)) != self._counts
+
+    def _check_beat(self, link: Link) -> None:
+        """Look at the answer of the last heartbeat, and send the next one when it is due."""
+        now = self.network.now()
+        if self._beat is not None and self._beat.done:
+            beat, self._beat = self._beat, None
+            raise_for(beat.result().error_code, api="Heartbeat", subject=self.group_id)
+            self._failures = 0
+        elif self._beat is not None and now >= self._beat_by:
+            self._beat = None
+            raise DeadlineError(waiting_for=f"Heartbeat of group {self.group_id}")
+        if self._beat is None and now >= self._next_beat:
+            self._send_beat(link)
+
+    def _send_beat(self, link: Link) -> None:
+        now = self.network.now()
+        self._next_beat = now + self.config.heartbeat_interval
+        self._beat_by = now + min(self.client.config.request_timeout, self.config.session_timeout)
+        self._beat = link.send(
+            HeartbeatRequest(
+                group_id=self.group_id,
+                generation_id=self.generation,
+                member_id=self.member_id,
+                group_instance_id=self.config.group_instance_id,
+            )
+        )
+
+    def _meanwhile(self, steps: Steps[None]) -> Steps[None]:
+        """Run a piece of logic, and send heartbeats as long as it lasts. What they answer does not matter yet."""
+        task = self.network.spawn(steps)
+        try:
+            while not task.done:
+                yield Wait((task,), self._next_beat)
+                if not task.done and self.generation != _NO_GENERATION:
+                    try:
+                        self._send_beat((yield from self._link(self.client.deadline(None))))
+                    except (ConnectionFailedError, DeadlineError, BrokerError):
+                        self._next_beat = self.network.now() + self.config.heartbeat_interval
+        finally:
+            task.cancel()
+        task.result()
+
+    def _give_place_up(self) -> Steps[None]:
+        """Leave the group, because the consumer has not polled for too long."""
+        yield from self.leave(self.client.deadline(None))
+        self.generation, self._joined = _NO_GENERATION, False
+        yield from self.host.lose(self.host.partitions.names)

@@ -1,0 +1,205 @@
+"""The settings of a consumer, and their names in Kafka's properties files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias, TypedDict, get_args
+
+from attrs import Attribute, field, frozen
+
+from kafka_msgs.client.consumer.assignors import ASSIGNORS
+from kafka_msgs.errors import OptionError
+
+__all__ = [
+    "ConsumerConfig",
+    "ConsumerSettings",
+    "GroupProtocol",
+    "Isolation",
+    "OffsetReset",
+    "OffsetsStorage",
+    "consumer_settings",
+]
+
+GroupProtocol: TypeAlias = Literal["classic", "consumer"]
+"""The protocol of the group: the one with JoinGroup and SyncGroup, or that of KIP-848."""
+
+Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
+OffsetReset: TypeAlias = Literal["earliest", "latest", "none"]
+OffsetsStorage: TypeAlias = Literal["kafka", "external"]
+
+
+def _refuse(option: str, value: object, reason: str) -> OptionError:
+    return OptionError(source="consumer", option=option, value=value, reason=reason)
+
+
+def _one_of(choices: Any) -> Callable[[Any, Attribute[Any], Any], None]:
+    def check(_: Any, attribute: Attribute[Any], value: Any) -> None:
+        if value not in get_args(choices):
+            raise _refuse(attribute.name, value, f"expected one of {', '.join(get_args(choices))}")
+
+    return check
+
+
+def _at_least(low: int, *, whole: bool = True) -> Callable[[Any, Attribute[Any], Any], None]:
+    def check(_: Any, attribute: Attribute[Any], value: Any) -> None:
+        kinds: Any = int if whole else (int, float)
+        if isinstance(value, bool) or not isinstance(value, kinds) or not value >= low:
+            kind = "a whole number" if whole else "a number"
+            raise _refuse(attribute.name, value, f"expected {kind}, {low} or more")
+
+    return check
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(value.split(",")) if isinstance(value, str) else tuple(value)
+
+
+@frozen(kw_only=True)
+class ConsumerConfig:
+    """The settings of a consumer. Times are in seconds, sizes in bytes.
+
+    Group: ``group_id`` (None: no group, no commits), ``group_instance_id`` (a static member, KIP-345),
+    ``group_protocol``, ``assignors`` (classic groups: names of ``ASSIGNORS``, the preferred one first),
+    ``remote_assignor`` (KIP-848: ``uniform``, ``range``, or None for the broker's default), ``session_timeout``,
+    ``heartbeat_frequency`` (heartbeats per session timeout, more than 1), ``rebalance_timeout`` (how long a rebalance
+    waits for this member, and in the async form also how long it stays in the group without a ``poll``),
+    ``client_rack``.
+
+    Offsets: ``offsets_storage`` says who keeps the positions, Kafka or the user. ``auto_commit`` commits the positions
+    every ``auto_commit_interval``, before partitions are given up, and at the end. ``auto_offset_reset`` says where a
+    partition without a position starts.
+
+    Fetching: ``isolation_level``, ``fetch_min_bytes``, ``fetch_max_wait``, ``fetch_max_bytes`` (one response),
+    ``partition_max_bytes`` (one partition in one response; also how much of a partition is buffered before the
+    consumer stops asking for more), ``buffer_max_bytes`` (all partitions together, before it stops asking),
+    ``max_records`` (one call of ``poll``), ``check_crc``. A batch that is larger than these sizes is still read, as in
+    Kafka's consumer; ``ClientConfig.max_frame_size`` is the hard limit of a response.
+    """
+
+    group_id: str | None = None
+    group_instance_id: str | None = None
+    group_protocol: GroupProtocol = field(default="classic", validator=_one_of(GroupProtocol))
+    assignors: tuple[str, ...] = field(default=("range", "cooperative-sticky"), converter=_names)
+    remote_assignor: str | None = None
+    session_timeout: float = field(default=45.0, validator=_at_least(0, whole=False))
+    heartbeat_frequency: int = field(default=15, validator=_at_least(2))
+    rebalance_timeout: float = field(default=300.0, validator=_at_least(0, whole=False))
+    client_rack: str = ""
+    offsets_storage: OffsetsStorage = field(default="kafka", validator=_one_of(OffsetsStorage))
+    auto_commit: bool = False
+    auto_commit_interval: float = field(default=5.0, validator=_at_least(0, whole=False))
+    auto_offset_reset: OffsetReset = field(default="latest", validator=_one_of(OffsetReset))
+    isolation_level: Isolation = field(default="read_uncommitted", validator=_one_of(Isolation))
+    fetch_min_bytes: int = field(default=1, validator=_at_least(0))
+    fetch_max_wait: float = field(default=0.5, validator=_at_least(0, whole=False))
+    fetch_max_bytes: int = field(default=50 << 20, validator=_at_least(1))
+    partition_max_bytes: int = field(default=1 << 20, validator=_at_least(1))
+    buffer_max_bytes: int = field(default=50 << 20, validator=_at_least(1))
+    max_records: int = field(default=10_000, validator=_at_least(1))
+    check_crc: bool = True
+
+    @assignors.validator
+    def _known(self, attribute: Attribute[Any], value: tuple[str, ...]) -> None:
+        if not value or any(name not in ASSIGNORS for name in value):
+            raise _refuse(attribute.name, value, f"expected some of {', '.join(ASSIGNORS)}")
+
+    @property
+    def heartbeat_interval(self) -> float:
+        """The time between two heartbeats of a classic group, in seconds."""
+        return self.session_timeout / self.heartbeat_frequency
+
+
+class ConsumerSettings(TypedDict, total=False):
+    """The keywords of ``ConsumerConfig``, for the signatures of consumers."""
+
+    group_id: str | None
+    group_instance_id: str | None
+    group_protocol: GroupProtocol
+    assignors: str | Sequence[str]
+    remote_assignor: str | None
+    session_timeout: float
+    heartbeat_frequency: int
+    rebalance_timeout: float
+    client_rack: str
+    offsets_storage: OffsetsStorage
+    auto_commit: bool
+    auto_commit_interval: float
+    auto_offset_reset: OffsetReset
+    isolation_level: Isolation
+    fetch_min_bytes: int
+    fetch_max_wait: float
+    fetch_max_bytes: int
+    partition_max_bytes: int
+    buffer_max_bytes: int
+    max_records: int
+    check_crc: bool
+
+
+def _seconds(text: str) -> float:
+    return int(text) / 1000
+
+
+def _truth(text: str) -> bool:
+    return {"true": True, "false": False}[text.strip().lower()]
+
+
+def _assignors(text: str) -> tuple[str, ...]:
+    """Return the names of assignors, which a properties file may give as names or as Kafka's classes."""
+    return tuple(_CLASSES.get(each.strip().rpartition(".")[2], each.strip()) for each in text.split(","))
+
+
+_CLASSES: Final = {
+    "RangeAssignor": "range",
+    "RoundRobinAssignor": "roundrobin",
+    "CooperativeStickyAssignor": "cooperative-sticky",
+}
+
+_PROPERTIES: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
+    "group.id": ("group_id", str),
+    "group.instance.id": ("group_instance_id", str),
+    "group.protocol": ("group_protocol", str.lower),
+    "group.remote.assignor": ("remote_assignor", str),
+    "partition.assignment.strategy": ("assignors", _assignors),
+    "session.timeout.ms": ("session_timeout", _seconds),
+    "heartbeat.frequency": ("heartbeat_frequency", int),
+    "max.poll.interval.ms": ("rebalance_timeout", _seconds),
+    "client.rack": ("client_rack", str),
+    "offsets.storage": ("offsets_storage", str),
+    "enable.auto.commit": ("auto_commit", _truth),
+    "auto.commit.interval.ms": ("auto_commit_interval", _seconds),
+    "auto.offset.reset": ("auto_offset_reset", str.lower),
+    "isolation.level": ("isolation_level", str.lower),
+    "fetch.min.bytes": ("fetch_min_bytes", int),
+    "fetch.max.wait.ms": ("fetch_max_wait", _seconds),
+    "fetch.max.bytes": ("fetch_max_bytes", int),
+    "max.partition.fetch.bytes": ("partition_max_bytes", int),
+    "max.poll.records": ("max_records", int),
+    "check.crcs": ("check_crc", _truth),
+}
+"""Kafka's names of the settings, the setting of each, and what reads its text."""
+
+
+def consumer_settings(properties: Mapping[str, object]) -> dict[str, Any]:
+    """Return the settings of a consumer in a mapping of Kafka's properties. Other properties are left to the client.
+
+    ``heartbeat.interval.ms`` becomes a frequency: the session timeout divided by it, rounded up. Raises ``OptionError``
+    for a value that cannot be read.
+    """
+    settings: dict[str, Any] = {}
+    for name, (setting, read) in _PROPERTIES.items():
+        if name in properties:
+            settings[setting] = _read(name, properties[name], read)
+    if "heartbeat.interval.ms" in properties:
+        interval = _read("heartbeat.interval.ms", properties["heartbeat.interval.ms"], _seconds)
+        session = settings.get("session_timeout", ConsumerConfig().session_timeout)
+        if not 0 < interval < session:
+            raise _refuse("heartbeat.interval.ms", interval, "expected less than the session timeout, and more than 0")
+        settings["heartbeat_frequency"] = max(2, -int(-session // interval))
+    return settings
+
+
+def _read(name: str, value: object, read: Callable[[str], Any]) -> Any:
+    try:
+        return read(str(value))
+    except (ValueError, KeyError):
+        raise _refuse(name, value, "the value cannot be read") from None

@@ -1,0 +1,277 @@
+"""Fetching: one loop for each broker that sends requests and buffers what comes back.
+
+Each loop has one request on its way. When the answer comes, the bytes are buffered as they are, and the next request
+leaves before anything of them is decoded. A partition is left out while it is paused or has enough in its buffer. The
+loops run by themselves (``Network.spawn``). Kafka's class is ``AbstractFetch``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Final, Protocol
+from uuid import UUID
+
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.consumer.config import ConsumerConfig
+from kafka_msgs.client.consumer.membership import Signal
+from kafka_msgs.client.consumer.partitions import RESETS, Fetched, Partition, Partitions
+from kafka_msgs.client.consumer.sessions import FetchSession, FetchTarget, SessionRequest, TopicKey
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.failures import broker_error
+from kafka_msgs.client.link import Link
+from kafka_msgs.client.waiting import Steps, Task, Wait, sleep_until, wait_for
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import ConnectionFailedError, DeadlineError, PositionError
+from kafka_msgs.messages.fetch_request import FetchPartition, FetchRequest
+from kafka_msgs.messages.fetch_response import FetchResponse, PartitionData
+
+__all__ = ["Fetcher"]
+
+PURPOSE: Final = "fetch"
+_TOPIC_IDS: Final = 13
+"""The first version of Fetch with topic ids (KIP-516)."""
+_EPOCHS: Final = 12
+"""The first version in which a broker compares the epoch of the last fetched record (KIP-595)."""
+
+_MOVED: Final = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+    }
+)  # fmt: skip
+"""Error codes of a partition after which the metadata is asked for again, and the fetch is repeated."""
+
+
+class Signals(Protocol):
+    """What a fetcher hears and says."""
+
+    changed: Signal
+    """Partitions, positions or metadata changed."""
+    arrived: Signal
+    """There is something for a poll."""
+    drained: Signal
+    """A poll has taken something out of the buffers."""
+
+
+class Fetcher:
+    """Fetches for all partitions of a consumer."""
+
+    def __init__(self, client: ClientCore, config: ConsumerConfig, partitions: Partitions, signals: Signals) -> None:
+        self._client = client
+        self._config = config
+        self._partitions = partitions
+        self._signals = signals
+        self._sessions: dict[int, FetchSession] = {}
+        self._loops: dict[int, Task[None]] = {}
+        self.outdated = False
+        """Whether a broker said that the metadata is not right any more."""
+
+    def arrange(self) -> None:
+        """Begin a loop for each broker that has none and has something to fetch. Raises the error of a loop."""
+        for node, loop in tuple(self._loops.items()):
+            if loop.done:
+                del self._loops[node]
+                loop.result()
+        nodes = {self._node_of(partition) for partition in self._partitions}
+        for found in nodes.difference(self._loops):
+            if found is not None:
+                self._loops[found] = self._client.network.spawn(self._loop(found))
+
+    def doubt(self) -> None:
+        """Note that the metadata may not be right any more."""
+        if not self.outdated:
+            self.outdated = True
+            self._signals.changed.give()
+
+    @property
+    def tasks(self) -> Collection[Task[None]]:
+        """The loops: they end only with an error."""
+        return self._loops.values()
+
+    def close(self, deadline: float) -> Steps[None]:
+        """End the loops, and the sessions at the brokers, whose number is limited there."""
+        for loop in self._loops.values():
+            loop.cancel()
+        self._loops.clear()
+        closing = []
+        for node, session in self._sessions.items():
+            last = session.close()
+            if last is not None:
+                try:
+                    link = yield from self._client.link(node, purpose=PURPOSE, deadline=deadline)
+                    closing.append(link.send(self._request(last, wait=0.0), self._version(link)))
+                except (ConnectionFailedError, DeadlineError):
+                    continue
+        for pending in closing:
+            yield Wait((pending,), deadline)
+
+    def _loop(self, node: int) -> Steps[None]:
+        """Fetch from one broker again and again; wait while there is nothing to ask for."""
+        session = self._sessions.setdefault(node, FetchSession())
+        failures = 0
+        while True:
+            news = self._signals.changed.pending, self._signals.drained.pending
+            if next(self._ready(node), None) is None:
+                yield Wait(news, None)
+                continue
+            try:
+                failed = yield from self._fetch(node, session)
+            except (ConnectionFailedError, DeadlineError):
+                session.failed()
+                self.doubt()
+                failed = True
+            failures = failures + 1 if failed else 0
+            if failures:
+                self._signals.arrived.give()
+                settings = self._client.config
+                pause = min(settings.longest_backoff, settings.backoff * 2 ** min(failures, 20))
+                yield from sleep_until(self._client.network.now() + pause)
+
+    def _fetch(self, node: int, session: FetchSession) -> Steps[bool]:
+        """Send one request and take in its answer; return whether something in it calls for a pause."""
+        link = yield from self._client.link(node, purpose=PURPOSE, deadline=self._client.deadline(None))
+        version = self._version(link)
+        wanted = dict(self._wanted(node, version))
+        if not wanted:
+            return False
+        limit = self._client.network.now() + self._client.config.request_timeout + self._config.fetch_max_wait
+        pending = link.send(self._request(session.build(wanted), self._config.fetch_max_wait), version)
+        answer = yield from wait_for(pending, limit, f"Fetch from {link.address}")
+        if answer.error_code:
+            session.failed(answer.error_code)
+            return True
+        session.answered(answer.session_id)
+        return self._take_in(node, session, answer)
+
+    def _version(self, link: Link) -> int:
+        """Return the version to use: below topic ids if one of them is not known."""
+        version = link.version_of(FetchRequest)
+        cluster = self._client.cluster
+        if version >= _TOPIC_IDS and any(cluster.topic_id(each.name.topic) is None for each in self._partitions):
+            return _TOPIC_IDS - 1
+        return version
+
+    def _request(self, session: SessionRequest, wait: float) -> FetchRequest:
+        return FetchRequest(
+            max_wait_ms=round(wait * 1000),
+            min_bytes=self._config.fetch_min_bytes,
+            max_bytes=self._config.fetch_max_bytes,
+            isolation_level=int(self._config.isolation_level == "read_committed"),
+            session_id=session.session_id,
+            session_epoch=session.session_epoch,
+            topics=session.topics,
+            forgotten_topics_data=session.forgotten,
+            rack_id=self._config.client_rack,
+        )
+
+    def _wanted(self, node: int, version: int) -> Iterator[tuple[FetchTarget, FetchPartition]]:
+        """Yield what to ask this broker for."""
+        for partition in self._ready(node):
+            topic, number = partition.name
+            yield (
+                (self._key(topic, version), number),
+                FetchPartition(
+                    partition=number,
+                    current_leader_epoch=self._client.cluster.partitions(topic)[number].leader_epoch,
+                    fetch_offset=partition.fetch_offset,
+                    last_fetched_epoch=partition.epoch if version >= _EPOCHS else -1,
+                    partition_max_bytes=self._config.partition_max_bytes,
+                ),
+            )
+
+    def _ready(self, node: int) -> Iterator[Partition]:
+        """Yield the partitions to ask this broker for: none while the buffers are full."""
+        if self._partitions.buffered < self._config.buffer_max_bytes:
+            for partition in self._partitions:
+                if partition.fetchable(self._config.partition_max_bytes) and self._node_of(partition) == node:
+                    yield partition
+
+    def _key(self, topic: str, version: int) -> TopicKey:
+        topic_id = self._client.cluster.topic_id(topic) if version >= _TOPIC_IDS else None
+        return topic if topic_id is None else topic_id
+
+    def _node_of(self, partition: Partition) -> int | None:
+        """Return the broker to read a partition from: the preferred follower for some time, or the leader."""
+        if partition.replica is not None:
+            alive = partition.replica in self._client.cluster.brokers
+            if alive and self._client.network.now() < partition.replica_expires:
+                return partition.replica
+            partition.replica = None
+        node = self._client.cluster.leader(*partition.name)
+        if node is None:
+            self.doubt()
+        return node
+
+    def _take_in(self, node: int, session: FetchSession, answer: FetchResponse) -> bool:
+        """Buffer the records of a response, and handle the errors of partitions."""
+        failed = False
+        for topic in answer.responses:
+            named = topic.topic if topic.topic else self._client.cluster.topic_name(topic.topic_id)
+            key: str | UUID = topic.topic or topic.topic_id
+            for data in topic.partitions:
+                asked = session.includes((key, data.partition_index))
+                partition = self._partitions.get(TopicPartition(named or "", data.partition_index))
+                if asked is None or partition is None or partition.fetch_offset != asked.fetch_offset:
+                    continue
+                failed |= self._take_partition(node, partition, data)
+        self._signals.arrived.give()
+        return failed
+
+    def _take_partition(self, node: int, partition: Partition, data: PartitionData) -> bool:
+        """Take in one partition; return whether a pause is needed."""
+        if data.error_code:
+            return self._failed(node, partition, data)
+        if data.diverging_epoch.end_offset >= 0:
+            self._truncated(partition, data.diverging_epoch.end_offset)
+            return False
+        partition.high_watermark = data.high_watermark
+        partition.last_stable_offset = data.last_stable_offset
+        partition.log_start_offset = data.log_start_offset
+        if data.preferred_read_replica >= 0:
+            partition.replica = data.preferred_read_replica
+            partition.replica_expires = self._client.network.now() + self._client.config.metadata_age
+        if data.records:
+            partition.add(Fetched(bytes(data.records), partition.fetch_offset, data.aborted_transactions))
+        return False
+
+    def _failed(self, node: int, partition: Partition, data: PartitionData) -> bool:
+        code = data.error_code
+        if code in _MOVED:
+            partition.replica = None
+            leader = data.current_leader
+            if leader.leader_id >= 0:
+                self._client.cluster.lead(*partition.name, leader.leader_id, leader.leader_epoch)
+            self.doubt()
+            return True
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            if partition.replica != node:
+                return self._out_of_range(partition)
+            partition.replica = None
+            return False
+        partition.error = broker_error(code, api="Fetch", subject=partition.name)
+        return False
+
+    def _out_of_range(self, partition: Partition) -> bool:
+        """The offset is not in the log. What is buffered is returned first; return whether to wait for that."""
+        if partition.position != partition.fetch_offset:
+            return True
+        self._reset(partition, f"the offset {partition.fetch_offset} is out of range", None)
+        return False
+
+    def _truncated(self, partition: Partition, end: int) -> None:
+        """The log was cut below the position (KIP-320)."""
+        reason = f"the log was truncated: it agrees with what was read only up to the offset {end}"
+        self._reset(partition, reason, end)
+
+    def _reset(self, partition: Partition, reason: str, end: int | None) -> None:
+        policy = self._config.auto_offset_reset
+        if policy == "none":
+            name = partition.name
+            partition.error = PositionError(topic=name.topic, partition=name.partition, reason=reason)
+        elif end is not None:
+            partition.seek(end)
+        else:
+            partition.reset(RESETS[policy])
+            self._signals.changed.give()

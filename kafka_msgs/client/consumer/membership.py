@@ -1,0 +1,180 @@
+"""What both protocols of consumer groups have in common: a place in a group, and its talk with the coordinator.
+
+A membership runs by itself (``Network.spawn``): it joins, sends heartbeats, and changes the assignment of its consumer.
+``classic`` and ``modern`` are the two protocols. The consumer is their ``Host``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from typing import Final, Protocol, TypeVar
+
+from attrs import frozen
+
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.consumer.config import ConsumerConfig
+from kafka_msgs.client.consumer.partitions import Partitions
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.link import Link
+from kafka_msgs.client.routes import CoordinatorKind
+from kafka_msgs.client.waiting import Pending, Steps, Wait, sleep_until, wait_for
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
+from kafka_msgs.message import Request, Response
+
+__all__ = ["Host", "Identity", "Membership", "Signal"]
+
+R = TypeVar("R", bound=Response)
+
+PURPOSE: Final = "group"
+"""Group requests have a connection of their own: an answer of JoinGroup may take minutes, and stalls what follows."""
+
+MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+"""Error codes after which the coordinator is looked for again."""
+
+
+class Signal:
+    """Something that happens again and again. Whoever waits takes ``pending``, which is done when it happens next."""
+
+    def __init__(self) -> None:
+        self.pending: Pending[None] = Pending()
+
+    def give(self) -> None:
+        """Wake up whoever waits."""
+        waiting, self.pending = self.pending, Pending()
+        waiting.resolve(None)
+
+
+@frozen
+class Identity:
+    """Who commits: the generation or member epoch, the member id, and the instance id of a static member."""
+
+    generation: int = -1
+    member_id: str = ""
+    instance_id: str | None = None
+
+
+class Host(Protocol):
+    """What a membership needs of its consumer."""
+
+    client: ClientCore
+    config: ConsumerConfig
+    partitions: Partitions
+    changed: Signal
+    """Given when the subscription, the metadata or the assignment changed."""
+    polled: Signal
+    """Given at every poll."""
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics that the consumer subscribes to, as far as they are known."""
+        ...
+
+    @property
+    def broker_pattern(self) -> str | None:
+        """The pattern of topics that the broker resolves (KIP-848), or None."""
+        ...
+
+    @property
+    def poll_by(self) -> float | None:
+        """The moment at which the consumer must have polled again to stay in the group."""
+        ...
+
+    def assign(self, names: Collection[TopicPartition]) -> Steps[None]:
+        """Begin to read partitions, and call the function of the user. It waits for a poll, as the next two do."""
+        ...
+
+    def revoke(self, names: Collection[TopicPartition]) -> Steps[None]:
+        """Call the function of the user, then stop reading partitions. They may still be committed."""
+        ...
+
+    def lose(self, names: Collection[TopicPartition]) -> Steps[None]:
+        """Stop reading partitions that others may have already."""
+        ...
+
+
+class Membership(ABC):
+    """A place in a consumer group."""
+
+    def __init__(self, host: Host, group_id: str) -> None:
+        self.host = host
+        self.group_id = group_id
+        self.client = host.client
+        self.config = host.config
+        self.network = host.client.network
+        self.member_id = ""
+        self.generation = -1
+        self._failures = 0
+        self._next_beat = 0.0
+
+    @property
+    def identity(self) -> Identity:
+        """Who commits."""
+        return Identity(self.generation, self.member_id, self.config.group_instance_id)
+
+    @property
+    @abstractmethod
+    def is_member(self) -> bool:
+        """Whether the coordinator has taken the member into the group."""
+
+    @abstractmethod
+    def leave(self, deadline: float) -> Steps[None]:
+        """Tell the coordinator that the member leaves. A member that is not in the group tells nothing."""
+
+    @abstractmethod
+    def _live(self) -> Steps[None]:
+        """Join where needed, and stay; return to begin again."""
+
+    @abstractmethod
+    def _recover(self, error: BrokerError) -> Steps[None]:
+        """Prepare for another trial after an error code. Raises the error where no trial can help."""
+
+    def run(self) -> Steps[None]:
+        """Be a member until this is closed. Raises what no further trial can mend."""
+        while True:
+            try:
+                yield from self._live()
+                self._failures = 0
+            except (ConnectionFailedError, DeadlineError):
+                self._forget()
+                yield from self._pause()
+            except BrokerError as error:
+                if error.error in MOVED:
+                    self._forget()
+                    yield from self._pause()
+                elif error.error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                    yield from self._pause()
+                else:
+                    yield from self._recover(error)
+
+    def _forget(self) -> None:
+        self.client.forget_coordinator(self.group_id, CoordinatorKind.GROUP)
+
+    def _pause(self) -> Steps[None]:
+        """Wait before the next trial, longer each time up to a limit."""
+        settings = self.client.config
+        pause = min(settings.longest_backoff, settings.backoff * 2 ** min(self._failures, 20))
+        self._failures += 1
+        yield from sleep_until(self.network.now() + pause)
+
+    def _link(self, deadline: float) -> Steps[Link]:
+        """Return the connection to the coordinator."""
+        node = yield from self.client.coordinator(self.group_id, CoordinatorKind.GROUP, deadline=deadline)
+        return (yield from self.client.link(node, purpose=PURPOSE, deadline=deadline))
+
+    def _ask(self, request: Request[R], wait: float | None = None) -> Steps[R]:
+        """Send a request to the coordinator, and wait for the answer: the request time-out, and ``wait`` more (s)."""
+        link = yield from self._link(self.client.deadline(None))
+        limit = self.network.now() + self.client.config.request_timeout + (wait or 0.0)
+        return (yield from wait_for(link.send(request), limit, f"{request.INFO.name} of group {self.group_id}"))
+
+    def _until_poll(self) -> Steps[None]:
+        """Wait until the consumer polls again."""
+        while self._overdue():
+            yield Wait((self.host.polled.pending,), None)
+
+    def _overdue(self) -> bool:
+        """Whether the consumer has not polled for too long to stay in the group."""
+        limit = self.host.poll_by
+        return limit is not None and self.network.now() >= limit

@@ -1,0 +1,197 @@
+"""The group protocol of KIP-848: the coordinator divides the partitions, and everything is said in heartbeats.
+
+A heartbeat names what changed at the member, and what the member owns. Its answer may name a new target. The member
+gives up what is not in the target, takes what is, and says so in the next heartbeat. Kafka's classes are
+``ConsumerMembershipManager`` and ``ConsumerHeartbeatRequestManager``.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from random import Random
+from typing import Final
+from uuid import UUID
+
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.consumer.membership import Host, Membership
+from kafka_msgs.client.failures import raise_for
+from kafka_msgs.client.waiting import Steps, Wait
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import BrokerError
+from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
+from kafka_msgs.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
+from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+
+__all__ = ["ModernMembership", "make_member_id"]
+
+_JOIN_EPOCH: Final = 0
+_LEAVE_EPOCH: Final = -1
+_STATIC_LEAVE_EPOCH: Final = -2
+_UNKNOWN_INTERVAL: Final = 5.0
+
+
+def make_member_id(random: Random) -> str:
+    """Return a member id as Kafka's consumer makes it (KIP-1082): a random UUID in base 64, without padding."""
+    identity = UUID(int=random.getrandbits(128), version=4)
+    return urlsafe_b64encode(identity.bytes).decode().rstrip("=")
+
+
+class ModernMembership(Membership):
+    """A member of a group with the protocol of KIP-848."""
+
+    def __init__(self, host: Host, group_id: str, random: Random) -> None:
+        super().__init__(host, group_id)
+        self.member_id = make_member_id(random)
+        self.generation = _JOIN_EPOCH
+        self._interval = _UNKNOWN_INTERVAL
+        self._target: frozenset[tuple[UUID, int]] | None = None
+        self._said_topics: frozenset[str] | None = None
+        self._said_owned: frozenset[TopicPartition] | None = None
+
+    @property
+    def is_member(self) -> bool:
+        """Whether the coordinator has taken the member into the group."""
+        return self.generation > _JOIN_EPOCH
+
+    def leave(self, deadline: float) -> Steps[None]:
+        """Send the heartbeat that ends the membership; that of a static member says that it may come back."""
+        if self.generation <= _JOIN_EPOCH:
+            return
+        instance = self.config.group_instance_id
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=self.group_id,
+            member_id=self.member_id,
+            member_epoch=_LEAVE_EPOCH if instance is None else _STATIC_LEAVE_EPOCH,
+            instance_id=instance,
+        )
+        self._start_over()
+        link = yield from self._link(deadline)
+        yield Wait((link.send(request),), deadline)
+
+    def _live(self) -> Steps[None]:
+        yield from self._until_topics()
+        if self._overdue():
+            yield from self.leave(self.client.deadline(None))
+            yield from self.host.lose(self.host.partitions.names)
+            yield from self._until_poll()
+        yield from self._beat()
+        yield from self._reconcile()
+        yield from self._rest()
+
+    def _recover(self, error: BrokerError) -> Steps[None]:
+        if error.error not in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH):
+            raise error
+        self._start_over()
+        yield from self.host.lose(self.host.partitions.names)
+
+    def _forget(self) -> None:
+        """After a failure the coordinator may not have heard the last heartbeat: say everything again."""
+        super()._forget()
+        self._say_all()
+
+    def _start_over(self) -> None:
+        self.generation = _JOIN_EPOCH
+        self._target = None
+        self._say_all()
+
+    def _say_all(self) -> None:
+        self._said_topics = self._said_owned = None
+
+    def _until_topics(self) -> Steps[None]:
+        while not self.host.topics and self.host.broker_pattern is None:
+            yield Wait((self.host.changed.pending,), None)
+
+    def _rest(self) -> Steps[None]:
+        """Wait until the next heartbeat is due: at once if there is something to say."""
+        while True:
+            now, limit = self.network.now(), self.host.poll_by
+            if now >= self._next_beat or self._overdue() or self._has_news():
+                return
+            yield Wait((self.host.changed.pending,), self._next_beat if limit is None else min(self._next_beat, limit))
+
+    def _has_news(self) -> bool:
+        return self.host.partitions.names != self._said_owned or self.host.topics != self._said_topics
+
+    def _beat(self) -> Steps[None]:
+        """Send a heartbeat, and take in the answer."""
+        request, topics, owned = self._request(), self.host.topics, self.host.partitions.names
+        answer = yield from self._ask(request)
+        raise_for(answer.error_code, api="ConsumerGroupHeartbeat", subject=self.group_id, message=answer.error_message)
+        self._said_topics, self._said_owned = topics, owned
+        self._failures = 0
+        self._absorb(answer)
+
+    def _request(self) -> ConsumerGroupHeartbeatRequest:
+        everything = self._said_owned is None
+        topics, owned = self.host.topics, self.host.partitions.names
+        return ConsumerGroupHeartbeatRequest(
+            group_id=self.group_id,
+            member_id=self.member_id,
+            member_epoch=self.generation,
+            instance_id=self.config.group_instance_id,
+            rack_id=(self.config.client_rack or None) if everything else None,
+            rebalance_timeout_ms=round(self.config.rebalance_timeout * 1000) if everything else -1,
+            subscribed_topic_names=tuple(sorted(topics)) if everything or topics != self._said_topics else None,
+            subscribed_topic_regex=self.host.broker_pattern if everything else None,
+            server_assignor=self.config.remote_assignor if everything else None,
+            topic_partitions=self._named(owned) if everything or owned != self._said_owned else None,
+        )
+
+    def _named(self, owned: frozenset[TopicPartition]) -> tuple[TopicPartitions, ...]:
+        topics: dict[UUID, list[int]] = {}
+        for topic, partition in sorted(owned):
+            topic_id = self.client.cluster.topic_id(topic)
+            if topic_id is not None:
+                topics.setdefault(topic_id, []).append(partition)
+        return tuple(TopicPartitions(topic_id=topic, partitions=tuple(found)) for topic, found in topics.items())
+
+    def _absorb(self, answer: ConsumerGroupHeartbeatResponse) -> None:
+        self.member_id = answer.member_id or self.member_id
+        self.generation = answer.member_epoch
+        self._interval = answer.heartbeat_interval_ms / 1000 or self._interval
+        self._next_beat = self.network.now() + self._interval
+        if answer.assignment is not None:
+            self._target = frozenset(
+                (topic.topic_id, number) for topic in answer.assignment.topic_partitions for number in topic.partitions
+            )
+
+    def _reconcile(self) -> Steps[None]:
+        """Give up and take partitions until the member owns its target, as far as the topics are known."""
+        while self._target is not None:
+            target = yield from self._target_names(self._target)
+            owned = self.host.partitions.names
+            revoked, added = owned - target, target - owned
+            if revoked:
+                yield from self._meanwhile(self.host.revoke(revoked))
+            elif added:
+                yield from self._meanwhile(self.host.assign(sorted(added)))
+            else:
+                return
+
+    def _target_names(self, target: frozenset[tuple[UUID, int]]) -> Steps[frozenset[TopicPartition]]:
+        """Return the target with the names of its topics. What the brokers do not know yet is left out."""
+        cluster = self.client.cluster
+        unknown = {topic for topic, _ in target if cluster.topic_name(topic) is None}
+        if unknown:
+            topics = tuple(MetadataRequestTopic(topic_id=topic, name=None) for topic in sorted(unknown))
+            request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+            cluster.learn((yield from self.client.call(request, deadline=self.client.deadline(None))))
+        named = ((cluster.topic_name(topic), number) for topic, number in target)
+        return frozenset(TopicPartition(name, number) for name, number in named if name is not None)
+
+    def _meanwhile(self, steps: Steps[None]) -> Steps[None]:
+        """Run a piece of logic, and send heartbeats as long as it lasts."""
+        task, failure = self.network.spawn(steps), None
+        try:
+            while not task.done:
+                yield Wait((task,), self._next_beat if failure is None else None)
+                if not task.done and failure is None:
+                    try:
+                        yield from self._beat()
+                    except Exception as error:
+                        failure = error
+        finally:
+            task.cancel()
+        task.result()
+        if failure is not None:
+            raise failure

@@ -1,0 +1,182 @@
+"""Offsets that brokers keep or look up: commits of a group, and positions by time.
+
+Each function is a piece of logic over a ``ClientCore``. Errors of single partitions are raised as ``BrokerError`` with
+the partition as its subject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from attrs import frozen
+
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.consumer.membership import Identity
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.failures import broker_error, raise_for
+from kafka_msgs.client.waiting import Steps, sleep_until
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kafka_msgs.messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafka_msgs.messages.offset_fetch_request import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+
+__all__ = ["CommittedOffset", "FoundOffset", "commit_offsets", "fetch_committed", "look_up_offsets"]
+
+_CONSUMER: Final = -1
+_NO_OFFSET: Final = -1
+
+
+@frozen
+class CommittedOffset:
+    """A committed position: the offset of the next record to read, the leader epoch before it, and a text.
+
+    ``leader_epoch`` is -1 if it is not known. In Kafka it is ``OffsetAndMetadata``.
+    """
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+class FoundOffset(NamedTuple):
+    """An offset that was looked up: -1 if there is none; the timestamp of its record in ms, and its leader epoch."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+def commit_offsets(
+    client: ClientCore,
+    group_id: str,
+    identity: Identity,
+    offsets: Mapping[TopicPartition, CommittedOffset],
+    *,
+    deadline: float,
+) -> Steps[None]:
+    """Commit positions. Raises ``BrokerError``, for example if the member is not in the group any more."""
+    if not offsets:
+        return
+    topics = tuple(
+        OffsetCommitRequestTopic(
+            name=topic,
+            partitions=tuple(
+                OffsetCommitRequestPartition(
+                    partition_index=each.partition,
+                    committed_offset=offsets[each].offset,
+                    committed_leader_epoch=offsets[each].leader_epoch,
+                    committed_metadata=offsets[each].metadata,
+                )
+                for each in names
+            ),
+        )
+        for topic, names in _by_topic(offsets).items()
+    )
+    request = OffsetCommitRequest(
+        group_id=group_id,
+        generation_id_or_member_epoch=identity.generation,
+        member_id=identity.member_id,
+        group_instance_id=identity.instance_id,
+        topics=topics,
+    )
+    answer = yield from client.call(request, deadline=deadline)
+    for topic in answer.topics:
+        for partition in topic.partitions:
+            name = TopicPartition(topic.name, partition.partition_index)
+            raise_for(partition.error_code, api="OffsetCommit", subject=name)
+
+
+def fetch_committed(
+    client: ClientCore,
+    group_id: str,
+    identity: Identity,
+    names: Collection[TopicPartition],
+    *,
+    stable: bool,
+    deadline: float,
+) -> Steps[dict[TopicPartition, CommittedOffset]]:
+    """Return the committed positions of partitions. Those without one are left out.
+
+    With ``stable``, positions that an open transaction may change are waited for (KIP-447).
+    """
+    topics = tuple(
+        OffsetFetchRequestTopics(name=topic, partition_indexes=tuple(each.partition for each in found))
+        for topic, found in _by_topic(names).items()
+    )
+    modern = identity.member_id and identity.generation >= 0
+    group = OffsetFetchRequestGroup(
+        group_id=group_id,
+        member_id=identity.member_id if modern else None,
+        member_epoch=identity.generation if modern else -1,
+        topics=topics,
+    )
+    request = OffsetFetchRequest(groups=(group,), require_stable=stable)
+    while True:
+        answer = yield from client.call(request, deadline=deadline)
+        found: dict[TopicPartition, CommittedOffset] = {}
+        (only,) = answer.groups
+        raise_for(only.error_code, api="OffsetFetch", subject=group_id)
+        waiting = False
+        for topic in only.topics:
+            for each in topic.partitions:
+                name = TopicPartition(topic.name, each.partition_index)
+                waiting |= each.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
+                if each.error_code and each.error_code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
+                    raise broker_error(each.error_code, api="OffsetFetch", subject=name)
+                if each.committed_offset != _NO_OFFSET:
+                    epoch, text = each.committed_leader_epoch, each.metadata or ""
+                    found[name] = CommittedOffset(each.committed_offset, epoch, text)
+        if not waiting:
+            return found
+        yield from _pause(client, deadline, names)
+
+
+def look_up_offsets(
+    client: ClientCore, times: Mapping[TopicPartition, int], *, committed: bool, deadline: float
+) -> Steps[dict[TopicPartition, FoundOffset]]:
+    """Return the first offsets whose records are not older than a time: ms, or a ``ResetTo``.
+
+    With ``committed`` the end of a partition is its last stable offset (read_committed).
+    """
+    topics = tuple(
+        ListOffsetsTopic(
+            name=topic,
+            partitions=tuple(
+                ListOffsetsPartition(partition_index=each.partition, timestamp=times[each]) for each in names
+            ),
+        )
+        for topic, names in _by_topic(times).items()
+    )
+    request = ListOffsetsRequest(replica_id=_CONSUMER, isolation_level=int(committed), topics=topics)
+    answer = yield from client.call(request, deadline=deadline)
+    found: dict[TopicPartition, FoundOffset] = {}
+    for topic in answer.topics:
+        for each in topic.partitions:
+            name = TopicPartition(topic.name, each.partition_index)
+            raise_for(each.error_code, api="ListOffsets", subject=name)
+            found[name] = FoundOffset(each.offset, each.timestamp, each.leader_epoch)
+    return found
+
+
+def _by_topic(names: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+    topics: dict[str, list[TopicPartition]] = {}
+    for name in sorted(names):
+        topics.setdefault(name.topic, []).append(name)
+    return topics
+
+
+def _pause(client: ClientCore, deadline: float, names: Collection[TopicPartition]) -> Steps[None]:
+    """Wait a little for a transaction to end. Raises ``BrokerError`` where there is no time for that."""
+    moment = client.network.now() + client.config.backoff
+    if moment >= deadline:
+        raise broker_error(ErrorCode.UNSTABLE_OFFSET_COMMIT, api="OffsetFetch", subject=sorted(names))
+    yield from sleep_until(moment)

@@ -1,0 +1,110 @@
+"""The bytes that members of a classic consumer group send each other: subscriptions and assignments.
+
+The broker carries them without a look inside, so every client of a group must write the same form. It is that of
+Kafka's ``ConsumerProtocol``: version 3, topics and owned partitions sorted, an int16 version in front. The values here
+are plain; ``assignors`` and ``sticky`` compute with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Final, TypeAlias
+
+from attrs import frozen
+
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.messages import consumer_protocol_assignment, consumer_protocol_subscription
+from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
+from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from kafka_msgs.prefixed import decode_versioned, encode_versioned
+
+__all__ = [
+    "NO_GENERATION",
+    "Assigned",
+    "GroupMember",
+    "assignment_bytes",
+    "read_assignment",
+    "read_member",
+    "subscription_bytes",
+]  # fmt: skip
+
+NO_GENERATION: Final = -1
+"""The generation of a member that is not in a group yet, or that does not say which one it was in."""
+
+_VERSION: Final = 3
+
+Assigned: TypeAlias = dict[str, list[TopicPartition]]
+"""What each member of a group gets, by member id."""
+
+
+@frozen
+class GroupMember:
+    """A member as the leader of its group sees it.
+
+    ``owned`` are the partitions that it had in ``generation``. ``instance_id`` is that of a static member (KIP-345).
+    """
+
+    member_id: str
+    topics: frozenset[str]
+    owned: tuple[TopicPartition, ...] = ()
+    generation: int = NO_GENERATION
+    instance_id: str | None = None
+    rack: str | None = None
+
+    @property
+    def rank(self) -> tuple[bool, str]:
+        """The place among members: static members come first, by instance id (Kafka's ``MemberInfo``)."""
+        return (self.instance_id is None, self.member_id if self.instance_id is None else self.instance_id)
+
+
+def subscription_bytes(
+    topics: Collection[str],
+    owned: Collection[TopicPartition] = (),
+    *,
+    generation: int = NO_GENERATION,
+    rack: str | None = None,
+    user_data: bytes | None = None,
+) -> bytes:
+    """Return a subscription as Kafka's ``ConsumerProtocol.serializeSubscription`` writes it."""
+    subscription = ConsumerProtocolSubscription(
+        topics=tuple(sorted(topics)),
+        user_data=user_data,
+        owned_partitions=_by_topic(consumer_protocol_subscription.TopicPartition, sorted(owned)),
+        generation_id=generation,
+        rack_id=rack,
+    )
+    return encode_versioned(subscription, _VERSION)
+
+
+def read_member(member_id: str, instance_id: str | None, data: bytes) -> GroupMember:
+    """Return the member whose subscription has these bytes. A newer version is read as the newest known one.
+
+    Raises ``DecodeError``.
+    """
+    message = decode_versioned(ConsumerProtocolSubscription, data, newer="clamp").message
+    owned = tuple(TopicPartition(each.topic, n) for each in message.owned_partitions for n in each.partitions)
+    generation = message.generation_id
+    if generation < 0 and message.user_data is not None and len(message.user_data) == 4:
+        generation = int.from_bytes(message.user_data, "big", signed=True)
+    return GroupMember(member_id, frozenset(message.topics), owned, generation, instance_id, message.rack_id)
+
+
+def assignment_bytes(partitions: Iterable[TopicPartition]) -> bytes:
+    """Return an assignment as Kafka's ``ConsumerProtocol.serializeAssignment`` writes it."""
+    assigned = _by_topic(consumer_protocol_assignment.TopicPartition, partitions)
+    return encode_versioned(ConsumerProtocolAssignment(assigned_partitions=assigned), _VERSION)
+
+
+def read_assignment(data: bytes) -> list[TopicPartition]:
+    """Return the partitions of an assignment; no bytes mean no partitions. Raises ``DecodeError``."""
+    if not data:
+        return []
+    message = decode_versioned(ConsumerProtocolAssignment, data, newer="clamp").message
+    return [TopicPartition(each.topic, number) for each in message.assigned_partitions for number in each.partitions]
+
+
+def _by_topic(cls: Any, partitions: Iterable[TopicPartition]) -> tuple[Any, ...]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return tuple(cls(topic=topic, partitions=tuple(numbers)) for topic, numbers in topics.items())

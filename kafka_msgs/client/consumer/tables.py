@@ -1,0 +1,86 @@
+"""Buffered records as Arrow tables: columns are made straight from the bytes, and no record becomes an object.
+
+This module needs the extra ``arrow``. Nothing else of the consumer does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kafka_msgs.client.consumer.isolation import AnyBatch
+from kafka_msgs.client.consumer.partitions import Partition
+from kafka_msgs.client.consumer.reading import pass_over, take_batches
+from kafka_msgs.columns import read_record_table, record_schema
+from kafka_msgs.records import ReadOptions, RecordBatch
+
+__all__ = ["DEFAULT_COLUMNS", "TableBuilder"]
+
+DEFAULT_COLUMNS: Final = ("offset", "timestamp", "key", "value", "headers")
+"""The columns of a table beside ``topic`` and ``partition``, if the caller does not choose."""
+
+_TOPIC: Final = pa.dictionary(pa.int32(), pa.string())
+
+
+class TableBuilder:
+    """Collects the records of several partitions in one table.
+
+    ``rows`` is the number of records. ``columns`` are columns of ``kafka_msgs.columns.record_schema``.
+    """
+
+    def __init__(self, columns: Sequence[str] | None) -> None:
+        self._columns = tuple(columns or DEFAULT_COLUMNS)
+        fields = [pa.field("topic", _TOPIC), pa.field("partition", pa.int32()), *record_schema(self._columns)]
+        self._schema = pa.schema(fields)
+        self._pieces: list[Any] = []
+        self.rows = 0
+
+    def take(self, partition: Partition, room: int, options: ReadOptions) -> None:
+        """Add the buffered batches of a partition until there are about ``room`` rows: a batch is never divided."""
+        start = partition.position or 0
+        older = 0
+        batches = _until_full(partition, room, options)
+        for first in batches:
+            older = sum(offset < start for offset in first.offsets()) if _first_offset(first) < start else 0
+            self._add(partition, read_record_table(_chained(first, batches), columns=self._columns), older)
+
+    def _add(self, partition: Partition, tables: Iterable[Any], older: int) -> None:
+        for table in tables:
+            if older:
+                table, older = table.slice(older), max(0, older - table.num_rows)
+            if table.num_rows:
+                self._pieces.append(self._placed(partition, table))
+                self.rows += table.num_rows
+
+    def _placed(self, partition: Partition, table: Any) -> Any:
+        """Return the rows with their topic and partition."""
+        count = table.num_rows
+        numbers = pa.repeat(pa.scalar(0, pa.int32()), count)
+        topic = pa.DictionaryArray.from_arrays(numbers, pa.array([partition.name.topic]))
+        number = pa.repeat(pa.scalar(partition.name.partition, pa.int32()), count)
+        return pa.RecordBatch.from_arrays([topic, number, *table.columns], schema=self._schema)
+
+    def table(self) -> Any:
+        """Return the table. It is empty if there were no records."""
+        return pa.Table.from_batches(self._pieces, schema=self._schema)
+
+
+def _until_full(partition: Partition, room: int, options: ReadOptions) -> Iterator[AnyBatch]:
+    """Yield batches until they have ``room`` records; move the position behind each one that was read."""
+    for batch, _ in take_batches(partition, options):
+        yield batch
+        pass_over(partition, batch)
+        room -= batch.count if isinstance(batch, RecordBatch) else 1
+        if room <= 0:
+            return
+
+
+def _chained(first: AnyBatch, rest: Iterator[AnyBatch]) -> Iterator[AnyBatch]:
+    yield first
+    yield from rest
+
+
+def _first_offset(batch: AnyBatch) -> int:
+    return batch.base_offset if isinstance(batch, RecordBatch) else 0

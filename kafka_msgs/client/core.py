@@ -1,0 +1,332 @@
+"""The logic of a client: find the right broker, send, and try again where that can help. No socket, clock or thread.
+
+``ClientCore`` answers requests. ``routes`` says, as data, which broker answers which request. ``directory`` finds
+brokers and keeps the links to them. The pattern of trials is that of Kafka's own clients: the client looks again for
+the right broker, and sends the same request again, within one deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from random import Random
+from typing import Any, Final, TypeVar
+
+from kafka_msgs.client import routes
+from kafka_msgs.client.cluster import Cluster
+from kafka_msgs.client.config import ClientConfig
+from kafka_msgs.client.directory import PERMANENT, Directory
+from kafka_msgs.client.failures import broker_error
+from kafka_msgs.client.link import Link
+from kafka_msgs.client.network import Network
+from kafka_msgs.client.routes import CoordinatorKind, Coordinators, Item, Items, Leaders, Plain
+from kafka_msgs.client.trials import Trials
+from kafka_msgs.client.waiting import Pending, Steps, Wait, gather, sleep_until
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import ClientError, ConnectionFailedError, DeadlineError, UnsupportedFieldError
+from kafka_msgs.message import Request, Response
+
+__all__ = ["ClientCore"]
+
+R = TypeVar("R", bound=Response)
+
+_MS: Final = 1000.0
+
+
+class ClientCore:
+    """The logic of one client."""
+
+    def __init__(self, config: ClientConfig, network: Network, random: Random | None = None) -> None:
+        self.config = config
+        self.network = network
+        self.directory = Directory(config, network, random or Random())
+
+    @property
+    def cluster(self) -> Cluster:
+        """The newest metadata."""
+        return self.directory.cluster
+
+    def deadline(self, timeout: float | None) -> float:
+        """Return the moment ``timeout`` seconds from now. None stands for the time-out of the configuration."""
+        return self.network.now() + (self.config.timeout if timeout is None else timeout)
+
+    def call(
+        self,
+        request: Request[R],
+        *,
+        deadline: float | None = None,
+        version: int | None = None,
+        node: int | None = None,
+        retry: bool = True,
+    ) -> Steps[R]:
+        """Send a request to the broker or brokers that can answer it, and return the answer.
+
+        ``node`` is the id of the broker to ask; otherwise the table of routes decides. A request that is for several
+        brokers is split, and the answers are merged. ``version``: None is for the highest version that both sides have
+        and that can carry the request. With ``retry``, an answer that says that another broker is the right one, or
+        that a broker is not ready, is followed by another trial until the deadline; and so is the end of a connection.
+        All other error codes are in the answer, for the caller to look at.
+
+        Raises ``DeadlineError``, ``ConnectionFailedError``, ``AuthenticationError``, ``UnsupportedVersionError`` and
+        the errors of the codec.
+        """
+        limit = self.deadline(None) if deadline is None else deadline
+        route = routes.route_of(request)
+        if node is None and route is routes.ANY:
+            link = self.directory.ready_link()
+            if link is not None:
+                try:
+                    return (yield from self.ask(link, request, version, limit))
+                except ConnectionFailedError:
+                    if not retry:
+                        raise
+        asking = _Asking(self, limit, version, retry)
+        if node is not None:
+            return (yield from asking.one(request, lambda: self.directory.link(node, deadline=limit)))
+        if isinstance(route, Plain):
+            return (yield from asking.plain(request, route))
+        if isinstance(route, Leaders):
+            return (yield from asking.many(request, route.many, route))
+        if route.many is not None and getattr(request, route.many.request):
+            return (yield from asking.many(request, route.many, route))
+        return (yield from asking.by_key(request, route))
+
+    def link(self, node: int, *, purpose: str = "general", deadline: float) -> Steps[Link]:
+        """Return a connection to a broker that is ready for requests. See ``Directory.link``."""
+        return self.directory.link(node, purpose=purpose, deadline=deadline)
+
+    def coordinator(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Steps[int]:
+        """Return the id of the broker that coordinates a group or a transaction. See ``Directory.coordinator``."""
+        return self.directory.coordinator(key, kind, deadline=deadline)
+
+    def forget_coordinator(self, key: str, kind: CoordinatorKind) -> None:
+        """Look for a coordinator again when it is needed next."""
+        self.directory.forget_coordinator(key, kind)
+
+    def refresh(self, topics: Collection[str] | None = None, *, deadline: float) -> Steps[Cluster]:
+        """Ask for the newest metadata. See ``Directory.refresh``."""
+        return self.directory.refresh(topics, deadline=deadline)
+
+    def close(self) -> None:
+        """Close every connection. Requests that wait fail."""
+        self.directory.close()
+
+    def ask(self, link: Link, request: Request[R], version: int | None, deadline: float) -> Steps[R]:
+        """Send a request over one connection and wait for its answer.
+
+        If the broker does not answer within the ``request_timeout`` of the configuration, the connection is closed. A
+        broker that asks the client to slow down (KIP-219) gets the next request later.
+        """
+        if link.quiet_until > self.network.now():
+            yield from sleep_until(min(link.quiet_until, deadline))
+        pending = send_fitting(link, request, version)
+        if not pending.done:
+            limit = self.network.now() + self.config.request_timeout
+            try:
+                yield Wait((pending,), min(deadline, limit))
+            finally:
+                if not pending.done:
+                    pending.abandon()
+            if not pending.done:
+                raise self._no_answer(link, request, late=limit >= deadline)
+        answer = pending.result()
+        throttled: int = getattr(answer, "throttle_time_ms", 0)
+        if throttled > 0:
+            link.quiet_until = self.network.now() + throttled / _MS
+        return answer
+
+    def _no_answer(self, link: Link, request: Request[Any], *, late: bool) -> ClientError:
+        """Return the error for an answer that did not come: the deadline was reached, or the broker was too slow."""
+        name = request.INFO.name
+        if late:
+            return DeadlineError(waiting_for=f"the answer to {name} from {link.address}")
+        link.close()
+        reason = f"no answer to {name} within {self.config.request_timeout:g} s"
+        return ConnectionFailedError(address=str(link.address), step="request", reason=reason)
+
+
+class _Asking:
+    """The trials of one call: one deadline, one version, one choice about trying again."""
+
+    def __init__(self, core: ClientCore, deadline: float, version: int | None, retry: bool) -> None:
+        self._core = core
+        self._directory = core.directory
+        self._deadline = deadline
+        self._version = version
+        self._retry = retry
+
+    def plain(self, request: Request[R], route: Plain) -> Steps[R]:
+        """Ask any broker, the controller, or each broker."""
+        if route is routes.ANY:
+            return (yield from self.one(request, lambda: self._directory.any_link(deadline=self._deadline)))
+        if route is routes.CONTROLLER:
+            return (yield from self.one(request, self._controller, route.retriable, self._directory.outdated))
+        yield from self._directory.known(deadline=self._deadline)
+        pieces = [self._each(request, node, route.retriable) for node in sorted(self._directory.cluster.brokers)]
+        answers = yield from gather(pieces)
+        return routes.merge([_value(answer) for answer in answers])
+
+    def by_key(self, request: Request[R], route: Coordinators) -> Steps[R]:
+        """Ask the coordinator of the one key that the request names."""
+        key: str | None = getattr(request, route.one)
+        if key is None:
+            return (yield from self.one(request, lambda: self._directory.any_link(deadline=self._deadline)))
+        return (
+            yield from self.one(
+                request,
+                lambda: self._coordinator_link(key, route.kind),
+                route.retriable,
+                lambda: self._directory.forget_coordinator(key, route.kind),
+            )
+        )
+
+    def one(
+        self,
+        request: Request[R],
+        place: Callable[[], Steps[Link]],
+        retriable: frozenset[int] = frozenset(),
+        forget: Callable[[], None] = lambda: None,
+    ) -> Steps[R]:
+        """Ask one broker. ``place`` finds it, and ``forget`` makes ``place`` look again."""
+        trials = self._trials()
+        while True:
+            answer: R | None = None
+            try:
+                link = yield from place()
+                answer = yield from self._core.ask(link, request, self._version, self._deadline)
+            except ConnectionFailedError as error:
+                trials.failed(error, final=not self._repeatable(request, error))
+            except DeadlineError as error:
+                raise trials.late(error) from None
+            else:
+                code = _first(retriable, routes.error_codes(answer)) if self._retry and retriable else 0
+                if not code:
+                    return answer
+                trials.failed(broker_error(code, api=_api(request)), final=False)
+            forget()
+            if not trials.time_left and answer is not None:
+                return answer
+            yield from trials.pause()
+
+    def many(self, request: Request[R], items: Items, route: Coordinators | Leaders) -> Steps[R]:
+        """Ask the brokers of all items, each about its own, and ask again about those that failed."""
+        trials = self._trials()
+        answers: list[R] = []
+        while True:
+            places = yield from self._places(routes.items_of(request, items), route)
+            pieces = routes.split(request, items, places.__getitem__)
+            results = yield from gather([self._piece(piece, node) for node, piece in pieces.items()])
+            again: set[Item] = set()
+            for piece, result in zip(pieces.values(), results, strict=True):
+                if isinstance(result, ConnectionFailedError):
+                    trials.failed(result, final=not self._repeatable(piece, result))
+                    again.update(routes.items_of(piece, items))
+                elif isinstance(result, Exception):
+                    raise trials.late(result) if isinstance(result, DeadlineError) else result
+                else:
+                    failed = self._failed(result, items, route.retriable) if trials.time_left else set()
+                    if failed:
+                        trials.failed(broker_error(_code(result, items, failed), api=_api(request)), final=False)
+                        again |= failed
+                        result = routes.without(result, items, failed)
+                    answers.append(result)
+            if not again:
+                return routes.merge(answers)
+            self._look_again(again, route)
+            yield from trials.pause()
+            request = routes.only(request, items, again)
+
+    def _trials(self) -> Trials:
+        return self._directory.trials(self._deadline)
+
+    def _controller(self) -> Steps[Link]:
+        cluster = yield from self._directory.known(deadline=self._deadline)
+        if cluster.controller is None:
+            return (yield from self._directory.any_link(deadline=self._deadline))
+        return (yield from self._directory.link(cluster.controller, deadline=self._deadline))
+
+    def _each(self, request: Request[R], node: int, retriable: frozenset[int]) -> Steps[R]:
+        place = partial(self._directory.link, node, deadline=self._deadline)
+        return self.one(request, place, retriable)
+
+    def _coordinator_link(self, key: str, kind: CoordinatorKind) -> Steps[Link]:
+        """Return the link to a coordinator. If the brokers refuse to name it, any of them may refuse the request."""
+        found = yield from self._directory.coordinators((key,), kind, deadline=self._deadline)
+        return (yield from self._link_to(found[key]))
+
+    def _link_to(self, place: int | ErrorCode) -> Steps[Link]:
+        if isinstance(place, ErrorCode):
+            return (yield from self._directory.any_link(deadline=self._deadline))
+        return (yield from self._directory.link(place, deadline=self._deadline))
+
+    def _piece(self, request: Request[R], place: int | ErrorCode) -> Steps[R]:
+        link = yield from self._link_to(place)
+        return (yield from self._core.ask(link, request, self._version, self._deadline))
+
+    def _places(self, items: Sequence[Item], route: Coordinators | Leaders) -> Steps[dict[Item, int | ErrorCode]]:
+        """Return the broker for each item. An item without a broker may go to any: the answer then says why."""
+        if isinstance(route, Coordinators):
+            keys = [str(item) for item in items]
+            found = yield from self._directory.coordinators(keys, route.kind, deadline=self._deadline)
+            return dict(found.items())
+        return (yield from self._directory.leaders(items, deadline=self._deadline))
+
+    def _look_again(self, items: Collection[Item], route: Coordinators | Leaders) -> None:
+        for item in items:
+            if isinstance(route, Coordinators):
+                self._directory.forget_coordinator(str(item), route.kind)
+        if isinstance(route, Leaders):
+            self._directory.outdated()
+
+    def _failed(self, answer: Response, items: Items, retriable: frozenset[int]) -> set[Item]:
+        """Return the items of an answer that are worth another trial."""
+        if not self._retry:
+            return set()
+        return {item for item, code in routes.answered(answer, items) if code in retriable}
+
+    def _repeatable(self, request: Request[Any], error: ConnectionFailedError) -> bool:
+        """Whether a request may be sent again after a connection failed."""
+        if not self._retry or error.step in PERMANENT:
+            return False
+        return error.step != "request" or request.INFO.api_key not in routes.NOT_REPEATED
+
+
+def send_fitting(link: Link, request: Request[R], version: int | None) -> Pending[R]:
+    """Send a request at a version, or at the highest one that both sides have and that can carry the request.
+
+    A request whose topics have names only is not sent at a version that has topic ids instead. A field that is set and
+    that the newest version lacks leads to an older version. Raises ``UnsupportedVersionError``, ``EncodeError``.
+    """
+    if version is not None:
+        return link.send(request, version)
+    highest = link.version_of(type(request))
+    lowest = link.versions_of(type(request)).lowest
+    limit = routes.names_topics_only_until(request)
+    first = highest if limit is None else max(lowest, min(highest, limit))
+    refusal: UnsupportedFieldError | None = None
+    for each in range(first, lowest - 1, -1):
+        try:
+            return link.send(request, each)
+        except UnsupportedFieldError as error:
+            refusal = refusal or error
+    assert refusal is not None
+    raise refusal
+
+
+def _value(result: R | Exception) -> R:
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def _first(wanted: Collection[int], codes: Iterable[int]) -> int:
+    """Return the first code that is wanted, or 0."""
+    return next((code for code in codes if code in wanted), 0)
+
+
+def _code(answer: Response, items: Items, failed: Collection[Item]) -> int:
+    return next(code for item, code in routes.answered(answer, items) if item in failed)
+
+
+def _api(request: Request[Any]) -> str:
+    return request.INFO.name.removesuffix("Request")

@@ -1,0 +1,323 @@
+"""Where brokers, leaders and coordinators are, and the links to them. No socket, clock or thread.
+
+``Directory`` owns the newest metadata, the coordinators that were found, and one link for each broker and purpose. It
+starts from the bootstrap addresses, and goes back to them when no known broker can be reached (KIP-899).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable
+from random import Random
+from typing import Final, TypeVar
+from uuid import UUID
+
+from kafka_msgs.client.auth import authenticate
+from kafka_msgs.client.cluster import Broker, Cluster
+from kafka_msgs.client.config import ClientConfig
+from kafka_msgs.client.failures import broker_error
+from kafka_msgs.client.link import RENEW_AT, Link
+from kafka_msgs.client.network import Address, Network
+from kafka_msgs.client.routes import CoordinatorKind, Item
+from kafka_msgs.client.trials import Trials
+from kafka_msgs.client.waiting import Steps, Task, wait_for
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import AuthenticationError, ConnectionFailedError, DeadlineError
+from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest
+from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+
+__all__ = ["PERMANENT", "Directory"]
+
+T = TypeVar("T")
+
+GENERAL: Final = "general"
+_MANY_KEYS: Final = 4
+"""The first version of FindCoordinator that asks about several keys at once (KIP-699)."""
+_TOPIC_IDS: Final = 12
+"""The first version of Metadata that asks by topic id."""
+PERMANENT: Final = frozenset({"resolve", "tls", "negotiate"})
+"""The steps of connecting that fail in the same way when they are tried again."""
+_WAITING: Final = frozenset(
+    {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
+)
+
+
+class Directory:
+    """The brokers of a cluster, and the links to them."""
+
+    def __init__(self, config: ClientConfig, network: Network, random: Random) -> None:
+        self.config = config
+        self.network = network
+        self.random = random
+        self.cluster = Cluster()
+        self._links: dict[tuple[int, str], Link] = {}
+        self._first: Link | None = None
+        self._opening: dict[Hashable, Task[Link]] = {}
+        self._renewing: dict[Link, Task[float | None]] = {}
+        self._coordinators: dict[tuple[CoordinatorKind, str], int] = {}
+        self._learned_at: float | None = None
+        self._moved: set[int] = set()
+
+    def trials(self, deadline: float) -> Trials:
+        """Return the trials of one operation."""
+        return Trials(self.config, self.network, self.random, deadline)
+
+    def link(self, node: int, *, purpose: str = GENERAL, deadline: float) -> Steps[Link]:
+        """Return a connection to a broker that is ready for requests; make it if there is none.
+
+        ``purpose`` keeps connections apart: a Fetch or a JoinGroup that waits at the broker stalls what follows on its
+        connection. Ask for the link before each request: it may be replaced, and its session may be renewed here.
+        Raises ``ConnectionFailedError``, ``AuthenticationError`` and ``DeadlineError``.
+        """
+        link = self._links.get((node, purpose))
+        if link is None or not link.alive:
+            if purpose == GENERAL and self._first is not None and self._adopt_first(node):
+                link = self._links[node, purpose]
+            else:
+                link = self._links[node, purpose] = yield from self._connect(node, purpose, deadline)
+        yield from self._renew(link, deadline)
+        return link
+
+    def any_link(self, *, deadline: float) -> Steps[Link]:
+        """Return a connection to any broker: an open one if possible, then a known broker, then a bootstrap address."""
+        link = self._idlest()
+        if link is not None:
+            yield from self._renew(link, deadline)
+            return link
+        for node in self._shuffled(self.cluster.brokers):
+            try:
+                return (yield from self.link(node, deadline=deadline))
+            except ConnectionFailedError:
+                continue
+        self._first = yield from self._bootstrap(deadline)
+        return self._first
+
+    def ready_link(self) -> Link | None:
+        """Return an open connection to any broker, if there is one whose session need not be renewed first."""
+        link = self._idlest()
+        if link is None or link.renew_at is not None or self._renewing:
+            return None
+        return link
+
+    def _idlest(self) -> Link | None:
+        """Return the open connection with the fewest requests in flight."""
+        idlest = self._first if self._first is not None and self._first.alive else None
+        for (_, purpose), link in self._links.items():
+            if purpose == GENERAL and link.alive and (idlest is None or link.in_flight < idlest.in_flight):
+                idlest = link
+        return idlest
+
+    def known(self, *, deadline: float) -> Steps[Cluster]:
+        """Return metadata that is not too old."""
+        if self._stale:
+            yield from self.refresh((), deadline=deadline)
+        return self.cluster
+
+    @property
+    def _stale(self) -> bool:
+        return self._learned_at is None or self._learned_at + self.config.metadata_age < self.network.now()
+
+    def outdated(self) -> None:
+        """Ask for metadata again when it is needed next."""
+        self._learned_at = None
+
+    def refresh(self, topics: Collection[str | UUID] | None = None, *, deadline: float) -> Steps[Cluster]:
+        """Ask for the newest metadata of the brokers and of some topics. None is for all topics that are known.
+
+        Topics that do not exist are not created. Raises ``DeadlineError`` and the errors of a connection.
+        """
+        wanted = tuple(self.cluster.topics) if topics is None else tuple(topics)
+        request = MetadataRequest(topics=tuple(map(_asked, wanted)), allow_auto_topic_creation=False)
+        trials = self.trials(deadline)
+        while True:
+            try:
+                link = yield from self.any_link(deadline=deadline)
+                pending = link.send(request, link.version_of(MetadataRequest))
+                response = yield from wait_for(pending, deadline, f"Metadata of {link.address}")
+            except ConnectionFailedError as error:
+                trials.failed(error, final=error.step in PERMANENT)
+            else:
+                if response.error_code == 0 and response.brokers:
+                    break
+                trials.failed(broker_error(response.error_code, api="Metadata"), final=False)
+            yield from trials.pause()
+        self.cluster.learn(response)
+        for name in wanted:
+            if isinstance(name, str) and not any(each.name == name for each in response.topics):
+                self.cluster.forget_topic(name)
+        self._learned_at = self.network.now()
+        return self.cluster
+
+    def coordinator(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Steps[int]:
+        """Return the id of the broker that coordinates a group or a transaction.
+
+        Raises ``BrokerError`` if the brokers refuse to say, ``DeadlineError`` and the errors of a connection.
+        """
+        trials = self.trials(deadline)
+        while True:
+            found = yield from self.coordinators((key,), kind, deadline=deadline)
+            place = found[key]
+            if not isinstance(place, ErrorCode):
+                return place
+            error = broker_error(place, api="FindCoordinator", subject=key)
+            trials.failed(error, final=place not in _WAITING)
+            yield from trials.pause()
+
+    def coordinators(
+        self, keys: Collection[str], kind: CoordinatorKind, *, deadline: float
+    ) -> Steps[dict[str, int | ErrorCode]]:
+        """Return the coordinator of each key, or the error code that came instead.
+
+        One request asks about all keys that are not known, if the broker can (KIP-699).
+        """
+        found: dict[str, int | ErrorCode] = {
+            key: self._coordinators[kind, key] for key in keys if (kind, key) in self._coordinators
+        }
+        missing = [key for key in dict.fromkeys(keys) if key not in found]
+        if missing:
+            link = yield from self.any_link(deadline=deadline)
+            if link.version_of(FindCoordinatorRequest) >= _MANY_KEYS:
+                found |= yield from self._find(link, tuple(missing), kind, deadline)
+            else:
+                for key in missing:
+                    found |= yield from self._find_one(link, key, kind, deadline)
+        return found
+
+    def forget_coordinator(self, key: str, kind: CoordinatorKind) -> None:
+        """Look for a coordinator again when it is needed next."""
+        self._coordinators.pop((kind, key), None)
+
+    def leaders(self, items: Collection[Item], *, deadline: float) -> Steps[dict[Item, int | ErrorCode]]:
+        """Return the leader of each topic and partition, or the error code that stands for an unknown one."""
+        partitions = [item for item in items if not isinstance(item, str)]
+        topics = dict.fromkeys(topic for topic, _ in partitions)
+        wanted = [topic for topic in topics if self._stale or not self.cluster.partitions(topic)]
+        if wanted:
+            yield from self.refresh(wanted, deadline=deadline)
+        return {item: self._leader(*item) for item in partitions}
+
+    def _leader(self, topic: str | UUID, partition: int) -> int | ErrorCode:
+        leader = self.cluster.leader(topic, partition)
+        return ErrorCode.LEADER_NOT_AVAILABLE if leader is None else leader
+
+    def close(self) -> None:
+        """Close every connection. Requests that wait fail."""
+        for opening in self._opening.values():
+            opening.cancel()
+        for renewing in self._renewing.values():
+            renewing.cancel()
+        for link in (*self._links.values(), *([self._first] if self._first else ())):
+            link.close()
+        self._links.clear()
+        self._first = None
+
+    def _open(self, key: Hashable, address: Address, node: int | None, deadline: float) -> Steps[Link]:
+        """Make a connection, once for all who ask for it. It goes on if the first caller gives up."""
+        task = self._opening.get(key)
+        if task is None:
+            limit = self.network.now() + self.config.connect_timeout
+            steps = Link.open(self.network, address, self.config, node=node, deadline=limit)
+            task = self._opening[key] = self.network.spawn(steps)
+        try:
+            link = yield from wait_for(task, deadline, f"a connection to {address}")
+        finally:
+            if task.done:
+                self._opening.pop(key, None)
+        return link
+
+    def _bootstrap(self, deadline: float) -> Steps[Link]:
+        """Connect to one of the bootstrap addresses. Raises the last failure if none can be reached."""
+        failure: ConnectionFailedError | None = None
+        for address in self._shuffled(self.config.bootstrap_servers):
+            try:
+                return (yield from self._open(address, address, None, deadline))
+            except ConnectionFailedError as error:
+                if failure is None or error.step not in PERMANENT:
+                    failure = error
+        assert failure is not None
+        raise failure
+
+    def _adopt_first(self, node: int) -> bool:
+        """Use the first connection for the broker with its address, if it is that broker."""
+        first, broker = self._first, self.cluster.brokers.get(node)
+        if first is None or broker is None or not first.alive or first.address != broker.address:
+            return False
+        first.node = node
+        self._links[node, GENERAL] = first
+        self._first = None
+        return True
+
+    def _connect(self, node: int, purpose: str, deadline: float) -> Steps[Link]:
+        address = yield from self._address(node, deadline)
+        try:
+            return (yield from self._open((node, purpose), address, node, deadline))
+        except ConnectionFailedError:
+            self._moved.add(node)
+            raise
+
+    def _address(self, node: int, deadline: float) -> Steps[Address]:
+        """Return the address of a broker. Ask for it again if the last connection to the broker could not be made."""
+        if node not in self.cluster.brokers or node in self._moved:
+            self._moved.discard(node)
+            yield from self.refresh((), deadline=deadline)
+        broker = self.cluster.brokers.get(node)
+        if broker is None:
+            reason = "the cluster has no such broker"
+            raise ConnectionFailedError(address=f"broker {node}", step="connect", reason=reason)
+        return broker.address
+
+    def _renew(self, link: Link, deadline: float) -> Steps[None]:
+        """Authenticate again on a connection whose session ends soon. Requests that follow wait for it."""
+        task = self._renewing.get(link)
+        if task is None:
+            credentials, now = self.config.credentials, self.network.now()
+            if link.renew_at is None or credentials is None or now < link.renew_at:
+                return
+            limit = now + self.config.connect_timeout
+            task = self._renewing[link] = self.network.spawn(authenticate(link, credentials, self.network, limit))
+        try:
+            lifetime = yield from wait_for(task, deadline, f"authentication by {link.address}")
+            link.renew_at = None if lifetime is None else self.network.now() + lifetime * RENEW_AT
+        except (AuthenticationError, DeadlineError):
+            link.close()
+            raise
+        finally:
+            if task.done:
+                self._renewing.pop(link, None)
+
+    def _find(
+        self, link: Link, keys: tuple[str, ...], kind: CoordinatorKind, deadline: float
+    ) -> Steps[dict[str, int | ErrorCode]]:
+        request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
+        response = yield from wait_for(link.send(request), deadline, f"FindCoordinator of {link.address}")
+        return {
+            each.key: self._found(each.key, kind, each.error_code, each.node_id, Address(each.host, each.port))
+            for each in response.coordinators
+        }
+
+    def _find_one(
+        self, link: Link, key: str, kind: CoordinatorKind, deadline: float
+    ) -> Steps[dict[str, int | ErrorCode]]:
+        request = FindCoordinatorRequest(key_type=kind, key=key)
+        response = yield from wait_for(link.send(request), deadline, f"FindCoordinator of {link.address}")
+        address = Address(response.host, response.port)
+        return {key: self._found(key, kind, response.error_code, response.node_id, address)}
+
+    def _found(self, key: str, kind: CoordinatorKind, code: int, node: int, address: Address) -> int | ErrorCode:
+        if code:
+            return ErrorCode(code)
+        known = self.cluster.brokers.get(node)
+        if known is None or known.address != address:
+            self.cluster.brokers[node] = Broker(node, address, None)
+        self._coordinators[kind, key] = node
+        return node
+
+    def _shuffled(self, values: Iterable[T]) -> list[T]:
+        shuffled = list(values)
+        self.random.shuffle(shuffled)
+        return shuffled
+
+
+def _asked(topic: str | UUID) -> MetadataRequestTopic:
+    if isinstance(topic, UUID):
+        return MetadataRequestTopic(topic_id=topic, name=None)
+    return MetadataRequestTopic(name=topic)

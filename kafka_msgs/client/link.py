@@ -1,0 +1,250 @@
+"""One connection to one broker: requests go out, and their answers become values.
+
+A link is a thin layer over ``wire.ClientConnection``. It makes a connection ready for requests: it connects, agrees on
+the versions (KIP-35, KIP-511), and proves who the client is. Requests may follow each other without waiting.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.client.auth import authenticate
+from kafka_msgs.client.config import ClientConfig
+from kafka_msgs.client.network import Address, Network, Transport
+from kafka_msgs.client.waiting import Pending, Steps, wait_for
+from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import ConnectionFailedError, DeadlineError, KafkaMsgsError, UnsupportedVersionError
+from kafka_msgs.message import Request, Response
+from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
+from kafka_msgs.messages.api_versions_response import ApiVersionsResponse
+from kafka_msgs.versions import NONE, VersionRange
+from kafka_msgs.wire.connection import ClientConnection
+from kafka_msgs.wire.events import ConnectionClosed, NeedData, ResponseReceived, TokenReceived, Unanswered
+
+__all__ = ["Link"]
+
+R = TypeVar("R", bound=Response)
+
+_SOFTWARE: Final = "kafka-msgs"
+RENEW_AT: Final = 0.85
+"""The share of a session's lifetime after which the client authenticates again (KIP-368)."""
+_OLDEST: Final = 0
+_FIRST_QUESTION: Final = 4
+"""The version of the first ApiVersions request. Version 5 is for those who name the node that they expect."""
+
+
+class Link:
+    """A connection to one broker. It is made by ``Link.open``."""
+
+    def __init__(self, address: Address, config: ClientConfig, node: int | None) -> None:
+        self.address = address
+        self.node = node
+        self.alive = True
+        self.broken: Exception | None = None
+        self.api_versions: ApiVersionsResponse | None = None
+        self.renew_at: float | None = None
+        """When to authenticate again (KIP-368), in seconds of the network's clock. None is for never."""
+        self.quiet_until: float = 0.0
+        """Until when the broker asks for no more requests (KIP-219), in seconds of the network's clock."""
+        self._versions: dict[type[Request[Any]], int] = {}
+        self._offered: dict[int, VersionRange] = {}
+        self._connection = ClientConnection(client_id=config.client_id, max_frame_size=config.max_frame_size)
+        self._opened: Pending[None] = Pending()
+        self._transport: Transport | None = None
+        self._step = "connect"
+
+    @classmethod
+    def open(
+        cls, network: Network, address: Address, config: ClientConfig, *, node: int | None, deadline: float
+    ) -> Steps[Link]:
+        """Connect, agree on versions, and authenticate. Raises ``ConnectionFailedError`` and ``AuthenticationError``.
+
+        If the caller goes away, the connection is closed.
+        """
+        link = cls(address, config, node)
+        link._transport = network.connect(address, link, config.tls)
+        ready = False
+        try:
+            yield from link._make_ready(network, config, deadline)
+            ready = True
+        except DeadlineError as error:
+            reason = "the time is over"
+            raise ConnectionFailedError(address=str(address), step=link._step, reason=reason) from error
+        finally:
+            if not ready:
+                link.close()
+        return link
+
+    def send(
+        self, request: Request[R], version: int | None = None, *, options: CodecOptions = DEFAULT_OPTIONS
+    ) -> Pending[R]:
+        """Send a request and return its answer, which comes later. Nothing waits.
+
+        A Produce request with acks=0 is answered at once, with the default response. Raises
+        ``UnsupportedVersionError`` and ``EncodeError``; then nothing was sent.
+        """
+        pending: Pending[R] = Pending()
+        if not self.alive or self._transport is None:
+            pending.fail(self._failure())
+            return pending
+        if version is None:
+            version = self.version_of(type(request))
+        self._transport.write(self._connection.send(request, version, tag=(pending, type(request)), options=options))
+        if not self._connection.in_flight:
+            self._pull()
+        return pending
+
+    def send_token(self, token: bytes) -> Pending[bytes]:
+        """Send a SASL token without a header (after SaslHandshake version 0), and return the answer, which comes
+        later.
+        """
+        pending: Pending[bytes] = Pending()
+        if not self.alive or self._transport is None:
+            pending.fail(self._failure())
+            return pending
+        self._transport.write(self._connection.send_token(token, tag=(pending, None)))
+        return pending
+
+    def version_of(self, cls: type[Request[Any]]) -> int:
+        """Return the highest version of a request that the broker and the library have.
+
+        Raises ``UnsupportedVersionError``, which names the versions of both.
+        """
+        version = self._versions.get(cls)
+        if version is None:
+            both = self.versions_of(cls)
+            if both.empty:
+                offered = self._offered.get(cls.INFO.api_key, NONE)
+                raise UnsupportedVersionError(
+                    message=cls.INFO.name, version=None, supported=cls.INFO.versions, offered=offered
+                )
+            version = self._versions[cls] = both.highest
+        return version
+
+    def versions_of(self, cls: type[Request[Any]]) -> VersionRange:
+        """Return the versions of a request that the broker and the library have. The range may be empty."""
+        return cls.INFO.versions.intersect(self._offered.get(cls.INFO.api_key, NONE))
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for their answers."""
+        return self._connection.in_flight
+
+    def close(self) -> None:
+        """End the connection. Every request that waits fails."""
+        if self._transport is not None:
+            self._transport.close()
+        if self.alive:
+            self._end(None)
+
+    @property
+    def bytes_wanted(self) -> int:
+        """How many bytes of the response that is being read are missing."""
+        return self._connection.bytes_missing
+
+    def opened(self) -> None:
+        """Called by the network."""
+        self._step = "negotiate"
+        self._opened.resolve(None)
+
+    def received(self, data: bytes) -> None:
+        """Called by the network."""
+        self._connection.receive_data(data)
+        self._pull()
+
+    def closed(self, error: Exception | None) -> None:
+        """Called by the network."""
+        self._end(error)
+
+    def _make_ready(self, network: Network, config: ClientConfig, deadline: float) -> Steps[None]:
+        yield from wait_for(self._opened, deadline, f"a connection to {self.address}")
+        self.learn_versions((yield from self._ask_versions(deadline)))
+        if config.credentials is not None:
+            self._step = "authenticate"
+            lifetime = yield from authenticate(self, config.credentials, network, deadline)
+            self.renew_at = None if lifetime is None else network.now() + lifetime * RENEW_AT
+        self._step = "request"
+
+    def _ask_versions(self, deadline: float) -> Steps[ApiVersionsResponse]:
+        """Ask for the versions of the broker; if it does not know the version of the question, ask in an older one."""
+        from kafka_msgs import __version__
+
+        request = ApiVersionsRequest(client_software_name=_SOFTWARE, client_software_version=__version__)
+        version = _FIRST_QUESTION
+        answer = yield from wait_for(self.send(request, version), deadline, f"ApiVersions of {self.address}")
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            offered = (each.max_version for each in answer.api_keys if each.api_key == ApiKey.API_VERSIONS)
+            version = min(version, next(offered, _OLDEST))
+            answer = yield from wait_for(self.send(request, version), deadline, f"ApiVersions of {self.address}")
+        if answer.error_code:
+            reason = f"ApiVersions: {ErrorCode(answer.error_code).name}"
+            raise ConnectionFailedError(address=str(self.address), step="negotiate", reason=reason)
+        return answer
+
+    def learn_versions(self, response: ApiVersionsResponse) -> None:
+        """Take over the versions that the broker has."""
+        self.api_versions = response
+        self._offered = {each.api_key: VersionRange(each.min_version, each.max_version) for each in response.api_keys}
+        self._versions.clear()
+
+    def _pull(self) -> None:
+        """Turn the events of the connection into answers."""
+        while True:
+            try:
+                event = self._connection.next_event()
+            except KafkaMsgsError as error:
+                self._break(error)
+                return
+            if isinstance(event, ResponseReceived):
+                _answer(event)
+            elif isinstance(event, NeedData):
+                return
+            elif isinstance(event, TokenReceived):
+                event.tag[0].resolve(event.token)
+            elif isinstance(event, Unanswered):
+                self._unanswered(event)
+            elif isinstance(event, ConnectionClosed):
+                return
+
+    def _unanswered(self, event: Unanswered) -> None:
+        pending, cls = event.tag
+        if event.expected and cls is not None:
+            pending.resolve(cls.response_class()())
+        else:
+            pending.fail(self._failure())
+
+    def _break(self, error: Exception) -> None:
+        """The broker sent what it must not send: close the connection."""
+        failure = ConnectionFailedError(address=str(self.address), step=self._step, reason=str(error))
+        failure.__cause__ = error
+        if self._transport is not None:
+            self._transport.close()
+        self._end(failure)
+
+    def _end(self, error: Exception | None) -> None:
+        """Fail every request that waits."""
+        if not self.alive:
+            return
+        self.alive = False
+        self.broken = error
+        self._opened.fail(self._failure())
+        for each in self._connection.close():
+            each.tag[0].fail(self._failure())
+
+    def _failure(self) -> Exception:
+        """Return the error of a request that cannot be answered any more."""
+        if isinstance(self.broken, ConnectionFailedError):
+            return ConnectionFailedError(address=str(self.address), step=self.broken.step, reason=self.broken.reason)
+        return ConnectionFailedError(address=str(self.address), step=self._step, reason="the connection was closed")
+
+
+def _answer(event: ResponseReceived) -> None:
+    """Give a response to whoever waits for it. A response that cannot be decoded fails only its own request."""
+    pending, _ = event.tag
+    if not pending.abandoned:
+        try:
+            pending.resolve(event.message())
+        except KafkaMsgsError as error:
+            pending.fail(error)

@@ -1,0 +1,111 @@
+"""What logic needs of a network: a clock, and connections that carry bytes. The two drivers implement it.
+
+This module owns the interfaces between the logic of a client and its drivers. ``blocking`` implements them on sockets
+and ``poll``, ``aio`` on asyncio. Nothing here waits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+from kafka_msgs.client.waiting import Pending, Steps, Task
+from kafka_msgs.errors import OptionError
+
+if TYPE_CHECKING:
+    import ssl
+
+__all__ = ["Address", "Network", "Stream", "Transport", "reason_of"]
+
+T = TypeVar("T")
+_HIGHEST_PORT = 2**16 - 1
+
+
+class Address(NamedTuple):
+    """The host name or IP address of a broker, and its port."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Return the address in a text such as ``localhost:9092`` or ``[::1]:9092``. Raises ``OptionError``."""
+        host, colon, port = text.strip().rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > _HIGHEST_PORT:
+            reason = "expected HOST:PORT, such as localhost:9092 or [::1]:9092"
+            raise OptionError(source="client", option="bootstrap_servers", value=text, reason=reason)
+        return cls(host, int(port))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Stream(Protocol):
+    """The logic's end of a connection. The network calls it."""
+
+    @property
+    def bytes_wanted(self) -> int:
+        """How many bytes the logic needs to go on, if it knows: a hint for the size of the next read."""
+        ...
+
+    def opened(self) -> None:
+        """The connection is made; with TLS, the handshake is complete and the host name is verified."""
+        ...
+
+    def received(self, data: bytes) -> None:
+        """Bytes have arrived. They are never empty."""
+        ...
+
+    def closed(self, error: Exception | None) -> None:
+        """The connection ended, or could not be made. ``error`` is None if the other side closed it."""
+        ...
+
+
+class Transport(Protocol):
+    """The network's end of a connection. The logic calls it; no method waits."""
+
+    def write(self, data: bytes) -> None:
+        """Send bytes, in order, when the connection can take them."""
+        ...
+
+    def close(self) -> None:
+        """End the connection at once. Bytes that were not sent are lost. The stream is not called any more."""
+        ...
+
+
+class Network(Protocol):
+    """A clock and a way to make connections."""
+
+    def now(self) -> float:
+        """Return the time in seconds of a clock that never goes back."""
+        ...
+
+    def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
+        """Begin to make a connection, and return at once. The stream hears when it is opened or has failed."""
+        ...
+
+    def spawn(self, steps: Steps[T]) -> Task[T]:
+        """Run a piece of logic by itself. The blocking driver advances it whenever it waits for something."""
+        ...
+
+    def perform(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+        """Call a function of the user, and return its result.
+
+        The driver of asyncio awaits the result if it is awaitable. An exception of the function becomes the error.
+        """
+        ...
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a connection failed, in words: what the system, or the library for TLS, says."""
+    verified = getattr(error, "verify_message", "")
+    library = getattr(error, "reason", None)
+    if verified:
+        return str(verified)
+    if isinstance(library, str):
+        return library.replace("_", " ").lower()
+    if isinstance(error, ConnectionError) and error.errno:
+        return os.strerror(error.errno)
+    return getattr(error, "strerror", None) or str(error) or "the broker closed the connection"

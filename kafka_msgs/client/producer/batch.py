@@ -1,0 +1,237 @@
+"""The batches of a producer, and what became of their records.
+
+A record's result costs nothing of its own: a delivery knows its batch and its place in it, and the batch learns once
+from the answer of the broker what holds for all of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafka_msgs._backend import backend
+from kafka_msgs.client.waiting import Pending
+from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, Record, read_batches
+from kafka_msgs.records.builder import with_producer
+
+__all__ = [
+    "NO_PRODUCER",
+    "NO_SEQUENCE",
+    "DeliveryStorage",
+    "ProducerBatch",
+    "ProducerId",
+    "RecordMetadata",
+    "add_to_sequence",
+]
+
+if TYPE_CHECKING or backend() != "c":
+
+    class DeliveryStorage:
+        """Keeps the batch of a record, its place in it, and its timestamp."""
+
+        __slots__ = ("_batch", "_index", "_timestamp")
+
+        def __init__(self, batch: ProducerBatch, index: int, timestamp: int) -> None:
+            self._batch = batch
+            self._index = index
+            self._timestamp = timestamp
+
+else:
+    # There is one for each record that was sent. In C they are small, and the garbage collector does not visit them.
+    from kafka_msgs._core.extension import DeliveryStorage
+
+NO_SEQUENCE = -1
+_SEQUENCES = 2**31
+
+
+class RecordMetadata(NamedTuple):
+    """Where a record is. ``offset`` is -1 with ``acks=0``. ``timestamp`` is in milliseconds since the epoch."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+
+
+class ProducerId(NamedTuple):
+    """The identity of a producer: its id and its epoch (KIP-98)."""
+
+    id: int
+    epoch: int
+
+
+NO_PRODUCER = ProducerId(-1, -1)
+
+
+def add_to_sequence(sequence: int, count: int) -> int:
+    """Return the sequence ``count`` records later. After 2147483647 comes 0."""
+    return (sequence + count) % _SEQUENCES
+
+
+class ProducerBatch:
+    """Records for one partition, from the first ``append`` until the broker has them or they are given up."""
+
+    __slots__ = (
+        "_builder",
+        "_built",
+        "_codec",
+        "_stamp",
+        "append",
+        "attempts",
+        "base_offset",
+        "count",
+        "created",
+        "done",
+        "error",
+        "log_append_time",
+        "owner",
+        "partition",
+        "parts",
+        "pending",
+        "producer",
+        "record_errors",
+        "reserved",
+        "retry_at",
+        "sequence",
+        "sequence_was_reset",
+        "topic",
+        "transactional",
+    )
+
+    def __init__(
+        self, topic: str, partition: int, created: float, *, codec: Compression, level: int | None, size_limit: int
+    ) -> None:
+        builder = BatchBuilder(codec=codec, level=level, size_limit=size_limit)
+        self.topic = topic
+        self.partition = partition
+        self.created = created
+        """When the first record came, in seconds of the network's clock."""
+        self.owner: Any = None
+        """The producer, for deliveries that wait."""
+        self.append = builder.append
+        self.count = 0
+        self.reserved = 0
+        """Bytes of the buffer that the batch holds."""
+        self.attempts = 0
+        self.retry_at = 0.0
+        self.producer = NO_PRODUCER
+        self.sequence = NO_SEQUENCE
+        self.sequence_was_reset = False
+        self.transactional = False
+        self.done = False
+        self.base_offset = -1
+        self.log_append_time = -1
+        self.error: Exception | None = None
+        self.record_errors: dict[int, str | None] = {}
+        self.parts: list[ProducerBatch] = []
+        """The smaller batches that took over the records, if the broker found this one too large."""
+        self.pending: Pending[None] | None = None
+        self._codec = codec, level
+        self._builder: BatchBuilder | None = builder
+        self._built = b""
+        self._stamp: tuple[ProducerId, int] = (NO_PRODUCER, NO_SEQUENCE)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the batch: as it is sent, once it was built, and without compression before that."""
+        return len(self._built) if self._builder is None else self._builder.size
+
+    def encoded(self) -> bytes:
+        """Return the bytes of the batch, with the producer and the sequence that it has now.
+
+        It is compressed at the first call. Raises ``MissingExtraError``.
+        """
+        stamp = self.producer, self.sequence
+        if self._builder is not None:
+            header = BatchHeader(
+                producer_id=self.producer.id,
+                producer_epoch=self.producer.epoch,
+                base_sequence=self.sequence,
+                transactional=self.transactional,
+            )
+            self._built, self._builder = self._builder.build(header), None
+            del self.append
+        elif stamp != self._stamp:
+            self._built = with_producer(self._built, *self.producer, self.sequence)
+        self._stamp = stamp
+        return self._built
+
+    @property
+    def is_open(self) -> bool:
+        """Whether records can still be added."""
+        return self._builder is not None
+
+    def complete(self, base_offset: int, log_append_time: int = -1) -> None:
+        """Say that the broker has the records."""
+        self.base_offset = base_offset
+        self.log_append_time = log_append_time
+        self._finish()
+
+    def fail(self, error: Exception, record_errors: dict[int, str | None] | None = None) -> None:
+        """Say that the records were given up, and because of which of them (KIP-467)."""
+        self.error = error
+        self.record_errors = record_errors or {}
+        self._finish()
+
+    def split(self, size_limit: int) -> list[ProducerBatch]:
+        """Move the records into smaller batches, which come in its place. The results are then those of the parts."""
+        (whole,) = read_batches(self.encoded())
+        for record in whole:
+            if not (self.parts and self._add(self.parts[-1], record)):
+                codec, level = self._codec
+                part = ProducerBatch(
+                    self.topic, self.partition, self.created, codec=codec, level=level, size_limit=size_limit
+                )
+                part.owner, part.transactional = self.owner, self.transactional
+                self._add(part, record)
+                self.parts.append(part)
+        for part in self.parts:
+            part.reserved = self.reserved * part.count // self.count
+        self._drop()
+        if self.pending is not None:
+            self.pending.resolve(None)
+        return self.parts
+
+    def _add(self, part: ProducerBatch, record: Record) -> bool:
+        taken = part.append(record.key, record.value, timestamp=record.timestamp, headers=record.headers)
+        part.count += taken
+        return taken
+
+    def place_of(self, index: int) -> tuple[ProducerBatch, int]:
+        """Return the batch that a record is in now, and its place there."""
+        batch = self
+        while batch.parts:
+            for part in batch.parts:  # pragma: no branch
+                if index < part.count:
+                    batch = part
+                    break
+                index -= part.count
+        return batch, index
+
+    def metadata(self, index: int, timestamp: int) -> RecordMetadata:
+        """Return where a record is, or raise why it was given up. The batch must be done."""
+        if self.error is not None:
+            raise self.error
+        offset = self.base_offset + index if self.base_offset >= 0 else -1
+        time = timestamp if self.log_append_time < 0 else self.log_append_time
+        return RecordMetadata(self.topic, self.partition, offset, time)
+
+    def finished(self) -> Pending[None]:
+        """Return what is done as soon as the batch is done, or was split into parts."""
+        if self.pending is None:
+            self.pending = Pending()
+            if self.done:
+                self.pending.resolve(None)
+        return self.pending
+
+    def _finish(self) -> None:
+        self.done = True
+        self._drop()
+        if self.pending is not None:
+            self.pending.resolve(None)
+
+    def _drop(self) -> None:
+        """Give the memory of the records back: deliveries may live for long."""
+        self._built = b""
+        if self._builder is not None:
+            self._builder = None
+            del self.append

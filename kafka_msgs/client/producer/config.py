@@ -1,0 +1,121 @@
+"""The settings of a producer, checked once. The names are those of Kafka's producer, times are in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Literal, TypeAlias
+
+from attrs import Attribute, field, frozen
+
+from kafka_msgs.errors import OptionError
+from kafka_msgs.records import Compression
+from kafka_msgs.records.compression import check_level
+
+__all__ = ["Acks", "ProducerConfig"]
+
+Acks: TypeAlias = Literal[0, 1, -1, "all"]
+"""When a record counts as written: 0 at once, 1 if the leader has it, -1 or ``all`` if all in-sync replicas have it."""
+
+_ACKS: Final[dict[object, int]] = {0: 0, 1: 1, -1: -1, "all": -1}
+
+
+def _refuse(name: str, value: object, reason: str) -> OptionError:
+    return OptionError(source="Producer", option=name, value=value, reason=reason)
+
+
+def _acks(value: object) -> int:
+    if isinstance(value, bool) or value not in _ACKS:
+        raise _refuse("acks", value, "it is 0, 1, -1 or 'all'")
+    return _ACKS[value]
+
+
+def _compression(value: object) -> Compression:
+    names = {codec.name.lower(): codec for codec in Compression}
+    if value is None:
+        return Compression.NONE
+    if isinstance(value, str) and value in names:
+        return names[value]
+    if isinstance(value, int) and value in names.values():
+        return Compression(value)
+    raise _refuse("compression", value, f"it is one of {', '.join(names)}")
+
+
+def _whole(low: int, high: int) -> Callable[[object, Attribute[int], Any], None]:
+    def check(config: object, attribute: Attribute[Any], value: Any) -> None:
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise _refuse(attribute.name, value, f"a whole number from {low} to {high} is needed")
+
+    return check
+
+
+def _seconds(config: object, attribute: Attribute[float], value: Any) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 2**31 / 1000:
+        raise _refuse(attribute.name, value, "a number of seconds, 0 or more, is needed")
+
+
+def _text_or_none(config: object, attribute: Attribute[str | None], value: Any) -> None:
+    if value is not None and (not isinstance(value, str) or not value):
+        raise _refuse(attribute.name, value, "a text that is not empty is needed")
+
+
+@frozen(kw_only=True)
+class ProducerConfig:
+    """How a producer collects, sends and repeats records. Raises ``OptionError`` for a value that it cannot use.
+
+    The defaults are those of Kafka 4, with two exceptions: ``batch_size`` is larger, because a batch takes only the
+    memory of its records, and ``buffer_memory`` is 64 MB.
+    """
+
+    acks: int = field(default=-1, converter=_acks)
+    """When a record counts as written, see ``Acks``."""
+    compression: Compression = field(default=None, converter=_compression)
+    """The codec of the batches: a name or a ``Compression``. None means no compression."""
+    compression_level: int | None = None
+    """A level of Kafka's producer (KIP-390). None is the default of the codec; for lz4 that is the fast compressor."""
+    batch_size: int = field(default=1 << 18, validator=_whole(0, 1 << 30))
+    """The largest size of a batch in bytes, before compression. A larger record gets a batch of its own."""
+    linger: float = field(default=0.005, validator=_seconds)
+    """How many seconds a batch that is not full waits for more records."""
+    buffer_memory: int = field(default=64 << 20, validator=_whole(1, 1 << 40))
+    """How many bytes of records may wait, before compression. When it is full, ``send`` waits."""
+    max_request_size: int = field(default=1 << 20, validator=_whole(1, (1 << 31) - 1))
+    """The largest size of a record, and about the largest size of a request, in bytes."""
+    max_in_flight: int = field(default=5, validator=_whole(1, 1000))
+    """How many requests may be on their way to one broker. Idempotence allows at most 5."""
+    idempotence: bool | None = None
+    """Whether the broker drops repeated batches (KIP-98). None means yes if ``acks`` and ``max_in_flight`` allow it."""
+    transactional_id: str | None = field(default=None, validator=_text_or_none)
+    """The name under which this producer has transactions. None means that it does not have them."""
+    transaction_timeout: float = field(default=60.0, validator=_seconds)
+    """After how many seconds the coordinator aborts a transaction that does not end."""
+    delivery_timeout: float = field(default=120.0, validator=_seconds)
+    """How many seconds after ``send`` a record is given up."""
+    request_timeout: float = field(default=30.0, validator=_seconds)
+    """How many seconds the producer waits for the answer to one request."""
+    retry_backoff: float = field(default=0.1, validator=_seconds)
+    """Seconds before the first repetition. Every further one doubles them (KIP-580)."""
+    retry_backoff_max: float = field(default=1.0, validator=_seconds)
+    """The largest number of seconds before a repetition."""
+    max_block: float = field(default=60.0, validator=_seconds)
+    """How many seconds ``send`` waits for metadata and for room in the buffer."""
+
+    def __attrs_post_init__(self) -> None:
+        check_level(self.compression, self.compression_level)
+        if self.idempotence and not self._allows_idempotence:
+            raise _refuse("idempotence", True, "it needs acks='all' and max_in_flight of at most 5")
+        if self.transactional_id is not None and not self.is_idempotent:
+            raise _refuse("transactional_id", self.transactional_id, "transactions need idempotence and acks='all'")
+
+    @property
+    def is_idempotent(self) -> bool:
+        """Whether batches have a producer id and sequences."""
+        return self._allows_idempotence if self.idempotence is None else self.idempotence
+
+    @property
+    def _allows_idempotence(self) -> bool:
+        return self.acks == -1 and self.max_in_flight <= 5
+
+    def backoff(self, attempts: int) -> float:
+        """Return the seconds to wait after so many failed attempts, without jitter."""
+        delay: float = min(self.retry_backoff * 2.0 ** min(attempts - 1, 30), self.retry_backoff_max)
+        return delay

@@ -1,0 +1,333 @@
+"""The logic of a producer: records go in, batches leave, results come back. It serves both forms.
+
+``ProducerCore.add`` is the path that every record takes: it looks up the partition and appends to its open batch. It
+never waits. Whatever may wait is a generator (``Steps``). ``sender`` runs beside it on the same network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import Any, Final
+
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.failures import broker_error
+from kafka_msgs.client.producer.accumulator import Accumulator, PartitionQueue, TopicQueues
+from kafka_msgs.client.producer.batch import ProducerBatch
+from kafka_msgs.client.producer.config import ProducerConfig
+from kafka_msgs.client.producer.idempotence import Idempotence
+from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember
+from kafka_msgs.client.producer.partitioner import Partitioner, murmur2
+from kafka_msgs.client.producer.sender import Sender
+from kafka_msgs.client.producer.transactions import Transactions, TransactionState
+from kafka_msgs.client.waiting import Pending, Steps, Task, Wait, sleep_until
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import DeadlineError, OptionError, ProducerClosedError, RecordWriteError
+from kafka_msgs.layouts import HEADER_SIZE
+from kafka_msgs.records import Payload
+from kafka_msgs.records.compression import compress
+
+__all__ = ["Headers", "ProducerCore"]
+
+Headers = Iterable[tuple[str, Payload | None]]
+
+_OVERHEAD: Final = 40
+"""The most bytes that a record takes beside its key, its value and its headers."""
+_HEADER_OVERHEAD: Final = 10
+_POSITIVE: Final = 0x7FFFFFFF
+_PASSING: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE})
+
+
+class ProducerCore:
+    """The logic of one producer, over the connections of a client."""
+
+    def __init__(
+        self,
+        core: ClientCore,
+        config: ProducerConfig,
+        *,
+        partitioner: Partitioner | None = None,
+        random: Random | None = None,
+    ) -> None:
+        compress(config.compression, b"", config.compression_level)
+        self._core = core
+        self._config = config
+        self._partitioner = partitioner
+        self.accumulator = Accumulator(config, random or Random())
+        self._topics = self.accumulator.topics
+        identity = None
+        if config.is_idempotent:
+            identity = Idempotence(transactional=config.transactional_id is not None)
+        self._transactions: Transactions | None = None
+        if config.transactional_id is not None and identity is not None:
+            self._transactions = Transactions(core, config, identity)
+        self._sender = Sender(core, config, self.accumulator, identity, self._transactions)
+        self._sending: Task[None] | None = None
+        self._closed = False
+
+    # Records
+
+    def add(
+        self,
+        topic: str,
+        value: Payload | None,
+        key: Payload | None,
+        partition: int | None,
+        timestamp: int,
+        headers: Headers,
+    ) -> ProducerBatch | None:
+        """Add a record to the open batch of its partition, and return the batch. Its place there is the last one.
+
+        Returns None if there is no open batch that has room: ``add_slowly`` then makes one.
+        """
+        queues = self._topics.get(topic)
+        if queues is None:
+            return None
+        if partition is None and key is None and self._partitioner is None:
+            queue = queues.sticky
+            assert queue is not None
+        else:
+            queue = self._queue(queues, key, partition)
+        batch = queue.open
+        if batch is None or not batch.append(key, value, timestamp=timestamp, headers=headers):
+            return None
+        batch.count += 1
+        return batch
+
+    def add_slowly(
+        self,
+        topic: str,
+        value: Payload | None,
+        key: Payload | None,
+        partition: int | None,
+        timestamp: int,
+        headers: Headers,
+    ) -> Steps[ProducerBatch]:
+        """Add a record, and wait for metadata and for room in the buffer where that is needed."""
+        headers = tuple(headers)
+        size = self._checked_size(value, key, headers)
+        deadline = self._core.network.now() + self._config.max_block
+        while True:
+            self._require_open()
+            queues = yield from self._known(topic, deadline)
+            batch = self.add(topic, value, key, partition, timestamp, headers)
+            if batch is not None:
+                return batch
+            room = self.accumulator.room_for(size)
+            if room is None:
+                yield from self._room(deadline)
+            else:
+                self._open_batch(queues, key, partition, room)
+
+    def add_table(self, topic: str, table: Any, now_ms: int) -> Steps[list[tuple[ProducerBatch, int, int]]]:
+        """Add the rows of an Arrow table. Rows without a timestamp get ``now_ms``."""
+        from kafka_msgs.client.producer.tables import records_of
+
+        sent = []
+        for value, key, partition, timestamp, headers in records_of(table):
+            time = now_ms if timestamp is None else timestamp
+            batch = self.add(topic, value, key, partition, time, headers)
+            if batch is None:
+                batch = yield from self.add_slowly(topic, value, key, partition, time, headers)
+                yield Wait((), self._core.network.now())
+            sent.append((batch, batch.count - 1, time))
+        return sent
+
+    def _open_batch(self, queues: TopicQueues, key: Payload | None, partition: int | None, room: int) -> None:
+        """Make a batch for the partition of the next record. Without a key it may be another partition."""
+        if partition is None and key is None and self._partitioner is None:
+            if queues.sticky is not None:
+                self.accumulator.close(queues.sticky)
+            queue = self.accumulator.next_sticky(queues)
+            if queue.open is not None:
+                return
+        else:
+            queue = self._queue(queues, key, partition)
+        transactional = self._transactions is not None
+        self.accumulator.open_batch(queue, room, self._core.network.now(), transactional)
+        self._sender.wake()
+
+    def _queue(self, queues: TopicQueues, key: Payload | None, partition: int | None) -> PartitionQueue:
+        """Return the partition that a record goes to. Raises ``RecordWriteError`` for one that is not there."""
+        count = len(queues.queues)
+        if partition is None:
+            if self._partitioner is None and key is not None:
+                return queues.queues[(murmur2(key) & _POSITIVE) % count]
+            assert self._partitioner is not None
+            partition = self._partitioner(queues.topic, key, count)
+        if type(partition) is not int or not 0 <= partition < count:
+            reason = f"{queues.topic} has the partitions 0 to {count - 1}, not {partition!r}"
+            raise RecordWriteError(field="partition", value=partition, reason=reason)
+        return queues.queues[partition]
+
+    def _checked_size(self, value: Payload | None, key: Payload | None, headers: Any) -> int:
+        """Return about how many bytes a batch needs for a record. Raises ``RecordWriteError`` if that is too much."""
+        size = HEADER_SIZE + _OVERHEAD
+        for content in (key, value):
+            if content is not None and not isinstance(content, bytes | bytearray | memoryview):
+                name = "value" if content is value else "key"
+                raise RecordWriteError(field=name, value=content, reason="it is neither bytes nor None")
+            size += 0 if content is None else len(content)
+        size += sum(_HEADER_OVERHEAD + len(name) * 4 + len(content or b"") for name, content in headers)
+        largest = min(self._config.max_request_size, self._config.buffer_memory)
+        if size > largest:
+            reason = f"a record of about {size} bytes is larger than the limit of {largest}"
+            raise RecordWriteError(field="value", value=None, reason=reason)
+        return size
+
+    def _known(self, topic: str, deadline: float) -> Steps[TopicQueues]:
+        """Return the partitions of a topic, as many as it has now. Asks the cluster about a topic that is new."""
+        attempts = 0
+        while not self._core.cluster.partitions(topic):
+            if attempts:
+                pause = self._core.network.now() + self._config.backoff(attempts)
+                yield from sleep_until(min(pause, deadline))
+            if attempts and self._core.network.now() >= deadline:
+                raise DeadlineError(waiting_for=f"the partitions of the topic {topic!r}")
+            attempts += 1
+            cluster = yield from self._core.refresh([topic], deadline=deadline)
+            info = cluster.topics.get(topic)
+            if info is not None and info.error and info.error not in _PASSING:
+                raise broker_error(info.error, api="Metadata", subject=topic)
+        partitions = self._core.cluster.partitions(topic)
+        led = [number for number, info in sorted(partitions.items()) if info.leader is not None]
+        return self.accumulator.topic(topic, max(partitions) + 1, led)
+
+    def _room(self, deadline: float) -> Steps[None]:
+        """Wait until a batch is done."""
+        self.accumulator.close_all()
+        self._sender.wake()
+        yield from self._until(next(iter(self.accumulator.incomplete)).finished(), deadline, "room in the buffer")
+
+    # Results
+
+    def result(
+        self, batch: ProducerBatch, index: int, deadline: float, *, hurry: bool
+    ) -> Steps[tuple[ProducerBatch, int]]:
+        """Wait until the batch of a record is done; return the batch it is in then, and its place there.
+
+        With ``hurry`` the batch does not wait for more records.
+        """
+        while True:
+            batch, index = batch.place_of(index)
+            if batch.done:
+                return batch, index
+            if hurry:
+                self._hurry(batch)
+            yield from self._until(batch.finished(), deadline, "the delivery of a record")
+
+    def _hurry(self, batch: ProducerBatch) -> None:
+        queue = self.accumulator.incomplete.get(batch)
+        if queue is not None and queue.open is batch:
+            self.accumulator.close(queue)
+            self._sender.wake()
+
+    def delivered(self, sent: list[tuple[ProducerBatch, int, int]], deadline: float) -> Steps[Any]:
+        """Deliver the rows of a table; return where they are, as a table."""
+        from kafka_msgs.client.producer.tables import delivered
+
+        yield from self.flush(deadline)
+        return delivered(sent)
+
+    def flush(self, deadline: float) -> Steps[None]:
+        """Send all records, and wait until each of them is delivered or given up."""
+        self.accumulator.close_all()
+        self._sender.wake()
+        waiting = list(self.accumulator.incomplete)
+        while waiting:
+            batch = waiting.pop()
+            while not (batch.done or batch.parts):
+                yield from self._until(batch.finished(), deadline, "the delivery of all records")
+            waiting += batch.parts
+
+    def _until(self, pending: Pending[None], deadline: float, waiting_for: str) -> Steps[None]:
+        """Wait for something that the sender does. If the sender failed, raise its error."""
+        self.start()
+        assert self._sending is not None
+        if not pending.done:
+            yield Wait((pending, self._sending), deadline)
+        if self._sending.done and not pending.done:
+            self._sending.result()
+        if not pending.done and self._core.network.now() >= deadline:
+            raise DeadlineError(waiting_for=waiting_for)
+
+    def start(self) -> None:
+        """Let the sender run beside the caller, if it does not yet."""
+        if self._sending is None:
+            self._sending = self._core.network.spawn(self._sender.run())
+
+    # Transactions
+
+    @property
+    def transactions(self) -> Transactions:
+        """The transactions. Raises ``OptionError`` for a producer without a transactional id."""
+        if self._transactions is None:
+            reason = "transactions need a transactional_id"
+            raise OptionError(source="Producer", option="transactional_id", value=None, reason=reason)
+        return self._transactions
+
+    def init_transactions(self, deadline: float) -> Steps[None]:
+        """Get the producer id of the transactional id."""
+        yield from self.transactions.initialize(deadline)
+
+    def begin_transaction(self) -> None:
+        """Begin a transaction."""
+        self._require_not_closed()
+        self.transactions.begin()
+
+    def send_offsets(self, offsets: Mapping[TopicPartition, ConsumedOffset], group: GroupMember) -> Steps[None]:
+        """Commit offsets of a group with the transaction."""
+        yield from self.transactions.send_offsets(offsets, group)
+
+    def commit(self, deadline: float) -> Steps[None]:
+        """Deliver all records, and commit."""
+        self.transactions.begin_commit()
+        yield from self.flush(deadline)
+        yield from self.transactions.end(commit=True, deadline=deadline)
+
+    def abort(self, deadline: float) -> Steps[None]:
+        """Give up what was not sent, wait for what is on its way, and abort."""
+        self.transactions.begin_abort()
+        self._sender.drop_unsent(self.transactions.reason)
+        yield from self.flush(deadline)
+        yield from self.transactions.end(commit=False, deadline=deadline)
+
+    # The end
+
+    def close(self, deadline: float) -> Steps[None]:
+        """Deliver all records until the deadline, and give up the rest. An open transaction is aborted."""
+        if self._closed:
+            return
+        self._closed = True
+        self.accumulator.close_all()
+        try:
+            if self._transactions is not None and self._transactions.state in _UNFINISHED:
+                yield from self.abort(deadline)
+            yield from self.flush(deadline)
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """Give up all records that are not delivered, and stop the sender."""
+        self._closed = True
+        self._sender.close()
+        if self._sending is not None:
+            self._sending.cancel()
+        self._sender.give_up(ProducerClosedError())
+
+    def _require_not_closed(self) -> None:
+        if self._closed:
+            raise ProducerClosedError()
+
+    def _require_open(self) -> None:
+        """Raise unless a record can be taken now."""
+        self._require_not_closed()
+        if self._sender.fatal is not None:
+            raise self._sender.fatal
+        if self._transactions is not None:
+            self._transactions.require_open("send a record")
+        self.start()
+
+
+_UNFINISHED: Final = (TransactionState.OPEN, TransactionState.ABORTABLE)

@@ -1,0 +1,82 @@
+"""Offsets of a consumer group that are committed with a transaction (KIP-447)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from attrs import frozen
+
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.producer.batch import ProducerId
+from kafka_msgs.messages.txn_offset_commit_request import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from kafka_msgs.messages.txn_offset_commit_response import TxnOffsetCommitResponse
+
+__all__ = ["ConsumedOffset", "GroupMember", "commit_errors", "commit_request", "offsets_of"]
+
+
+@frozen
+class ConsumedOffset:
+    """How far a group has come in a partition: the offset of the next record, and what else is kept with it."""
+
+    offset: int
+    leader_epoch: int = -1
+    """The leader epoch of the last record; -1 if it is not known."""
+    metadata: str | None = ""
+
+
+@frozen
+class GroupMember:
+    """The consumer whose offsets are committed. Without a member id the group is not asked whether it is a member."""
+
+    group_id: str
+    generation: int = -1
+    """The generation, or the member epoch of the protocol of KIP-848."""
+    member_id: str = ""
+    instance_id: str | None = None
+
+
+def commit_request(
+    name: str, producer: ProducerId, offsets: Mapping[TopicPartition, ConsumedOffset], group: GroupMember
+) -> TxnOffsetCommitRequest:
+    """Return the request that commits offsets with the transaction of this producer."""
+    topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
+    for (topic, partition), offset in offsets.items():
+        entry = TxnOffsetCommitRequestPartition(
+            partition_index=partition,
+            committed_offset=offset.offset,
+            committed_leader_epoch=offset.leader_epoch,
+            committed_metadata=offset.metadata,
+        )
+        topics.setdefault(topic, []).append(entry)
+    return TxnOffsetCommitRequest(
+        transactional_id=name,
+        group_id=group.group_id,
+        producer_id=producer.id,
+        producer_epoch=producer.epoch,
+        generation_id_or_member_epoch=group.generation,
+        member_id=group.member_id,
+        group_instance_id=group.instance_id,
+        topics=tuple(
+            TxnOffsetCommitRequestTopic(name=topic, partitions=tuple(entries)) for topic, entries in topics.items()
+        ),
+    )
+
+
+def offsets_of(
+    offsets: Mapping[TopicPartition, ConsumedOffset | int], group: GroupMember | str
+) -> tuple[dict[TopicPartition, ConsumedOffset], GroupMember]:
+    """Return offsets and a group in their full form."""
+    found = {place: ConsumedOffset(offset) if isinstance(offset, int) else offset for place, offset in offsets.items()}
+    return found, GroupMember(group) if isinstance(group, str) else group
+
+
+def commit_errors(response: TxnOffsetCommitResponse) -> Iterator[int]:
+    """Yield the error codes of the partitions that have one."""
+    for topic in response.topics:
+        for partition in topic.partitions:
+            if partition.error_code:
+                yield partition.error_code

@@ -1,0 +1,271 @@
+"""Non-blocking sockets of the blocking driver: plain, and encrypted with TLS.
+
+A transport tries the addresses of its host one after the other, and then carries bytes. Encryption stands between the
+socket and the stream (``ssl.MemoryBIO``), so bytes that are decrypted already are never invisible to ``poll``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import socket
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from kafka_msgs.client.network import Address, Stream, reason_of
+from kafka_msgs.errors import ConnectionFailedError
+
+if TYPE_CHECKING:
+    import ssl
+
+__all__ = ["SocketTransport", "TlsTransport"]
+
+_READ_SIZE: Final = 1 << 16
+_LARGEST_READ: Final = 1 << 22
+_LARGEST_WRITE: Final = 1 << 18
+_UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR})
+
+
+class Watcher(Protocol):
+    """What a transport needs of its driver. See ``BlockingNetwork``."""
+
+    def watch(self, descriptor: int, transport: SocketTransport, events: int) -> None: ...
+    def forget(self, descriptor: int) -> None: ...
+    def flush_later(self, transport: SocketTransport) -> None: ...
+
+
+class SocketTransport:
+    """One connection over TCP."""
+
+    def __init__(self, watcher: Watcher, address: Address, stream: Stream) -> None:
+        self._watcher = watcher
+        self._address = address
+        self._stream = stream
+        self._socket: socket.socket | None = None
+        self._connected = False
+        self._places: Iterator[Any] = iter(())
+        self._failure: OSError = OSError("the host name has no address")
+        self._out: deque[memoryview] = deque()
+        self._flushing = False
+
+    def start(self) -> None:
+        """Resolve the host name, and begin to connect."""
+        try:
+            self._places = iter(socket.getaddrinfo(self._address.host, self._address.port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            self._end(self._failed("resolve", error))
+        else:
+            self._try_next()
+
+    def write(self, data: bytes) -> None:
+        """Queue bytes. They leave when the driver waits next."""
+        self._out.append(memoryview(data))
+        self._flush_later()
+
+    def close(self) -> None:
+        """Close the socket, and forget the bytes that were not sent."""
+        self._out.clear()
+        self._close_socket()
+
+    def ready(self, events: int) -> None:
+        """Go on: the socket has one of the events that it was watched for."""
+        if not self._connected:
+            self._finish_connecting()
+            return
+        if events & ~select.POLLOUT:
+            self._read()
+        if events & select.POLLOUT and self._socket is not None:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what the socket takes now, and watch it for more."""
+        self._flushing = False
+        if self._connected and self._socket is not None:
+            self._send(self._socket)
+
+    def _flush_later(self) -> None:
+        if not self._flushing:
+            self._flushing = True
+            self._watcher.flush_later(self)
+
+    def _try_next(self) -> None:
+        """Begin to connect to the next address of the host, or give up."""
+        self._close_socket()
+        for family, kind, protocol, _, place in self._places:
+            try:
+                self._socket = socket.socket(family, kind, protocol)
+                self._socket.setblocking(False)
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                code = self._socket.connect_ex(place)
+            except OSError as error:
+                self._failure = error
+            else:
+                if code in _UNDER_WAY:
+                    self._watcher.watch(self._socket.fileno(), self, select.POLLOUT)
+                    return
+                self._failure = OSError(code, os.strerror(code))
+            self._close_socket()
+        self._end(self._failed("connect", self._failure))
+
+    def _close_socket(self) -> None:
+        if self._socket is not None:
+            self._watcher.forget(self._socket.fileno())
+            self._socket.close()
+            self._socket = None
+
+    def _finish_connecting(self) -> None:
+        assert self._socket is not None
+        code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._failure = OSError(code, os.strerror(code))
+            self._try_next()
+            return
+        self._connected = True
+        self._watcher.watch(self._socket.fileno(), self, select.POLLIN)
+        self._carry()
+
+    def _carry(self) -> None:
+        """The socket is connected: say so."""
+        self._stream.opened()
+        self._flush_later()
+
+    def _read(self) -> None:
+        assert self._socket is not None
+        try:
+            data = self._socket.recv(min(max(_READ_SIZE, self._stream.bytes_wanted), _LARGEST_READ))
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._end(self._failed("request", error))
+            return
+        if data:
+            self._arrived(data)
+        else:
+            self._closed()
+
+    def _arrived(self, data: bytes) -> None:
+        self._stream.received(data)
+
+    def _send(self, sock: socket.socket) -> None:
+        try:
+            while self._out:
+                self._out = _joined(self._out)
+                sent = sock.send(self._out[0])
+                if sent < len(self._out[0]):
+                    self._out[0] = self._out[0][sent:]
+                    break
+                self._out.popleft()
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError as error:
+            self._end(self._failed("request", error))
+            return
+        self._watcher.watch(sock.fileno(), self, select.POLLIN | select.POLLOUT if self._out else select.POLLIN)
+
+    def _failed(self, step: str, error: Exception) -> ConnectionFailedError:
+        return ConnectionFailedError(address=str(self._address), step=step, reason=reason_of(error))
+
+    def _closed(self) -> None:
+        """The other side closed the connection."""
+        self._end(None)
+
+    def _end(self, error: Exception | None) -> None:
+        """Close the socket, and tell the stream why."""
+        self.close()
+        self._stream.closed(error)
+
+
+class TlsTransport(SocketTransport):
+    """One connection over TCP with TLS."""
+
+    def __init__(self, watcher: Watcher, address: Address, stream: Stream, context: ssl.SSLContext) -> None:
+        super().__init__(watcher, address, stream)
+        import ssl
+
+        self._errors = ssl
+        self._received = ssl.MemoryBIO()
+        self._to_send = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._received, self._to_send, server_hostname=address.host)
+        self._secure = False
+        self._plain: deque[memoryview] = deque()
+
+    def write(self, data: bytes) -> None:
+        """Queue bytes. They are encrypted and leave when the driver waits next."""
+        self._plain.append(memoryview(data))
+        self._flush_later()
+
+    def close(self) -> None:
+        """Close the socket, and forget the bytes that were not sent."""
+        self._plain.clear()
+        super().close()
+
+    def flush(self) -> None:
+        """Encrypt what waits, and send what the socket takes now."""
+        if self._secure:
+            self._encrypt()
+        super().flush()
+
+    def _carry(self) -> None:
+        self._shake_hands()
+
+    def _arrived(self, data: bytes) -> None:
+        self._received.write(data)
+        if not self._secure:
+            self._shake_hands()
+        if self._secure and self._socket is not None:
+            self._decrypt()
+
+    def _shake_hands(self) -> None:
+        try:
+            self._tls.do_handshake()
+        except self._errors.SSLWantReadError:
+            self._collect()
+        except (self._errors.SSLError, OSError) as error:
+            self._end(self._failed("tls", error))
+        else:
+            self._secure = True
+            self._collect()
+            self._stream.opened()
+
+    def _decrypt(self) -> None:
+        try:
+            while data := self._tls.read(_LARGEST_WRITE):
+                self._stream.received(data)
+                if self._socket is None:
+                    return
+            self._end(None)
+        except self._errors.SSLWantReadError:
+            self._collect()
+        except self._errors.SSLZeroReturnError:
+            self._end(None)
+        except self._errors.SSLError as error:
+            self._end(self._failed("tls", error))
+
+    def _encrypt(self) -> None:
+        while self._plain:
+            self._tls.write(self._plain.popleft())
+        self._collect()
+
+    def _collect(self) -> None:
+        """Queue the encrypted bytes."""
+        if data := self._to_send.read():
+            self._out.append(memoryview(data))
+            self._flush_later()
+
+    def _closed(self) -> None:
+        """The other side closed the connection. Before the handshake is complete, it may not speak TLS at all."""
+        self._end(None if self._secure else self._failed("tls", OSError()))
+
+
+def _joined(parts: deque[memoryview]) -> deque[memoryview]:
+    """Return queued bytes with the small ones at the front as one, so that they leave together."""
+    if len(parts) < 2 or len(parts[0]) >= _LARGEST_WRITE:
+        return parts
+    taken, size = [], 0
+    while parts and size < _LARGEST_WRITE:
+        taken.append(parts.popleft())
+        size += len(taken[-1])
+    parts.appendleft(memoryview(b"".join(taken)))
+    return parts

@@ -1,0 +1,86 @@
+"""Contexts for connections with TLS, from certificates in PEM."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeAlias
+
+from kafka_msgs.errors import OptionError
+
+__all__ = ["tls_context"]
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+
+def tls_context(
+    *,
+    authorities: PathLike | None = None,
+    certificate: PathLike | None = None,
+    key: PathLike | None = None,
+    password: str | None = None,
+    check_host_name: bool = True,
+) -> ssl.SSLContext:
+    """Return a context that verifies the certificates and the host names of brokers.
+
+    ``authorities`` is a file with the certificates of the authorities to trust; without it those of the system are
+    trusted. ``certificate`` is a file with the client's own certificates, and with its key unless ``key`` is the file
+    of the key. ``password`` opens the key. All files are in PEM. Raises ``OptionError`` for a file that cannot be used.
+    """
+    return context_of_texts(
+        authorities=_text("authorities", authorities),
+        certificate=_text("certificate", certificate),
+        key=_text("key", key),
+        password=password,
+        check_host_name=check_host_name,
+    )
+
+
+def context_of_texts(
+    *,
+    authorities: str | None = None,
+    certificate: str | None = None,
+    key: str | None = None,
+    password: str | None = None,
+    check_host_name: bool = True,
+) -> ssl.SSLContext:
+    """Return a context as ``tls_context`` does, from texts in PEM instead of files."""
+    try:
+        context = ssl.create_default_context(cadata=authorities)
+    except ssl.SSLError:
+        raise _refusal("authorities", "no certificate in PEM was found") from None
+    context.check_hostname = check_host_name
+    if certificate is not None:
+        _load(context, certificate, key, password)
+    return context
+
+
+def _load(context: ssl.SSLContext, certificate: str, key: str | None, password: str | None) -> None:
+    """Give a context the client's certificate. OpenSSL reads it from files only, so they exist for a moment."""
+    with TemporaryDirectory(prefix="kafka-msgs-") as directory:
+        files = [Path(directory) / "certificate.pem", Path(directory) / "key.pem"]
+        for file, text in zip(files, (certificate, key or certificate), strict=True):
+            file.touch(mode=0o600)
+            file.write_text(text, encoding="ascii")
+        try:
+            context.load_cert_chain(files[0], files[1], password=password or "")
+        except ssl.SSLError as error:
+            reason = "the certificate and the key do not belong together, or the password is wrong"
+            raise _refusal("certificate", f"{reason} ({error.reason or 'no key in PEM was found'})") from None
+
+
+def _text(option: str, path: PathLike | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return Path(path).read_text(encoding="ascii")
+    except UnicodeDecodeError:
+        raise _refusal(option, f"{os.fspath(path)} is not a file in PEM") from None
+    except OSError as error:
+        raise _refusal(option, f"{os.fspath(path)}: {error.strerror}") from None
+
+
+def _refusal(option: str, reason: str) -> OptionError:
+    return OptionError(source="tls", option=option, value=None, reason=reason)

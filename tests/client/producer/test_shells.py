@@ -1,0 +1,87 @@
+"""The public objects: deliveries in C and in Python, and both forms of the producer."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from kafka_msgs._backend import backend
+from kafka_msgs.client.producer import AsyncDelivery, AsyncProducer, Delivery, Producer
+from kafka_msgs.client.producer.batch import ProducerBatch
+from kafka_msgs.records import Compression
+
+
+def a_batch() -> ProducerBatch:
+    """Return a batch of three records."""
+    batch = ProducerBatch("t", 4, 0.0, codec=Compression.NONE, level=None, size_limit=1000)
+    for number in range(3):
+        batch.count += batch.append(None, b"%d" % number, timestamp=number)
+    return batch
+
+
+@pytest.mark.parametrize("kind", [Delivery, AsyncDelivery])
+def test_a_delivery_knows_what_became_of_its_batch(kind: type[Delivery] | type[AsyncDelivery]) -> None:
+    batch = a_batch()
+    deliveries = [kind(batch, number, 10 + number) for number in range(3)]
+    assert not any(delivery.done for delivery in deliveries)
+    batch.complete(base_offset=70)
+    assert all(delivery.done and delivery.error is None for delivery in deliveries)
+    assert batch.metadata(2, 12) == ("t", 4, 72, 12)
+
+
+def test_a_failed_batch_fails_its_deliveries() -> None:
+    batch = a_batch()
+    delivery = Delivery(batch, 1, 5)
+    batch.fail(ValueError("no"))
+    assert delivery.done
+    with pytest.raises(ValueError, match="no"):
+        delivery.result()
+
+
+def test_deliveries_of_a_split_batch_follow_their_records() -> None:
+    batch = a_batch()
+    deliveries = [Delivery(batch, number, 0) for number in range(3)]
+    parts = batch.split(1)
+    assert [part.count for part in parts] == [1, 1, 1]
+    parts[0].complete(base_offset=7)
+    parts[1].fail(ValueError("no"))
+    parts[2].complete(base_offset=90)
+    assert deliveries[0].result().offset == 7
+    assert isinstance(deliveries[1].error, ValueError)
+    assert deliveries[2].result().offset == 90
+
+
+@pytest.mark.skipif(backend() != "c", reason="the storage of Python has other errors")
+def test_a_delivery_is_made_of_three_things() -> None:
+    wrong: list[Any] = [(), (1,), (a_batch(), "1", 2), (a_batch(), 1, 2**64)]
+    for arguments in wrong:
+        with pytest.raises((TypeError, OverflowError)):
+            Delivery(*arguments)
+
+
+def test_a_delivery_in_c_keeps_its_batch_alive_and_lets_it_go() -> None:
+    import weakref
+
+    class Watched(ProducerBatch):
+        pass
+
+    batch = Watched("t", 0, 0.0, codec=Compression.NONE, level=None, size_limit=10)
+    seen = weakref.ref(batch)
+    delivery = Delivery(batch, 0, 0)
+    del batch
+    assert seen() is not None
+    del delivery
+    assert seen() is None
+
+
+def test_both_forms_have_the_same_methods() -> None:
+    def methods(cls: type[object]) -> dict[str, list[str]]:
+        return {
+            name: list(inspect.signature(value).parameters)
+            for name, value in vars(cls).items()
+            if inspect.isfunction(value) and not name.startswith("_")
+        }
+
+    assert methods(Producer) == methods(AsyncProducer)

@@ -1,0 +1,424 @@
+"""Clusters of real Apache Kafka nodes on loopback, for tests: three nodes, each broker and controller.
+
+This file owns what a node is configured with, formatting its storage, starting nodes and ending them, and running
+Kafka's own command-line classes against them. :mod:`tests.support.shared_cluster` shares one cluster among the
+processes of a test run; :mod:`tests.support.kafka_listeners` has the listeners, the users and the certificates.
+
+Needs Java 17 or newer, Maven, and ``timeout`` and ``setpriv``: these end the nodes even when the process that started
+them was killed. Nodes listen on loopback only, and their files go with the cluster.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from kafka_msgs import MetadataRequest, MetadataResponse
+from tests.recorders.asking import Conversation
+from tests.recorders.broker import BrokerError, Jars, answers, free_ports, java_command
+from tests.support.kafka_listeners import (
+    HOST,
+    SCRAM_MECHANISMS,
+    USERS,
+    Certificates,
+    Listener,
+    listener_settings,
+)
+
+__all__ = ["ClusterAddresses", "KafkaCluster", "cluster_needs", "run_kafka_class"]
+
+_CACHE: Final = Path(__file__).parents[1] / "recorders" / "target"
+_CLUSTER_ID: Final = "a2Fma2EtbXNncy10ZXN0cw"
+_START_SECONDS: Final = 120
+_END_SECONDS: Final = 20
+_STOP_SECONDS: Final = 90
+_LIFETIME_SECONDS: Final = 3600
+_OUTPUT_SHOWN: Final = 4000
+
+# Internal topics are spread over the nodes and replicated: whoever stops one node finds its coordinators on the others.
+_SETTINGS: Final[Mapping[str, str]] = {
+    "process.roles": "broker,controller",
+    "auto.create.topics.enable": "false",
+    "default.replication.factor": "1",
+    "offsets.topic.num.partitions": "3",
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.num.partitions": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "3",
+    "share.coordinator.state.topic.replication.factor": "3",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.heartbeat.interval.ms": "300",
+    "group.consumer.heartbeat.interval.ms": "500",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.share.min.heartbeat.interval.ms": "300",
+    "group.share.heartbeat.interval.ms": "500",
+    "group.streams.min.heartbeat.interval.ms": "300",
+    "group.streams.heartbeat.interval.ms": "500",
+    "group.streams.min.session.timeout.ms": "1000",
+    "group.streams.initial.rebalance.delay.ms": "0",
+    "broker.heartbeat.interval.ms": "500",
+    "broker.session.timeout.ms": "6000",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS;User:admin",
+    "allow.everyone.if.no.acl.found": "true",
+    "delegation.token.secret.key": "kafka-msgs-tests",
+    "num.network.threads": "1",
+    "num.io.threads": "2",
+    "num.recovery.threads.per.data.dir": "1",
+    "background.threads": "2",
+    "log.cleaner.dedupe.buffer.size": "2097152",
+}
+
+
+def cluster_needs() -> str | None:
+    """Why no cluster can run here, or None."""
+    missing = [name for name in ("java", "mvn", "timeout", "setpriv") if shutil.which(name) is None]
+    missing += [name for name in ("trustme",) if importlib.util.find_spec(name) is None]
+    return f"no Kafka cluster: {', '.join(missing)} not found" if missing else None
+
+
+class ClusterAddresses:
+    """Where a running cluster is: one port for each node and listener. This is all that most tests need."""
+
+    def __init__(self, ports: Mapping[int, Mapping[str, int]], home: Path) -> None:
+        self.ports = ports
+        self.certificates = Certificates.at(home)
+        self.users = USERS
+        self._home = home
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The nodes' ids."""
+        return tuple(self.ports)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """``host:port`` of every node's plaintext listener, with commas between."""
+        return self.bootstrap()
+
+    def bootstrap(self, listener: Listener = Listener.PLAINTEXT) -> str:
+        """``host:port`` of every node's ``listener``, with commas between."""
+        return ",".join(f"{HOST}:{self.port(node, listener)}" for node in self.nodes)
+
+    def port(self, node: int, listener: Listener = Listener.PLAINTEXT) -> int:
+        """The port of one node's listener."""
+        return self.ports[node][listener.name]
+
+    def log_dir(self, node: int) -> Path:
+        """The directory that holds the node's partitions."""
+        return self._home / f"node-{node}" / "data"
+
+    def run_class(
+        self, class_name: str, *arguments: str, stdin: str = "", timeout: float = 60, jars: Jars = Jars.TOOLS
+    ) -> str:
+        """Run a Kafka command-line class with ``--bootstrap-server`` and ``arguments``; return what it printed.
+
+        Raises :class:`~tests.recorders.broker.BrokerError` when it fails, and ``subprocess.TimeoutExpired``.
+        """
+        everything = ["--bootstrap-server", self.bootstrap_servers, *arguments]
+        return run_kafka_class(class_name, everything, stdin=stdin, timeout=timeout, jars=jars)
+
+    def consumer_groups(self, *arguments: str) -> str:
+        """What ``kafka-consumer-groups`` prints."""
+        return self.run_class("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", *arguments)
+
+    def streams_groups(self, *arguments: str) -> str:
+        """What ``kafka-streams-groups`` prints."""
+        return self.run_class("org.apache.kafka.tools.streams.StreamsGroupCommand", *arguments)
+
+    def share_groups(self, *arguments: str) -> str:
+        """What ``kafka-share-groups`` prints."""
+        return self.run_class("org.apache.kafka.tools.consumer.group.ShareGroupCommand", *arguments)
+
+    def console_consumer(self, *arguments: str) -> str:
+        """What ``kafka-console-consumer`` prints; give ``--max-messages`` or ``--timeout-ms``."""
+        return self.run_class("org.apache.kafka.tools.consumer.ConsoleConsumer", *arguments)
+
+    def console_producer(self, topic: str, lines: Iterable[str], *arguments: str) -> None:
+        """Produce one record per line with ``kafka-console-producer``."""
+        text = "".join(line + "\n" for line in lines)
+        self.run_class("org.apache.kafka.tools.ConsoleProducer", "--topic", topic, *arguments, stdin=text)
+
+    def topics(self, *arguments: str) -> str:
+        """What ``kafka-topics`` prints."""
+        return self.run_class("org.apache.kafka.tools.TopicCommand", *arguments)
+
+    def to_json(self) -> str:
+        """The addresses as text, for another process."""
+        return json.dumps({"ports": self.ports, "home": str(self._home)})
+
+    @classmethod
+    def from_json(cls, text: str) -> ClusterAddresses:
+        """The addresses that :meth:`to_json` wrote."""
+        known = json.loads(text)
+        return cls({int(node): ports for node, ports in known["ports"].items()}, Path(known["home"]))
+
+
+def run_kafka_class(
+    class_name: str, arguments: Sequence[str], *, stdin: str = "", timeout: float = 60, jars: Jars = Jars.TOOLS
+) -> str:
+    """Run a Kafka class, or a Java source file, to its end and return what it printed.
+
+    Raises :class:`~tests.recorders.broker.BrokerError` when it fails, and ``subprocess.TimeoutExpired``.
+    """
+    done = subprocess.run(
+        java_command(class_name, arguments, heap_mb=128, jars=jars),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise BrokerError(f"{class_name} ended with {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class KafkaCluster(ClusterAddresses):
+    """A cluster of one's own, alive inside a ``with`` block; its nodes may be stopped, killed and started again.
+
+    ``settings`` override the configuration of every node. ``advertised`` opens the listener ``PROXIED``, and gives the
+    port that each node advertises there. ``options`` are for the virtual machine. Raises
+    :class:`~tests.recorders.broker.BrokerError` when a node does not come up.
+    """
+
+    def __init__(
+        self,
+        *,
+        nodes: int = 3,
+        settings: Mapping[str, str] | None = None,
+        advertised: Mapping[int, int] | None = None,
+        heap_mb: int = 320,
+        lifetime: int = _LIFETIME_SECONDS,
+        options: Sequence[str] | None = None,
+    ) -> None:
+        self._listeners = [each for each in Listener if each is not Listener.PROXIED or advertised]
+        home = Path(tempfile.mkdtemp(prefix="kafka-msgs-cluster-"))
+        super().__init__(_ports(range(1, nodes + 1), self._listeners), home)
+        self._advertised = advertised or {}
+        self._overrides = settings or {}
+        self._heap_mb = heap_mb
+        self._lifetime = lifetime
+        self._options = options
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> KafkaCluster:
+        try:
+            Certificates.make(self._home)
+            for node in self.nodes:
+                self._prepare(node)
+                self._launch(node)
+            for node in self.nodes:
+                self._await_ready(node)
+        except BaseException:
+            self._clean_up()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._clean_up()
+
+    def stop(self, node: int) -> None:
+        """Stop a node in an orderly way: it hands over its partitions first."""
+        process = self._processes[node]
+        process.terminate()
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill(node)
+
+    def kill(self, node: int) -> None:
+        """End a node at once, in the middle of whatever it does."""
+        process = self._processes[node]
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            _await_end_of_group(process.pid)
+
+    def start(self, node: int) -> None:
+        """Start a node that was stopped or killed, on the same ports, and wait until it serves."""
+        assert self._processes[node].poll() is not None, f"node {node} is running"
+        self._launch(node)
+        self._await_ready(node)
+
+    def pause(self, node: int) -> None:
+        """Freeze a node: its connections stay open, and it answers nothing."""
+        os.killpg(self._processes[node].pid, signal.SIGSTOP)
+
+    def resume(self, node: int) -> None:
+        """Let a frozen node go on."""
+        os.killpg(self._processes[node].pid, signal.SIGCONT)
+
+    def _properties(self, node: int) -> Path:
+        return self._home / f"node-{node}" / "server.properties"
+
+    def _output(self, node: int) -> Path:
+        return self._home / f"node-{node}" / "output.txt"
+
+    def _prepare(self, node: int) -> None:
+        """Write a node's configuration and its formatted storage."""
+        self._properties(node).parent.mkdir()
+        _write_properties(self._properties(node), self._settings(node))
+        shutil.copytree(_formatted(), self.log_dir(node))
+        meta = self.log_dir(node) / "meta.properties"
+        own = re.sub(r"(?m)^node\.id=.*$", f"node.id={node}", meta.read_text())
+        meta.write_text(re.sub(r"(?m)^directory\.id=.*$", f"directory.id={_kafka_uuid()}", own))
+
+    def _settings(self, node: int) -> dict[str, str]:
+        voters = (f"{each}@{HOST}:{self.port(each, Listener.CONTROLLER)}" for each in self.nodes)
+        replicas = str(min(3, len(self.nodes)))
+        factors = {key: replicas for key in _SETTINGS if key.endswith("replication.factor") and "default" not in key}
+        return {
+            **_SETTINGS,
+            **factors,
+            **listener_settings(self.certificates),
+            "node.id": str(node),
+            "broker.rack": f"rack-{node}",
+            "log.dirs": str(self.log_dir(node)),
+            "controller.quorum.voters": ",".join(voters),
+            "listeners": self._listener_list(node, {}),
+            "advertised.listeners": self._listener_list(node, self._advertised),
+            **self._overrides,
+        }
+
+    def _listener_list(self, node: int, advertised: Mapping[int, int]) -> str:
+        ports = {each: self.port(node, each) for each in self._listeners}
+        if Listener.PROXIED in ports:
+            ports[Listener.PROXIED] = advertised.get(node, ports[Listener.PROXIED])
+        return ",".join(f"{each.name}://{HOST}:{port}" for each, port in ports.items())
+
+    def _launch(self, node: int) -> None:
+        arguments = [str(self._properties(node))]
+        options = self._options if self._options is not None else [f"-XX:SharedArchiveFile={_shared_classes()}"]
+        java = java_command("kafka.Kafka", arguments, heap_mb=self._heap_mb, jars=Jars.NODE, options=options)
+        limits = ["setpriv", "--pdeathsig", "TERM", "timeout", "--kill-after=60", str(self._lifetime)]
+        with self._output(node).open("ab") as output:
+            self._processes[node] = subprocess.Popen(
+                [*limits, *java],
+                cwd=self._properties(node).parent,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def _await_ready(self, node: int) -> None:
+        """Wait until a node answers, and knows that all nodes which run are registered and not fenced."""
+        running = {each for each, process in self._processes.items() if process.poll() is None}
+        deadline = time.monotonic() + _START_SECONDS
+        while not (answers(self.port(node)) and running <= self._brokers_known_to(node)):
+            if self._processes[node].poll() is not None or time.monotonic() > deadline:
+                shown = self._output(node).read_text(errors="replace")[-_OUTPUT_SHOWN:]
+                raise BrokerError(f"node {node} did not start:\n{shown}")
+            time.sleep(0.1)
+
+    def _brokers_known_to(self, node: int) -> set[int]:
+        with Conversation(self.port(node), client_id="test-cluster") as conversation:
+            answer = conversation.ask(MetadataRequest(topics=()), 12)
+        assert isinstance(answer, MetadataResponse)
+        return {broker.node_id for broker in answer.brokers}
+
+    def _clean_up(self) -> None:
+        for node in self._processes:
+            self.kill(node)
+        shutil.rmtree(self._home, ignore_errors=True)
+
+
+def _ports(nodes: Iterable[int], listeners: Sequence[Listener]) -> dict[int, dict[str, int]]:
+    known = list(nodes)
+    ports = iter(free_ports(len(known) * len(listeners)))
+    return {node: {each.name: next(ports) for each in listeners} for node in known}
+
+
+def _await_end_of_group(group: int) -> None:
+    """Wait until a process group that was killed is gone; a process with a large heap takes a moment to go.
+
+    In a container whose first process collects no other, ended processes stay in the group: the wait has an end.
+    """
+    deadline = time.monotonic() + _END_SECONDS
+    with suppress(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.killpg(group, 0)
+            time.sleep(0.02)
+
+
+def _kafka_uuid() -> str:
+    """A random UUID in Kafka's own form, which is base64 without padding; a leading dash is not allowed."""
+    text = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    return _kafka_uuid() if text.startswith("-") else text
+
+
+def _write_properties(path: Path, settings: Mapping[str, str]) -> None:
+    path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+
+
+def _formatted() -> Path:
+    """A formatted storage directory, with the SCRAM credentials of all users; made once and kept."""
+    arguments = ["format", "-t", _CLUSTER_ID]
+    for mechanism in SCRAM_MECHANISMS:
+        for name, password in USERS.items():
+            arguments += ["--add-scram", f"{mechanism}=[name={name},password={password},iterations=4096]"]
+    digest = hashlib.sha256(json.dumps(arguments).encode()).hexdigest()[:12]
+    kept = _CACHE / f"storage-{Jars.NODE.release}-{digest}"
+    with _locked("storage"):
+        if not kept.exists():
+            _format(arguments, kept)
+    return kept
+
+
+def _format(arguments: Sequence[str], kept: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="kafka-msgs-format-") as directory:
+        properties = Path(directory, "server.properties")
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@{HOST}:1",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"CONTROLLER://{HOST}:1,PLAINTEXT://{HOST}:2",
+            "log.dirs": str(Path(directory, "data")),
+        }
+        _write_properties(properties, settings)
+        run_kafka_class("kafka.tools.StorageTool", [*arguments, "-c", str(properties)], jars=Jars.NODE)
+        shutil.copytree(Path(directory, "data"), kept)
+
+
+def _shared_classes() -> Path:
+    """The archive of loaded classes that halves the start of a node (class data sharing); made once and kept."""
+    kept = _CACHE / f"classes-{Jars.NODE.release}.jsa"
+    with _locked("classes"):
+        if not kept.exists():
+            new = kept.with_suffix(".new")
+            with KafkaCluster(nodes=1, options=[f"-XX:ArchiveClassesAtExit={new}"]) as cluster:
+                cluster.stop(1)
+            new.rename(kept)
+    return kept
+
+
+@contextmanager
+def _locked(name: str) -> Iterator[None]:
+    """Only one process of this machine at a time is inside, for one working tree."""
+    _CACHE.mkdir(exist_ok=True)
+    with (_CACHE / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

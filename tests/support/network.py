@@ -1,0 +1,298 @@
+"""A network in memory: its clock moves when logic waits, and its brokers are functions.
+
+``SimulatedNetwork`` stands in for the drivers of ``kafka_msgs.client``. A broker is a function from a request to a
+response. The bytes in between are real: they go through ``ClientConnection``, and through the frames of
+``kafka_msgs.wire``. So a test sees what a broker would see, at the versions that it offers, without time passing.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+from attrs import define, field
+
+from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.client.config import ClientConfig
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.network import Address, Stream
+from kafka_msgs.client.waiting import Pending, Steps, Task, Wait, any_done
+from kafka_msgs.errors import ConnectionFailedError
+from kafka_msgs.lookup import message_class
+from kafka_msgs.message import Request, Response
+from kafka_msgs.messages.api_versions_response import ApiVersion, ApiVersionsResponse, FinalizedFeatureKey
+from kafka_msgs.wire import (
+    FrameSplitter,
+    RequestFrame,
+    decode_request,
+    encode_response,
+    join_frames,
+    request_needs_response,
+)
+
+if TYPE_CHECKING:
+    import ssl
+
+T = TypeVar("T")
+
+_GONE: Final[tuple[Task[Any], Wait]] = (Task(lambda: None), Wait((), None))
+"""Stands for a piece of logic that ended in the meantime: nothing lets it go on."""
+
+Reply: TypeAlias = Response | Pending[Response] | None
+Handler: TypeAlias = Callable[[Request[Any]], Reply]
+
+LATENCY = 0.001
+"""How long a byte travels, in seconds of the simulated clock."""
+
+
+@define(eq=False)
+class SimulatedBroker:
+    """A broker in memory. ``handle`` answers its requests; None is for no answer.
+
+    ``requests`` has every request but ApiVersions, in order; ``negotiations`` counts those. ``limits`` says which
+    versions of an api are offered, and leaves out an api whose limits are None. ``features`` are the finalized ones,
+    with their levels.
+    """
+
+    address: Address
+    handle: Handler
+    limits: Mapping[int, tuple[int, int] | None] = field(factory=dict)
+    features: Mapping[str, int] = field(factory=dict)
+    up: bool = True
+    requests: list[Request[Any]] = field(factory=list)
+    frames: list[RequestFrame] = field(factory=list)
+    negotiations: int = 0
+
+    def answer(self, frame: RequestFrame) -> Reply:
+        """Return the answer to a request."""
+        if frame.header.request_api_key == ApiKey.API_VERSIONS:
+            self.negotiations += 1
+            return self.versions()
+        self.frames.append(frame)
+        self.requests.append(frame.message)
+        return self.handle(frame.message)
+
+    def versions(self) -> ApiVersionsResponse:
+        """Return the versions that the broker offers."""
+        offered = []
+        for key in ApiKey:
+            versions = message_class(key, "request").INFO.versions
+            limits = self.limits.get(key, (versions.lowest, versions.highest))
+            if limits is not None and not versions.empty:
+                offered.append(ApiVersion(api_key=key, min_version=limits[0], max_version=limits[1]))
+        finalized = (
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in self.features.items()
+        )
+        return ApiVersionsResponse(
+            api_keys=tuple(offered), finalized_features=tuple(finalized), finalized_features_epoch=1
+        )
+
+
+class _Transport:
+    """Both ends of one connection in memory."""
+
+    def __init__(self, network: SimulatedNetwork, broker: SimulatedBroker | None, stream: Stream) -> None:
+        self._network = network
+        self.broker = broker
+        self._stream = stream
+        self._frames = FrameSplitter()
+        self._answers: list[tuple[RequestFrame, Pending[Response]]] = []
+        self.open = True
+        self.written = bytearray()
+
+    def write(self, data: bytes) -> None:
+        """Carry bytes to the broker."""
+        self.written += data
+        self._network.later(LATENCY, lambda: self._arrive(data))
+
+    def close(self) -> None:
+        """The client closes the connection."""
+        self.open = False
+        self._network.transports.discard(self)
+
+    def cut(self, error: Exception | None = None) -> None:
+        """The broker, or the network, ends the connection."""
+        if self.open:
+            self.close()
+            self._stream.closed(error)
+
+    def deliver(self, data: bytes) -> None:
+        """Carry bytes to the client."""
+        self._network.later(LATENCY, lambda: self._stream.received(data) if self.open else None)
+
+    def start(self) -> None:
+        if self.open:
+            self._stream.opened()
+
+    def _arrive(self, data: bytes) -> None:
+        if not self.open or self.broker is None or not self.broker.up:
+            return
+        for payload in self._frames.feed(data):
+            frame = decode_request(payload)
+            reply = self.broker.answer(frame)
+            if reply is None or not request_needs_response(frame.message):
+                continue
+            pending: Pending[Response] = reply if isinstance(reply, Pending) else Pending.of(reply)
+            self._answers.append((frame, pending))
+            self._send_answers()
+            if not pending.done:
+                pending.wakers = [*(pending.wakers or ()), self._send_answers]
+
+    def _send_answers(self) -> None:
+        """Send the answers that are there, in the order of their requests."""
+        while self._answers and self._answers[0][1].done:
+            frame, pending = self._answers.pop(0)
+            version, number = frame.header.request_api_version, frame.header.correlation_id
+            self.deliver(join_frames(encode_response(pending.result(), version, correlation_id=number)))
+
+
+class SimulatedNetwork:
+    """A network of brokers in memory. Time passes only while logic waits, and then at once."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+        self.brokers: dict[Address, SimulatedBroker] = {}
+        self.transports: set[_Transport] = set()
+        self.connections = 0
+        self._order = count()
+        self._agenda: list[tuple[float, int, Callable[[], object]]] = []
+        self._tasks: dict[Steps[Any], tuple[Task[Any], Wait]] = {}
+
+    def add(
+        self, address: str, handle: Handler, limits: Mapping[int, tuple[int, int] | None] | None = None
+    ) -> SimulatedBroker:
+        """Add a broker."""
+        place = Address.parse(address)
+        broker = self.brokers[place] = SimulatedBroker(place, handle, limits or {})
+        return broker
+
+    def core(self, servers: str, **settings: Any) -> ClientCore:
+        """Return a client of these brokers."""
+        return ClientCore(ClientConfig(bootstrap_servers=servers, **settings), self)
+
+    def now(self) -> float:
+        """Return the simulated time in seconds."""
+        return self.time
+
+    def later(self, seconds: float, action: Callable[[], object]) -> None:
+        """Do something after a time."""
+        heapq.heappush(self._agenda, (self.time + seconds, next(self._order), action))
+
+    def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> _Transport:
+        """Connect to a broker in memory; an unknown one, or one that is down, refuses."""
+        broker = self.brokers.get(address)
+        transport = _Transport(self, broker, stream)
+        self.connections += 1
+        self.transports.add(transport)
+        if broker is None or not broker.up:
+            failure = ConnectionFailedError(address=str(address), step="connect", reason="connection refused")
+            self.later(LATENCY, lambda: transport.cut(failure))
+        else:
+            self.later(LATENCY, transport.start)
+        return transport
+
+    def stop(self, broker: SimulatedBroker) -> None:
+        """Stop a broker: its connections end, and new ones are refused."""
+        broker.up = False
+        for transport in tuple(self.transports):
+            if transport.broker is broker:
+                transport.cut()
+
+    def perform(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+        """Call a function now."""
+        try:
+            return Pending.of(function(*arguments))
+        except Exception as error:
+            return Pending.failed(error)
+
+    def spawn(self, steps: Steps[T]) -> Task[T]:
+        """Run a piece of logic by itself."""
+
+        def stop() -> None:
+            self._tasks.pop(steps, None)
+            if not steps.gi_running:  # type: ignore[attr-defined]
+                steps.close()
+
+        task: Task[T] = Task(stop)
+        self._advance(steps, task, None)
+        return task
+
+    def run(self, steps: Steps[T]) -> T:
+        """Run a piece of logic to its end. Fails if it waits for what never comes."""
+        try:
+            wait = next(steps)
+            while True:
+                self._until(wait)
+                wait = steps.send(self.time)
+        except StopIteration as stop:
+            value: T = stop.value
+            return value
+        finally:
+            steps.close()
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass for what runs by itself, and for the brokers."""
+        self._until(Wait((), self.time + seconds))
+
+    @property
+    def running(self) -> int:
+        """How many pieces of logic run by themselves."""
+        return len(self._tasks)
+
+    def _until(self, wait: Wait) -> None:
+        while True:
+            self._advance_tasks()
+            if any_done(wait.pending) or (wait.deadline is not None and self.time >= wait.deadline):
+                return
+            moments = [each.deadline for _, each in self._tasks.values() if each.deadline is not None]
+            moments += [] if wait.deadline is None else [wait.deadline]
+            moments += [self._agenda[0][0]] if self._agenda else []
+            assert moments, "logic waits without a limit for what never comes"
+            self.time = max(self.time, min(moments))
+            while self._agenda and self._agenda[0][0] <= self.time:
+                heapq.heappop(self._agenda)[2]()
+
+    def _advance_tasks(self) -> None:
+        """Let every piece of logic that runs by itself go on, if what it waits for is there.
+
+        One piece may make what another one waits for, so it looks again until nothing more is there. It looks right
+        before a piece goes on: a function of the user that the last piece called may have let it go on already.
+        """
+        now = self.time
+        advanced, timers = True, True
+        while advanced:
+            advanced = False
+            for steps in tuple(self._tasks):
+                task, wait = self._tasks.get(steps, _GONE)
+                due = timers and wait.deadline is not None and wait.deadline <= now
+                if (due or any_done(wait.pending)) and not steps.gi_running:  # type: ignore[attr-defined]
+                    self._advance(steps, task, now)
+                    advanced = True
+            timers = False
+
+    def _advance(self, steps: Steps[T], task: Task[T], now: float | None) -> None:
+        try:
+            self._tasks[steps] = task, next(steps) if now is None else steps.send(now)
+            return
+        except StopIteration as stop:
+            task.resolve(stop.value)
+        except Exception as error:
+            task.fail(error)
+        self._tasks.pop(steps, None)
+
+
+def by_class(handlers: Mapping[type[Request[Any]], Handler]) -> Handler:
+    """Return a broker's function that answers each kind of request with a function of its own."""
+
+    def handle(request: Request[Any]) -> Reply:
+        return handlers[type(request)](request)
+
+    return handle
+
+
+def apis(requests: Iterable[Request[Any]]) -> list[str]:
+    """Return the names of the apis of requests."""
+    return [request.INFO.name.removesuffix("Request") for request in requests]

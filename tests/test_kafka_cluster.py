@@ -1,0 +1,70 @@
+"""The clusters that tests run against: every listener serves, nodes come and go, and nothing is left behind."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from kafka_msgs import MetadataRequest, MetadataResponse
+from tests.recorders.asking import Conversation
+from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster
+from tests.support.kafka_listeners import HOST, Listener
+
+
+def _brokers(port: int) -> set[int]:
+    with Conversation(port, client_id="look") as conversation:
+        answer = conversation.ask(MetadataRequest(topics=()), 12)
+    assert isinstance(answer, MetadataResponse)
+    return {each.node_id for each in answer.brokers}
+
+
+def test_every_node_of_the_shared_cluster_knows_the_others(kafka_cluster: ClusterAddresses) -> None:
+    """Three brokers, each with its listeners; a second use is the same cluster."""
+    assert kafka_cluster.nodes == (1, 2, 3)
+    assert all(_brokers(kafka_cluster.port(node)) == {1, 2, 3} for node in kafka_cluster.nodes)
+    assert ClusterAddresses.from_json(kafka_cluster.to_json()).ports == kafka_cluster.ports
+
+
+@pytest.mark.parametrize("listener", [Listener.SSL, Listener.SASL_SSL])
+def test_nodes_show_a_certificate_that_the_authority_signed(
+    kafka_cluster: ClusterAddresses, listener: Listener
+) -> None:
+    """Who trusts the cluster's authority gets a verified connection; who trusts another gets none."""
+    port = kafka_cluster.port(2, listener)
+    trusting = ssl.create_default_context(cafile=str(kafka_cluster.certificates.authority))
+    with socket.create_connection((HOST, port)) as plain, trusting.wrap_socket(plain, server_hostname=HOST) as tls:
+        assert tls.version() == "TLSv1.3"
+    wary = ssl.create_default_context(cafile=str(kafka_cluster.certificates.other_authority))
+    with socket.create_connection((HOST, port)) as plain, pytest.raises(ssl.SSLCertVerificationError):
+        wary.wrap_socket(plain, server_hostname="localhost")
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"])
+@pytest.mark.parametrize("listener", [Listener.SASL_PLAINTEXT, Listener.SASL_SSL, Listener.REAUTHENTICATING])
+def test_users_log_in_with_every_mechanism(kafka_cluster: ClusterAddresses, listener: Listener, mechanism: str) -> None:
+    """A client over librdkafka logs in, as one of the cluster's users, and sees all nodes."""
+    admin = AdminClient(
+        {
+            "bootstrap.servers": kafka_cluster.bootstrap(listener),
+            "security.protocol": listener.protocol,
+            "ssl.ca.location": str(kafka_cluster.certificates.authority),
+            "sasl.mechanism": mechanism,
+            "sasl.username": "alice",
+            "sasl.password": kafka_cluster.users["alice"],
+            "enable.sasl.oauthbearer.unsecure.jwt": "true",
+            "sasl.oauthbearer.config": "principal=admin",
+        }
+    )
+    assert set(admin.list_topics(timeout=20).brokers) == {1, 2, 3}
+
+
+def test_nodes_of_a_cluster_of_ones_own_are_killed_and_started(own_kafka_cluster: KafkaCluster) -> None:
+    """The others notice that a node is gone, and that it is back."""
+    own_kafka_cluster.kill(2)
+    with pytest.raises(ConnectionRefusedError):
+        _brokers(own_kafka_cluster.port(2))
+    own_kafka_cluster.start(2)
+    assert _brokers(own_kafka_cluster.port(2)) == {1, 2, 3}
