@@ -1,0 +1,95 @@
+"""Administration of a Kafka cluster: groups, topics, configurations, security and the cluster itself.
+
+    >>> from kafka_msgs.admin import Admin
+    >>> admin = Admin("localhost:9092")              # nothing connects before the first call
+    >>> admin.close()
+
+``Admin`` blocks, ``AsyncAdmin`` is for asyncio. Both have the same methods: one for every api of the release that is
+not for producers, for consumers, or for brokers among themselves. Operations on many things return ``Results``, one
+outcome for each. Nothing here joins a group.
+"""
+
+from kafka_msgs.admin.acls import AclBinding, AclFilter
+from kafka_msgs.admin.cluster import ClusterDescription, Features, FeatureUpdate, Quorum
+from kafka_msgs.admin.configs import ConfigChange, ConfigResource
+from kafka_msgs.admin.descriptions import GroupDescription, GroupListing, GroupMember
+from kafka_msgs.admin.enums import (
+    AclOperation,
+    AclPermission,
+    AlterConfigOp,
+    ConfigResourceType,
+    ConfigSource,
+    ConfigType,
+    ElectionType,
+    GroupState,
+    GroupType,
+    PatternType,
+    ResourceType,
+    ScramMechanism,
+    UpgradeType,
+)
+from kafka_msgs.admin.group_offsets import CommittedOffset
+from kafka_msgs.admin.groups import MemberToRemove
+from kafka_msgs.admin.log_dirs import Replica
+from kafka_msgs.admin.partitions import IsolationLevel, OffsetSpec
+from kafka_msgs.admin.quotas import ANY_NAME
+from kafka_msgs.admin.resets import OffsetChange, OffsetTarget
+from kafka_msgs.admin.results import Gathered, Results
+from kafka_msgs.admin.shells import Admin, AsyncAdmin
+from kafka_msgs.admin.streams_groups import (
+    StreamsGroupDescription,
+    StreamsGroupMemberDescription,
+    StreamsGroupSubtopologyDescription,
+    TopicInfo,
+)
+from kafka_msgs.admin.topics import NewPartitions, NewTopic
+from kafka_msgs.admin.transactions import ProducerIdAndEpoch
+from kafka_msgs.admin.users import ScramDeletion, ScramUpsertion
+
+__all__ = [
+    "ANY_NAME",
+    "AclBinding",
+    "AclFilter",
+    "AclOperation",
+    "AclPermission",
+    "Admin",
+    "AlterConfigOp",
+    "AsyncAdmin",
+    "ClusterDescription",
+    "CommittedOffset",
+    "ConfigChange",
+    "ConfigResource",
+    "ConfigResourceType",
+    "ConfigSource",
+    "ConfigType",
+    "ElectionType",
+    "FeatureUpdate",
+    "Features",
+    "Gathered",
+    "GroupDescription",
+    "GroupListing",
+    "GroupMember",
+    "GroupState",
+    "GroupType",
+    "IsolationLevel",
+    "MemberToRemove",
+    "NewPartitions",
+    "NewTopic",
+    "OffsetChange",
+    "OffsetSpec",
+    "OffsetTarget",
+    "PatternType",
+    "ProducerIdAndEpoch",
+    "Quorum",
+    "Replica",
+    "ResourceType",
+    "Results",
+    "ScramDeletion",
+    "ScramMechanism",
+    "ScramUpsertion",
+    "StreamsGroupDescription",
+    "StreamsGroupMemberDescription",
+    "StreamsGroupSubtopologyDescription",
+    "TopicInfo",
+    "UpgradeType",
+]

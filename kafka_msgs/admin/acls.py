@@ -1,0 +1,139 @@
+"""Access control lists: create, describe, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from kafka_msgs.admin.enums import AclOperation, AclPermission, PatternType, ResourceType
+from kafka_msgs.admin.results import Results, api_of, nothing, outcomes, raise_top_level
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.waiting import Steps
+from kafka_msgs.messages.create_acls_request import AclCreation, CreateAclsRequest
+from kafka_msgs.messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
+from kafka_msgs.messages.delete_acls_response import DeleteAclsFilterResult, DeleteAclsMatchingAcl
+from kafka_msgs.messages.describe_acls_request import DescribeAclsRequest
+
+__all__ = ["AclBinding", "AclFilter", "create_acls", "delete_acls", "describe_acls"]
+
+
+@frozen
+class AclBinding:
+    """A rule: whether a principal, from a host, may do an operation on a resource.
+
+    ``principal`` is such as ``User:alice``; ``host`` is an address, or ``*`` for all. The numbers are members of
+    ``ResourceType``, ``PatternType``, ``AclOperation`` and ``AclPermission``, or those of a later release.
+    """
+
+    resource_type: int
+    resource_name: str
+    principal: str
+    operation: int
+    permission: int = AclPermission.ALLOW
+    host: str = "*"
+    pattern_type: int = PatternType.LITERAL
+
+
+@frozen
+class AclFilter:
+    """Which rules are meant. What is not given matches every rule."""
+
+    resource_type: int = ResourceType.ANY
+    resource_name: str | None = None
+    principal: str | None = None
+    operation: int = AclOperation.ANY
+    permission: int = AclPermission.ANY
+    host: str | None = None
+    pattern_type: int = PatternType.ANY
+
+
+def describe_acls(
+    core: ClientCore, acl_filter: AclFilter | None = None, *, timeout: float | None = None
+) -> Steps[tuple[AclBinding, ...]]:
+    """Return the rules that a filter matches, or all."""
+    wanted = acl_filter or AclFilter()
+    request = DescribeAclsRequest(
+        resource_type_filter=wanted.resource_type,
+        resource_name_filter=wanted.resource_name,
+        pattern_type_filter=wanted.pattern_type,
+        principal_filter=wanted.principal,
+        host_filter=wanted.host,
+        operation=wanted.operation,
+        permission_type=wanted.permission,
+    )
+    response = yield from core.call(request, deadline=core.deadline(timeout))
+    raise_top_level(response, api_of(request))
+    return tuple(
+        AclBinding(
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            pattern_type=resource.pattern_type,
+            principal=acl.principal,
+            host=acl.host,
+            operation=acl.operation,
+            permission=acl.permission_type,
+        )
+        for resource in response.resources
+        for acl in resource.acls
+    )
+
+
+def create_acls(
+    core: ClientCore, acls: Sequence[AclBinding], *, timeout: float | None = None
+) -> Steps[Results[AclBinding, None]]:
+    """Create rules. A rule that exists already succeeds."""
+    request = CreateAclsRequest(
+        creations=tuple(
+            AclCreation(
+                resource_type=acl.resource_type,
+                resource_name=acl.resource_name,
+                resource_pattern_type=acl.pattern_type,
+                principal=acl.principal,
+                host=acl.host,
+                operation=acl.operation,
+                permission_type=acl.permission,
+            )
+            for acl in acls
+        )
+    )
+    response = yield from core.call(request, deadline=core.deadline(timeout))
+    return outcomes(api_of(request), zip(acls, response.results, strict=False), nothing, acls)
+
+
+def delete_acls(
+    core: ClientCore, filters: Sequence[AclFilter], *, timeout: float | None = None
+) -> Steps[Results[AclFilter, Results[AclBinding, None]]]:
+    """Delete the rules that filters match. The value of each filter is the outcome of each rule that it matched."""
+    request = DeleteAclsRequest(
+        filters=tuple(
+            DeleteAclsFilter(
+                resource_type_filter=each.resource_type,
+                resource_name_filter=each.resource_name,
+                pattern_type_filter=each.pattern_type,
+                principal_filter=each.principal,
+                host_filter=each.host,
+                operation=each.operation,
+                permission_type=each.permission,
+            )
+            for each in filters
+        )
+    )
+    response = yield from core.call(request, deadline=core.deadline(timeout))
+    return outcomes(api_of(request), zip(filters, response.filter_results, strict=False), _deleted, filters)
+
+
+def _deleted(result: DeleteAclsFilterResult) -> Results[AclBinding, None]:
+    return outcomes("DeleteAcls", ((_matched(acl), acl) for acl in result.matching_acls), nothing)
+
+
+def _matched(acl: DeleteAclsMatchingAcl) -> AclBinding:
+    return AclBinding(
+        resource_type=acl.resource_type,
+        resource_name=acl.resource_name,
+        pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission=acl.permission_type,
+    )

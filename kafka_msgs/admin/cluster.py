@@ -1,0 +1,264 @@
+"""The cluster itself: brokers, features, the quorum of controllers, and api versions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from uuid import UUID
+
+from attrs import frozen
+
+from kafka_msgs.admin.enums import AclOperation, UpgradeType, authorized_operations
+from kafka_msgs.admin.keyed import AtCoordinators, left_ms
+from kafka_msgs.admin.results import Results, api_of, itself, nothing, outcomes, raise_top_level
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.network import Address
+from kafka_msgs.client.routes import CoordinatorKind
+from kafka_msgs.client.waiting import Steps
+from kafka_msgs.messages.add_raft_voter_request import AddRaftVoterRequest, Listener
+from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
+from kafka_msgs.messages.api_versions_response import ApiVersionsResponse
+from kafka_msgs.messages.describe_cluster_request import DescribeClusterRequest
+from kafka_msgs.messages.describe_cluster_response import DescribeClusterBroker
+from kafka_msgs.messages.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData
+from kafka_msgs.messages.describe_quorum_response import Node, ReplicaState
+from kafka_msgs.messages.get_telemetry_subscriptions_request import GetTelemetrySubscriptionsRequest
+from kafka_msgs.messages.get_telemetry_subscriptions_response import GetTelemetrySubscriptionsResponse
+from kafka_msgs.messages.remove_raft_voter_request import RemoveRaftVoterRequest
+from kafka_msgs.messages.unregister_broker_request import UnregisterBrokerRequest
+from kafka_msgs.messages.unregister_controller_request import UnregisterControllerRequest
+from kafka_msgs.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
+from kafka_msgs.primitives import ZERO_UUID
+
+__all__ = [
+    "ClusterDescription",
+    "FeatureUpdate",
+    "Features",
+    "Quorum",
+    "add_raft_voter",
+    "api_versions",
+    "describe_cluster",
+    "describe_features",
+    "describe_quorum",
+    "find_coordinators",
+    "remove_raft_voter",
+    "telemetry_subscriptions",
+    "unregister_broker",
+    "unregister_controller",
+    "update_features",
+]
+
+_METADATA_TOPIC = "__cluster_metadata"
+_BROKERS, _CONTROLLERS = 1, 2
+
+
+@frozen
+class ClusterDescription:
+    """A cluster: its id, its nodes by id, and a node to send requests for the controller to (-1: not known).
+
+    ``authorized_operations`` are those that the client may do on the cluster, or None if it did not ask.
+    """
+
+    cluster_id: str
+    controller_id: int
+    nodes: Mapping[int, DescribeClusterBroker]
+    authorized_operations: frozenset[AclOperation] | None
+
+
+@frozen
+class Features:
+    """The features of a cluster: levels in force, and the levels that the asked broker supports (KIP-584).
+
+    ``finalized`` and ``supported`` give the lowest and the highest level. ``epoch`` counts changes; -1 is not known.
+    """
+
+    finalized: Mapping[str, tuple[int, int]]
+    supported: Mapping[str, tuple[int, int]]
+    epoch: int
+
+
+@frozen
+class FeatureUpdate:
+    """A level to bring a feature to; 0 deletes the feature."""
+
+    level: int
+    upgrade_type: UpgradeType = UpgradeType.UPGRADE
+
+
+@frozen
+class Quorum:
+    """The quorum of controllers: who leads, and how far voters and observers are (KIP-595, KIP-853)."""
+
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[ReplicaState, ...]
+    observers: tuple[ReplicaState, ...]
+    nodes: tuple[Node, ...]
+
+
+def describe_cluster(
+    core: ClientCore,
+    *,
+    controllers: bool = False,
+    include_fenced_brokers: bool = False,
+    include_authorized_operations: bool = False,
+    timeout: float | None = None,
+) -> Steps[ClusterDescription]:
+    """Return the nodes of the cluster. ``controllers`` asks for controllers instead of brokers (KIP-919).
+
+    Only a controller answers that: the client must be connected to controllers then.
+    """
+    request = DescribeClusterRequest(
+        include_cluster_authorized_operations=include_authorized_operations,
+        endpoint_type=_CONTROLLERS if controllers else _BROKERS,
+        include_fenced_brokers=include_fenced_brokers,
+    )
+    response = yield from core.call(request, deadline=core.deadline(timeout))
+    raise_top_level(response, api_of(request))
+    return ClusterDescription(
+        cluster_id=response.cluster_id,
+        controller_id=response.controller_id,
+        nodes={each.broker_id: each for each in response.brokers},
+        authorized_operations=authorized_operations(response.cluster_authorized_operations),
+    )
+
+
+def find_coordinators(
+    core: ClientCore,
+    keys: Collection[str],
+    kind: CoordinatorKind = CoordinatorKind.GROUP,
+    *,
+    timeout: float | None = None,
+) -> Steps[Results[str, int]]:
+    """Return the broker id of the coordinator of each group, transaction or share partition."""
+    return (yield from AtCoordinators(core, kind, deadline=core.deadline(timeout)).run(keys, _itself))
+
+
+def _itself(node: int, keys: Sequence[str]) -> Steps[dict[str, int]]:
+    """Return the coordinator that was found."""
+    return dict.fromkeys(keys, node)
+    yield
+
+
+def api_versions(
+    core: ClientCore, node: int | None = None, *, timeout: float | None = None
+) -> Steps[ApiVersionsResponse]:
+    """Return what a broker says it can do: its versions of every api, and its features."""
+    request = ApiVersionsRequest(client_software_name="kafka-msgs", client_software_version="0")
+    response = yield from core.call(request, node=node, deadline=core.deadline(timeout))
+    raise_top_level(response, api_of(request))
+    return response
+
+
+def describe_features(core: ClientCore, node: int | None = None, *, timeout: float | None = None) -> Steps[Features]:
+    """Return the features of the cluster, and what the asked broker supports (KIP-584)."""
+    response = yield from api_versions(core, node, timeout=timeout)
+    return Features(
+        finalized={e.name: (e.min_version_level, e.max_version_level) for e in response.finalized_features},
+        supported={e.name: (e.min_version, e.max_version) for e in response.supported_features},
+        epoch=response.finalized_features_epoch,
+    )
+
+
+def update_features(
+    core: ClientCore,
+    updates: Mapping[str, int | FeatureUpdate],
+    *,
+    validate_only: bool = False,
+    timeout: float | None = None,
+) -> Steps[Results[str, None]]:
+    """Bring features to other levels. From version 2 of the api it succeeds or fails as a whole, and then raises."""
+    deadline = core.deadline(timeout)
+    wanted = {name: each if isinstance(each, FeatureUpdate) else FeatureUpdate(each) for name, each in updates.items()}
+    request = UpdateFeaturesRequest(
+        timeout_ms=left_ms(core, deadline),
+        feature_updates=tuple(
+            FeatureUpdateKey(feature=name, max_version_level=each.level, upgrade_type=each.upgrade_type)
+            for name, each in wanted.items()
+        ),
+        validate_only=validate_only,
+    )
+    response = yield from core.call(request, deadline=deadline)
+    raise_top_level(response, api_of(request))
+    results = outcomes(api_of(request), ((each.feature, each) for each in response.results), nothing)
+    return Results({**dict.fromkeys(wanted), **results.outcomes})
+
+
+def describe_quorum(core: ClientCore, *, timeout: float | None = None) -> Steps[Quorum]:
+    """Return the state of the quorum of controllers."""
+    topics = (TopicData(topic_name=_METADATA_TOPIC, partitions=(PartitionData(partition_index=0),)),)
+    request = DescribeQuorumRequest(topics=topics)
+    response = yield from core.call(request, deadline=core.deadline(timeout))
+    raise_top_level(response, api_of(request))
+    items = ((topic.topic_name, each) for topic in response.topics for each in topic.partitions)
+    partition = outcomes(api_of(request), items, itself, [_METADATA_TOPIC])[_METADATA_TOPIC]
+    return Quorum(
+        leader_id=partition.leader_id,
+        leader_epoch=partition.leader_epoch,
+        high_watermark=partition.high_watermark,
+        voters=partition.current_voters,
+        observers=partition.observers,
+        nodes=response.nodes,
+    )
+
+
+def add_raft_voter(
+    core: ClientCore,
+    voter_id: int,
+    directory_id: UUID,
+    listeners: Mapping[str, Address],
+    *,
+    cluster_id: str | None = None,
+    wait_until_committed: bool = True,
+    timeout: float | None = None,
+) -> Steps[None]:
+    """Make a controller a voter of the quorum (KIP-853). ``directory_id`` is that of its metadata directory."""
+    deadline = core.deadline(timeout)
+    request = AddRaftVoterRequest(
+        cluster_id=cluster_id,
+        timeout_ms=left_ms(core, deadline),
+        voter_id=voter_id,
+        voter_directory_id=directory_id,
+        listeners=tuple(Listener(name=name, host=at.host, port=at.port) for name, at in listeners.items()),
+        ack_when_committed=wait_until_committed,
+    )
+    response = yield from core.call(request, deadline=deadline)
+    raise_top_level(response, api_of(request), voter_id)
+
+
+def remove_raft_voter(
+    core: ClientCore,
+    voter_id: int,
+    directory_id: UUID,
+    *,
+    cluster_id: str | None = None,
+    timeout: float | None = None,
+) -> Steps[None]:
+    """Remove a voter from the quorum of controllers (KIP-853)."""
+    request = RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=voter_id, voter_directory_id=directory_id)
+    response = yield from core.call(request, deadline=core.deadline(timeout))
+    raise_top_level(response, api_of(request), voter_id)
+
+
+def unregister_broker(core: ClientCore, broker_id: int, *, timeout: float | None = None) -> Steps[None]:
+    """Forget a broker that is gone for good."""
+    request = UnregisterBrokerRequest(broker_id=broker_id)
+    response = yield from core.call(request, deadline=core.deadline(timeout))
+    raise_top_level(response, api_of(request), broker_id)
+
+
+def unregister_controller(core: ClientCore, controller_id: int, *, timeout: float | None = None) -> Steps[None]:
+    """Forget a controller that is gone for good."""
+    request = UnregisterControllerRequest(controller_id=controller_id)
+    response = yield from core.call(request, deadline=core.deadline(timeout))
+    raise_top_level(response, api_of(request), controller_id)
+
+
+def telemetry_subscriptions(
+    core: ClientCore, client_instance_id: UUID | None = None, *, timeout: float | None = None
+) -> Steps[GetTelemetrySubscriptionsResponse]:
+    """Return which metrics the broker wants from this client, and the client instance id that it gives (KIP-714)."""
+    request = GetTelemetrySubscriptionsRequest(client_instance_id=client_instance_id or ZERO_UUID)
+    response = yield from core.call(request, deadline=core.deadline(timeout))
+    raise_top_level(response, api_of(request))
+    return response

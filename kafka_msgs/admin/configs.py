@@ -1,0 +1,162 @@
+"""Configurations of topics, brokers, loggers, groups and client metrics subscriptions: list, describe, alter."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+from attrs import frozen
+
+from kafka_msgs.admin.enums import AlterConfigOp, ConfigResourceType
+from kafka_msgs.admin.results import Outcome, Results, api_of, nothing, outcomes, raise_top_level
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.waiting import Steps, gather
+from kafka_msgs.messages import describe_configs_request as describe
+from kafka_msgs.messages import incremental_alter_configs_request as alter
+from kafka_msgs.messages.describe_configs_response import DescribeConfigsResourceResult, DescribeConfigsResult
+from kafka_msgs.messages.list_config_resources_request import ListConfigResourcesRequest
+
+__all__ = [
+    "ConfigChange",
+    "ConfigResource",
+    "alter_configs",
+    "describe_configs",
+    "list_client_metrics_resources",
+    "list_config_resources",
+]
+
+V = TypeVar("V")
+
+_OF_ONE_BROKER = (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER)
+
+
+class ConfigResource(NamedTuple):
+    """What a configuration belongs to. The name of a broker is its id as text; ``""`` is the default of all brokers."""
+
+    type: int
+    name: str
+
+    @property
+    def node(self) -> int | None:
+        """The broker that must be asked, or None if any broker knows."""
+        return int(self.name) if self.type in _OF_ONE_BROKER and self.name else None
+
+
+@frozen
+class ConfigChange:
+    """A change of one configuration. The default is to set ``value``."""
+
+    name: str
+    value: str | None = None
+    op: AlterConfigOp = AlterConfigOp.SET
+
+
+def list_config_resources(
+    core: ClientCore, types: Collection[ConfigResourceType] = (), *, timeout: float | None = None
+) -> Steps[tuple[ConfigResource, ...]]:
+    """Return what has configurations: of these types, or of all types (KIP-1142).
+
+    A broker before Kafka 4.1 can list client metrics subscriptions only.
+    """
+    request = ListConfigResourcesRequest(resource_types=tuple(types))
+    response = yield from core.call(request, deadline=core.deadline(timeout))
+    raise_top_level(response, api_of(request))
+    return tuple(ConfigResource(each.resource_type, each.resource_name) for each in response.config_resources)
+
+
+def list_client_metrics_resources(core: ClientCore, *, timeout: float | None = None) -> Steps[tuple[str, ...]]:
+    """Return the names of the client metrics subscriptions (KIP-714, KIP-1000)."""
+    request = ListConfigResourcesRequest(resource_types=(ConfigResourceType.CLIENT_METRICS,))
+    response = yield from core.call(request, deadline=core.deadline(timeout))
+    raise_top_level(response, api_of(request))
+    return tuple(each.resource_name for each in response.config_resources)
+
+
+def describe_configs(
+    core: ClientCore,
+    resources: Collection[ConfigResource] | Mapping[ConfigResource, Collection[str]],
+    *,
+    include_synonyms: bool = False,
+    include_documentation: bool = False,
+    timeout: float | None = None,
+) -> Steps[Results[ConfigResource, dict[str, DescribeConfigsResourceResult]]]:
+    """Return the configurations of each resource by name: all, or with a mapping the named ones.
+
+    The value of a secret is None. A broker's own configurations are asked of that broker.
+    """
+    deadline = core.deadline(timeout)
+
+    def ask(node: int | None, part: Sequence[ConfigResource]) -> Steps[Results[ConfigResource, _Configs]]:
+        request = describe.DescribeConfigsRequest(
+            resources=tuple(
+                describe.DescribeConfigsResource(
+                    resource_type=each.type,
+                    resource_name=each.name,
+                    configuration_keys=tuple(resources[each]) if isinstance(resources, Mapping) else None,
+                )
+                for each in part
+            ),
+            include_synonyms=include_synonyms,
+            include_documentation=include_documentation,
+        )
+        response = yield from core.call(request, node=node, deadline=deadline)
+        items = ((ConfigResource(each.resource_type, each.resource_name), each) for each in response.results)
+        return outcomes(api_of(request), items, _by_name, part)
+
+    return (yield from _by_node(resources, ask))
+
+
+_Configs = dict[str, DescribeConfigsResourceResult]
+
+
+def _by_name(result: DescribeConfigsResult) -> _Configs:
+    return {each.name: each for each in result.configs}
+
+
+def alter_configs(
+    core: ClientCore,
+    changes: Mapping[ConfigResource, Iterable[ConfigChange]],
+    *,
+    validate_only: bool = False,
+    timeout: float | None = None,
+) -> Steps[Results[ConfigResource, None]]:
+    """Change configurations one by one (KIP-339); what is not mentioned stays. A broker's own go to that broker."""
+    deadline = core.deadline(timeout)
+    wanted = {resource: tuple(each) for resource, each in changes.items()}
+
+    def ask(node: int | None, part: Sequence[ConfigResource]) -> Steps[Results[ConfigResource, None]]:
+        request = alter.IncrementalAlterConfigsRequest(
+            resources=tuple(
+                alter.AlterConfigsResource(
+                    resource_type=each.type,
+                    resource_name=each.name,
+                    configs=tuple(
+                        alter.AlterableConfig(name=change.name, config_operation=change.op, value=change.value)
+                        for change in wanted[each]
+                    ),
+                )
+                for each in part
+            ),
+            validate_only=validate_only,
+        )
+        response = yield from core.call(request, node=node, deadline=deadline)
+        items = ((ConfigResource(each.resource_type, each.resource_name), each) for each in response.responses)
+        return outcomes(api_of(request), items, nothing, part)
+
+    return (yield from _by_node(wanted, ask))
+
+
+class _Ask(Protocol[V]):
+    def __call__(self, node: int | None, part: Sequence[ConfigResource]) -> Steps[Results[ConfigResource, V]]: ...
+
+
+def _by_node(resources: Iterable[ConfigResource], ask: _Ask[V]) -> Steps[Results[ConfigResource, V]]:
+    """Ask about each resource the broker that knows it; return all outcomes."""
+    by_node: dict[int | None, list[ConfigResource]] = {}
+    for resource in dict.fromkeys(resources):
+        by_node.setdefault(resource.node, []).append(resource)
+    answers = yield from gather([ask(node, part) for node, part in by_node.items()])
+    found: dict[ConfigResource, Outcome[V]] = {}
+    for part, answer in zip(by_node.values(), answers, strict=True):
+        found |= dict.fromkeys(part, answer) if isinstance(answer, Exception) else answer.outcomes
+    return Results(found)

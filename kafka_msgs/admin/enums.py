@@ -1,0 +1,209 @@
+"""The named numbers and words of administration: types and states of groups, resources, operations, sources.
+
+A broker of a later release may send others. Words become ``UNKNOWN``; numbers stay plain integers, which compare with
+the members here.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+from typing import Self
+
+__all__ = [
+    "AclOperation",
+    "AclPermission",
+    "AlterConfigOp",
+    "ConfigResourceType",
+    "ConfigSource",
+    "ConfigType",
+    "ElectionType",
+    "GroupState",
+    "GroupType",
+    "PatternType",
+    "QuotaMatch",
+    "ResourceType",
+    "ScramMechanism",
+    "UpgradeType",
+    "authorized_operations",
+]
+
+
+class _Word(StrEnum):
+    """A word of the protocol. It is read in any spelling: case, spaces, hyphens and underscores do not count."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the member that a text names, or ``UNKNOWN``."""
+        wanted = _plain(text)
+        return next((member for member in cls if _plain(member) == wanted), cls("Unknown"))
+
+
+def _plain(text: str) -> str:
+    return text.translate({ord(" "): None, ord("_"): None, ord("-"): None}).lower()
+
+
+class GroupType(_Word):
+    """The type of a group (KIP-848, KIP-932, KIP-1071). ``str`` gives Kafka's spelling, such as ``Streams``."""
+
+    UNKNOWN = "Unknown"
+    CLASSIC = "Classic"
+    CONSUMER = "Consumer"
+    SHARE = "Share"
+    STREAMS = "Streams"
+
+
+class GroupState(_Word):
+    """The state of a group. ``PREPARING_REBALANCE`` and ``COMPLETING_REBALANCE`` are states of classic groups only.
+
+    ``ASSIGNING`` and ``RECONCILING`` are states of consumer and streams groups, ``NOT_READY`` is one of streams groups.
+    """
+
+    UNKNOWN = "Unknown"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    NOT_READY = "NotReady"
+
+
+class ConfigResourceType(IntEnum):
+    """What a configuration belongs to. ``CLIENT_METRICS`` is a subscription of client metrics (KIP-714)."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class ConfigSource(IntEnum):
+    """Where the value of a configuration comes from."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
+
+
+class ConfigType(IntEnum):
+    """The type of the value of a configuration."""
+
+    UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class AlterConfigOp(IntEnum):
+    """How a configuration changes. ``APPEND`` and ``SUBTRACT`` are for lists."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ResourceType(IntEnum):
+    """What an ACL is about. ``ANY`` is for filters only."""
+
+    ANY = 1
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class PatternType(IntEnum):
+    """How the resource name of an ACL is meant. ``ANY`` and ``MATCH`` are for filters only."""
+
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class AclOperation(IntEnum):
+    """What an ACL allows or denies. ``ANY`` is for filters only."""
+
+    UNKNOWN = 0
+    ANY = 1
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
+
+
+class AclPermission(IntEnum):
+    """Whether an ACL denies or allows. ``ANY`` is for filters only."""
+
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+class ElectionType(IntEnum):
+    """Which leader an election gives: the preferred replica, or any replica although records may be lost."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+class ScramMechanism(IntEnum):
+    """A mechanism of SCRAM credentials."""
+
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+
+class UpgradeType(IntEnum):
+    """How a feature may change its level. An unsafe downgrade may lose metadata."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class QuotaMatch(IntEnum):
+    """How a filter of quotas compares the name of an entity."""
+
+    EXACT = 0
+    DEFAULT = 1
+    ANY = 2
+
+
+_NOT_ASKED = -(2**31)
+_OPERATIONS = {operation.value for operation in AclOperation}
+
+
+def authorized_operations(bits: int) -> frozenset[AclOperation] | None:
+    """Return the operations that the bits of a response stand for, or None if the request did not ask for them."""
+    if bits == _NOT_ASKED:
+        return None
+    numbers = [number for number in range(32) if bits >> number & 1]
+    return frozenset(AclOperation(each if each in _OPERATIONS else AclOperation.UNKNOWN) for each in numbers)

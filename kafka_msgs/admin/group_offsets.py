@@ -1,0 +1,276 @@
+"""Offsets that groups have committed: list (KIP-88, KIP-709), alter, and delete (KIP-496).
+
+No operation here joins a group. The coordinator of the group answers, and topics go by name: so the highest version of
+OffsetFetch and of OffsetCommit is 9, because later versions know topics by their ids only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from attrs import frozen
+
+from kafka_msgs.admin.keyed import AtCoordinators, left
+from kafka_msgs.admin.partitions import by_topic
+from kafka_msgs.admin.results import Outcome, Results, api_of, broker_error, nothing, outcomes
+from kafka_msgs.admin.topics import partitions_of_topics
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.routes import CoordinatorKind
+from kafka_msgs.client.waiting import Steps, gather
+from kafka_msgs.errors import UnsupportedVersionError
+from kafka_msgs.messages import offset_commit_request as commit
+from kafka_msgs.messages import offset_delete_request as delete
+from kafka_msgs.messages import offset_fetch_request as fetch
+from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
+from kafka_msgs.messages.offset_commit_response import OffsetCommitResponse
+from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequest
+from kafka_msgs.messages.offset_delete_response import OffsetDeleteResponse
+from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequest
+from kafka_msgs.messages.offset_fetch_response import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+)
+from kafka_msgs.versions import VersionRange
+
+__all__ = [
+    "CommittedOffset",
+    "alter_group_offsets",
+    "delete_group_offsets",
+    "delete_topic_offsets",
+    "list_group_offsets",
+    "list_offsets_of_groups",
+    "offset_fetch",
+]
+
+Wanted: TypeAlias = Collection[TopicPartition] | None
+"""The partitions to ask for. None asks for every partition that the group has an offset for."""
+
+_BY_NAME: Final = 9
+"""The highest version of OffsetFetch and OffsetCommit in which topics have names."""
+
+_ALL_SINCE, _MANY_SINCE = 2, 8
+"""The versions of OffsetFetch from which it can ask for all partitions (KIP-88), and for many groups (KIP-709)."""
+
+
+@frozen
+class CommittedOffset:
+    """An offset that a group has committed for a partition: the next record to read.
+
+    ``offset`` is -1 if the group has none for a partition that was asked for. ``leader_epoch`` is the epoch of the
+    record before, or -1 if it is not known. ``metadata`` is the text that the committer stored with the offset.
+    """
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str | None = ""
+
+
+def list_group_offsets(
+    core: ClientCore,
+    group_id: str,
+    partitions: Wanted = None,
+    *,
+    require_stable: bool = False,
+    timeout: float | None = None,
+) -> Steps[Results[TopicPartition, CommittedOffset]]:
+    """Return the offsets that a group has committed (KIP-88).
+
+    Without ``partitions`` it is every partition that the group has an offset for, also of topics that no member reads,
+    and also if the group has no members. ``require_stable`` waits until open transactions have decided about offsets
+    (KIP-447). Raises ``BrokerError`` if the group as a whole failed, and ``UnsupportedVersionError`` if the broker
+    cannot list all partitions.
+    """
+    groups = yield from list_offsets_of_groups(
+        core, {group_id: partitions}, require_stable=require_stable, timeout=timeout
+    )
+    return groups[group_id]
+
+
+def list_offsets_of_groups(
+    core: ClientCore,
+    groups: Mapping[str, Wanted],
+    *,
+    require_stable: bool = False,
+    timeout: float | None = None,
+) -> Steps[Results[str, Results[TopicPartition, CommittedOffset]]]:
+    """Return the offsets that many groups have committed: one request per coordinator (KIP-709).
+
+    ``groups`` gives the partitions to ask for, or None for all, as in ``list_group_offsets``. A broker that cannot
+    answer for many groups at once gets one request per group.
+    """
+    deadline = core.deadline(timeout)
+
+    def ask(node: int, ids: Sequence[str]) -> Steps[Mapping[str, Outcome[Results[TopicPartition, CommittedOffset]]]]:
+        link = yield from core.link(node, deadline=deadline)
+        version = min(link.version_of(OffsetFetchRequest), _BY_NAME)
+        parts = [ids] if version >= _MANY_SINCE else [[each] for each in ids]
+        requests = [
+            offset_fetch({each: groups[each] for each in part}, version, require_stable=require_stable)
+            for part in parts
+        ]
+        answers = yield from gather(
+            [core.call(each, node=node, version=version, retry=False, deadline=deadline) for each in requests]
+        )
+        found: dict[str, Outcome[Results[TopicPartition, CommittedOffset]]] = {}
+        for part, answer in zip(parts, answers, strict=True):
+            found |= dict.fromkeys(part, answer) if isinstance(answer, Exception) else _offsets(part, answer, version)
+        return found
+
+    return (yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=deadline).run(groups, ask))
+
+
+def offset_fetch(groups: Mapping[str, Wanted], version: int, *, require_stable: bool = False) -> OffsetFetchRequest:
+    """Return the request for the offsets of groups; before version 8 it can only be one group.
+
+    Raises ``UnsupportedVersionError`` if all partitions of a group are wanted before version 2, where an empty list
+    would be understood as no partitions.
+    """
+    if version < _ALL_SINCE and None in groups.values():
+        raise UnsupportedVersionError(
+            message="OffsetFetchRequest of all partitions",
+            version=version,
+            supported=VersionRange(_ALL_SINCE, OffsetFetchRequest.INFO.versions.highest),
+        )
+    if version < _MANY_SINCE:
+        ((group_id, wanted),) = groups.items()
+        return OffsetFetchRequest(group_id=group_id, topics=_topics(wanted), require_stable=require_stable)
+    return OffsetFetchRequest(
+        groups=tuple(
+            fetch.OffsetFetchRequestGroup(group_id=group_id, topics=_topics_of_group(wanted))
+            for group_id, wanted in groups.items()
+        ),
+        require_stable=require_stable,
+    )
+
+
+def _topics(wanted: Wanted) -> tuple[fetch.OffsetFetchRequestTopic, ...] | None:
+    if wanted is None:
+        return None
+    return tuple(
+        fetch.OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
+        for topic, numbers in by_topic(wanted).items()
+    )
+
+
+def _topics_of_group(wanted: Wanted) -> tuple[fetch.OffsetFetchRequestTopics, ...] | None:
+    if wanted is None:
+        return None
+    return tuple(
+        fetch.OffsetFetchRequestTopics(name=topic, partition_indexes=numbers)
+        for topic, numbers in by_topic(wanted).items()
+    )
+
+
+def _offsets(
+    ids: Sequence[str], response: OffsetFetchResponse, version: int
+) -> dict[str, Outcome[Results[TopicPartition, CommittedOffset]]]:
+    """Return what a response holds for each group; before version 8 it is about one group, and does not name it."""
+    api = api_of(OffsetFetchRequest)
+    if version >= _MANY_SINCE:
+        return dict(outcomes(api, ((group.group_id, group) for group in response.groups), _partitions, ids).outcomes)
+    return {ids[0]: broker_error(response, api, ids[0]) or _partitions(response)}
+
+
+def _partitions(
+    answer: OffsetFetchResponse | OffsetFetchResponseGroup,
+) -> Results[TopicPartition, CommittedOffset]:
+    items = ((TopicPartition(topic.name, p.partition_index), p) for topic in answer.topics for p in topic.partitions)
+    return outcomes(api_of(OffsetFetchRequest), items, _committed)
+
+
+def _committed(partition: OffsetFetchResponsePartition | OffsetFetchResponsePartitions) -> CommittedOffset:
+    return CommittedOffset(partition.committed_offset, partition.committed_leader_epoch, partition.metadata)
+
+
+def alter_group_offsets(
+    core: ClientCore,
+    group_id: str,
+    offsets: Mapping[TopicPartition, int | CommittedOffset],
+    *,
+    timeout: float | None = None,
+) -> Steps[Results[TopicPartition, None]]:
+    """Set the offsets of a group; partitions that are not mentioned keep theirs.
+
+    The group must have no members. If it has, each partition fails with ``UNKNOWN_MEMBER_ID``. This is not a
+    transaction: some partitions may succeed while others fail.
+    """
+    deadline = core.deadline(timeout)
+    request = OffsetCommitRequest(group_id=group_id, topics=_commits(offsets))
+
+    api = api_of(request)
+
+    def read(response: OffsetCommitResponse) -> Outcome[Results[TopicPartition, None]]:
+        items = (
+            (TopicPartition(topic.name, p.partition_index), p) for topic in response.topics for p in topic.partitions
+        )
+        return outcomes(api, items, nothing, offsets)
+
+    return (yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=deadline).one(group_id, request, read))
+
+
+def _commits(offsets: Mapping[TopicPartition, int | CommittedOffset]) -> tuple[commit.OffsetCommitRequestTopic, ...]:
+    def partition(topic: str, number: int) -> commit.OffsetCommitRequestPartition:
+        offset = offsets[TopicPartition(topic, number)]
+        whole = offset if isinstance(offset, CommittedOffset) else CommittedOffset(offset)
+        return commit.OffsetCommitRequestPartition(
+            partition_index=number,
+            committed_offset=whole.offset,
+            committed_leader_epoch=whole.leader_epoch,
+            committed_metadata=whole.metadata,
+        )
+
+    return tuple(
+        commit.OffsetCommitRequestTopic(name=topic, partitions=tuple(partition(topic, each) for each in numbers))
+        for topic, numbers in by_topic(offsets).items()
+    )
+
+
+def delete_group_offsets(
+    core: ClientCore, group_id: str, partitions: Collection[TopicPartition], *, timeout: float | None = None
+) -> Steps[Results[TopicPartition, None]]:
+    """Delete the offsets of a group for some partitions (KIP-496).
+
+    A partition whose topic the group is subscribed to fails with ``GROUP_SUBSCRIBED_TO_TOPIC``. Raises ``BrokerError``
+    if the group as a whole failed.
+    """
+    deadline = core.deadline(timeout)
+    topics = tuple(
+        delete.OffsetDeleteRequestTopic(
+            name=topic, partitions=tuple(delete.OffsetDeleteRequestPartition(partition_index=each) for each in numbers)
+        )
+        for topic, numbers in by_topic(partitions).items()
+    )
+    request = OffsetDeleteRequest(group_id=group_id, topics=topics)
+
+    api = api_of(request)
+
+    def read(response: OffsetDeleteResponse) -> Outcome[Results[TopicPartition, None]]:
+        items = (
+            (TopicPartition(topic.name, p.partition_index), p) for topic in response.topics for p in topic.partitions
+        )
+        return broker_error(response, api, group_id) or outcomes(api, items, nothing, partitions)
+
+    return (yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=deadline).one(group_id, request, read))
+
+
+def delete_topic_offsets(
+    core: ClientCore, group_id: str, topics: Collection[str], *, timeout: float | None = None
+) -> Steps[Results[str, None]]:
+    """Delete the offsets of a group for all partitions of some topics. A topic fails with its first partition.
+
+    The partitions are those that the topics have, and those that the group has an offset for.
+    """
+    deadline = core.deadline(timeout)
+    names = list(dict.fromkeys(topics))
+    existing = yield from partitions_of_topics(core, names, deadline=deadline)
+    stored = yield from list_group_offsets(core, group_id, timeout=left(core, deadline))
+    partitions = {each for each in (*existing, *stored) if each.topic in names}
+    deleted = yield from delete_group_offsets(core, group_id, sorted(partitions), timeout=left(core, deadline))
+    failed: dict[str, Exception] = {}
+    for partition, error in deleted.errors.items():
+        failed.setdefault(partition.topic, error)
+    return Results({name: failed.get(name) for name in names})

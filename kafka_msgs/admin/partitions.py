@@ -1,0 +1,284 @@
+"""Partitions: their offsets and epochs, deletion of records, elections of leaders, and reassignments of replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import Final, TypeAlias
+
+from kafka_msgs.admin.enums import ElectionType
+from kafka_msgs.admin.keyed import AtLeaders, left_ms
+from kafka_msgs.admin.results import Outcome, Results, api_of, itself, nothing, outcomes, raise_top_level
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.waiting import Steps
+from kafka_msgs.errors import UnsupportedVersionError
+from kafka_msgs.messages import alter_partition_reassignments_request as reassign
+from kafka_msgs.messages import delete_records_request as records
+from kafka_msgs.messages import elect_leaders_request as elect
+from kafka_msgs.messages import list_offsets_request as offsets_of
+from kafka_msgs.messages import list_partition_reassignments_request as ongoing
+from kafka_msgs.messages import offset_for_leader_epoch_request as epochs
+from kafka_msgs.messages.delete_records_request import DeleteRecordsRequest
+from kafka_msgs.messages.delete_records_response import DeleteRecordsPartitionResult, DeleteRecordsResponse
+from kafka_msgs.messages.list_offsets_request import ListOffsetsRequest
+from kafka_msgs.messages.list_offsets_response import ListOffsetsPartitionResponse, ListOffsetsResponse
+from kafka_msgs.messages.list_partition_reassignments_response import OngoingPartitionReassignment
+from kafka_msgs.messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
+from kafka_msgs.messages.offset_for_leader_epoch_response import EpochEndOffset, OffsetForLeaderEpochResponse
+from kafka_msgs.versions import VersionRange
+
+__all__ = [
+    "IsolationLevel",
+    "OffsetSpec",
+    "alter_partition_reassignments",
+    "by_topic",
+    "delete_records",
+    "elect_leaders",
+    "list_end_offsets_of_epochs",
+    "list_offsets",
+    "list_partition_reassignments",
+]
+
+
+_Offset: TypeAlias = ListOffsetsPartitionResponse
+
+
+class OffsetSpec(IntEnum):
+    """Which offset of a partition is meant. Any other number is a timestamp (ms since 1970)."""
+
+    LATEST = -1
+    EARLIEST = -2
+    MAX_TIMESTAMP = -3
+    EARLIEST_LOCAL = -4
+    LATEST_TIERED = -5
+    EARLIEST_PENDING_UPLOAD = -6
+
+
+_SINCE: Final[Mapping[int, int]] = {
+    OffsetSpec.MAX_TIMESTAMP: 7,
+    OffsetSpec.EARLIEST_LOCAL: 8,
+    OffsetSpec.LATEST_TIERED: 9,
+    OffsetSpec.EARLIEST_PENDING_UPLOAD: 11,
+}
+"""The versions of ListOffsets that brought these (KIP-734, KIP-405, KIP-1005, KIP-1023)."""
+
+
+class IsolationLevel(IntEnum):
+    """Whether records of open transactions count."""
+
+    READ_UNCOMMITTED = 0
+    READ_COMMITTED = 1
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, tuple[int, ...]]:
+    """Return the partition numbers of each topic."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return {topic: tuple(numbers) for topic, numbers in topics.items()}
+
+
+def list_offsets(
+    core: ClientCore,
+    partitions: Mapping[TopicPartition, int],
+    *,
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    timeout: float | None = None,
+) -> Steps[Results[TopicPartition, ListOffsetsPartitionResponse]]:
+    """Return an offset of each partition: an ``OffsetSpec``, or the first at or after a timestamp in ms.
+
+    The offset is -1 if the partition has no such record. Each leader is asked once. If a leader is too old for an
+    ``OffsetSpec``, the outcome is an ``UnsupportedVersionError``.
+    """
+    deadline = core.deadline(timeout)
+
+    def request_for(part: Collection[TopicPartition]) -> ListOffsetsRequest:
+        return ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=isolation_level,
+            topics=tuple(topic(name, numbers) for name, numbers in by_topic(part).items()),
+            timeout_ms=left_ms(core, deadline),
+        )
+
+    def topic(name: str, numbers: Collection[int]) -> offsets_of.ListOffsetsTopic:
+        wanted = ((each, int(partitions[TopicPartition(name, each)])) for each in numbers)
+        return offsets_of.ListOffsetsTopic(
+            name=name,
+            partitions=tuple(
+                offsets_of.ListOffsetsPartition(partition_index=each, timestamp=timestamp) for each, timestamp in wanted
+            ),
+        )
+
+    def items(response: ListOffsetsResponse) -> Iterator[tuple[TopicPartition, ListOffsetsPartitionResponse]]:
+        for topic in response.topics:
+            for each in topic.partitions:
+                yield TopicPartition(topic.name, each.partition_index), each
+
+    def ask(node: int, part: Sequence[TopicPartition]) -> Steps[Mapping[TopicPartition, Outcome[_Offset]]]:
+        link = yield from core.link(node, deadline=deadline)
+        version = link.version_of(ListOffsetsRequest)
+        able = [each for each in part if version >= _least_version(partitions[each])]
+        refused = {each: _too_old(partitions[each], version) for each in part if each not in able}
+        if not able:
+            return refused
+        response = yield from core.call(request_for(able), node=node, retry=False, deadline=deadline)
+        return {**outcomes(api_of(ListOffsetsRequest), items(response), itself, able).outcomes, **refused}
+
+    return (yield from AtLeaders(core, deadline=deadline).run(partitions, ask))
+
+
+def _least_version(spec: int) -> int:
+    """Return the version since which a broker understands a specification, and does not take it for a timestamp."""
+    return _SINCE.get(spec, ListOffsetsRequest.INFO.versions.lowest)
+
+
+def _too_old(spec: int, version: int) -> UnsupportedVersionError:
+    return UnsupportedVersionError(
+        message=f"ListOffsetsRequest with {OffsetSpec(spec).name}",
+        version=version,
+        supported=VersionRange(_least_version(spec), ListOffsetsRequest.INFO.versions.highest),
+    )
+
+
+def list_end_offsets_of_epochs(
+    core: ClientCore, leader_epochs: Mapping[TopicPartition, int], *, timeout: float | None = None
+) -> Steps[Results[TopicPartition, EpochEndOffset]]:
+    """Return for each partition where the records of a leader epoch end (KIP-320).
+
+    The answer has the largest epoch that the leader knows and that is not above the one asked for, and its end offset.
+    """
+
+    def request_for(part: Collection[TopicPartition]) -> OffsetForLeaderEpochRequest:
+        return OffsetForLeaderEpochRequest(
+            replica_id=-1, topics=tuple(topic(name, numbers) for name, numbers in by_topic(part).items())
+        )
+
+    def topic(name: str, numbers: Collection[int]) -> epochs.OffsetForLeaderTopic:
+        wanted = ((each, leader_epochs[TopicPartition(name, each)]) for each in numbers)
+        return epochs.OffsetForLeaderTopic(
+            topic=name,
+            partitions=tuple(
+                epochs.OffsetForLeaderPartition(partition=each, leader_epoch=epoch) for each, epoch in wanted
+            ),
+        )
+
+    def items(response: OffsetForLeaderEpochResponse) -> Iterator[tuple[TopicPartition, EpochEndOffset]]:
+        for topic in response.topics:
+            for each in topic.partitions:
+                yield TopicPartition(topic.topic, each.partition), each
+
+    leaders = AtLeaders(core, deadline=core.deadline(timeout))
+    return (yield from leaders.each(leader_epochs, request_for, items, lambda each, _: each))
+
+
+def delete_records(
+    core: ClientCore, before: Mapping[TopicPartition, int], *, timeout: float | None = None
+) -> Steps[Results[TopicPartition, int]]:
+    """Delete the records before an offset of each partition; -1 is the high watermark: all. Return the low watermarks.
+
+    The low watermark is the first offset that every replica still has.
+    """
+    deadline = core.deadline(timeout)
+
+    def request_for(part: Collection[TopicPartition]) -> DeleteRecordsRequest:
+        topics = tuple(topic(name, numbers) for name, numbers in by_topic(part).items())
+        return DeleteRecordsRequest(topics=topics, timeout_ms=left_ms(core, deadline))
+
+    def topic(name: str, numbers: Collection[int]) -> records.DeleteRecordsTopic:
+        wanted = ((each, before[TopicPartition(name, each)]) for each in numbers)
+        return records.DeleteRecordsTopic(
+            name=name,
+            partitions=tuple(
+                records.DeleteRecordsPartition(partition_index=each, offset=offset) for each, offset in wanted
+            ),
+        )
+
+    def items(response: DeleteRecordsResponse) -> Iterator[tuple[TopicPartition, DeleteRecordsPartitionResult]]:
+        for topic in response.topics:
+            for each in topic.partitions:
+                yield TopicPartition(topic.name, each.partition_index), each
+
+    leaders = AtLeaders(core, deadline=deadline)
+    return (yield from leaders.each(before, request_for, items, lambda each, _: each.low_watermark))
+
+
+def elect_leaders(
+    core: ClientCore,
+    partitions: Collection[TopicPartition] | None = None,
+    *,
+    election: ElectionType = ElectionType.PREFERRED,
+    timeout: float | None = None,
+) -> Steps[Results[TopicPartition, None]]:
+    """Elect leaders: of the given partitions, or of all (KIP-183, KIP-460).
+
+    A partition that needs no election fails with ``ELECTION_NOT_NEEDED``. Without ``partitions``, only those are in
+    the results that had an election.
+    """
+    deadline = core.deadline(timeout)
+    request = elect.ElectLeadersRequest(
+        election_type=election,
+        topic_partitions=None
+        if partitions is None
+        else tuple(
+            elect.TopicPartitions(topic=name, partitions=numbers) for name, numbers in by_topic(partitions).items()
+        ),
+        timeout_ms=left_ms(core, deadline),
+    )
+    response = yield from core.call(request, deadline=deadline)
+    raise_top_level(response, api_of(request))
+    items = (
+        (TopicPartition(topic.topic, each.partition_id), each)
+        for topic in response.replica_election_results
+        for each in topic.partition_result
+    )
+    return outcomes(api_of(request), items, nothing, partitions or ())
+
+
+def alter_partition_reassignments(
+    core: ClientCore,
+    replicas: Mapping[TopicPartition, Collection[int] | None],
+    *,
+    allow_replication_factor_change: bool = True,
+    timeout: float | None = None,
+) -> Steps[Results[TopicPartition, None]]:
+    """Move partitions to other brokers, or cancel a move with None (KIP-455). It begins the move, and does not wait."""
+    deadline = core.deadline(timeout)
+
+    def partition(topic: str, number: int) -> reassign.ReassignablePartition:
+        brokers = replicas[TopicPartition(topic, number)]
+        return reassign.ReassignablePartition(
+            partition_index=number, replicas=None if brokers is None else tuple(brokers)
+        )
+
+    request = reassign.AlterPartitionReassignmentsRequest(
+        timeout_ms=left_ms(core, deadline),
+        allow_replication_factor_change=allow_replication_factor_change,
+        topics=tuple(
+            reassign.ReassignableTopic(name=name, partitions=tuple(partition(name, each) for each in numbers))
+            for name, numbers in by_topic(replicas).items()
+        ),
+    )
+    response = yield from core.call(request, deadline=deadline)
+    raise_top_level(response, api_of(request))
+    items = ((TopicPartition(t.name, each.partition_index), each) for t in response.responses for each in t.partitions)
+    return outcomes(api_of(request), items, nothing, replicas)
+
+
+def list_partition_reassignments(
+    core: ClientCore, partitions: Collection[TopicPartition] | None = None, *, timeout: float | None = None
+) -> Steps[dict[TopicPartition, OngoingPartitionReassignment]]:
+    """Return the moves that are under way: of the given partitions, or all (KIP-455)."""
+    deadline = core.deadline(timeout)
+    request = ongoing.ListPartitionReassignmentsRequest(
+        timeout_ms=left_ms(core, deadline),
+        topics=None
+        if partitions is None
+        else tuple(
+            ongoing.ListPartitionReassignmentsTopics(name=name, partition_indexes=numbers)
+            for name, numbers in by_topic(partitions).items()
+        ),
+    )
+    response = yield from core.call(request, deadline=deadline)
+    raise_top_level(response, api_of(request))
+    return {TopicPartition(t.name, each.partition_index): each for t in response.topics for each in t.partitions}

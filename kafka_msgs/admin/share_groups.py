@@ -1,0 +1,120 @@
+"""Offsets of share groups (KIP-932): list, alter, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from kafka_msgs.admin.keyed import AtCoordinators
+from kafka_msgs.admin.partitions import by_topic
+from kafka_msgs.admin.results import Outcome, Results, api_of, broker_error, itself, nothing, outcomes
+from kafka_msgs.client.cluster import Broker, TopicPartition
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.routes import CoordinatorKind
+from kafka_msgs.client.waiting import Steps
+from kafka_msgs.messages import alter_share_group_offsets_request as alter
+from kafka_msgs.messages import delete_share_group_offsets_request as delete
+from kafka_msgs.messages import describe_share_group_offsets_request as describe
+from kafka_msgs.messages.alter_share_group_offsets_response import AlterShareGroupOffsetsResponse
+from kafka_msgs.messages.delete_share_group_offsets_response import DeleteShareGroupOffsetsResponse
+from kafka_msgs.messages.describe_share_group_offsets_response import (
+    DescribeShareGroupOffsetsResponseGroup as OffsetsOfGroup,
+)
+from kafka_msgs.messages.describe_share_group_offsets_response import (
+    DescribeShareGroupOffsetsResponsePartition as SharePartitionOffset,
+)
+
+__all__ = [
+    "SharePartitionOffset",
+    "alter_share_group_offsets",
+    "delete_share_group_offsets",
+    "list_share_group_offsets",
+]
+
+
+def list_share_group_offsets(
+    core: ClientCore,
+    groups: Mapping[str, Collection[TopicPartition] | None],
+    *,
+    timeout: float | None = None,
+) -> Steps[Results[str, Results[TopicPartition, SharePartitionOffset]]]:
+    """Return the start offsets of share groups: of some partitions of each, or with None of all."""
+
+    def wanted(group_id: str) -> describe.DescribeShareGroupOffsetsRequestGroup:
+        partitions = groups[group_id]
+        topics = None if partitions is None else by_topic(partitions)
+        return describe.DescribeShareGroupOffsetsRequestGroup(
+            group_id=group_id,
+            topics=None
+            if topics is None
+            else tuple(
+                describe.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=numbers)
+                for name, numbers in topics.items()
+            ),
+        )
+
+    return (
+        yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=core.deadline(timeout)).each(
+            groups,
+            lambda ids: describe.DescribeShareGroupOffsetsRequest(groups=tuple(map(wanted, ids))),
+            lambda response: ((each.group_id, each) for each in response.groups),
+            _offsets,
+        )
+    )
+
+
+def _offsets(group: OffsetsOfGroup, _: Broker | None) -> Results[TopicPartition, SharePartitionOffset]:
+    items = ((TopicPartition(t.topic_name, each.partition_index), each) for t in group.topics for each in t.partitions)
+    return outcomes(api_of(describe.DescribeShareGroupOffsetsRequest), items, itself)
+
+
+def alter_share_group_offsets(
+    core: ClientCore, group_id: str, offsets: Mapping[TopicPartition, int], *, timeout: float | None = None
+) -> Steps[Results[TopicPartition, None]]:
+    """Set the start offsets of a share group. The group must have no members."""
+    deadline = core.deadline(timeout)
+    request = alter.AlterShareGroupOffsetsRequest(
+        group_id=group_id,
+        topics=tuple(
+            alter.AlterShareGroupOffsetsRequestTopic(
+                topic_name=name,
+                partitions=tuple(
+                    alter.AlterShareGroupOffsetsRequestPartition(
+                        partition_index=each, start_offset=offsets[TopicPartition(name, each)]
+                    )
+                    for each in numbers
+                ),
+            )
+            for name, numbers in by_topic(offsets).items()
+        ),
+    )
+
+    api = api_of(request)
+
+    def read(response: AlterShareGroupOffsetsResponse) -> Outcome[Results[TopicPartition, None]]:
+        items = (
+            (TopicPartition(topic.topic_name, each.partition_index), each)
+            for topic in response.responses
+            for each in topic.partitions
+        )
+        return broker_error(response, api, group_id) or outcomes(api, items, nothing, offsets)
+
+    return (yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=deadline).one(group_id, request, read))
+
+
+def delete_share_group_offsets(
+    core: ClientCore, group_id: str, topics: Collection[str], *, timeout: float | None = None
+) -> Steps[Results[str, None]]:
+    """Delete the offsets of a share group for whole topics. The group must have no members."""
+    deadline = core.deadline(timeout)
+    request = delete.DeleteShareGroupOffsetsRequest(
+        group_id=group_id,
+        topics=tuple(delete.DeleteShareGroupOffsetsRequestTopic(topic_name=each) for each in topics),
+    )
+
+    api = api_of(request)
+
+    def read(response: DeleteShareGroupOffsetsResponse) -> Outcome[Results[str, None]]:
+        items = ((each.topic_name, each) for each in response.responses)
+        return broker_error(response, api, group_id) or outcomes(api, items, nothing, topics)
+
+    return (yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=deadline).one(group_id, request, read))

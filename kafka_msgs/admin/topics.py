@@ -1,0 +1,221 @@
+"""Topics and their partitions: list, describe, create, delete, and add partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from operator import attrgetter
+from uuid import UUID
+
+from attrs import evolve, field, frozen
+
+from kafka_msgs.admin.keyed import left_ms
+from kafka_msgs.admin.results import Outcome, Results, api_of, itself, nothing, outcomes, raise_top_level
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.waiting import Steps
+from kafka_msgs.messages import create_partitions_request as more
+from kafka_msgs.messages import create_topics_request as create
+from kafka_msgs.messages.create_topics_response import CreatableTopicResult
+from kafka_msgs.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from kafka_msgs.messages.delete_topics_response import DeletableTopicResult
+from kafka_msgs.messages.describe_topic_partitions_request import Cursor, DescribeTopicPartitionsRequest, TopicRequest
+from kafka_msgs.messages.describe_topic_partitions_response import (
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponseTopic,
+)
+from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kafka_msgs.messages.metadata_response import MetadataResponse, MetadataResponseTopic
+
+__all__ = [
+    "NewPartitions",
+    "NewTopic",
+    "create_partitions",
+    "create_topics",
+    "delete_topics",
+    "describe_topic_partitions",
+    "describe_topics",
+    "list_topics",
+    "partitions_of_topics",
+]
+
+
+@frozen
+class NewTopic:
+    """A topic to create.
+
+    ``partitions`` and ``replication_factor`` are -1 for the defaults of the cluster. ``assignments`` gives the brokers
+    of each partition instead, the preferred leader first. ``configs`` are the topic's configurations.
+    """
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    assignments: Mapping[int, Collection[int]] = field(kw_only=True, factory=dict)
+    configs: Mapping[str, str | None] = field(kw_only=True, factory=dict)
+
+    def _in_request(self) -> create.CreatableTopic:
+        return create.CreatableTopic(
+            name=self.name,
+            num_partitions=self.partitions,
+            replication_factor=self.replication_factor,
+            assignments=tuple(
+                create.CreatableReplicaAssignment(partition_index=partition, broker_ids=tuple(brokers))
+                for partition, brokers in self.assignments.items()
+            ),
+            configs=tuple(create.CreatableTopicConfig(name=name, value=value) for name, value in self.configs.items()),
+        )
+
+
+@frozen
+class NewPartitions:
+    """How many partitions a topic gets in all. ``assignments`` gives the brokers of each new one, or None."""
+
+    total: int
+    assignments: Collection[Collection[int]] | None = None
+
+
+def list_topics(
+    core: ClientCore, *, include_internal: bool = False, timeout: float | None = None
+) -> Steps[dict[str, MetadataResponseTopic]]:
+    """Return every topic that the client may see, by name, with its partitions, leaders and replicas."""
+    response = yield from _metadata(core, None, core.deadline(timeout))
+    return {str(each.name): each for each in response.topics if include_internal or not each.is_internal}
+
+
+def describe_topics(
+    core: ClientCore,
+    topics: Collection[str | UUID],
+    *,
+    include_authorized_operations: bool = False,
+    timeout: float | None = None,
+) -> Steps[Results[str | UUID, MetadataResponseTopic]]:
+    """Return topics by name or by topic id, with their partitions, leaders and replicas. Nothing is created."""
+    deadline = core.deadline(timeout)
+    ids = tuple(MetadataRequestTopic(topic_id=each, name=None) for each in topics if isinstance(each, UUID))
+    names = tuple(MetadataRequestTopic(name=each) for each in topics if isinstance(each, str))
+    found: dict[str | UUID, Outcome[MetadataResponseTopic]] = {}
+    for wanted, key in ((ids, attrgetter("topic_id")), (names, attrgetter("name"))):
+        if wanted:  # a broker that is asked for ids and names answers for the ids only
+            response = yield from _metadata(core, wanted, deadline, operations=include_authorized_operations)
+            items = ((key(each), each) for each in response.topics)
+            found |= outcomes(api_of(MetadataRequest), items, itself, map(key, wanted)).outcomes
+    return Results({each: found[each] for each in topics})
+
+
+def _metadata(
+    core: ClientCore, topics: tuple[MetadataRequestTopic, ...] | None, deadline: float, *, operations: bool = False
+) -> Steps[MetadataResponse]:
+    request = MetadataRequest(
+        topics=topics, allow_auto_topic_creation=False, include_topic_authorized_operations=operations
+    )
+    response = yield from core.call(request, deadline=deadline)
+    raise_top_level(response, api_of(request))
+    return response
+
+
+def partitions_of_topics(core: ClientCore, topics: Collection[str], *, deadline: float) -> Steps[list[TopicPartition]]:
+    """Return every partition of some topics; a topic that does not exist has none."""
+    response = yield from _metadata(core, tuple(MetadataRequestTopic(name=each) for each in topics), deadline)
+    return [TopicPartition(str(t.name), each.partition_index) for t in response.topics for each in t.partitions]
+
+
+def describe_topic_partitions(
+    core: ClientCore, topics: Collection[str], *, partitions_per_request: int = 2000, timeout: float | None = None
+) -> Steps[Results[str, DescribeTopicPartitionsResponseTopic]]:
+    """Return topics with the eligible leader replicas of their partitions (KIP-966).
+
+    It asks for at most ``partitions_per_request`` partitions at once, and goes on until it has all.
+    """
+    deadline = core.deadline(timeout)
+    names = sorted(set(topics))
+    pages: list[DescribeTopicPartitionsResponse] = []
+    cursor: Cursor | None = None
+    while not pages or cursor is not None:
+        request = DescribeTopicPartitionsRequest(
+            topics=tuple(TopicRequest(name=name) for name in names if cursor is None or name >= cursor.topic_name),
+            response_partition_limit=partitions_per_request,
+            cursor=cursor,
+        )
+        pages.append((yield from core.call(request, deadline=deadline)))
+        cursor = _next(pages[-1])
+    items = ((str(topic.name), topic) for topic in _joined(pages))
+    return outcomes(api_of(DescribeTopicPartitionsRequest), items, itself, names)
+
+
+def _next(page: DescribeTopicPartitionsResponse) -> Cursor | None:
+    """Return where the next page starts, or None after the last one."""
+    at = page.next_cursor
+    return None if at is None else Cursor(topic_name=at.topic_name, partition_index=at.partition_index)
+
+
+def _joined(pages: Iterable[DescribeTopicPartitionsResponse]) -> Iterable[DescribeTopicPartitionsResponseTopic]:
+    """Return the topics of all pages; the partitions of a topic may be on several."""
+    topics: dict[str | None, list[DescribeTopicPartitionsResponseTopic]] = {}
+    for page in pages:
+        for topic in page.topics:
+            topics.setdefault(topic.name, []).append(topic)
+    for parts in topics.values():
+        yield evolve(parts[0], partitions=tuple(each for part in parts for each in part.partitions))
+
+
+def create_topics(
+    core: ClientCore, topics: Collection[NewTopic], *, validate_only: bool = False, timeout: float | None = None
+) -> Steps[Results[str, CreatableTopicResult]]:
+    """Create topics. The value of each is what was created: topic id, partitions, replication factor, configurations.
+
+    ``validate_only`` checks everything and creates nothing.
+    """
+    deadline = core.deadline(timeout)
+    request = create.CreateTopicsRequest(
+        topics=tuple(each._in_request() for each in topics),
+        timeout_ms=left_ms(core, deadline),
+        validate_only=validate_only,
+    )
+    response = yield from core.call(request, deadline=deadline)
+    items = ((each.name, each) for each in response.topics)
+    return outcomes(api_of(request), items, itself, [each.name for each in topics])
+
+
+def delete_topics(
+    core: ClientCore, topics: Collection[str | UUID], *, timeout: float | None = None
+) -> Steps[Results[str | UUID, None]]:
+    """Delete topics, by name or by topic id."""
+    deadline = core.deadline(timeout)
+    wanted = list(dict.fromkeys(topics))
+    by_id = {each for each in wanted if isinstance(each, UUID)}
+    request = DeleteTopicsRequest(
+        topics=tuple(DeleteTopicState(topic_id=e) if isinstance(e, UUID) else DeleteTopicState(name=e) for e in wanted),
+        timeout_ms=left_ms(core, deadline),
+    )
+    response = yield from core.call(request, deadline=deadline)
+    items: Iterable[tuple[str | UUID, DeletableTopicResult]] = (
+        (each.topic_id if each.topic_id in by_id else str(each.name), each) for each in response.responses
+    )
+    return outcomes(api_of(request), items, nothing, wanted)
+
+
+def create_partitions(
+    core: ClientCore,
+    topics: Mapping[str, int | NewPartitions],
+    *,
+    validate_only: bool = False,
+    timeout: float | None = None,
+) -> Steps[Results[str, None]]:
+    """Give topics more partitions. The number is that of all partitions afterwards."""
+    deadline = core.deadline(timeout)
+
+    def wanted(name: str, new: NewPartitions) -> more.CreatePartitionsTopic:
+        assignments = tuple(
+            more.CreatePartitionsAssignment(broker_ids=tuple(brokers)) for brokers in new.assignments or ()
+        )
+        return more.CreatePartitionsTopic(name=name, count=new.total, assignments=assignments or None)
+
+    request = more.CreatePartitionsRequest(
+        topics=tuple(
+            wanted(name, new if isinstance(new, NewPartitions) else NewPartitions(new)) for name, new in topics.items()
+        ),
+        timeout_ms=left_ms(core, deadline),
+        validate_only=validate_only,
+    )
+    response = yield from core.call(request, deadline=deadline)
+    return outcomes(api_of(request), ((each.name, each) for each in response.results), nothing, topics)

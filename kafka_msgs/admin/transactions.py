@@ -1,0 +1,179 @@
+"""Transactions and producers: list, describe, abort one that hangs (KIP-664), fence producers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from attrs import frozen
+
+from kafka_msgs.admin.keyed import AtCoordinators, AtLeaders, at_every_broker, left_ms
+from kafka_msgs.admin.partitions import by_topic
+from kafka_msgs.admin.results import (
+    Gathered,
+    Outcome,
+    Results,
+    api_of,
+    broker_error,
+    nothing,
+    outcomes,
+    raise_top_level,
+)
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.routes import CoordinatorKind
+from kafka_msgs.client.waiting import Steps
+from kafka_msgs.messages import describe_producers_request as producers
+from kafka_msgs.messages import write_txn_markers_request as markers
+from kafka_msgs.messages.describe_producers_response import DescribeProducersResponse, PartitionResponse, ProducerState
+from kafka_msgs.messages.describe_transactions_request import DescribeTransactionsRequest
+from kafka_msgs.messages.describe_transactions_response import TransactionState
+from kafka_msgs.messages.init_producer_id_request import InitProducerIdRequest
+from kafka_msgs.messages.list_transactions_request import ListTransactionsRequest
+from kafka_msgs.messages.list_transactions_response import TransactionState as ListedTransaction
+from kafka_msgs.messages.write_txn_markers_response import WriteTxnMarkersResponse
+
+__all__ = [
+    "ProducerIdAndEpoch",
+    "abort_transaction",
+    "describe_producers",
+    "describe_transactions",
+    "fence_producers",
+    "list_transactions",
+]
+
+
+@frozen
+class ProducerIdAndEpoch:
+    """The id and the epoch of a producer."""
+
+    producer_id: int
+    epoch: int
+
+
+def list_transactions(
+    core: ClientCore,
+    *,
+    states: Collection[str] = (),
+    producer_ids: Collection[int] = (),
+    running_longer_than_ms: int = -1,
+    id_pattern: str | None = None,
+    timeout: float | None = None,
+) -> Steps[Gathered[ListedTransaction]]:
+    """Return the transactions of all coordinators: of these states (such as ``Ongoing``) and producers, or all.
+
+    ``running_longer_than_ms`` (KIP-994) and ``id_pattern`` (a regular expression of RE2, KIP-1152) need brokers that
+    know them.
+    """
+    deadline = core.deadline(timeout)
+    request = ListTransactionsRequest(
+        state_filters=tuple(states),
+        producer_id_filters=tuple(producer_ids),
+        duration_filter=running_longer_than_ms,
+        transactional_id_pattern=id_pattern,
+    )
+
+    def ask(node: int) -> Steps[tuple[ListedTransaction, ...]]:
+        response = yield from core.call(request, node=node, deadline=deadline)
+        raise_top_level(response, api_of(request), node)
+        return response.transaction_states
+
+    answers = yield from at_every_broker(core, ask, deadline=deadline)
+    return Gathered(tuple(each for part in answers.ok.values() for each in part), answers.errors)
+
+
+def describe_transactions(
+    core: ClientCore, transactional_ids: Collection[str], *, timeout: float | None = None
+) -> Steps[Results[str, TransactionState]]:
+    """Return the state of transactions: their producer, their partitions, and since when they run."""
+    return (
+        yield from AtCoordinators(core, CoordinatorKind.TRANSACTION, deadline=core.deadline(timeout)).each(
+            transactional_ids,
+            lambda ids: DescribeTransactionsRequest(transactional_ids=tuple(ids)),
+            lambda response: ((each.transactional_id, each) for each in response.transaction_states),
+            lambda item, broker: item,
+        )
+    )
+
+
+def fence_producers(
+    core: ClientCore, transactional_ids: Collection[str], *, timeout: float | None = None
+) -> Steps[Results[str, ProducerIdAndEpoch]]:
+    """Give transactions a new producer epoch: running producers fail, and what they have open is aborted."""
+    deadline = core.deadline(timeout)
+
+    def ask(node: int, ids: Sequence[str]) -> Steps[Mapping[str, Outcome[ProducerIdAndEpoch]]]:
+        found: dict[str, Outcome[ProducerIdAndEpoch]] = {}
+        for each in ids:
+            request = InitProducerIdRequest(transactional_id=each, transaction_timeout_ms=left_ms(core, deadline))
+            response = yield from core.call(request, node=node, retry=False, deadline=deadline)
+            error = broker_error(response, api_of(request), each)
+            found[each] = error or ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
+        return found
+
+    coordinators = AtCoordinators(core, CoordinatorKind.TRANSACTION, deadline=deadline)
+    return (yield from coordinators.run(transactional_ids, ask))
+
+
+def describe_producers(
+    core: ClientCore,
+    partitions: Collection[TopicPartition],
+    *,
+    node: int | None = None,
+    timeout: float | None = None,
+) -> Steps[Results[TopicPartition, tuple[ProducerState, ...]]]:
+    """Return the producers that partitions know: of the leaders, or of the replicas on one broker."""
+    deadline = core.deadline(timeout)
+
+    def request_for(part: Collection[TopicPartition]) -> producers.DescribeProducersRequest:
+        topics = by_topic(part).items()
+        return producers.DescribeProducersRequest(
+            topics=tuple(producers.TopicRequest(name=name, partition_indexes=numbers) for name, numbers in topics)
+        )
+
+    if node is None:
+        leaders = AtLeaders(core, deadline=deadline)
+        return (yield from leaders.each(partitions, request_for, _of_partitions, lambda each, _: each.active_producers))
+    request = request_for(partitions)
+    response = yield from core.call(request, node=node, deadline=deadline)
+    return outcomes(api_of(request), _of_partitions(response), lambda each: each.active_producers, partitions)
+
+
+def _of_partitions(response: DescribeProducersResponse) -> Iterator[tuple[TopicPartition, PartitionResponse]]:
+    for topic in response.topics:
+        for each in topic.partitions:
+            yield TopicPartition(topic.name, each.partition_index), each
+
+
+def abort_transaction(
+    core: ClientCore,
+    partition: TopicPartition,
+    producer_id: int,
+    producer_epoch: int,
+    *,
+    coordinator_epoch: int = -1,
+    timeout: float | None = None,
+) -> Steps[None]:
+    """End a transaction that hangs in a partition: write an abort marker at its leader.
+
+    ``describe_producers`` shows such a transaction: ``current_txn_start_offset`` is not -1, and the coordinator does
+    not know it. Raises ``BrokerError``.
+    """
+    marker = markers.WritableTxnMarker(
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transaction_result=False,
+        topics=(markers.WritableTxnMarkerTopic(name=partition.topic, partition_indexes=(partition.partition,)),),
+        coordinator_epoch=coordinator_epoch,
+    )
+    request = markers.WriteTxnMarkersRequest(markers=(marker,))
+
+    def read(response: WriteTxnMarkersResponse) -> Outcome[None]:
+        items = (
+            (TopicPartition(topic.name, each.partition_index), each)
+            for answer in response.markers
+            for topic in answer.topics
+            for each in topic.partitions
+        )
+        return outcomes(api_of(request), items, nothing, [partition]).outcomes[partition]
+
+    yield from AtLeaders(core, deadline=core.deadline(timeout)).one(partition, request, read)

@@ -1,0 +1,197 @@
+"""Groups that other clients make, as ``Admin`` lists and describes them while their members are alive.
+
+The clients are Kafka's own consumer with both protocols and its share consumer, librdkafka with both protocols,
+aiokafka, and this library. One more test moves the coordinator of a group away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, Literal
+
+import pytest
+
+from kafka_msgs.admin import Admin, AsyncAdmin, GroupDescription, GroupState, GroupType, NewTopic
+from kafka_msgs.client import Consumer, TopicPartition
+from kafka_msgs.errors import BrokerError
+from tests.recorders.broker import java_command
+from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster
+
+TOPIC: Final = "clients-orders"
+BOTH: Final = (TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1))
+OLD: Final = TopicPartition("clients-payments", 0)
+CONSOLE: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+SHARE: Final = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
+TYPES: Final = {"classic": GroupType.CLASSIC, "consumer": GroupType.CONSUMER}
+
+
+@pytest.fixture(scope="module")
+def admin(kafka_cluster: ClusterAddresses) -> Iterator[Admin]:
+    with Admin(kafka_cluster.bootstrap_servers) as admin:
+        admin.create_topics([NewTopic(TOPIC, 2), NewTopic(OLD.topic, 1)])
+        yield admin
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait until a condition of the cluster holds; fail after a minute."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "the cluster does not get there"
+        time.sleep(0.1)
+
+
+@contextmanager
+def running(tool: str, cluster: ClusterAddresses, *arguments: str) -> Iterator[None]:
+    """One of Kafka's own consumers, which is killed at the end."""
+    java = java_command(
+        tool, ["--bootstrap-server", cluster.bootstrap_servers, "--topic", TOPIC, *arguments], heap_mb=64
+    )
+    process = subprocess.Popen(
+        ["timeout", "--signal=KILL", "120", *java],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def settled(admin: Admin, group_id: str, members: int = 1) -> GroupDescription:
+    """Wait until a group is stable and owns both partitions; return its description."""
+    found: list[GroupDescription] = []
+
+    def stable() -> bool:
+        group = admin.describe_groups([group_id]).ok.get(group_id)
+        if not isinstance(group, GroupDescription) or len(group.members) != members:
+            return False
+        found.append(group)
+        owned = sorted(each for member in group.members for each in member.assignment)
+        return group.state is GroupState.STABLE and owned == list(BOTH)
+
+    until(stable)
+    return found[-1]
+
+
+def check(admin: Admin, group: GroupDescription, kind: GroupType) -> None:
+    """The description and the listing agree, and say who the members are."""
+    assert group.type is kind
+    assert group.coordinator is not None
+    assert group.coordinator.node == admin.find_coordinators([group.group_id])[group.group_id]
+    (listed,) = (each for each in admin.list_groups(types=[kind]) if each.group_id == group.group_id)
+    assert (listed.type, listed.state) == (kind, GroupState.STABLE)
+    for member in group.members:
+        assert (member.subscribed_topics, member.problem) == ((TOPIC,), None)
+        assert member.client_host == "/127.0.0.1"
+        assert (member.epoch is None) == (kind is GroupType.CLASSIC)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_of_kafkas_own_consumer(kafka_cluster: ClusterAddresses, admin: Admin, protocol: str) -> None:
+    group_id = f"clients-java-{protocol}"
+    properties = (f"group.protocol={protocol}", f"client.id=java-{protocol}")
+    options = [word for each in properties for word in ("--command-property", each)]
+    with running(CONSOLE, kafka_cluster, "--group", group_id, *options):
+        group = settled(admin, group_id)
+        check(admin, group, TYPES[protocol])
+        printed = kafka_cluster.consumer_groups("--describe", "--group", group_id, "--members", "--verbose")
+    assert [member.client_id for member in group.members] == [f"java-{protocol}"]
+    assert group.members[0].member_id in printed
+    assert group.assignor in {"range", "uniform"}
+
+
+def test_a_share_group_of_kafkas_own_consumer(kafka_cluster: ClusterAddresses, admin: Admin) -> None:
+    with running(SHARE, kafka_cluster, "--group", "clients-share"):
+        group = settled(admin, "clients-share")
+        check(admin, group, GroupType.SHARE)
+    assert admin.describe_share_groups(["clients-share"])["clients-share"].assignor == "simple"
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_of_librdkafka(kafka_cluster: ClusterAddresses, admin: Admin, protocol: str) -> None:
+    confluent_kafka = pytest.importorskip("confluent_kafka", reason="NOT RUN: confluent-kafka is not installed")
+    group_id = f"clients-librdkafka-{protocol}"
+    config = {"bootstrap.servers": kafka_cluster.bootstrap_servers, "group.id": group_id, "group.protocol": protocol}
+    consumer = confluent_kafka.Consumer({**config, "client.id": "librdkafka"})
+    try:
+        consumer.subscribe([TOPIC])
+        until(lambda: consumer.poll(0.2) is None and len(consumer.assignment()) == 2)
+        check(admin, settled(admin, group_id), TYPES[protocol])
+    finally:
+        consumer.close()
+    until(lambda: not admin.describe_consumer_groups([group_id])[group_id].members)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("aiokafka") is None, reason="NOT RUN: aiokafka is not installed")
+def test_a_group_of_aiokafka_on_the_same_loop(kafka_cluster: ClusterAddresses, admin: Admin) -> None:
+    from aiokafka import AIOKafkaConsumer
+
+    async def describe() -> GroupDescription:
+        servers = kafka_cluster.bootstrap_servers
+        consumer = AIOKafkaConsumer(TOPIC, bootstrap_servers=servers, group_id="clients-aiokafka", client_id="aio")
+        await consumer.start()
+        try:
+            async with AsyncAdmin(servers) as on_loop:
+                return (await on_loop.describe_consumer_groups(["clients-aiokafka"]))["clients-aiokafka"]
+        finally:
+            await consumer.stop()
+
+    group = asyncio.run(describe())
+    assert (group.type, group.state) == (GroupType.CLASSIC, GroupState.STABLE)
+    assert [(each.client_id, each.subscribed_topics, each.assignment) for each in group.members] == [
+        ("aio", (TOPIC,), BOTH)
+    ]
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a9_b12_a_group_that_reads_only_some_topics_gives_all_of_its_offsets(
+    kafka_cluster: ClusterAddresses, admin: Admin, protocol: Literal["classic", "consumer"]
+) -> None:
+    """B9 too: with the assignment, it is clear which partition nobody owns."""
+    group_id = f"clients-partly-{protocol}"
+    admin.alter_group_offsets(group_id, {BOTH[0]: 0, BOTH[1]: 0, OLD: 42}).all()
+    with Consumer(kafka_cluster.bootstrap_servers, group_id=group_id, group_protocol=protocol) as consumer:
+        consumer.subscribe([TOPIC])
+        until(lambda: len(consumer.poll(timeout=0.2)) == 0 and len(consumer.assignment) == 2)
+        offsets = admin.list_group_offsets(group_id).all()
+        (described,) = admin.describe_consumer_groups([group_id]).all().values()
+        assert {partition: each.offset for partition, each in offsets.items()} == {BOTH[0]: 0, BOTH[1]: 0, OLD: 42}
+        owned = {each for member in described.members for each in member.assignment}
+        assert offsets.keys() - owned == {OLD}
+        (refused,) = admin.alter_group_offsets(group_id, {OLD: 43}).errors.values()
+        assert isinstance(refused, BrokerError)
+        assert len(admin.describe_consumer_groups([group_id])[group_id].members) == 1
+    admin.alter_group_offsets(group_id, {OLD: 43}).all()
+
+
+def test_b5_a_real_coordinator_moves(own_kafka_cluster: KafkaCluster) -> None:
+    partition = TopicPartition("moves", 0)
+    with Admin(own_kafka_cluster.bootstrap_servers) as admin:
+        admin.create_topics([NewTopic("moves", assignments={0: [1, 2, 3]})])
+        names = [f"moves-{number}" for number in range(9)]
+        for number, name in enumerate(names):
+            admin.alter_group_offsets(name, {partition: number}).all()
+        before = admin.find_coordinators(names).all()
+        gone = before[names[0]]
+        own_kafka_cluster.kill(gone)
+        expected = {name: {partition: number} for number, name in enumerate(names)}
+
+        def found() -> dict[str, dict[TopicPartition, int]]:
+            groups = admin.list_offsets_of_groups(dict.fromkeys(names), timeout=60).all()
+            return {name: {place: offsets[place].offset for place in offsets} for name, offsets in groups.items()}
+
+        # A new coordinator answers from what is replicated, so an offset may be missing for a moment.
+        until(lambda: found() == expected)
+        after = admin.find_coordinators(names).all()
+        assert gone not in after.values()
+        assert all(after[name] == node for name, node in before.items() if node != gone)
