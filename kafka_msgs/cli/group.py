@@ -24,11 +24,19 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "decode": "decode.decode_command",
     "encode": "encode.encode_command",
     "frame": "frame.frame_command",
+    "call": "call.call_command",
+    "api-versions": "api_versions.api_versions_command",
+    "consume": "consume.consume_command",
+    "produce": "produce.produce_command",
     "groups": "groups.groups_command",
+    "consumer-groups": "consumer_groups.consumer_groups_command",
+    "streams-groups": "streams_groups.streams_groups_command",
+    "share-groups": "share_groups.share_groups_command",
     "lag": "lag.lag_command",
     "profile": "profile.profile_command",
     "dump-log": "dump_log.dump_log_command",
     "capture": "capture.capture_command",
+    "tap": "tap.tap_command",
     "pipeline": "pipeline.pipeline_command",
     "sample": "sample.sample_command",
     "errors": "errors.errors_command",
@@ -58,4 +66,4 @@ class _Commands(FullHelpGroup):
 @click.group(cls=_Commands, context_settings=HELP)
 @click.version_option(__version__)
 def command() -> None:
-    """Look up Kafka's messages; decode, explain and encode them at any version."""
+    """Look up Kafka's messages, decode, explain and encode them at any version, ask brokers, and read their files."""

@@ -1,30 +1,26 @@
 """Message names as people type them: ``OffsetFetchRequest``, ``offset-fetch``, ``9``, ``kip_88.OffsetFetchRequest``.
 
-Owns which messages a text names, among those of the release, those of drafts, and those of the user's own definitions.
-A draft's message needs the draft's name in front, because it may share its own name with a released message.
+Owns which messages a text names, among those of the release, those of drafts, and those of the user's own definitions,
+which ``definitions`` compiles. A draft's message needs the draft's name in front, because it may share its own name
+with a released message.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
 from kafka_msgs import drafts, messages
-from kafka_msgs.errors import SchemaError
-from kafka_msgs.lookup import MessageCatalog, release_catalog
+from kafka_msgs.cli.definitions import Defined, defined_in, definitions_options
+from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.message import Message
-from kafka_msgs.schema_compiler import compile_schema
 
 __all__ = [
-    "current_catalog",
-    "defined_in",
-    "defined_messages",
-    "definitions_option",
     "draft_names",
     "draft_origins",
     "find_messages",
@@ -36,15 +32,6 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
-Defined = Mapping[str, type[Message]]
-"""Messages of the user's own definitions by name."""
-
-_DEFINED: Final = "kafka_msgs.definitions"
-"""Where a click context keeps the messages of ``--definitions``."""
-
-_RETIRED: Final = "V8"
-"""The rule of the compiler that refuses a message without versions; a directory of definitions may hold some."""
-
 _SUFFIXES: Final = (("",), ("request", "response"), ("key", "value"), ("record",), ("data",))
 """What may be missing at the end of a name. The first of these groups that makes a name of a message wins."""
 
@@ -130,34 +117,6 @@ def _similar(text: str, known: Iterable[str]) -> str:
     return f"; similar: {', '.join(found)}" if found else ""
 
 
-def defined_messages(path: Path) -> dict[str, type[Message]]:
-    """Return the messages of a definition, or of all ``.json`` files below a directory, by name.
-
-    Raises ``SchemaError``, ``MissingExtraError`` and ``OSError``.
-    """
-    if not path.is_dir():
-        cls = compile_schema(path)
-        return {cls.INFO.name: cls}
-    return {cls.INFO.name: cls for file in sorted(path.rglob("*.json")) for cls in _in_force(file)}
-
-
-def _in_force(file: Path) -> list[type[Message]]:
-    try:
-        return [compile_schema(file)]
-    except SchemaError as error:
-        if error.rule == _RETIRED:
-            return []
-        raise
-
-
-def _read_definitions(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:
-    if value is None:
-        return
-    ctx.meta[_DEFINED] = defined_messages(value)
-    if not ctx.meta[_DEFINED]:
-        raise click.BadParameter(f"there is no definition in {value}", ctx, param)
-
-
 def _find(ctx: click.Context, param: click.Parameter, value: str) -> list[type[Message]]:
     try:
         return find_messages(value, defined_in(ctx))
@@ -173,43 +132,26 @@ def _find_one(ctx: click.Context, param: click.Parameter, value: str) -> type[Me
     return found[0]
 
 
-def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    start = incomplete.lower()
-    known = [*ctx.meta.get(_DEFINED, ()), *released_names(), *draft_names()]
-    return [name for name in known if name.lower().startswith(start)]
-
-
-definitions_option: Final = click.option(
-    "--definitions",
-    metavar="PATH",
-    type=click.Path(exists=True, path_type=Path),
-    is_eager=True,
-    expose_value=False,
-    callback=_read_definitions,
-    help="A definition of your own, or a directory of them; its messages come before those of the release.",
-)
-"""The option that compiles the user's own definitions, for the arguments below to find."""
-
-
-def defined_in(ctx: click.Context) -> Defined:
-    """Return the messages of ``--definitions``, none without that option."""
-    own: Defined = ctx.meta.get(_DEFINED, {})
-    return own
-
-
-def current_catalog() -> MessageCatalog:
-    """Return the messages of ``--definitions`` of the running command, and behind them those of the release."""
-    own = defined_in(click.get_current_context())
-    return MessageCatalog.of(own.values(), fallback=release_catalog()) if own else release_catalog()
+def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of messages that begin so, for shells."""
+    start, own = incomplete.lower(), []
+    with suppress(KafkaMsgsError, OSError, click.UsageError):
+        own = list(defined_in(ctx))
+    return [name for name in [*own, *released_names(), *draft_names()] if name.lower().startswith(start)]
 
 
 def message_argument(command: F) -> F:
-    """Give a command the argument MESSAGE, which must name one message, and ``--definitions``; it gets the class."""
-    argument = click.argument("message", callback=_find_one, shell_complete=_complete)
-    return argument(definitions_option(command))
+    """Give a command the argument MESSAGE, which must name one message, and the options of definitions.
+
+    The command gets the class.
+    """
+    argument = click.argument("message", callback=_find_one, shell_complete=complete_names)
+    return argument(definitions_options(command))
 
 
 def messages_argument(command: F) -> F:
-    """Give a command the argument MESSAGE, which may name a request and its response, and ``--definitions``."""
-    argument = click.argument("messages", metavar="MESSAGE", callback=_find, shell_complete=_complete)
-    return argument(definitions_option(command))
+    """Give a command the argument MESSAGE, which may name a request and its response, and the options of
+    definitions. The command gets the classes.
+    """
+    argument = click.argument("messages", metavar="MESSAGE", callback=_find, shell_complete=complete_names)
+    return argument(definitions_options(command))

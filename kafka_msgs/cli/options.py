@@ -1,60 +1,68 @@
 """Options that several commands have: in which form they print.
 
-Owns how ``--format`` and its short form ``--json`` become one value, whatever their order.
+Owns how ``--output`` and its short form ``--json`` become one value, whatever their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
-__all__ = ["FORMS", "format_option", "json_option", "log_dirs_option"]
+__all__ = ["FORMS", "json_option", "listing_option", "log_dirs_option", "rows_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FORMS: Final = ("table", "json", "jsonl")
-"""The forms in which rows are printed: for people, as one document, and as one JSON object per line."""
+FORMS: Final = ("table", "json", "jsonl", "csv")
+"""The forms in which lists are printed: for people, as one document, as one JSON object per line, for spreadsheets."""
 
 _JSON: Final = "kafka_msgs.json"
 """Where a click context keeps that ``--json`` was given."""
 
 
-def format_option(command: F) -> F:
-    """Give a command that lists rows ``--format`` and ``--json``; it gets one of ``FORMS`` as ``form``."""
+def listing_option(command: F) -> F:
+    """Give a command that lists rows of one kind ``--output`` and ``--json``; it gets one of ``FORMS`` as ``form``."""
+    return _output(FORMS, "Print a table, one JSON document, one JSON object per line, or CSV.", command)
+
+
+def rows_option(command: F) -> F:
+    """Give the same, but for CSV, to a command that prints rows of several kinds."""
+    return _output(FORMS[:-1], "Print tables, one JSON document, or one JSON object per line.", command)
+
+
+def _output(forms: Sequence[str], text: str, command: F) -> F:
     short = click.option(
         "--json",
         is_flag=True,
         is_eager=True,
         expose_value=False,
-        callback=_note,
-        help="The same as --format json.",
+        callback=_keep_json,
+        help="The same as --output json.",
     )
     long = click.option(
-        "--format",
+        "--output",
         "form",
-        type=click.Choice(FORMS),
-        default=FORMS[0],
+        type=click.Choice(forms),
+        default=forms[0],
         show_default=True,
-        callback=_form,
-        help="Print tables, one JSON document, or one JSON object per line.",
+        callback=_chosen_form,
+        help=text,
     )
     return long(short(command))
 
 
-def log_dirs_option(command: F) -> F:
-    """Give a command ``--log-dirs``, which may be repeated; it gets the paths as ``log_dirs``."""
-    option = click.option(
+def log_dirs_option(*, required: bool = True) -> Callable[[F], F]:
+    """Return what gives a command ``--log-dirs``, which may be repeated; it gets the paths as ``log_dirs``."""
+    return click.option(
         "--log-dirs",
         metavar="DIR",
         multiple=True,
-        required=True,
+        required=required,
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="A log directory of a broker, or the directory of one partition; may be repeated.",
     )
-    return option(command)
 
 
 def json_option(text: str) -> Callable[[F], F]:
@@ -62,9 +70,9 @@ def json_option(text: str) -> Callable[[F], F]:
     return click.option("--json", "as_json", is_flag=True, help=text)
 
 
-def _note(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+def _keep_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     ctx.meta[_JSON] = value
 
 
-def _form(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def _chosen_form(ctx: click.Context, param: click.Parameter, value: str) -> str:
     return "json" if ctx.meta.get(_JSON) else value

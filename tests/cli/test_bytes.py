@@ -177,6 +177,20 @@ def test_explain_covers_header_and_message_of_a_frame(run: Run) -> None:
     assert "5 00 00 00 00 throttle_time_ms int32 0" in lines
 
 
+def test_explain_shows_the_bytes_after_the_message_of_a_frame_which_brokers_accept(run: Run) -> None:
+    request = encode_request(OffsetFetchRequest(), 8, correlation_id=5, client_id="c") + b"\xab\xcd"
+    size = len(request) - 2
+    for arguments in ((request.hex(),), ("--size-prefix", len(request).to_bytes(4, "big").hex() + request.hex())):
+        result = run("frame", "--explain", *arguments)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert [line for line in squeezed(result.stdout) if line][-1] == f"{size} ab cd (trailing bytes) bytes abcd"
+    _, message = json.loads(run("frame", "--explain", "--json", request.hex()).stdout)
+    assert message["error"] is None
+    assert message["spans"][-1] == {
+        "offset": size, "bytes": "abcd", "field": "(trailing bytes)", "type": "bytes", "value": "abcd",
+    }  # fmt: skip
+
+
 def test_explain_stops_at_a_malformed_header(run: Run) -> None:
     result = run("frame", "--explain", "0009000200000001 0009 61")
     assert result.exit_code == 1

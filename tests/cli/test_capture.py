@@ -1,4 +1,4 @@
-"""``kafka-msgs capture`` on captures of real clients and a real broker, and on what is none."""
+"""``kafka-msgs capture`` on captures of real clients and a real broker, and on files that are not captures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PORT = str(port_of("shop.pcapng"))
 
 
 def lines(run: Run, *arguments: str | Path, status: int = 0) -> list[dict[str, Any]]:
-    result = run("capture", *map(str, arguments), "--format", "jsonl")
+    result = run("capture", *map(str, arguments), "--output", "jsonl")
     assert result.exit_code == status
     return [json.loads(line) for line in result.stdout.splitlines()]
 

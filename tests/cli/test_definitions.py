@@ -88,3 +88,50 @@ def test_a_frame_is_read_with_the_own_definitions(run: Run, definitions: Path) -
 def test_a_version_that_the_own_definitions_lack_is_read_with_the_release(run: Run, definitions: Path) -> None:
     request = "0009 0002 00000007 ffff 000162 ffffffff"
     assert "OffsetFetchRequest v2" in run("frame", request, "--definitions", str(definitions)).stdout
+
+
+ANSWER = """# the answer
+{
+  "apiKey": TBD, "type": “response”, "name": "OrderResponse", "validVersions": "0-1", "flexibleVersions": "none",
+  "fields": [{ "name": "Cups", "type": "int16", "versions": "0+" },]
+}
+"""
+PAGE = ORDER.replace('"apiKey": 9', '"apiKey": TBD') + ANSWER
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    """Two definitions in one file, as people write them on a page."""
+    path = tmp_path / "Order.json"
+    path.write_text(PAGE)
+    return path
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["a file", "a directory"])
+def test_definitions_of_a_page_are_read_with_the_value_of_a_word(run: Run, page: Path, whole: bool) -> None:
+    (page.parent / "Gone.json").write_text(RETIRED)
+    option = ("--lenient", "--bind", "TBD=77", "--definitions", str(page if whole else page.parent))
+    for name in ("Order", "77"):
+        shown = run("show", name, *option).stdout
+        assert "OrderRequest: request, api key 77, versions 0-1" in shown
+        assert "OrderResponse: response, api key 77, versions 0-1" in shown
+    assert run("encode", *option, "OrderResponse", "0", '{"cups": 3}').stdout == "0003\n"
+
+
+def test_a_page_needs_a_lenient_reading_and_a_value(fails: Callable[..., str], page: Path) -> None:
+    assert "TBD is not JSON" in fails("show", "Order", "--definitions", str(page))
+    assert "TBD is not bound to a value" in fails("show", "Order", "--definitions", str(page), "--lenient")
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (("--lenient",), "--lenient needs --definitions"),
+        (("--bind", "TBD=77", "--definitions", "."), "--bind needs --lenient"),
+        (("--lenient", "--bind", "TBD", "--definitions", "."), "'TBD' does not read WORD=VALUE"),
+        (("--lenient", "--bind", "=77", "--definitions", "."), "'' does not read WORD=VALUE"),
+    ],
+)
+def test_options_that_do_not_fit_together_are_a_wrong_call(run: Run, given: tuple[str, ...], reason: str) -> None:
+    result = run("show", "OffsetFetch", *given)
+    assert (result.exit_code, reason in result.stderr) == (2, True)

@@ -26,7 +26,7 @@ TRANSACTIONS = CODECS.with_name(f"{35:020}.log")
 
 
 def lines(run: Run, *arguments: str | Path, status: int = 0) -> list[dict[str, Any]]:
-    result = run("dump-log", *map(str, arguments), "--format", "jsonl")
+    result = run("dump-log", *map(str, arguments), "--output", "jsonl")
     assert result.exit_code == status
     return [json.loads(line) for line in result.stdout.splitlines()]
 
@@ -283,7 +283,7 @@ def test_names_of_headers_that_are_not_text(run: Run, tmp_path: Path) -> None:
 
 
 def test_one_json_document(run: Run) -> None:
-    result = run("dump-log", str(CODECS), "--format", "json")
+    result = run("dump-log", str(CODECS), "--output", "json")
     document = json.loads(result.stdout)
     assert len(document["rows"]) == document["summary"]["batches"] == 5
 
@@ -328,7 +328,7 @@ IMPATIENT = (
 def shown_on_a_terminal(seconds: float) -> bytes:
     """What ``dump-log`` draws on standard error, which is a terminal, when it waits ``seconds`` before it does."""
     code = IMPATIENT.format(seconds=seconds)
-    command = [sys.executable, "-c", code, "dump-log", str(CODECS), "--format", "jsonl"]
+    command = [sys.executable, "-c", code, "dump-log", str(CODECS), "--output", "jsonl"]
     master, slave = pty.openpty()
     try:
         os.write(slave, b"|")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from tests.support.command_line import Run, squeezed
 
 
 def listed(run: Run, *arguments: str) -> list[dict[str, object]]:
-    result = run("list", "--format", "json", *arguments)
+    result = run("list", "--output", "json", *arguments)
     assert result.exit_code == 0
     rows: list[dict[str, object]] = json.loads(result.stdout)
     return rows
@@ -141,10 +142,19 @@ def test_show_as_json_at_one_version(run: Run) -> None:
 
 
 def test_list_and_errors_as_json_lines(run: Run) -> None:
-    rows = [json.loads(line) for line in run("list", "OffsetFetch", "--format", "jsonl").stdout.splitlines()]
+    rows = [json.loads(line) for line in run("list", "OffsetFetch", "--output", "jsonl").stdout.splitlines()]
     assert [row["name"] for row in rows] == ["OffsetFetchRequest", "OffsetFetchResponse"]
     assert json.loads(run("errors", "not-coordinator", "--json").stdout) == [
         {"code": 16, "name": "NOT_COORDINATOR", "retriable": True}
+    ]
+
+
+def test_list_as_csv_has_a_line_of_names_and_empty_fields(run: Run) -> None:
+    lines = list(csv.reader(run("list", "OffsetCommitKey", "--output", "csv").stdout.splitlines()))
+    assert lines == [
+        ["name", "origin", "kind", "apiKey", "versions", "flexible", "deprecated"],
+        ["LegacyOffsetCommitKey", "group-coordinator", "coordinator-key", "0", "0", "", ""],
+        ["OffsetCommitKey", "group-coordinator", "coordinator-key", "1", "0", "", ""],
     ]
 
 

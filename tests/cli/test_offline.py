@@ -31,7 +31,8 @@ def test_groups_with_their_lags(run: Run) -> None:
         "audit": 12, "inspection": 10, "ledger": 8, "seasonal": 9, "settlement": 17, "watch": 2,
     }  # fmt: skip
     assert rows["audit"] == {
-        "group": "audit", "kind": "classic", "state": "Empty", "epoch": 2, "members": 0, "partitions": 2, "lag": 12,
+        "group": "audit", "kind": "classic", "protocol": "consumer", "state": "Empty", "epoch": 2, "members": 0,
+        "partitions": 2, "lag": 12,
         "lastCommitTimestamp": 1795286975749, "lastCommitTime": "2026-11-21T18:49:35.749Z",
     }  # fmt: skip
     assert (rows["packing"]["kind"], rows["packing"]["lastCommitTime"]) == ("share", None)
@@ -132,6 +133,6 @@ def test_neither_spark_nor_arrow_is_imported(command: str) -> None:
         "import sys; sys.modules.update(pyspark=None, pyarrow=None, pandas=None, matplotlib=None);"
         "from kafka_msgs.cli import main; main()"
     )
-    arguments = [sys.executable, "-c", code, command, *OPTION, "--format", "jsonl"]
+    arguments = [sys.executable, "-c", code, command, *OPTION, "--output", "jsonl"]
     done = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.count("\n") > 5

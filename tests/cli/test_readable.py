@@ -83,7 +83,7 @@ def test_the_json_form_keeps_the_bytes_and_can_be_read_back() -> None:
 
 
 def test_members_of_recorded_groups_are_opened_in_a_dump(run: Run) -> None:
-    result = run("dump-log", str(GROUP_LOGS), "--offsets", "--format", "jsonl")
+    result = run("dump-log", str(GROUP_LOGS), "--offsets", "--output", "jsonl")
     records = [json.loads(line) for line in result.stdout.splitlines() if '"kind": "record"' in line]
     members: list[dict[str, Any]] = [
         member
@@ -142,7 +142,7 @@ def test_names_of_times(name: str, readable: str) -> None:
 
 
 def test_a_dump_of_a_partition_takes_the_files_that_a_broker_keeps_there(run: Run) -> None:
-    result = run("dump-log", str(GROUP_LOGS / "orders-0"), "--format", "jsonl")
+    result = run("dump-log", str(GROUP_LOGS / "orders-0"), "--output", "jsonl")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     files = {Path(row["file"]).name for row in rows if "file" in row}
     assert f"{0:020}.log" in files
@@ -152,7 +152,7 @@ def test_a_dump_of_a_partition_takes_the_files_that_a_broker_keeps_there(run: Ru
 
 
 def test_a_dump_of_a_log_directory_decodes_each_internal_topic_as_itself(run: Run) -> None:
-    result = run("dump-log", str(GROUP_LOGS), "--deep", "--format", "jsonl")
+    result = run("dump-log", str(GROUP_LOGS), "--deep", "--output", "jsonl")
     assert result.exit_code == 0
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     records = [row for row in rows if row["kind"] == "record" and "control" not in row]
@@ -165,14 +165,14 @@ def test_a_dump_of_a_log_directory_decodes_each_internal_topic_as_itself(run: Ru
 
 
 def test_a_topic_that_is_asked_for_is_taken_out_of_a_log_directory(run: Run) -> None:
-    result = run("dump-log", str(GROUP_LOGS), "--transactions", "--format", "jsonl")
+    result = run("dump-log", str(GROUP_LOGS), "--transactions", "--output", "jsonl")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert {Path(row["file"]).parent.name for row in rows if "file" in row} == {"__transaction_state-0"}
 
 
 def test_a_decoder_that_is_asked_for_goes_before_the_name_of_the_directory(run: Run) -> None:
     path = GROUP_LOGS / "__consumer_offsets-0"
-    result = run("dump-log", str(path), "--deep", "--key-decoder", "hex", "--format", "jsonl")
+    result = run("dump-log", str(path), "--deep", "--key-decoder", "hex", "--output", "jsonl")
     records = [json.loads(line) for line in result.stdout.splitlines() if '"kind": "record"' in line]
     assert all("hex" in record["key"] for record in records if "key" in record)
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Exchange, read_exchanges
+from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, read_exchanges
 from kafka_msgs.capture.files import open_capture
+from kafka_msgs.capture.recording import is_recording, read_recording
 from kafka_msgs.capture.report import QUANTILES, ApiSummary, CaptureSummary, CaptureTally
-from kafka_msgs.cli.options import format_option
-from kafka_msgs.cli.render.embedded import readable_json
+from kafka_msgs.cli.options import rows_option
+from kafka_msgs.cli.render.exchanges import item_row
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.rows import Named, Row, print_rows
-from kafka_msgs.cli.render.times import iso_of_us
 
 __all__ = ["capture_command"]
 
@@ -38,7 +38,7 @@ __all__ = ["capture_command"]
 )
 @click.option("--bodies", is_flag=True, help="Print the requests and responses too.")
 @click.option("--summary", "only_summary", is_flag=True, help="Print only faults and the figures of each api.")
-@format_option
+@rows_option
 @click.pass_context
 def capture_command(
     ctx: click.Context,
@@ -49,7 +49,7 @@ def capture_command(
     only_summary: bool,
     form: str,
 ) -> None:
-    """Print the requests in pcap and pcapng files with their responses: latency in microseconds, sizes, errors.
+    """Print the requests in pcap and pcapng files, and in recordings of tap, with their responses: latency, errors.
 
     After them come the figures of each api and version, and a summary. What is missing or is not Kafka is reported at
     its place. The exit status is 1 if anything is missing, damaged, or could not be decoded.
@@ -80,58 +80,15 @@ class _Rows:
     def _of_file(self, path: Path, progress: Callable[[int], None]) -> Iterator[Row]:
         tally = CaptureTally()
         with open_capture(path) as file:
-            for item in read_exchanges(file, ports=self._ports):
+            recorded = is_recording(file)
+            for item in read_recording(file) if recorded else read_exchanges(file, ports=self._ports):
                 progress(file.tell())
                 tally.add(item)
                 self._total.add(item)
-                if isinstance(item, CaptureFault):
-                    yield Row("fault", _fault(item))
-                elif self._exchanges:
-                    yield Row("exchange", _exchange(item) | (_bodies(item) if self._bodies else {}))
+                if isinstance(item, CaptureFault) or self._exchanges:
+                    yield item_row(item, bodies=self._bodies)
         for api in tally.summary().apis:
             yield Row("api", _api(api))
-
-
-def _exchange(exchange: Exchange) -> dict[str, Any]:
-    response = exchange.response
-    return {
-        "packet": exchange.request.packet,
-        "requestAt": exchange.request.at,
-        "requestTime": iso_of_us(exchange.request.at),
-        "client": str(exchange.connection.client),
-        "server": str(exchange.connection.server),
-        "api": exchange.api or exchange.api_key,
-        "version": exchange.version,
-        "correlationId": exchange.correlation_id,
-        "clientId": exchange.client_id,
-        "latencyUs": exchange.latency_us,
-        "requestSize": exchange.request.size,
-        "responseSize": None if response is None else response.size,
-        "errors": {each.path: each.name or each.code for each in exchange.errors},
-        "problem": "; ".join(problem.reason for problem in exchange.problems) or None,
-    }
-
-
-def _bodies(exchange: Exchange) -> dict[str, Any]:
-    """The messages with the readable forms of what is in them; null for one that is not there or not decoded."""
-    bodies: dict[str, Any] = {"request": None, "response": None}
-    if exchange.request_json is not None:
-        bodies["request"] = readable_json(exchange.request_message, exchange.version)
-    if exchange.response_json is not None and exchange.response_message is not None:
-        bodies["response"] = readable_json(exchange.response_message, exchange.response_version)
-    return bodies
-
-
-def _fault(fault: CaptureFault) -> dict[str, Any]:
-    return {
-        "packet": fault.packet,
-        "at": fault.at,
-        "time": iso_of_us(fault.at),
-        "connection": None if fault.connection is None else fault.connection.way(fault.direction),
-        "fault": fault.kind.value,
-        "size": fault.size,
-        "reason": fault.reason,
-    }
 
 
 def _api(api: ApiSummary) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 import click
 
 from kafka_msgs.cli.log_paths import log_files
-from kafka_msgs.cli.options import format_option
-from kafka_msgs.cli.render.log_files import DECODERS, View, rows
+from kafka_msgs.cli.options import rows_option
+from kafka_msgs.cli.render.log_files import View, rows
 from kafka_msgs.cli.render.progress import progress_over
+from kafka_msgs.cli.render.records import DECODERS
 from kafka_msgs.cli.render.rows import Named, print_rows
 from kafka_msgs.cli.render.times import with_times
 from kafka_msgs.log.summary import LogSummary
@@ -52,7 +53,7 @@ def _decoder(side: str) -> Callable[[F], F]:
 @click.option(
     "--summary", "only_summary", is_flag=True, help="Print only damage and the summary: several times as fast."
 )
-@format_option
+@rows_option
 @click.pass_context
 def dump_log_command(
     ctx: click.Context, /, paths: tuple[Path, ...], form: str, only_summary: bool, deep: bool, **asked: Any

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from kafka_msgs.cli.options import format_option
+from kafka_msgs.cli.options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.error_codes import ErrorCode
 
@@ -18,7 +18,7 @@ _COLUMNS: Final = ("code", "name", "retriable")
 
 @click.command("errors", context_settings={"ignore_unknown_options": True})
 @click.argument("wanted", metavar="[CODE|NAME]", default="")
-@format_option
+@listing_option
 def errors_command(wanted: str, form: str) -> None:
     """List the error codes, or the one with this CODE, or those whose name contains NAME."""
     found = list(_matching(wanted))

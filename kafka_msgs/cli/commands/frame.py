@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 
 import click
 
+from kafka_msgs.cli.definitions import current_catalog, defined_in, definitions_options
+from kafka_msgs.cli.frame_dump import request_annotations, response_annotations
 from kafka_msgs.cli.input import read_binary
-from kafka_msgs.cli.message_names import current_catalog, defined_in, definitions_option, find_messages
+from kafka_msgs.cli.message_names import find_messages
 from kafka_msgs.cli.render.console import console, print_json
-from kafka_msgs.cli.render.hex_dump import Annotation, annotate, print_dump, refuse_trailing
+from kafka_msgs.cli.render.hex_dump import print_dump
 from kafka_msgs.cli.render.tree import message_tree
-from kafka_msgs.errors import DecodeError
-from kafka_msgs.message import Message
-from kafka_msgs.messages.request_header import RequestHeader
-from kafka_msgs.messages.response_header import ResponseHeader
 from kafka_msgs.wire import (
     SIZE_BYTES,
     RequestFrame,
@@ -24,7 +21,6 @@ from kafka_msgs.wire import (
     decode_response,
     header_version,
     read_frame_size,
-    read_request_prefix,
 )
 
 __all__ = ["frame_command"]
@@ -64,7 +60,7 @@ def _api_key(api: str, ctx: click.Context) -> int:
     callback=_request,
     help="DATA is the response to a request with this api key or name, and version, such as OffsetFetch/2.",
 )
-@definitions_option
+@definitions_options
 @click.option("--size-prefix", is_flag=True, help="DATA starts with the four bytes of size that frames have.")
 @click.option("--json", "as_json", is_flag=True, help="Print header and message in the JSON form of Kafka's own tools.")
 @click.option("--explain", is_flag=True, help="Print what each byte means, also when the bytes are malformed.")
@@ -107,32 +103,12 @@ def _payload(frame: bytes, size_prefix: bool) -> bytes:
 
 
 def _explain(payload: bytes, request: tuple[int, int] | None, as_json: bool) -> None:
-    annotations = _request_annotations(payload) if request is None else _response_annotations(payload, *request)
+    catalog = current_catalog()
+    if request is None:
+        annotations = request_annotations(payload, catalog)
+    else:
+        annotations = response_annotations(payload, *request, catalog)
     print_dump(payload, annotations, as_json)
     error = annotations[-1].error
     if error is not None:
         raise error
-
-
-def _request_annotations(payload: bytes) -> list[Annotation]:
-    api_key, version, _ = read_request_prefix(payload)
-    message = current_catalog().message_class(api_key, "request", version)
-    return _annotations(payload, RequestHeader, header_version(message, version), message, version)
-
-
-def _response_annotations(payload: bytes, api_key: int, version: int) -> list[Annotation]:
-    message = current_catalog().message_class(api_key, "response", version)
-    head = header_version(message, version)
-    with suppress(DecodeError):  # The dump shows where, at the version that was asked for.
-        version = decode_response(payload, api_key, version, catalog=current_catalog()).version
-    return _annotations(payload, ResponseHeader, head, message, version)
-
-
-def _annotations(
-    payload: bytes, header: type[Message], head: int, message: type[Message], version: int
-) -> list[Annotation]:
-    first = annotate(header, head, payload)
-    if first.error is not None:
-        return [first]
-    second = annotate(message, version, payload, first.end)
-    return [first, refuse_trailing(second, message, version, len(payload))]

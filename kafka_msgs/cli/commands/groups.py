@@ -1,14 +1,17 @@
-"""``kafka-msgs groups``: all groups of log directories, or their members, without a broker and without Spark."""
+"""``kafka-msgs groups``: all groups of a cluster or of log directories, or their members."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from kafka_msgs.cli.connecting import broker_options, client_config
 from kafka_msgs.cli.offsets_topic import chosen, groups_in, names_in, report_problems
-from kafka_msgs.cli.options import format_option, log_dirs_option
+from kafka_msgs.cli.options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.cli.render.times import iso_of_ms, short_time
 from kafka_msgs.offline.groups import Group
@@ -19,6 +22,7 @@ __all__ = ["groups_command"]
 _GROUP: Final = (
     "group",
     "kind",
+    "protocol",
     "state",
     "epoch",
     "members",
@@ -35,26 +39,90 @@ _MEMBER: Final = (
 _MEMBER_TABLE: Final = ("group", "memberId", "clientHost", "epoch", "state", "subscribedTopics", "assigned", "problem")
 
 
+_TYPES: Final = ("classic", "consumer", "share", "streams")
+
+
 @click.command("groups")
 @click.argument("wanted", metavar="[GROUP]...", nargs=-1)
-@log_dirs_option
+@broker_options(required=False)
+@log_dirs_option(required=False)
+@click.option("--list", "listing", is_flag=True, help="List the groups; this is the default.")
 @click.option("--members", is_flag=True, help="Print one row per member, with its subscription and assignment.")
-@format_option
-def groups_command(wanted: tuple[str, ...], log_dirs: tuple[Path, ...], members: bool, form: str) -> None:
-    """List the groups in log directories: kind, state, members, lag and last commit, also of empty groups.
+@click.option(
+    "--group-type", metavar="TYPE", type=click.Choice(_TYPES, case_sensitive=False), help="Of this type only."
+)
+@click.option("--protocol", help="Of this protocol type only, such as consumer or connect.")
+@click.option("--consumer", "short", flag_value="consumer", help="Groups of consumers only, of either protocol.")
+@click.option("--share", "short", flag_value="share", help="Share groups only.")
+@click.option("--streams", "short", flag_value="streams", help="Streams groups only.")
+@listing_option
+def groups_command(
+    wanted: tuple[str, ...],
+    bootstrap_server: str | None,
+    command_config: Path | None,
+    timeout: int,
+    log_dirs: tuple[Path, ...],
+    listing: bool,
+    members: bool,
+    group_type: str | None,
+    protocol: str | None,
+    short: str | None,
+    form: str,
+) -> None:
+    """List groups of every type: kind, state, members, lag and last commit, also of empty groups.
 
-    With names of groups only these. Nothing but the files is needed; Spark is not. The exit status is 1 if some record
-    could not be read; standard error lists these.
+    They are those of a cluster, or with --log-dirs those in files; with names of groups only these. Only files have the
+    time of the last commit. The exit status is 1 if some record could not be read; standard error lists these.
     """
-    found = groups_in(log_dirs)
-    groups = chosen(found, wanted)
+    if bool(log_dirs) == (bootstrap_server is not None):
+        raise click.UsageError("give --bootstrap-server or --log-dirs" + (", not both" if log_dirs else ""))
+    if listing and members:
+        raise click.UsageError("give --list or --members")
+    choice = partial(_chosen, group_type=group_type, protocol=protocol, short=short)
+    if bootstrap_server is None:
+        found = groups_in(log_dirs)
+        groups = [
+            each for each in chosen(found, wanted) if choice(each.description.kind, each.description.protocol_type)
+        ]
+        names = names_in(log_dirs) if members else {}
+        rows = (
+            [_member(g, m, names) for g in groups for m in g.description.members]
+            if members
+            else list(map(_group, groups))
+        )
+        _print(form, rows, members=members)
+        report_problems(found)
+        return
+    from kafka_msgs.admin.shells import Admin
+    from kafka_msgs.cli.groups.broker import BrokerGroups
+    from kafka_msgs.cli.groups.summaries import member_summaries, summaries
+
+    with Admin(client_config(bootstrap_server, command_config, timeout)) as admin:
+        source = BrokerGroups(admin)
+        listed = [each for each in source.listed() if choice(each.type, each.protocol_type)]
+        for name in wanted:
+            if name not in {each.group_id for each in listed}:
+                raise click.ClickException(f"there is no group {name!r}")
+        listed = [each for each in listed if not wanted or each.group_id in wanted]
+        _print(form, list((member_summaries if members else summaries)(source, listed)), members=members)
+
+
+def _chosen(kind: str, protocol_type: str, *, group_type: str | None, protocol: str | None, short: str | None) -> bool:
+    """Whether a group is one that was asked for, by Kafka's rules: a classic group of consumers is one of consumers."""
+    kind = kind.lower()
+    of_consumers = kind == "consumer" or (kind == "classic" and protocol_type in ("consumer", ""))
+    return (
+        group_type in (None, kind)
+        and protocol in (None, protocol_type)
+        and (short is None or (of_consumers if short == "consumer" else kind == short))
+    )
+
+
+def _print(form: str, rows: Sequence[dict[str, Any]], *, members: bool) -> None:
     if members:
-        names = names_in(log_dirs)
-        rows = [_member(each, member, names) for each in groups for member in each.description.members]
         print_listing(form, _MEMBER, rows, in_table=_MEMBER_TABLE)
     else:
-        print_listing(form, _GROUP, [_group(each) for each in groups], in_table=_GROUP_TABLE)
-    report_problems(found)
+        print_listing(form, _GROUP, rows, in_table=_GROUP_TABLE)
 
 
 def _group(group: Group) -> dict[str, Any]:
@@ -62,6 +130,7 @@ def _group(group: Group) -> dict[str, Any]:
     return {
         "group": described.group_id,
         "kind": described.kind,
+        "protocol": described.protocol_type,
         "state": described.state,
         "epoch": described.epoch,
         "members": len(described.members),

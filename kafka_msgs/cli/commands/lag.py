@@ -2,48 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kafka_msgs.cli.connecting import broker_options, client_config
 from kafka_msgs.cli.offsets_topic import chosen, groups_in, report_problems
-from kafka_msgs.cli.options import format_option, log_dirs_option
+from kafka_msgs.cli.options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
+from kafka_msgs.cli.render.prometheus import print_metrics
 from kafka_msgs.cli.render.times import iso_of_ms, short_time
-from kafka_msgs.offline.groups import CommittedOffset, Group
+
+if TYPE_CHECKING:
+    from kafka_msgs.offline.groups import CommittedOffset, Group
 
 __all__ = ["lag_command"]
 
 _COLUMNS: Final = (
-    "group", "state", "topic", "partition", "committedOffset", "endOffset", "lag", "leaderEpoch", "metadata",
-    "commitTimestamp", "commitTime", "expireTimestamp", "expireTime", "topicId",
+    "group", "state", "topic", "partition", "committedOffset", "endOffset", "lag", "lagSeconds", "unreadTimestamp",
+    "unreadTime", "leaderEpoch", "metadata", "commitTimestamp", "commitTime", "expireTimestamp", "expireTime",
+    "topicId",
 )  # fmt: skip
 _IN_TABLE: Final = (
-    "group", "topic", "partition", "committedOffset", "endOffset", "lag", "committed",
+    "group", "topic", "partition", "committedOffset", "endOffset", "lag", "lagSeconds", "unreadSince", "committed",
 )  # fmt: skip
+
+_TOO_FAR: Final = 3
+"""The exit status where a lag is above a limit."""
+
+Rows = Sequence[Mapping[str, Any]]
 
 
 @click.command("lag")
 @click.argument("wanted", metavar="[GROUP]...", nargs=-1)
-@log_dirs_option
+@broker_options(required=False)
+@log_dirs_option(required=False)
 @click.option(
     "--end-offsets",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A file of what kafka-get-offsets printed. By default the ends of the partitions in the log directories.",
 )
-@format_option
-def lag_command(wanted: tuple[str, ...], log_dirs: tuple[Path, ...], end_offsets: Path | None, form: str) -> None:
+@click.option("--records-only", is_flag=True, help="Do not read records to find how long they wait.")
+@click.option("--watch", metavar="SECONDS", type=click.FloatRange(min=0.1), help="Ask again and again, so far apart.")
+@click.option("--rounds", metavar="N", type=click.IntRange(min=1), help="With --watch, stop after N rounds.")
+@click.option("--max-lag", metavar="N", type=click.IntRange(min=0), help="End with status 3 if a lag is above N.")
+@click.option(
+    "--max-seconds",
+    metavar="S",
+    type=click.FloatRange(min=0),
+    help="End with status 3 if a record waits longer than S.",
+)
+@click.option("--prometheus", is_flag=True, help="Print metrics in the text format of Prometheus.")
+@listing_option
+@click.pass_context
+def lag_command(
+    ctx: click.Context,
+    /,
+    wanted: tuple[str, ...],
+    bootstrap_server: str | None,
+    command_config: Path | None,
+    timeout: int,
+    log_dirs: tuple[Path, ...],
+    end_offsets: Path | None,
+    records_only: bool,
+    watch: float | None,
+    rounds: int | None,
+    max_lag: int | None,
+    max_seconds: float | None,
+    prometheus: bool,
+    form: str,
+) -> None:
     """List the committed offsets of all groups with their lag, the largest lag first, also of empty groups.
 
-    With names of groups only these. A lag is empty where the end of the partition is not known. Nothing but the files
-    is needed; Spark is not. The exit status is 1 if some record could not be read; standard error lists these.
+    With names of groups only these. A lag is empty where the end of the partition is not known. With a broker there is
+    also the time: how many seconds the first unread record of a partition has been waiting. Log directories answer
+    without a broker; the exit status is then 1 if some record could not be read, and standard error lists these.
+
+    With --watch, a terminal shows the newest round, and other output gets one round after the other. With --max-lag and
+    --max-seconds the exit status is 3 if the last round is above a limit.
     """
-    found = groups_in(log_dirs, end_offsets)
-    rows = [_row(group, each) for group in chosen(found, wanted) for each in group.offsets]
-    print_listing(form, _COLUMNS, sorted(rows, key=_largest_lag_first), in_table=_IN_TABLE)
-    report_problems(found)
+    if bool(log_dirs) == (bootstrap_server is not None):
+        raise click.UsageError("give --bootstrap-server or --log-dirs" + (", not both" if log_dirs else ""))
+    if log_dirs and watch is not None:
+        raise click.UsageError("--watch needs --bootstrap-server")
+    if bootstrap_server is None:
+        found = groups_in(log_dirs, end_offsets)
+        rows: Rows = [_row(group, each) for group in chosen(found, wanted) for each in group.offsets]
+        rows = sorted(rows, key=_largest_lag_first)
+        _show(rows, form, prometheus)
+        report_problems(found)
+    else:
+        from kafka_msgs.admin.shells import Admin
+        from kafka_msgs.cli.groups.broker import BrokerGroups
+        from kafka_msgs.cli.groups.lags import lags_of, row_of
+
+        with Admin(client_config(bootstrap_server, command_config, timeout)) as admin:
+            source = BrokerGroups(admin)
+
+            def ask() -> Rows:
+                return [row_of(each) for each in lags_of(source, wanted, times=not records_only)]
+
+            rows = _rounds(ask, form, prometheus, watch, rounds)
+    if _above(rows, max_lag, max_seconds):
+        ctx.exit(_TOO_FAR)
+
+
+def _rounds(ask: Any, form: str, prometheus: bool, watch: float | None, rounds: int | None) -> Rows:
+    """Ask and print once, or with ``watch`` until ``rounds`` are over or the user interrupts; return the last rows."""
+    rows: Rows = []
+    done = 0
+    try:
+        while True:
+            rows = ask()
+            if watch is not None and sys.stdout.isatty():
+                click.clear()
+            _show(rows, form, prometheus)
+            done += 1
+            if watch is None or done == rounds:
+                return rows
+            time.sleep(watch)
+    except KeyboardInterrupt:
+        return rows
+
+
+def _show(rows: Rows, form: str, prometheus: bool) -> None:
+    if prometheus:
+        from kafka_msgs.cli.groups.lags import metrics
+
+        print_metrics(metrics(rows))
+    else:
+        print_listing(form, _COLUMNS, rows, in_table=_IN_TABLE)
+
+
+def _above(rows: Rows, max_lag: int | None, max_seconds: float | None) -> bool:
+    limits = {"lag": max_lag, "lagSeconds": max_seconds}
+    return any((row[name] or 0) > limit for name, limit in limits.items() if limit is not None for row in rows)
 
 
 def _row(group: Group, committed: CommittedOffset) -> dict[str, Any]:
@@ -55,6 +152,10 @@ def _row(group: Group, committed: CommittedOffset) -> dict[str, Any]:
         "committedOffset": committed.offset,
         "endOffset": committed.end_offset,
         "lag": committed.lag,
+        "lagSeconds": None,
+        "unreadTimestamp": None,
+        "unreadTime": None,
+        "unreadSince": None,
         "leaderEpoch": committed.leader_epoch,
         "metadata": committed.metadata,
         "commitTimestamp": committed.commit_timestamp,

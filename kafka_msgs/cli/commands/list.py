@@ -14,7 +14,7 @@ from kafka_msgs.cli.message_names import (
     released_names,
     released_origins,
 )
-from kafka_msgs.cli.options import format_option
+from kafka_msgs.cli.options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.lookup import message_classes
 from kafka_msgs.message import Message
@@ -46,7 +46,7 @@ def _one_of(known: set[str], value: str, ctx: click.Context, param: click.Parame
     "--origin", "wanted", callback=_origin, help="Only this part of Kafka, such as clients or metadata, or this draft."
 )
 @click.option("--drafts", "of_drafts", is_flag=True, help="List the messages of drafts instead of the release's.")
-@format_option
+@listing_option
 def list_command(text: str, kind: str | None, wanted: str | None, of_drafts: bool, form: str) -> None:
     """List messages, or those whose name contains TEXT."""
     names = draft_names() if of_drafts or wanted in draft_origins() else released_names()

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from kafka_msgs.cli.options import format_option, log_dirs_option
+from kafka_msgs.cli.options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.times import iso_of_ms
@@ -27,7 +27,7 @@ _IN_TABLE: Final = ("records", "bytes", "ratio", "codecs", "tombstones", "aborte
 
 @click.command("profile")
 @click.argument("topics", metavar="[TOPIC]...", nargs=-1)
-@log_dirs_option
+@log_dirs_option()
 @click.option(
     "--by",
     type=click.Choice(_PLACE),
@@ -35,7 +35,7 @@ _IN_TABLE: Final = ("records", "bytes", "ratio", "codecs", "tombstones", "aborte
     show_default=True,
     help="One row per topic, per partition, or per partition and hour.",
 )
-@format_option
+@listing_option
 def profile_command(topics: tuple[str, ...], log_dirs: tuple[Path, ...], by: str, form: str) -> None:
     """List what is in topics: records, bytes, codecs, sizes, producers, transactions, order of times.
 

@@ -19,11 +19,13 @@ from kafka_msgs.codec.reference import annotate as annotate_plan
 from kafka_msgs.errors import DecodeError, TrailingDataError
 from kafka_msgs.schema import Described
 
-__all__ = ["Annotation", "annotate", "dump_json", "dump_table", "print_dump", "refuse_trailing"]
+__all__ = ["Annotation", "annotate", "dump_json", "dump_table", "print_dump", "refuse_trailing", "show_trailing"]
 
 _BYTES_A_LINE: Final = 8
 _MOST_LINES: Final = 4
 _MOST_CHARACTERS: Final = 60
+_TRAILING: Final = "(trailing bytes)"
+"""The path of bytes after a message. Brokers accept such bytes, so a frame keeps them."""
 
 
 @frozen
@@ -59,6 +61,14 @@ def refuse_trailing(annotation: Annotation, cls: type[Described], version: int, 
     name = cls.INFO.name
     error = TrailingDataError(message=name, version=version, path="", offset=annotation.end, reason=reason)
     return evolve(annotation, error=error)
+
+
+def show_trailing(annotation: Annotation, data: bytes) -> Annotation:
+    """Return the annotation with a span for the bytes of ``data`` after a whole message."""
+    if annotation.error is not None or annotation.end == len(data):
+        return annotation
+    rest = Span(annotation.end, len(data), _TRAILING, "bytes", data[annotation.end :])
+    return evolve(annotation, spans=(*annotation.spans, rest), end=len(data))
 
 
 def print_dump(data: bytes, annotations: Sequence[Annotation], as_json: bool) -> None:

@@ -1,11 +1,13 @@
-"""Short listings: the same rows as a table, as a JSON document, or as one JSON object per line.
+"""Short listings: the same rows as a table, as a JSON document, as one JSON object per line, or as CSV.
 
 Owns how a list that fits in memory is printed. Rows of long files are left to ``rows``, which prints them as they come.
 """
 
 from __future__ import annotations
 
+import csv
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -41,6 +43,9 @@ def print_listing(
     elif form == "jsonl":
         for row in listed:
             click.echo(json.dumps({name: row[name] for name in columns}, ensure_ascii=False))
+    elif form == "csv":
+        lines = csv.writer(sys.stdout, lineterminator="\n")
+        lines.writerows([columns, *([_field(row[name]) for name in columns] for row in listed)])
     else:
         _print_table(columns if in_table is None else in_table, listed, title)
 
@@ -92,3 +97,8 @@ def _cell(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_cell, value))
     return str(value)
+
+
+def _field(value: Any) -> str:
+    """Return a value as CSV has it: nothing for None, and numbers as they are."""
+    return "" if value is None else str(value) if isinstance(value, float) else _cell(value)

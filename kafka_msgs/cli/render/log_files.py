@@ -1,20 +1,18 @@
 """The files of a log directory as rows to print: batches, the records in them, entries of other files, errors.
 
-Owns the content of rows, in values of types that JSON has. Bytes are text where they are UTF-8, and ``{"hex": ...}``
-elsewhere, unless the caller says what they are.
+Owns the content of rows, in values of types that JSON has. Keys and values of records are left to ``records``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from struct import Struct
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 import attrs
 
-from kafka_msgs.cli.render.embedded import readable_json
+from kafka_msgs.cli.render.records import content_of, headers_of, message_json
 from kafka_msgs.cli.render.rows import Row
 from kafka_msgs.cli.render.times import iso_of_ms, with_times
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
@@ -23,11 +21,10 @@ from kafka_msgs.log import files, index, index_check
 from kafka_msgs.log.scan import AnyBatch, FileScan
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.summary import CODEC_NAMES, LogSummary, fault_in_batch, walk_summary
-from kafka_msgs.message import Message
-from kafka_msgs.records import ControlRecord, ControlType, Payload, Record, RecordBatch
-from kafka_msgs.topics.records import TOPICS, TopicRecord, decode_record
+from kafka_msgs.records import ControlRecord, ControlType, Record, RecordBatch
+from kafka_msgs.topics.records import TOPICS
 
-__all__ = ["DECODERS", "View", "is_log_file", "rows"]
+__all__ = ["View", "is_log_file", "rows"]
 
 
 @attrs.frozen(kw_only=True)
@@ -228,63 +225,9 @@ def _record(record: Record | ControlRecord, topic: str | None, view: View) -> di
         facts = {"offset": record.offset, "timestamp": record.timestamp, "time": iso_of_ms(record.timestamp)}
     if isinstance(record, ControlRecord):
         name = record.type.name if isinstance(record.type, ControlType) else record.type
-        return facts | {"control": name, "value": _message(record.message, 0)}
-    if topic is not None:
-        return facts | _typed(record, topic)
-    decode_key, decode_value = DECODERS[view.keys or "text"], DECODERS[view.values or "text"]
-    facts |= {"key": decode_key(record.key), "value": decode_value(record.value)}
-    return facts | {"headers": _headers(record)} if view.metadata else facts
-
-
-def _typed(record: Record, topic: str) -> dict[str, Any]:
-    typed = decode_record(topic, record.key, record.value)
-    if not isinstance(typed, TopicRecord):
-        return {"type": typed.record_type, "key": _text(typed.key), "value": _text(typed.value)}
-    named = typed.value if typed.key is None else typed.key
-    facts = {"type": named.INFO.name if named else None, "version": typed.version}
-    return facts | {"key": _message(typed.key, 0), "value": _message(typed.value, typed.version)}
-
-
-def _message(message: Message | None, version: int | None) -> Any:
-    if message is None:
-        return None
-    return readable_json(message, message.INFO.versions.lowest if version is None else version)
-
-
-def _headers(record: Record) -> list[list[Any]]:
-    return [[_text(name.encode("utf-8", "surrogateescape")), _text(value)] for name, value in record.headers]
-
-
-def _text(data: Payload | None) -> Any:
-    if data is None:
-        return None
-    try:
-        return str(data, "utf-8")
-    except UnicodeDecodeError:
-        return _hex(data)
-
-
-def _hex(data: Payload | None) -> Any:
-    return None if data is None else {"hex": data.hex()}
-
-
-def _number(layout: str) -> Callable[[Payload | None], Any]:
-    """Return what reads a number as Kafka's serializers write it; bytes of another length stay bytes."""
-    number = Struct(layout)
-
-    def read(data: Payload | None) -> Any:
-        return number.unpack(data)[0] if data is not None and len(data) == number.size else _hex(data)
-
-    return read
-
-
-DECODERS: Final[Mapping[str, Callable[[Payload | None], Any]]] = {
-    "text": _text,
-    "hex": _hex,
-    "integer": _number(">i"),
-    "long": _number(">q"),
-}
-"""What the bytes of a key or a value may be, by the name of Kafka's serializer of numbers."""
+        return facts | {"control": name, "value": message_json(record.message, 0)}
+    facts |= content_of(record, topic, view.keys, view.values)
+    return facts | {"headers": headers_of(record)} if view.metadata and topic is None else facts
 
 
 def _facts(entry: Any) -> dict[str, Any]:

@@ -1,0 +1,67 @@
+"""``kafka-msgs api-versions``: the versions of each api that a broker has, beside those of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from kafka_msgs import __version__
+from kafka_msgs.cli.connecting import broker_options, client_config
+from kafka_msgs.cli.options import listing_option
+from kafka_msgs.cli.render.listing import print_listing
+from kafka_msgs.message import Message
+from kafka_msgs.versions import NONE, VersionRange
+
+__all__ = ["api_versions_command"]
+
+_COLUMNS: Final = ("apiKey", "api", "broker", "library", "both")
+
+
+@click.command("api-versions")
+@broker_options()
+@click.option("--node", metavar="ID", type=int, help="Ask this broker; by default any.")
+@listing_option
+def api_versions_command(
+    bootstrap_server: str, command_config: Path | None, timeout: int, node: int | None, form: str
+) -> None:
+    """List the versions of each api that a broker has, those of this library, and those that both have."""
+    from kafka_msgs.client.client import Client
+    from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
+
+    request = ApiVersionsRequest(client_software_name="kafka-msgs", client_software_version=__version__)
+    with Client(client_config(bootstrap_server, command_config, timeout)) as client:
+        response = client.call(request, node=node)
+    offered = {each.api_key: VersionRange(each.min_version, each.max_version) for each in response.api_keys}
+    print_listing(form, _COLUMNS, list(_rows(offered)))
+
+
+def _rows(offered: Mapping[int, VersionRange]) -> Iterator[dict[str, Any]]:
+    known = _requests()
+    for api_key in sorted(offered.keys() | known.keys()):
+        cls = known.get(api_key)
+        broker, library = offered.get(api_key, NONE), NONE if cls is None else cls.INFO.versions
+        yield {
+            "apiKey": api_key,
+            "api": None if cls is None else cls.INFO.name.removesuffix("Request"),
+            "broker": _text(broker),
+            "library": _text(library),
+            "both": _text(broker.intersect(library)),
+        }
+
+
+def _requests() -> dict[int, type[Message]]:
+    """Return the requests of the release by api key, but for those that no broker answers any more."""
+    from kafka_msgs.lookup import message_classes
+
+    return {
+        cls.INFO.api_key: cls
+        for cls in message_classes()
+        if cls.INFO.kind == "request" and cls.INFO.api_key is not None and not cls.INFO.versions.empty
+    }
+
+
+def _text(versions: VersionRange) -> str | None:
+    return None if versions.empty else str(versions)

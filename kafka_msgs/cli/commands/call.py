@@ -1,0 +1,140 @@
+"""``kafka-msgs call``: any request to the broker that can answer it, JSON in and out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafka_msgs.cli.connecting import broker_options, client_config
+from kafka_msgs.cli.input import read_text
+from kafka_msgs.cli.message_names import complete_names, find_messages
+from kafka_msgs.cli.render.console import print_json
+from kafka_msgs.errors import JsonFormError
+from kafka_msgs.message import Request
+
+if TYPE_CHECKING:
+    from kafka_msgs.cli.watching import WatchedNetwork
+    from kafka_msgs.client.core import ClientCore
+    from kafka_msgs.client.waiting import Steps
+    from kafka_msgs.versions import VersionRange
+
+__all__ = ["call_command"]
+
+AnyRequest = Request[Any]
+
+
+def _request(ctx: click.Context, param: click.Parameter, value: str) -> type[AnyRequest]:
+    try:
+        found = find_messages(value)
+    except LookupError as error:
+        raise click.BadParameter(error.args[0], ctx, param) from None
+    for cls in found:
+        if issubclass(cls, Request):
+            return cls
+    raise click.BadParameter(f"{found[0].INFO.name} is not a request", ctx, param)
+
+
+@click.command("call")
+@click.argument("request", metavar="API", callback=_request, shell_complete=complete_names)
+@click.argument("text", metavar="[JSON]", default="{}")
+@broker_options()
+@click.option("--version", type=int, help="The version; by default the highest that both have and that fits the JSON.")
+@click.option("--node", metavar="ID", type=int, help="Ask this broker; by default the one that can answer.")
+@click.option("--explain", is_flag=True, help="Print what each byte of the request and of its response means.")
+def call_command(
+    request: type[AnyRequest],
+    text: str,
+    bootstrap_server: str,
+    command_config: Path | None,
+    timeout: int,
+    version: int | None,
+    node: int | None,
+    explain: bool,
+) -> None:
+    """Send a request of API, such as OffsetFetch or 9, and print the response as JSON.
+
+    JSON is the request in the form of Kafka's own tools; - is standard input, @FILE a file. What is left out has its
+    default. The request goes to the broker that can answer it: the coordinator, the controller, a leader, or any. A
+    request about partitions of several brokers is split, and the answers are merged. Error codes are part of the
+    response, and do not change the exit status.
+    """
+    form = _form(text)
+    from kafka_msgs.cli.watching import WatchedNetwork
+    from kafka_msgs.client.core import ClientCore
+
+    network = WatchedNetwork()
+    core = ClientCore(client_config(bootstrap_server, command_config, timeout), network)
+    try:
+        found = network.run(_call(core, request, form, version, node))
+        if not explain:
+            _print_response(*found)
+    finally:
+        core.close()
+        network.close()
+        if explain:
+            _explain(network, request)
+
+
+def _form(text: str) -> Any:
+    try:
+        return json.loads(read_text(text))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise click.ClickException(f"not JSON: {error}") from None
+
+
+def _call(
+    core: ClientCore, cls: type[AnyRequest], form: Any, version: int | None, node: int | None
+) -> Steps[tuple[Any, int]]:
+    """Return the response, and the version that it has."""
+    deadline = core.deadline(None)
+    if version is None:
+        if node is None:
+            link = yield from core.directory.any_link(deadline=deadline)
+        else:
+            link = yield from core.link(node, deadline=deadline)
+        link.version_of(cls)  # Raises the error that names the versions of both, if they have none in common.
+        message, version = _fitting(cls, form, link.versions_of(cls))
+    else:
+        message = _message(cls, form, version)
+    return (yield from core.call(message, deadline=deadline, version=version, node=node)), version
+
+
+def _fitting(cls: type[AnyRequest], form: Any, versions: VersionRange) -> tuple[AnyRequest, int]:
+    """Return the message at the highest version that has all fields of the form; raises the error of the highest."""
+    refusal: JsonFormError | None = None
+    for version in reversed([*versions]):
+        try:
+            return _message(cls, form, version), version
+        except JsonFormError as error:
+            refusal = refusal or error
+    assert refusal is not None, "there is a version"
+    raise refusal
+
+
+def _message(cls: type[AnyRequest], form: Any, version: int) -> AnyRequest:
+    from kafka_msgs.codec.json import from_json
+
+    return from_json(cls, form, version, partial=True)
+
+
+def _print_response(response: Any, version: int) -> None:
+    from kafka_msgs.cli.render.embedded import readable_json
+
+    print_json(readable_json(response, version))
+
+
+def _explain(network: WatchedNetwork, request: type[AnyRequest]) -> None:
+    from kafka_msgs.cli.frame_dump import request_annotations, response_annotations
+    from kafka_msgs.cli.render.hex_dump import print_dump
+    from kafka_msgs.lookup import release_catalog
+    from kafka_msgs.wire import read_request_prefix
+
+    catalog = release_catalog()
+    for asked, answered in network.exchanges(request.INFO.api_key):
+        prefix = read_request_prefix(asked)
+        print_dump(asked, request_annotations(asked, catalog), as_json=False)
+        if answered is not None:
+            print_dump(answered, response_annotations(answered, prefix.api_key, prefix.version, catalog), as_json=False)

@@ -1,0 +1,17 @@
+"""``kafka-msgs share-groups``: the options of Kafka's tool of that name (KIP-932)."""
+
+from __future__ import annotations
+
+from kafka_msgs.cli.groups.command import groups_command
+from kafka_msgs.cli.groups.kinds import SHARE
+
+__all__ = ["share_groups_command"]
+
+share_groups_command = groups_command(
+    SHARE,
+    """List and describe share groups, and reset or delete their offsets.
+
+    They are the groups of KIP-932. Their offsets are those at which the members begin to read. The exit status is 1
+    where something was refused or failed.
+    """,
+)

@@ -1,0 +1,192 @@
+"""``kafka-msgs tap``: a proxy that shows and records what clients and brokers say."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import click
+
+from kafka_msgs.capture import CaptureFault, Endpoint
+from kafka_msgs.capture.exchange_builder import Item
+from kafka_msgs.capture.recording import recording_line, recording_start
+from kafka_msgs.cli.render.exchanges import item_row, item_text, message_facts
+from kafka_msgs.redaction import ALL_KINDS, Redaction, RedactKind
+from kafka_msgs.tap import Tap
+
+__all__ = ["tap_command"]
+
+_ADDRESS: Final = re.compile(r"(?P<host>\[[^\]]+\]|[^:\[\]]+):(?P<port>\d{1,5})", re.ASCII)
+_LAST_PORT: Final = 65535
+_FORMS: Final = ("text", "jsonl", "none")
+_OWNER_ONLY: Final = 0o600
+
+
+def _endpoint(text: str) -> Endpoint:
+    match = _ADDRESS.fullmatch(text.strip())
+    if match is None or int(match["port"]) > _LAST_PORT:
+        raise click.BadParameter(f"{text!r} does not read HOST:PORT")
+    return Endpoint(match["host"].strip("[]"), int(match["port"]))
+
+
+def _one(ctx: click.Context, param: click.Parameter, value: str) -> Endpoint:
+    return _endpoint(value)
+
+
+def _several(ctx: click.Context, param: click.Parameter, value: str) -> tuple[Endpoint, ...]:
+    return tuple(map(_endpoint, value.split(",")))
+
+
+def _kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> frozenset[RedactKind]:
+    return ALL_KINDS if "all" in value else frozenset(map(RedactKind, value))
+
+
+@click.command("tap")
+@click.option(
+    "--bootstrap-server",
+    "brokers",
+    metavar="HOST:PORT",
+    required=True,
+    callback=_several,
+    help="A broker of the cluster, or several with commas between, which are tried in order.",
+)
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    default="127.0.0.1:19092",
+    show_default=True,
+    callback=_one,
+    help="Where clients connect. Each broker gets a port after this one; with port 0 the system chooses all.",
+)
+@click.option("--advertise", metavar="HOST", help="The host that clients are given, if it is not that of --listen.")
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a new file of JSON lines that keeps the bytes of each exchange; kafka-msgs capture reads it.",
+)
+@click.option("--bodies", is_flag=True, help="Show and record the decoded requests and responses too.")
+@click.option(
+    "--redact",
+    "kinds",
+    multiple=True,
+    callback=_kinds,
+    type=click.Choice([*(kind.value for kind in RedactKind), "all"]),
+    help="What is replaced by other text of the same length where it is shown or recorded; may be repeated.",
+)
+@click.option("--sasl-in-clear", is_flag=True, help="Show and record passwords and tokens. They are hidden otherwise.")
+@click.option("--cap-versions", is_flag=True, help="Offer clients only the versions that this release knows.")
+@click.option(
+    "--output",
+    "form",
+    type=click.Choice(_FORMS),
+    default=_FORMS[0],
+    show_default=True,
+    help="Show a line of text or a JSON object for each exchange, or nothing.",
+)
+@click.option("--duration", type=click.FloatRange(min=0, min_open=True), help="Stop after so many seconds.")
+def tap_command(
+    brokers: tuple[Endpoint, ...],
+    listen: Endpoint,
+    advertise: str | None,
+    record: Path | None,
+    bodies: bool,
+    kinds: frozenset[RedactKind],
+    sasl_in_clear: bool,
+    cap_versions: bool,
+    form: str,
+    duration: float | None,
+) -> None:
+    """Stand between clients and brokers, and show each request with its response: latency, sizes, errors.
+
+    Clients connect to --listen instead of the brokers. The addresses of brokers in responses are replaced, so clients
+    stay behind the proxy. Nothing else changes for them. It stops on Ctrl-C.
+    """
+    hidden = kinds if sasl_in_clear else kinds | {RedactKind.SASL}
+    with ExitStack() as stack:
+        receiver = _Receiver(Redaction(hidden), form=form, bodies=bodies)
+        if record is not None:
+            receiver.file = stack.enter_context(_new_file(record))
+            receiver.write(recording_start({"bootstrap": [str(each) for each in brokers], "redacted": sorted(hidden)}))
+        asyncio.run(_run(brokers, receiver, duration, listen=listen, advertised=advertise, cap_versions=cap_versions))
+    click.echo(f"{receiver.exchanges} exchanges, {receiver.undecoded} not decoded, {receiver.faults} faults", err=True)
+    if receiver.error is not None:
+        raise click.ClickException(f"{record}: {receiver.error.strerror}")
+
+
+async def _run(brokers: tuple[Endpoint, ...], receiver: _Receiver, duration: float | None, **options: Any) -> None:
+    stop = asyncio.Event()
+    receiver.stop = stop.set
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with Tap(brokers, seen=receiver, **options) as tap:
+        click.echo(f"listening on {tap.address} for {', '.join(map(str, brokers))}", err=True)
+        try:
+            async with asyncio.timeout(duration):
+                await stop.wait()
+        except TimeoutError:
+            return
+
+
+class _Receiver:
+    """Shows and records items. If that fails, it stops the proxy."""
+
+    def __init__(self, redaction: Redaction, *, form: str, bodies: bool) -> None:
+        self.file: TextIO | None = None
+        self.error: OSError | None = None
+        self.exchanges = self.undecoded = self.faults = 0
+        self.stop: Callable[[], None] = lambda: None
+        self._redaction = redaction
+        self._form = form
+        self._bodies = bodies
+
+    def __call__(self, item: Item) -> None:
+        self._count(item)
+        hidden = self._redaction.item(item)
+        try:
+            if self.file is not None and self.error is None:
+                more = message_facts(hidden) if self._bodies and not isinstance(hidden, CaptureFault) else {}
+                self.write(recording_line(hidden, {f"{name}Decoded": message for name, message in more.items()}))
+            self._show(hidden)
+        except OSError as error:
+            self.error = error
+            self._form = "none"
+            self.stop()
+
+    def write(self, line: str) -> None:
+        """Add a line to the recording."""
+        assert self.file is not None
+        self.file.write(line + "\n")
+        self.file.flush()
+
+    def _count(self, item: Item) -> None:
+        if isinstance(item, CaptureFault):
+            self.faults += 1
+        else:
+            self.exchanges += 1
+            self.undecoded += bool(item.problems)
+
+    def _show(self, item: Item) -> None:
+        if self._form == "text":
+            click.echo(item_text(item))
+            if self._bodies and not isinstance(item, CaptureFault):
+                for name, message in message_facts(item).items():
+                    click.echo(f"    {name} {json.dumps(message)}")
+        elif self._form == "jsonl":
+            row = item_row(item, bodies=self._bodies)
+            click.echo(json.dumps({"kind": row.kind, **row.facts}))
+
+
+def _new_file(path: Path) -> TextIO:
+    """A file that only its owner can read: it holds what clients say."""
+    try:
+        return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "w", encoding="ascii")
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror}") from None

@@ -1,0 +1,228 @@
+"""Changes to groups of a running cluster: new offsets, deleted offsets, deleted groups.
+
+Owns what is refused before anything is changed, and that each failure is printed while the rest goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
+
+import click
+
+from kafka_msgs.admin.enums import GroupState
+from kafka_msgs.admin.groups import AnyGroupDescription
+from kafka_msgs.admin.resets import OffsetChange, OffsetTarget
+from kafka_msgs.admin.results import Results
+from kafka_msgs.admin.streams_groups import StreamsGroupDescription
+from kafka_msgs.cli.groups.arguments import Asked
+from kafka_msgs.cli.groups.broker import BrokerGroups
+from kafka_msgs.cli.groups.kinds import DELETED, DELETED_OFFSETS, PLANNED, Columns, Kind
+from kafka_msgs.cli.groups.rows import state_of, type_of
+from kafka_msgs.cli.groups.scope import Topics
+from kafka_msgs.cli.groups.targets import target_of
+from kafka_msgs.cli.render.columns import print_columns
+from kafka_msgs.cli.render.listing import print_listing
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import BrokerError
+
+__all__ = ["delete", "delete_offsets", "reset_offsets"]
+
+_INACTIVE: Final = (GroupState.EMPTY, GroupState.DEAD)
+_SUCCESSFUL: Final = "Successful"
+
+
+def reset_offsets(kind: Kind, asked: Asked, source: BrokerGroups, form: str) -> None:
+    """Print the plan of new offsets, and with ``--execute`` commit them."""
+    group, target = asked.group[0], target_of(asked)
+    described = _described(kind, source, group)
+    _refuse_active(described, asked)
+    places = sorted(target if isinstance(target, Mapping) else _scope(kind, asked, source, described))
+    if not places:
+        raise click.ClickException(f"the group {group!r} has no offsets")
+    if kind.share and isinstance(target, OffsetTarget):
+        planned = source.planned_starts(target, places)
+    else:
+        planned = source.planned(group, target, places)
+    if planned.errors:
+        _report(planned)
+    rows = [_planned_row(group, place, change) for place, change in planned.items()]
+    _print(form, PLANNED, rows, in_json=("group", "topic", "partition", "newOffset", "committedOffset"))
+    if asked.execute:
+        new = {place: change.after for place, change in planned.items()}
+        admin = source.admin
+        _report(admin.alter_share_group_offsets(group, new) if kind.share else admin.alter_group_offsets(group, new))
+
+
+def _described(kind: Kind, source: BrokerGroups, group: str) -> AnyGroupDescription | None:
+    """Return the description of a group, or None for one that does not exist but may be made by its offsets."""
+    try:
+        found = source.described([group])[group]
+    except BrokerError as error:
+        if error.error == ErrorCode.GROUP_ID_NOT_FOUND and kind.may_be_new:
+            return None
+        raise
+    if type_of(found) not in kind.types:
+        raise click.ClickException(f"{group!r} is a {str(type_of(found)).lower()} group, not a {kind.noun}")
+    return found
+
+
+def _refuse_active(described: AnyGroupDescription | None, asked: Asked) -> None:
+    if described is None or state_of(described) in _INACTIVE:
+        return
+    reason = f"the group {described.group_id!r} is active: its state is {state_of(described)}"
+    if asked.execute:
+        raise click.ClickException(f"{reason}; stop its members first")
+    click.echo(f"Warning: {reason}, so --execute would be refused.", err=True)
+
+
+def _scope(
+    kind: Kind, asked: Asked, source: BrokerGroups, described: AnyGroupDescription | None
+) -> set[TopicPartition]:
+    """Return the partitions whose offsets are to be reset."""
+    wanted = asked.wanted_topics
+    if isinstance(described, StreamsGroupDescription):
+        wanted = _input_topics(described, wanted)
+    if wanted is None:
+        return set(source.offsets(asked.group, share=kind.share)[asked.group[0]])
+    return _partitions(source, wanted)
+
+
+def _input_topics(group: StreamsGroupDescription, wanted: Topics | None) -> Topics:
+    """Return the wanted input topics of a topology; raises ``click.ClickException`` for one that it does not read."""
+    inputs = {topic for part in group.subtopologies for topic in part.source_topics}
+    if wanted is None:
+        return Topics(partitions=dict.fromkeys(sorted(inputs)))
+    _refuse_others(wanted.partitions, inputs, f"input topic of the group {group.group_id!r}")
+    return wanted
+
+
+def _refuse_others(wanted: Iterable[str], known: Collection[str], what: str) -> None:
+    others = sorted(set(wanted) - set(known))
+    if others:
+        raise click.ClickException(
+            f"{', '.join(others)}: not an {what}, which has {', '.join(sorted(known)) or 'none'}"
+        )
+
+
+def _partitions(source: BrokerGroups, wanted: Topics) -> set[TopicPartition]:
+    existing = source.partitions(wanted.partitions)
+    for topic, numbers in wanted.partitions.items():
+        missing = [number for number in numbers or () if TopicPartition(topic, number) not in existing]
+        if missing:
+            raise click.ClickException(f"the topic {topic!r} has no partition {missing[0]}")
+    return {place for place in existing if wanted.has(place)}
+
+
+def _planned_row(group: str, place: TopicPartition, change: OffsetChange) -> dict[str, Any]:
+    return {
+        "group": group,
+        "topic": place.topic,
+        "partition": place.partition,
+        "newOffset": change.after,
+        "committedOffset": change.before if change.before >= 0 else None,
+    }
+
+
+def delete_offsets(kind: Kind, asked: Asked, source: BrokerGroups, form: str) -> None:
+    """Delete the offsets of a group for some topics; print what became of each partition."""
+    group = asked.group[0]
+    described = _described(kind, source, group)
+    wanted = asked.wanted_topics
+    if isinstance(described, StreamsGroupDescription):
+        wanted = _input_topics(described, wanted)
+    stored = source.offsets([group], share=kind.share)[group]
+    places = sorted(place for place in stored if wanted is None or wanted.has(place))
+    if not places:
+        raise click.ClickException(f"the group {group!r} has no offsets for these topics")
+    results = _deleted_offsets(kind, source, group, places)
+    rows = [{"topic": p.topic, "partition": p.partition, "status": _status(results, p)} for p in places]
+    _print(form, DELETED_OFFSETS, rows)
+    _report(results)
+
+
+def _deleted_offsets(
+    kind: Kind, source: BrokerGroups, group: str, places: Collection[TopicPartition]
+) -> Results[TopicPartition, None]:
+    """Delete offsets; those of share groups go by whole topics."""
+    if not kind.share:
+        return source.admin.delete_group_offsets(group, places)
+    topics = source.admin.delete_share_group_offsets(group, {place.topic for place in places}).outcomes
+    return Results({place: topics[place.topic] for place in places})
+
+
+def delete(kind: Kind, asked: Asked, source: BrokerGroups, form: str) -> None:
+    """Delete groups, and the internal topics of streams groups; or print what would be deleted."""
+    names = asked.group or [each.group_id for each in source.listed() if each.type in kind.types]
+    described = [_existing(kind, source, name) for name in names]
+    topics = {each.group_id: _internal_topics(each) for each in described}
+    wanted = None
+    if asked.internal_topics:
+        wanted = {topic for each in asked.internal_topics for topic in each.partitions}
+        known = {topic for each in topics.values() for topic in each}
+        _refuse_others(wanted, known, f"internal topic of {', '.join(map(repr, names))}")
+    kept = {name: [each for each in found if wanted is None or each in wanted] for name, found in topics.items()}
+    if asked.dry_run:
+        _print(form, DELETED, [row for name in names for row in _deleted_rows(name, kept[name], "Planned", "Planned")])
+        return
+    _delete(source, names, kept, form)
+
+
+def _existing(kind: Kind, source: BrokerGroups, name: str) -> AnyGroupDescription:
+    found = source.described([name])[name]
+    if type_of(found) not in kind.types:
+        raise click.ClickException(f"{name!r} is a {str(type_of(found)).lower()} group, not a {kind.noun}")
+    return found
+
+
+def _internal_topics(group: AnyGroupDescription) -> list[str]:
+    if not isinstance(group, StreamsGroupDescription):
+        return []
+    return sorted(
+        {
+            topic
+            for part in group.subtopologies
+            for topic in (*part.state_changelog_topics, *part.repartition_source_topics)
+        }
+    )
+
+
+def _delete(source: BrokerGroups, names: Collection[str], topics: Mapping[str, list[str]], form: str) -> None:
+    groups = source.admin.delete_groups(names)
+    internal = [topic for name in groups.ok for topic in topics[name]]
+    gone = source.admin.delete_topics(internal) if internal else Results({})
+    rows = []
+    for name in names:
+        rows.append({"kind": "group", "name": name, "status": _status(groups, name)})
+        rows += [
+            {"kind": "topic", "name": each, "status": _status(gone, each)} for each in topics[name] if each in gone
+        ]
+    _print(form, DELETED, rows)
+    _report(groups)
+    _report(gone)
+
+
+def _deleted_rows(group: str, topics: Collection[str], of_group: str, of_topic: str) -> list[dict[str, Any]]:
+    rows = [{"kind": "group", "name": group, "status": of_group}]
+    return rows + [{"kind": "topic", "name": each, "status": of_topic} for each in topics]
+
+
+def _status(results: Results[Any, Any], key: object) -> str:
+    error = results.errors.get(key)
+    return _SUCCESSFUL if error is None else error.error.name if isinstance(error, BrokerError) else str(error)
+
+
+def _report(results: Results[Any, Any]) -> None:
+    """Print each failure on standard error, and end with exit status 1 if there is any."""
+    for error in results.errors.values():
+        click.echo(f"Error: {error}", err=True)
+    if results.errors:
+        click.get_current_context().exit(1)
+
+
+def _print(form: str, columns: Columns, rows: list[dict[str, Any]], *, in_json: Collection[str] | None = None) -> None:
+    if form == "table":
+        print_columns(columns, rows)
+    else:
+        print_listing(form, [*(in_json or columns)], rows)

@@ -1,0 +1,34 @@
+"""Columns under Kafka's own headings, for the commands that scripts know from Kafka's tools.
+
+Owns the layout: one line per row, columns separated by a space or more, ``-`` for what there is not. Nothing is folded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+__all__ = ["print_columns"]
+
+_GAP = "  "
+
+
+def print_columns(headings: Mapping[str, str], listed: Sequence[Mapping[str, Any]]) -> None:
+    """Print rows under headings; ``headings`` gives the heading of each name, in the order of the columns."""
+    cells = [[_cell(row[name]) for name in headings] for row in listed]
+    lines = [list(headings.values()), *cells]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        click.echo(_GAP.join(map(str.ljust, line, widths)).rstrip())
+
+
+def _cell(value: Any) -> str:
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    return text if text.isprintable() else json.dumps(text)

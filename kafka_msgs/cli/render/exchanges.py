@@ -1,0 +1,92 @@
+"""Exchanges and faults of captures and of a proxy, as rows and as lines.
+
+Owns the names of the facts, and how much of them stands on a line that people read while it passes.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kafka_msgs.capture import CaptureFault, Exchange
+from kafka_msgs.capture.exchange_builder import Item
+from kafka_msgs.cli.render.embedded import readable_json
+from kafka_msgs.cli.render.rows import Row
+from kafka_msgs.cli.render.times import iso_of_us
+
+__all__ = ["exchange_facts", "fault_facts", "item_row", "item_text", "message_facts"]
+
+
+def item_row(item: Item, *, bodies: bool) -> Row:
+    """Return an exchange or a fault as a row; ``bodies`` adds the decoded messages to an exchange."""
+    if isinstance(item, CaptureFault):
+        return Row("fault", fault_facts(item))
+    return Row("exchange", exchange_facts(item) | (message_facts(item) if bodies else {}))
+
+
+def exchange_facts(exchange: Exchange) -> dict[str, Any]:
+    """Return what is worth knowing about an exchange, without its messages."""
+    response = exchange.response
+    return {
+        "packet": exchange.request.packet,
+        "requestAt": exchange.request.at,
+        "requestTime": iso_of_us(exchange.request.at),
+        "client": str(exchange.connection.client),
+        "server": str(exchange.connection.server),
+        "api": exchange.api or exchange.api_key,
+        "version": exchange.version,
+        "correlationId": exchange.correlation_id,
+        "clientId": exchange.client_id,
+        "latencyUs": exchange.latency_us,
+        "requestSize": exchange.request.size,
+        "responseSize": None if response is None else response.size,
+        "errors": {each.path: each.name or each.code for each in exchange.errors},
+        "problem": "; ".join(problem.reason for problem in exchange.problems) or None,
+    }
+
+
+def message_facts(exchange: Exchange) -> dict[str, Any]:
+    """The messages with the readable forms of what is in them; null for one that is not there or not decoded."""
+    bodies: dict[str, Any] = {"request": None, "response": None}
+    if exchange.request_json is not None:
+        bodies["request"] = readable_json(exchange.request_message, exchange.version)
+    if exchange.response_json is not None and exchange.response_message is not None:
+        bodies["response"] = readable_json(exchange.response_message, exchange.response_version)
+    return bodies
+
+
+def fault_facts(fault: CaptureFault) -> dict[str, Any]:
+    """Return what is known about a fault."""
+    return {
+        "packet": fault.packet,
+        "at": fault.at,
+        "time": iso_of_us(fault.at),
+        "connection": None if fault.connection is None else fault.connection.way(fault.direction),
+        "fault": fault.kind.value,
+        "size": fault.size,
+        "reason": fault.reason,
+    }
+
+
+def item_text(item: Item) -> str:
+    """Return an exchange or a fault as one line: time, client, api and version, latency, sizes, and what was wrong."""
+    if isinstance(item, CaptureFault):
+        return _printable(f"{_clock(item.at)}  {item.kind.value}: {item}")
+    response = item.response
+    latency = "no answer" if item.latency_us is None else f"{item.latency_us / 1000:.3f} ms"
+    sizes = f"{item.request.size} > {'-' if response is None else response.size} B"
+    wrong = [f"{each.path}={each.name or each.code}" for each in item.errors]
+    wrong += [problem.reason for problem in item.problems]
+    api = f"{item.api or item.api_key} v{item.version}"
+    who = f"{item.connection.number:>4}  {item.client_id or '-'}"
+    line = f"{_clock(item.request.at)} {who:<24} {api:<28} {latency:>12}  {sizes}"
+    return _printable("  ".join((line, *wrong)))
+
+
+def _clock(at: int | None) -> str:
+    return (iso_of_us(at) or "")[11:26]
+
+
+def _printable(text: str) -> str:
+    """Return text in which nothing can be taken for a command to the terminal."""
+    return text if text.isprintable() else json.dumps(text)[1:-1]

@@ -1,0 +1,87 @@
+"""A network that keeps the frames of its connections, for commands that show bytes as they travelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from kafka_msgs.client.blocking import BlockingNetwork
+from kafka_msgs.client.network import Address, Stream, Transport
+from kafka_msgs.wire import FrameSplitter, read_correlation_id, read_request_prefix
+
+if TYPE_CHECKING:
+    import ssl
+
+__all__ = ["WatchedNetwork"]
+
+
+@frozen
+class _Frames:
+    """The frames of one connection, in both directions."""
+
+    sent: list[bytes] = field(factory=list)
+    received: list[bytes] = field(factory=list)
+    out: FrameSplitter = field(factory=FrameSplitter)
+    into: FrameSplitter = field(factory=FrameSplitter)
+
+
+@frozen
+class _WatchedStream:
+    """Notes what arrives, and hands it on."""
+
+    stream: Stream
+    frames: _Frames
+
+    @property
+    def bytes_wanted(self) -> int:
+        return self.stream.bytes_wanted
+
+    def opened(self) -> None:
+        self.stream.opened()
+
+    def received(self, data: bytes) -> None:
+        self.frames.received.extend(self.frames.into.feed(data))
+        self.stream.received(data)
+
+    def closed(self, error: Exception | None) -> None:
+        self.stream.closed(error)
+
+
+@frozen
+class _WatchedTransport:
+    """Notes what is sent, and hands it on."""
+
+    transport: Transport
+    frames: _Frames
+
+    def write(self, data: bytes) -> None:
+        self.frames.sent.extend(self.frames.out.feed(data))
+        self.transport.write(data)
+
+    def close(self) -> None:
+        self.transport.close()
+
+
+class WatchedNetwork(BlockingNetwork):
+    """A network that blocks, for one command: it keeps every frame until it goes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._connections: list[_Frames] = []
+
+    def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
+        """Begin to make a connection whose frames are kept."""
+        frames = _Frames()
+        self._connections.append(frames)
+        return _WatchedTransport(super().connect(address, _WatchedStream(stream, frames), tls), frames)
+
+    def exchanges(self, api_key: int) -> Iterator[tuple[bytes, bytes | None]]:
+        """Yield the payloads of the requests with an api key, each with that of its response, None where none came."""
+        for frames in self._connections:
+            for sent in frames.sent:
+                prefix = read_request_prefix(sent)
+                if prefix.api_key == api_key:
+                    answers = (each for each in frames.received if read_correlation_id(each) == prefix.correlation_id)
+                    yield sent, next(answers, None)

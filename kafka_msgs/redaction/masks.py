@@ -1,0 +1,42 @@
+"""Other text and other bytes of the same length.
+
+Equal texts get equal masks, so a reader still sees what belongs together. A mask cannot be computed without the key,
+and the key is forgotten when the program ends. Short texts have few masks: two texts of one letter may get the same.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from functools import lru_cache
+from hashlib import shake_128
+from typing import Final
+
+__all__ = ["Masks"]
+
+_LETTERS: Final = bytes(range(ord("a"), ord("z") + 1))
+_TO_LETTERS: Final = bytes(_LETTERS[value % len(_LETTERS)] for value in range(256))
+_KEPT: Final = 10_000
+_LONGEST_DIGESTED: Final = 2**12
+
+
+class Masks:
+    """Makes masks with one key."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._text: Callable[[str], str] = lru_cache(_KEPT)(self._masked)
+
+    def text(self, text: str) -> str:
+        """Return letters that have as many bytes in UTF-8 as ``text``."""
+        return self._text(text) if len(text) < _LONGEST_DIGESTED else self._masked(text)
+
+    def letters(self, data: bytes | memoryview) -> bytes:
+        """Return letters, as many as ``data`` has bytes. What is longer than 4,096 bytes is repeated."""
+        size = len(data)
+        seed = hmac.digest(self._key, data, "sha256")
+        some = shake_128(seed).digest(min(size, _LONGEST_DIGESTED)).translate(_TO_LETTERS)
+        return (some * (size // _LONGEST_DIGESTED + 1))[:size]
+
+    def _masked(self, text: str) -> str:
+        return self.letters(text.encode("utf-8", "surrogateescape")).decode("ascii")

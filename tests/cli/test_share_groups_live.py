@@ -1,0 +1,72 @@
+"""``kafka-msgs share-groups`` on a group that a real share consumer made, beside ``kafka-share-groups``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from kafka_msgs import ApiKey
+from kafka_msgs.admin import Admin
+from kafka_msgs.cli.groups.broker import BrokerGroups
+from kafka_msgs.cli.watching import WatchedNetwork
+from kafka_msgs.client import Client, ClientConfig, TopicPartition
+from kafka_msgs.client.core import ClientCore
+from tests.recorders.broker import BrokerError
+from tests.support.command_line import Run, squeezed
+from tests.support.kafka_cluster import ClusterAddresses
+
+Servers = tuple[str, ...]
+
+
+@pytest.fixture
+def shared(kafka_cluster: ClusterAddresses, admin: Admin, filled: str, group: str) -> str:
+    """A share group that has no members any more."""
+    arguments = ("--topic", filled, "--group", group, "--timeout-ms", "5000")
+    with suppress(BrokerError):  # It fails when no record comes.
+        kafka_cluster.run_class("org.apache.kafka.tools.consumer.ConsoleShareConsumer", *arguments)
+    while str(next(each.state for each in admin.list_groups() if each.group_id == group)) != "Empty":
+        continue
+    return group
+
+
+def test_a_share_group_from_its_description_to_its_end(
+    run: Run, fails: Callable[..., str], servers: Servers, kafka_cluster: ClusterAddresses, filled: str, shared: str
+) -> None:
+    asked = ("--group", shared)
+    reset = (*asked, "--reset-offsets", "--topic", filled, "--to-earliest")
+    planned = run("share-groups", *servers, *reset, "--dry-run")
+    assert squeezed(planned.stdout)[1:] == [f"{shared} {filled} 0 0", f"{shared} {filled} 1 0"]
+    assert run("share-groups", *servers, *reset, "--execute").exit_code == 0
+    for view in ((), ("--verbose",), ("--state",), ("--state", "--verbose")):
+        ours = run("share-groups", *servers, *asked, "--describe", *view)
+        assert ours.exit_code == 0, ours.output
+        assert ours.stderr == f"Error: Share group '{shared}' has no active members.\n"
+        theirs = filter(None, squeezed(kafka_cluster.share_groups(*asked, "--describe", *view)))
+        assert sorted(squeezed(ours.stdout)) == sorted(theirs)
+    (row,) = json.loads(run("groups", *servers, shared, "--json").stdout)
+    assert (row["kind"], row["partitions"]) == ("share", 2)
+    deleted = run("share-groups", *servers, *asked, "--delete-offsets", "--topic", filled)
+    assert squeezed(deleted.stdout)[1:] == [f"{filled} 0 Successful", f"{filled} 1 Successful"]
+    assert "not a consumer group" in fails("consumer-groups", *servers, *asked, "--describe")
+    assert run("share-groups", *servers, *asked, "--delete").exit_code == 0
+    assert "GROUP_ID_NOT_FOUND" in fails("share-groups", *servers, *asked, "--describe")
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_b10_one_question_for_the_offsets_of_a_group(
+    kafka_cluster: ClusterAddresses, admin: Admin, filled: str, group: str, partitions: int
+) -> None:
+    admin.alter_group_offsets(group, {TopicPartition(filled, number): 1 for number in range(partitions)}).all()
+    client = Client(kafka_cluster.bootstrap_servers)
+    network = WatchedNetwork()
+    client.network, client.core = (
+        network,
+        ClientCore(ClientConfig(bootstrap_servers=kafka_cluster.bootstrap_servers), network),
+    )
+    with client:
+        found = BrokerGroups(Admin(client)).offsets([group])
+    assert {place.partition: each.offset for place, each in found[group].items()} == dict.fromkeys(range(partitions), 1)
+    assert len(list(network.exchanges(ApiKey.OFFSET_FETCH))) == 1

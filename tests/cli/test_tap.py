@@ -1,0 +1,110 @@
+"""``kafka-msgs tap``: what it refuses, and what its lines say; real clients go through it in ``tests/tap``."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafka_msgs import HeartbeatRequest, HeartbeatResponse
+from kafka_msgs.capture import CaptureFault, Connection, Endpoint, Exchange, FaultKind, Sent
+from kafka_msgs.capture.recording import recording_line, recording_start
+from kafka_msgs.cli.render.exchanges import item_text
+from kafka_msgs.wire import encode_request, encode_response
+from tests.support.command_line import Run
+
+ENDS = Connection(3, Endpoint("192.0.2.7", 50_000), Endpoint("192.0.2.1", 9092))
+
+
+def _exchange(client_id: str, answer: bytes | None) -> Exchange:
+    asked = encode_request(HeartbeatRequest(), 4, correlation_id=1, client_id=client_id)
+    response = None if answer is None else Sent(answer, len(answer), 0, 1_700_000_000_002_500, 0)
+    return Exchange(
+        connection=ENDS, api_key=12, version=4, correlation_id=1, response=response,
+        request=Sent(asked, len(asked), 0, 1_700_000_000_000_000, 0),
+    )  # fmt: skip
+
+
+def test_a_line_has_who_what_how_long_and_what_was_wrong() -> None:
+    """Errors by their name, and why something was not decoded."""
+    moved = encode_response(HeartbeatResponse(error_code=16), 4, correlation_id=1)
+    assert item_text(_exchange("app", moved)).split() == [
+        *("22:13:20.000000", "3", "app", "Heartbeat", "v4", "2.500", "ms", "22", ">", "12", "B"),
+        "error_code=NOT_COORDINATOR",
+    ]
+    assert "no answer  22 > - B" in item_text(_exchange("app", None))
+    assert "int32 needs 4 bytes, 3 left" in item_text(_exchange("app", moved[:-4]))
+    fault = CaptureFault(
+        kind=FaultKind.ORPHAN, reason="a response", size=9, at=5, connection=ENDS, direction="response"
+    )
+    assert item_text(fault) == "00:00:00.000005  orphan: 192.0.2.1:9092 > 192.0.2.7:50000: a response"
+
+
+def test_what_clients_say_is_no_command_to_the_terminal() -> None:
+    """A client id may hold anything."""
+    text = item_text(_exchange("\x1b[2J\n", None))
+    assert text.isprintable()
+    assert "\\u001b[2J\\n" in text
+
+
+def test_an_address_in_use_is_an_error(fails: Callable[..., str]) -> None:
+    """It names the address."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert fails("tap", "--bootstrap-server", "b:1", "--listen", address).startswith(f"{address}: ")
+
+
+def test_a_recording_is_not_overwritten(fails: Callable[..., str], tmp_path: Path) -> None:
+    """The file stays what it was."""
+    path = tmp_path / "tap.jsonl"
+    path.write_text("before")
+    assert fails("tap", "--bootstrap-server", "b:1", "--record", str(path)) == f"{path}: File exists"
+    assert path.read_text() == "before"
+
+
+@pytest.mark.parametrize("address", ["b", "b:", ":1", "b:99999", "b:x", "b:1,"])
+def test_addresses_that_are_none(run: Run, address: str) -> None:
+    """A usage error, which quotes the text."""
+    result = run("tap", "--bootstrap-server", address)
+    assert result.exit_code == 2
+    assert "does not read HOST:PORT" in result.stderr
+
+
+def test_it_listens_for_the_time_that_is_given_and_counts(run: Run, tmp_path: Path) -> None:
+    """The recording is there, for its owner only, and says what is hidden in it."""
+    path = tmp_path / "tap.jsonl"
+    result = run(
+        "tap", "--bootstrap-server", "b:1,[::1]:2", "--listen", "127.0.0.1:0", "--duration", "0.05",
+        "--record", str(path), "--redact", "topics",
+    )  # fmt: skip
+    assert result.exit_code == 0
+    first, last = result.stderr.splitlines()
+    assert first.startswith("listening on 127.0.0.1:")
+    assert first.endswith(" for b:1, [::1]:2")
+    assert last == "0 exchanges, 0 not decoded, 0 faults"
+    assert json.loads(path.read_text())["redacted"] == ["sasl", "topics"]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_captures_and_recordings_are_read_by_one_command(run: Run, tmp_path: Path) -> None:
+    """The rows are the same as those of packets; ``packet`` is the number of the line."""
+    path = tmp_path / "tap.jsonl"
+    answer = encode_response(HeartbeatResponse(), 4, correlation_id=1)
+    path.write_text("\n".join((recording_start({}), recording_line(_exchange("app", answer)), "")))
+    result = run("capture", str(path), "--bodies", "--output", "jsonl")
+    assert result.exit_code == 0
+    exchange = json.loads(result.stdout.splitlines()[0])
+    assert (exchange["packet"], exchange["api"], exchange["clientId"], exchange["latencyUs"]) == (
+        2,
+        "Heartbeat",
+        "app",
+        2500,
+    )
+    assert exchange["response"] == {"throttleTimeMs": 0, "errorCode": 0}
+    path.write_text(recording_start({}) + "\nbroken\n")
+    assert run("capture", str(path), "--output", "jsonl").exit_code == 1

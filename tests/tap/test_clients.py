@@ -1,0 +1,267 @@
+"""Real clients and real brokers with the proxy between them: nothing changes for the client, all is decoded."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafka_msgs import IncrementalAlterConfigsRequest, MetadataResponse
+from kafka_msgs.capture import Exchange
+from kafka_msgs.capture.recording import read_recording
+from kafka_msgs.cli.group import command
+from kafka_msgs.messages.incremental_alter_configs_request import AlterableConfig, AlterConfigsResource
+from kafka_msgs.redaction import Redaction
+from tests.recorders.asking import Conversation
+from tests.support.kafka_cluster import ClusterAddresses, run_kafka_class
+from tests.support.kafka_listeners import Listener
+from tests.support.tapped import TappedCluster
+
+# Other clients use what newer versions of Python warn of.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+RECORDS = 300
+GROUP_CONFIGS = 32
+STREAMS_APPLICATION = Path(__file__).parents[1] / "recorders" / "clients" / "ItemTotals.java"
+TOOLS = "org.apache.kafka.tools."
+
+
+@pytest.fixture
+def topic(kafka_cluster: ClusterAddresses) -> str:
+    """A topic of three partitions, whose leaders are three nodes."""
+    name = f"tap-{uuid.uuid4().hex[:12]}"
+    admin = AdminClient({"bootstrap.servers": kafka_cluster.bootstrap_servers})
+    admin.create_topics([NewTopic(name, 3, 3)])[name].result(30)
+    return name
+
+
+@pytest.fixture
+def tapped(kafka_cluster: ClusterAddresses, tmp_path: Path) -> Iterator[TappedCluster]:
+    """The shared cluster behind the proxy; when the test is over, everything must have been decoded."""
+    with TappedCluster(kafka_cluster.bootstrap_servers, tmp_path / "tap.jsonl") as proxy:
+        yield proxy
+    assert proxy.problems() == []
+    assert f"{len(proxy.exchanges)} exchanges, 0 not decoded, 0 faults" in proxy.report
+
+
+def _values(count: int = RECORDS) -> list[bytes]:
+    return [b"value %d" % number for number in range(count)]
+
+
+def _consumed(bootstrap: str, topic: str, group: str, **more: Any) -> list[bytes]:
+    """What a group over librdkafka reads: all values of a topic, and its offsets committed."""
+    config = {"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest", **more}
+    consumer = Consumer(config)
+    consumer.subscribe([topic])
+    found: list[bytes] = []
+    for _ in range(60):
+        found += [message.value() for message in consumer.consume(500, 1) if message.error() is None]
+        if len(found) >= RECORDS:
+            break
+    consumer.commit(asynchronous=False)
+    consumer.close()
+    return sorted(found)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_librdkafka(kafka_cluster: ClusterAddresses, tapped: TappedCluster, topic: str, protocol: str) -> None:
+    """It produces, consumes in a group of both protocols, and asks as an administrator."""
+    producer = Producer({"bootstrap.servers": tapped.bootstrap, "compression.type": "lz4", "enable.idempotence": True})
+    for value in _values():
+        producer.produce(topic, value)
+    assert producer.flush(30) == 0
+    assert _consumed(tapped.bootstrap, topic, f"{topic}-g", **{"group.protocol": protocol}) == sorted(_values())
+    seen = AdminClient({"bootstrap.servers": tapped.bootstrap}).list_topics(topic, timeout=30)
+    assert set(seen.brokers) == set(kafka_cluster.nodes)
+    ports = {kafka_cluster.port(node) for node in kafka_cluster.nodes}
+    assert not ports & {broker.port for broker in seen.brokers.values()}
+    direct = AdminClient({"bootstrap.servers": kafka_cluster.bootstrap_servers}).list_topics(topic, timeout=30)
+    assert [_shape(each.topics[topic]) for each in (seen, direct)] == [_shape(direct.topics[topic])] * 2
+
+
+def _shape(topic: Any) -> Any:
+    return {number: (each.leader, each.replicas, each.isrs) for number, each in topic.partitions.items()}
+
+
+def test_transactions_of_librdkafka(tapped: TappedCluster, topic: str) -> None:
+    """Offsets are sent with a transaction; what was aborted is not read."""
+    producer = Producer({"bootstrap.servers": tapped.bootstrap, "transactional.id": f"{topic}-tx"})
+    producer.init_transactions(30)
+    consumer = Consumer({"bootstrap.servers": tapped.bootstrap, "group.id": f"{topic}-g"})
+    for number, end in enumerate(
+        (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction)
+    ):
+        producer.begin_transaction()
+        for value in _values(RECORDS // 2):
+            producer.produce(topic, b"%d " % number + value)
+        offsets = [TopicPartition(topic, 0, 1)]
+        producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 30)
+        end(30)
+    consumer.close()
+    expected = sorted(b"%d " % number + value for number in (0, 2) for value in _values(RECORDS // 2))
+    assert _consumed(tapped.bootstrap, topic, f"{topic}-r", **{"isolation.level": "read_committed"}) == expected
+
+
+def test_aiokafka(tapped: TappedCluster, topic: str) -> None:
+    """It produces, consumes in a group, and lists groups."""
+    assert asyncio.run(_with_aiokafka(tapped.bootstrap, topic)) == sorted(_values())
+
+
+async def _with_aiokafka(bootstrap: str, topic: str) -> list[bytes]:
+    import aiokafka
+    from aiokafka.admin import AIOKafkaAdminClient
+
+    async with aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, compression_type="gzip") as producer:
+        await asyncio.gather(*[await producer.send(topic, value) for value in _values()])
+    found: list[bytes] = []
+    consumer = aiokafka.AIOKafkaConsumer(
+        topic, bootstrap_servers=bootstrap, group_id=f"{topic}-g", auto_offset_reset="earliest"
+    )
+    async with consumer:
+        async with asyncio.timeout(60):
+            while len(found) < RECORDS:
+                for records in (await consumer.getmany(timeout_ms=1000)).values():
+                    found += [record.value for record in records]
+        await consumer.commit()
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    assert (f"{topic}-g", "consumer") in [each[:2] for each in await admin.list_consumer_groups()]
+    await admin.close()
+    return sorted(found)
+
+
+def test_kafka_python(tapped: TappedCluster, topic: str) -> None:
+    """It produces, consumes in a group, and reads the offsets that it committed."""
+    import kafka
+
+    producer = kafka.KafkaProducer(bootstrap_servers=tapped.bootstrap)
+    for value in _values():
+        producer.send(topic, value)
+    producer.flush(30)
+    producer.close()
+    consumer = kafka.KafkaConsumer(
+        topic, bootstrap_servers=tapped.bootstrap, group_id=f"{topic}-g", auto_offset_reset="earliest"
+    )
+    found: list[bytes] = []
+    for _ in range(60):
+        found += [record.value for records in consumer.poll(1000).values() for record in records]
+        if len(found) >= RECORDS:
+            break
+    consumer.commit()
+    assert sorted(found) == sorted(_values())
+    assert sum(consumer.committed(kafka.TopicPartition(topic, number)) or 0 for number in range(3)) == RECORDS
+    consumer.close()
+
+
+def test_tools_of_kafka(kafka_cluster: ClusterAddresses, tapped: TappedCluster, topic: str) -> None:
+    """The console producer and consumer, a share group, and what the tools print of groups, as without the proxy."""
+    at = ["--bootstrap-server", tapped.bootstrap]
+    lines = [value.decode() for value in _values()]
+    run_kafka_class(f"{TOOLS}ConsoleProducer", [*at, "--topic", topic], stdin="\n".join(lines) + "\n", timeout=90)
+    reading = ["--topic", topic, "--group", f"{topic}-g", "--from-beginning", "--max-messages", str(RECORDS)]
+    out = run_kafka_class(f"{TOOLS}consumer.ConsoleConsumer", [*at, *reading], timeout=90)
+    assert sorted(out.split("\n"))[1:] == sorted(lines)
+    describe = ["--describe", "--group", f"{topic}-g", "--offsets"]
+    tool = f"{TOOLS}consumer.group.ConsumerGroupCommand"
+    described = [
+        run_kafka_class(tool, [*where, *describe])
+        for where in (at, ["--bootstrap-server", kafka_cluster.bootstrap_servers])
+    ]
+    assert described[0] == described[1]
+    assert described[0].count(f"{topic}-g") == 3
+    _start_at_the_beginning(kafka_cluster, f"{topic}-s")
+    sharing = ["--topic", topic, "--group", f"{topic}-s", "--max-messages", str(RECORDS), "--timeout-ms", "30000"]
+    shared = run_kafka_class(f"{TOOLS}consumer.ConsoleShareConsumer", [*at, *sharing], timeout=90)
+    assert sorted(shared.split("\n"))[1:] == sorted(lines)
+
+
+def _start_at_the_beginning(cluster: ClusterAddresses, group: str) -> None:
+    earliest = AlterableConfig(name="share.auto.offset.reset", value="earliest")
+    resource = AlterConfigsResource(resource_type=GROUP_CONFIGS, resource_name=group, configs=(earliest,))
+    with Conversation(cluster.port(1), client_id="settings") as conversation:
+        answer = conversation.ask(IncrementalAlterConfigsRequest(resources=(resource,)), 1)
+    assert answer.responses[0].error_code == 0
+
+
+def test_an_application_of_kafka_streams(
+    tapped: TappedCluster, kafka_cluster: ClusterAddresses, tmp_path: Path
+) -> None:
+    """An application of the streams protocol counts what is in the topic; its group is that of a real member."""
+    topics = AdminClient({"bootstrap.servers": kafka_cluster.bootstrap_servers})
+    if "orders" not in topics.list_topics(timeout=30).topics:
+        topics.create_topics([NewTopic("orders", 2, 1)])["orders"].result(30)
+    producer = Producer({"bootstrap.servers": tapped.bootstrap})
+    for number in range(20):
+        producer.produce(
+            "orders", json.dumps({"order": number, "item": "tea", "quantity": 2}).encode(), f"order-{number}"
+        )
+    assert producer.flush(30) == 0
+    group = f"totals-{uuid.uuid4().hex[:8]}"
+    run_kafka_class(str(STREAMS_APPLICATION), [tapped.bootstrap, group, str(tmp_path)], timeout=120)
+    describe = ["--bootstrap-server", tapped.bootstrap, "--describe", "--group", group, "--state"]
+    assert group in run_kafka_class(f"{TOOLS}streams.StreamsGroupCommand", describe)
+    watching = Consumer({"bootstrap.servers": kafka_cluster.bootstrap_servers, "group.id": "watching"})
+    counts = [TopicPartition(f"{group}-totals-changelog", number) for number in range(2)]
+    assert sum(watching.get_watermark_offsets(each, 30)[1] for each in counts) > 0
+    watching.close()
+    assert _seen(tapped, "StreamsGroupHeartbeat")
+
+
+def _seen(proxy: TappedCluster, api: str) -> bool:
+    """Whether the recording has an api already; each exchange is written when it is complete."""
+    with proxy.recording.open("rb") as file:
+        return any(isinstance(item, Exchange) and item.api == api for item in read_recording(file))
+
+
+def test_logging_in_leaves_no_password_behind(kafka_cluster: ClusterAddresses, topic: str, tmp_path: Path) -> None:
+    """PLAIN and SCRAM pass; neither what is recorded nor what is shown has the password or the proof."""
+    password = kafka_cluster.users["alice"]
+    servers = kafka_cluster.bootstrap(Listener.SASL_PLAINTEXT)
+    with TappedCluster(servers, tmp_path / "tap.jsonl", "--bodies") as proxy:
+        for mechanism in ("PLAIN", "SCRAM-SHA-256"):
+            login = {"sasl.mechanism": mechanism, "sasl.username": "alice", "sasl.password": password}
+            at = {"bootstrap.servers": proxy.bootstrap, "security.protocol": "sasl_plaintext"}
+            admin = AdminClient({**at, **login})
+            assert topic in admin.list_topics(timeout=30).topics
+    text = proxy.recording.read_text()
+    assert proxy.problems() == []
+    assert "SaslAuthenticate" in proxy.apis()
+    assert password not in text
+    assert password.encode().hex() not in text
+
+
+def test_recordings_are_replayed_and_redacted(tapped: TappedCluster, topic: str) -> None:
+    """The command for captures reads them; redacted exchanges decode, keep their lengths, and lose their secrets."""
+    producer = Producer({"bootstrap.servers": tapped.bootstrap, "compression.type": "zstd", "client.id": "till-7"})
+    for value in _values():
+        producer.produce(topic, value)
+    assert producer.flush(30) == 0
+    assert _consumed(tapped.bootstrap, topic, f"{topic}-g") == sorted(_values())
+    tapped.stop()
+    replay = CliRunner().invoke(command, ["capture", str(tapped.recording), "--bodies", "--output", "jsonl"])
+    assert replay.exit_code == 0
+    lines = [json.loads(line) for line in replay.stdout.splitlines()]
+    replayed = [line for line in lines if line["kind"] == "exchange"]
+    assert len(replayed) == len(tapped.exchanges)
+    assert any(line["api"] == "Fetch" and line["response"]["responses"] for line in replayed)
+    redaction = Redaction()
+    for exchange in tapped.exchanges:
+        hidden = redaction.item(exchange)
+        assert isinstance(hidden, Exchange)
+        assert hidden.problems == ()
+        assert hidden.errors == exchange.errors
+        everything = hidden.request.payload + (hidden.response.payload if hidden.response else b"")
+        assert [word for word in (topic.encode(), b"value 1", b"till-7") if word in everything] == []
+        assert abs(hidden.request.size - exchange.request.size) <= 8
+        if isinstance(exchange.response_message, MetadataResponse):
+            assert hidden.response is not None
+            assert exchange.response is not None
+            assert hidden.response.size == exchange.response.size

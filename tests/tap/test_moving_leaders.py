@@ -1,0 +1,45 @@
+"""Clients stay behind the proxy when the leaders of partitions move, while they produce and consume."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.tapped import TappedCluster
+
+RECORDS = 400
+
+
+def test_a_broker_is_killed_and_its_clients_find_the_new_leaders_behind_the_proxy(
+    own_kafka_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    """Each record arrives, all of them over the proxy: no address of a broker reaches a client."""
+    topic = f"tap-{uuid.uuid4().hex[:12]}"
+    recording = tmp_path / "tap.jsonl"
+    with TappedCluster(own_kafka_cluster.bootstrap_servers, recording) as proxy:
+        config = {"bootstrap.servers": proxy.bootstrap, "topic.metadata.refresh.interval.ms": 300_000}
+        admin = AdminClient(config)
+        admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(30)
+        producer = Producer(config)
+        consumer = Consumer(config | {"group.id": topic, "auto.offset.reset": "earliest"})
+        consumer.subscribe([topic])
+        for number in range(RECORDS):
+            producer.produce(topic, b"%d" % number)
+            if number == RECORDS // 2:
+                assert producer.flush(60) == 0
+                own_kafka_cluster.stop(2)
+        assert producer.flush(60) == 0
+        found: set[bytes] = set()
+        end = time.monotonic() + 60
+        while len(found) < RECORDS and time.monotonic() < end:
+            found |= {message.value() or b"" for message in consumer.consume(500, 1) if message.error() is None}
+        consumer.close()
+    assert found == {b"%d" % number for number in range(RECORDS)}
+    assert [exchange.api for exchange in proxy.exchanges if exchange.problems] == []
+    produced = {exchange.connection.server for exchange in proxy.exchanges if exchange.api == "Produce"}
+    assert len(produced) == 3
