@@ -21,6 +21,7 @@ _SOURCES: Final = {
     "kafka_msgs.spark.sources.offsets": "KafkaOffsetsSource",
     "kafka_msgs.spark.sources.cluster_metadata": "KafkaClusterMetadataSource",
     "kafka_msgs.spark.sources.capture": "KafkaCaptureSource",
+    "kafka_msgs.spark.sources.live": "KafkaLiveSource",
 }
 """The data sources; one that needs an extra which is not installed is left out."""
 

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 __all__ = ["ship"]
 
-_PACKAGES: Final = ("kafka_msgs", "attr", "attrs", "crc32c", "cramjam", "dpkt")
+_PACKAGES: Final = ("kafka_msgs", "attr", "attrs", "crc32c", "cramjam", "dpkt", "scramp", "asn1crypto")
 """What is sent, as far as it is installed here. Arrow is not among it: executors need it for any Python function."""
 
 _LEFT_OUT: Final = frozenset({"__pycache__", "cli"})

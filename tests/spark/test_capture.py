@@ -1,9 +1,10 @@
-"""The source ``kafka-capture`` gives what ``read_exchanges`` gives, a row an exchange."""
+"""The source ``kafka-capture`` gives the exchanges of ``read_exchanges``, one row per exchange."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,11 @@ def items(path: Path) -> list[Exchange | CaptureFault]:
     return list(read_exchanges(path, ports=[port_of(path.name)]))
 
 
+def moment(micros: int) -> datetime:
+    """The time as Spark gives it to Python: in the zone of this machine, without naming it."""
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).astimezone().replace(tzinfo=None)
+
+
 def expected(path: Path, exchange: Exchange) -> dict[str, Any]:
     connection, response = exchange.connection, exchange.response
     return {
@@ -42,8 +48,8 @@ def expected(path: Path, exchange: Exchange) -> dict[str, Any]:
         "version": exchange.version,
         "correlationId": exchange.correlation_id,
         "clientId": exchange.client_id,
-        "requestAt": exchange.request.at,
-        "responseAt": response and response.at,
+        "requestAt": moment(exchange.request.at),
+        "responseAt": response and moment(response.at),
         "latencyUs": exchange.latency_us,
         "requestSize": exchange.request.size,
         "responseSize": response and response.size,
@@ -71,6 +77,15 @@ def test_a_row_for_each_exchange(spark: SparkSession) -> None:
             assert json.loads(bodies["responseJson"]) == exchange.response_message.to_json(exchange.response_version)
 
 
+def test_the_numbers_of_times_are_there_if_they_are_named(spark: SparkSession) -> None:
+    assert not {"requestAtUs", "responseAtUs"} & set(read(spark, SHOP).columns)
+    rows = read(spark, SHOP, columns="requestAt,requestAtUs,responseAtUs").collect()
+    exchanges = [each for each in items(SHOP) if isinstance(each, Exchange)]
+    assert [(row["requestAt"], row["requestAtUs"], row["responseAtUs"]) for row in rows] == [
+        (moment(each.request.at), each.request.at, each.response and each.response.at) for each in exchanges
+    ]
+
+
 def test_a_row_for_each_fault(spark: SparkSession) -> None:
     (row,) = read(spark, SASL).where("_error is not null").collect()
     (fault,) = (each for each in items(SASL) if isinstance(each, CaptureFault))
@@ -86,7 +101,7 @@ def test_columns_that_are_asked_for(spark: SparkSession) -> None:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A directory with both captures, one of them cut off, and a file that is none."""
+    """A directory with both captures, one of them cut off, and a file that is not a capture."""
     shutil.copy(SASL, tmp_path / "whole.pcap")
     (tmp_path / "cut.pcapng").write_bytes(SHOP.read_bytes()[:20_000])
     (tmp_path / "notes.txt").write_text("no capture")

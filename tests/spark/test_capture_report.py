@@ -74,9 +74,10 @@ def test_clients(tables: dict[str, list[dict[str, Any]]], expected: CaptureSumma
 
 
 def test_exchanges_by_second(tables: dict[str, list[dict[str, Any]]]) -> None:
-    assert {(row["second"], row["api"]): row["exchanges"] for row in tables["seconds"]} == Counter(
+    assert {(row["secondMs"], row["api"]): row["exchanges"] for row in tables["seconds"]} == Counter(
         (each.request.at // 10**6 * 1000, each.api) for each in items() if isinstance(each, Exchange)
     )
+    assert all(row["second"].timestamp() * 1000 == row["secondMs"] for row in tables["seconds"])
 
 
 def test_nothing_is_dropped_silently(tables: dict[str, list[dict[str, Any]]], expected: CaptureSummary) -> None:
@@ -121,7 +122,7 @@ def test_latencies_have_the_same_unit_in_table_and_plot(exchanges: DataFrame) ->
     shown = next(each for each in report.sections if isinstance(each, Table))
     (bars,) = (each for each in report.sections if isinstance(each, Bars))
     longest = [row[shown.columns.index("maxUs")] for row in shown.rows if row[shown.columns.index("answered")]]
-    assert (bars.unit, list(bars.series["max"])) == ("microseconds", longest[:12])
+    assert (bars.unit, list(bars.series["max"])) == ("latency in microseconds", longest[:12])
 
 
 def test_a_capture_without_exchanges(spark: SparkSession, tmp_path: Path) -> None:

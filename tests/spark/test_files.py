@@ -17,7 +17,7 @@ from tests.support.spark_tables import read
 
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What is put here lies in ``s3a://bucket/`` as well, on a filesystem that cannot be mapped into memory."""
+    """Files in this directory are also in ``s3a://bucket/``, on a filesystem that cannot be mapped into memory."""
     stored = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
     resolved = files._filesystem
 

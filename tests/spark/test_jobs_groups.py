@@ -75,7 +75,7 @@ def answer(cls: type[M]) -> M:
 
 
 def described(cls: type[Message]) -> dict[str, Any]:
-    """What the broker said of each group that is of the kind asked about."""
+    """The broker's description of each group of one kind."""
     return {each.group_id: each for each in getattr(answer(cls), "groups") if each.error_code == 0}  # noqa: B009
 
 
@@ -152,7 +152,7 @@ def test_reports_are_pages_with_plots(offsets: Ran, groups: Ran) -> None:
 
 
 def assigned(rows: Rows, status: str, *names: str) -> dict[tuple[str, str], set[tuple[Any, ...]]]:
-    """By group and member, what has a status, told by these columns."""
+    """The assignments with a status, by group and member, as these columns describe them."""
     found: dict[tuple[str, str], set[tuple[Any, ...]]] = {}
     for row in rows:
         if row["status"] == status:
@@ -288,7 +288,7 @@ def test_end_offsets_must_be_lines_as_kafkas_tool_prints_them(spark: SparkSessio
 
 def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("")
-    with pytest.raises(JobPathError, match="is there already"):
+    with pytest.raises(JobPathError, match="nothing is overwritten"):
         run(group_state.JOB, {}, str(tmp_path))
 
 

@@ -80,7 +80,7 @@ FIGURES = (
 
 def test_figures_are_those_of_a_walk_over_the_files(tables: dict[str, list[Facts]]) -> None:
     found = {
-        (row["topic"], row["partition"], row["hour"]): {name: row[name] for name in FIGURES}
+        (row["topic"], row["partition"], row["hourMs"]): {name: row[name] for name in FIGURES}
         for row in tables["profile"]
     }
     expected = {
@@ -89,6 +89,7 @@ def test_figures_are_those_of_a_walk_over_the_files(tables: dict[str, list[Facts
         for hour, facts in walked(each).items()
     }
     assert found == expected
+    assert all(row["hour"].timestamp() * 1000 == row["hourMs"] for row in tables["profile"])
     assert sum(row["abortedRecords"] for row in found.values()) > 0
     assert sum(row["outOfOrder"] for row in found.values()) >= 0
 

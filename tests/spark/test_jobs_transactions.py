@@ -133,3 +133,23 @@ def test_latest_of_a_key_goes_by_offset_within_a_partition_and_deletions_take_pa
     kept = latest_by_key(records, keep_tombstones=True)
     assert kept.columns == records.columns
     assert {(row["offset"], row["value"]) for row in kept.collect()} >= {(3, None)}
+
+
+def timed_commit(topic: str, time: int, expires: int) -> TopicRecord:
+    value = OffsetCommitValue(offset=1, metadata="", commit_timestamp=time, expire_timestamp=expires)
+    return TopicRecord(topic=OFFSETS, key=OffsetCommitKey(group="tea", topic=topic), value=value, version=1)
+
+
+def test_a_time_is_a_timestamp_beside_its_number(spark: SparkSession) -> None:
+    story = [timed_commit("plain", 1_767_225_600_123, 5), timed_commit("none", -1, -1), timed_commit("far", 2**62, 0)]
+    tables = group_offsets(frame(spark, [story]))
+    found = {row["topic"]: row for row in tables["offsets"].collect()}
+    plain, none, far = (found[topic] for topic in ("plain", "none", "far"))
+    assert (plain["commitTimestamp"].timestamp() * 1000, plain["commitTimestampMs"]) == (1_767_225_600_123,) * 2
+    assert (plain["expireTimestamp"].timestamp() * 1000, plain["expireTimestampMs"]) == (5, 5)
+    assert (none["commitTimestamp"], none["commitTimestampMs"]) == (None, -1)
+    assert (none["expireTimestamp"], none["expireTimestampMs"]) == (None, -1)
+    assert (far["commitTimestamp"], far["commitTimestampMs"]) == (None, 2**62)
+    assert (far["logTimestamp"].timestamp() * 1000, far["logTimestampMs"]) == (1002, 1002)
+    (group,) = tables["groups"].collect()
+    assert (group["lastCommit"], group["lastCommitMs"]) == (None, 2**62)

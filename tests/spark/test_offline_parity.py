@@ -40,7 +40,7 @@ def test_groups(tables: dict[str, Rows]) -> None:
     expected = {
         row["group"]: (
             row["kind"], row["state"], row["epoch"] or 0, row["members"], row["partitions"], row["lag"],
-            row["lastCommit"],
+            row["lastCommitMs"],
         )
         for row in tables["groups"]
     }  # fmt: skip
@@ -58,7 +58,7 @@ def test_groups(tables: dict[str, Rows]) -> None:
 def test_offsets(tables: dict[str, Rows]) -> None:
     expected = {
         (row["group"], row["topic"], row["topicPartition"]): (
-            row["committedOffset"], row["metadata"], row["commitTimestamp"], row["endOffset"], row["lag"],
+            row["committedOffset"], row["metadata"], row["commitTimestampMs"], row["endOffset"], row["lag"],
         )
         for row in tables["offsets"]
     }  # fmt: skip
@@ -91,7 +91,7 @@ def facts(figures: Figures) -> dict[str, Any]:
 def test_profiles(spark: SparkSession, directory: Path) -> None:
     records = log_directories.log_frame(spark, [directory])
     expected = {
-        (row["topic"], row["partition"], row["hour"]): {name: row[name] for name in (*COLUMNS, "codecs", "producers")}
+        (row["topic"], row["partition"], row["hourMs"]): {name: row[name] for name in (*COLUMNS, "codecs", "producers")}
         for row in rows_of(topic_profile(records)["profile"])
     }
     found = {place: facts(figures) for place, figures in read_profile(partitions_in([directory])).figures.items()}

@@ -35,7 +35,7 @@ def test_group_offsets_prints_lags_of_empty_groups_and_where_the_report_is(tmp_p
         "log", "history", "offsets", "pending", "groups", "problems",
     }  # fmt: skip
     status, said = run("group-offsets", str(GROUP_LOGS), "--out", str(out))
-    assert (status, said) == (1, f"Error: {out}: is there already, and nothing is written over\n")
+    assert (status, said) == (1, f"Error: {out}: it exists and is not an empty directory; nothing is overwritten\n")
 
 
 @pytest.mark.usefixtures("spark")
@@ -80,7 +80,10 @@ def test_capture_report_tells_what_was_asked(tmp_path: Path) -> None:
             ["topic-profile", "{groups}", "{copy}", "--out", "{new}"],
             "{copy}/orders-0: another copy of this partition is",
         ),
-        (["topic-profile", "{orders}", "--out", "{groups}"], "{groups}: is there already, and nothing is written over"),
+        (
+            ["topic-profile", "{orders}", "--out", "{groups}"],
+            "{groups}: it exists and is not an empty directory; nothing is overwritten",
+        ),
         (["topic-profile", "{orders}", "--out", "s3://x/y"], "s3://x/y: the report needs a local directory of its own"),
         (
             ["group-offsets", "{groups}", "--end-offsets", "{wrong}", "--out", "{new}"],
@@ -115,7 +118,7 @@ def test_arguments_are_checked_before_spark_starts(
 
 
 def pipeline(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, where no session of Spark is."""
+    """The command in its own process, without a Spark session."""
     return subprocess.run(
         [sys.executable, "-m", "kafka_msgs", "pipeline", *arguments],
         capture_output=True,

@@ -47,7 +47,7 @@ SETTINGS = {
 
 @contextmanager
 def application(how: str, broker: Broker, home: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The application in a process group of its own, which is killed at the end if it has not ended."""
+    """The application in its own process group, which is killed at the end if it is still running."""
     settings = {**SETTINGS, "spark.jars": ",".join(connector_jars())}
     confs = " ".join(f"--conf {name}={value}" for name, value in settings.items())
     environment = os.environ | {

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_msgs.capture.report import QUANTILES
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
+from kafka_msgs.spark.jobs.rows import timed
 from kafka_msgs.spark.report import Bars, Lines, Report, Section, table_of
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ def capture_report(exchanges: DataFrame) -> dict[str, DataFrame]:
     quantiles of the latency in microseconds, as ``p50Us``, ``p90Us`` and ``p99Us``, and ``maxUs``; ``requestBytes`` and
     ``responseBytes`` in all, and the largest of each; how many have ``problems``, ``errors`` other than 0 in their
     responses, and from how many ``clients`` they came. ``errors`` counts the error codes of each, ``clients`` the
-    exchanges of each client id. ``seconds`` has what was asked in each second (in milliseconds since the epoch).
+    exchanges of each client id. ``seconds`` has what was asked in each second (``second``, and ``secondMs``
+    in milliseconds since the epoch).
     ``problems`` has one row for everything that is not an exchange or could not be decoded, with its size in bytes.
     """
     return JOB.tables({"exchanges": exchanges})
@@ -120,10 +122,11 @@ def _clients(tables: Tables) -> DataFrame:
 
 
 def _seconds(tables: Tables) -> DataFrame:
-    second = (F.floor(F.col("requestAt") / _MICROS) * _MILLIS).alias("second")
-    return _exchanges(tables).groupBy(second, "api").agg(
+    second = (F.floor(F.unix_micros("requestAt") / _MICROS) * _MILLIS).alias("secondMs")
+    counted = _exchanges(tables).groupBy(second, "api").agg(
         F.count("*").alias("exchanges"), F.max("latencyUs").alias("maxUs")
     )  # fmt: skip
+    return counted.select(*timed("second"), "api", "exchanges", "maxUs")
 
 
 def _problems(tables: Tables) -> DataFrame:
@@ -168,7 +171,13 @@ def _latency_plot(summary: DataFrame) -> list[Section]:
     labels = [f"{row['api'] or row['apiKey']} v{row['version']}" for row in rows]
     note = f"the {_SHOWN_APIS} that were called most" if len(rows) == _SHOWN_APIS else ""
     bars = Bars(
-        title="Latency", file="latency.png", labels=labels, series=series, unit="microseconds", log=True, note=note
+        title="Latency",
+        file="latency.png",
+        labels=labels,
+        series=series,
+        unit="latency in microseconds",
+        log=True,
+        note=note,
     )
     return [bars] if rows else []
 
@@ -190,14 +199,14 @@ def _with_sound_quantiles(summary: DataFrame) -> DataFrame:
 
 def _time_plot(seconds: DataFrame) -> list[Section]:
     """Exchanges over time of the apis that were called most, in steps that give a bounded number of points."""
-    ends: Any = seconds.agg(F.min("second").alias("first"), F.max("second").alias("last")).first()
+    ends: Any = seconds.agg(F.min("secondMs").alias("first"), F.max("secondMs").alias("last")).first()
     most = seconds.groupBy("api").agg(F.sum("exchanges").alias("sum")).where("api IS NOT NULL")
     names = [row["api"] for row in most.orderBy(F.col("sum").desc(), "api").take(_SHOWN_LINES)]
     if not names:
         return []
     step = _MILLIS * (1 + (ends["last"] - ends["first"]) // (_SHOWN_TIMES * _MILLIS))
     sums = [_sum_of(name).alias(f"n{place}") for place, name in enumerate(names)]
-    time = (F.floor((F.col("second") - ends["first"]) / step) * step + ends["first"]).alias("time")
+    time = (F.floor((F.col("secondMs") - ends["first"]) / step) * step + ends["first"]).alias("time")
     rows = {row["time"]: row for row in seconds.groupBy(time).agg(*sums).take(_SHOWN_TIMES + 1)}
     times = range(ends["first"], ends["last"] + 1, step)
     series = {

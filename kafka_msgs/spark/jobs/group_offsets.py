@@ -14,10 +14,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from kafka_msgs.spark.functions import from_kafka
 from kafka_msgs.spark.jobs.group_state import describe_groups
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
-from kafka_msgs.spark.jobs.rows import COMMIT, MARKER, PROBLEM, classify_records
+from kafka_msgs.spark.jobs.rows import COMMIT, MARKER, PROBLEM, classify_records, timed
 from kafka_msgs.spark.jobs.transactions import COUNTS, NONE, marker_of, outcome_of
 from kafka_msgs.spark.latest import latest_by_key
-from kafka_msgs.spark.report import Bars, Lines, Report, Section, table_of, time_of
+from kafka_msgs.spark.report import Bars, Report, Section, by_hour, table_of, time_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -25,11 +25,19 @@ if TYPE_CHECKING:
 __all__ = ["JOB", "group_offsets"]
 
 _KEY: Final = ("group", "topic", "topicPartition")
-_COMMIT: Final = ("committedOffset", "leaderEpoch", "metadata", "commitTimestamp", "expireTimestamp", "topicId")
-_FIELDS: Final = ("offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp", "topic_id")
-"""The fields of the value that the columns of ``_COMMIT`` have, in their order."""
+_FIELDS: Final = {
+    "committedOffset": "offset",
+    "leaderEpoch": "leader_epoch",
+    "metadata": "metadata",
+    "commitTimestamp": "commit_timestamp",
+    "expireTimestamp": "expire_timestamp",
+    "topicId": "topic_id",
+}
+"""The columns of a commit, and the fields of the value that they have."""
 
-_LOG: Final = ("logPartition", "logOffset", "logTimestamp")
+_TIMES: Final = ("commitTimestamp", "expireTimestamp")
+_COMMIT: Final = tuple(each for name in _FIELDS for each in ((name, f"{name}Ms") if name in _TIMES else (name,)))
+_LOG: Final = ("logPartition", "logOffset", "logTimestamp", "logTimestampMs")
 _HOUR_MS: Final = 3_600_000
 _SHOWN_GROUPS: Final = 20
 _SHOWN_LINES: Final = 6
@@ -47,8 +55,9 @@ def group_offsets(
 
     ``log`` has all records, commits decoded. ``history`` has a row for each commit and each deletion (``tombstone``);
     ``outcome`` is that of its transaction, ``none`` without one.
-    ``offsets`` has what is committed at the end of the log: offset, metadata, times in milliseconds since the epoch,
-    and ``lag`` in records, null where the end is not known. ``pending`` has what open transactions would commit.
+    ``offsets`` has what is committed at the end of the log: offset, metadata, times, and ``lag`` in records, null where
+    the end is not known. A time has two columns, such as ``commitTimestamp``, and ``commitTimestampMs`` for the number
+    of milliseconds since the epoch. ``pending`` has what open transactions would commit.
     ``groups`` has one row per group, ``problems`` one per record or batch that could not be read.
     """
     inputs = {"records": records, "end_offsets": end_offsets, "partitions": partitions}
@@ -64,7 +73,7 @@ def _log(tables: Tables) -> DataFrame:
     read = rows.withColumns(
         {
             "_key": from_kafka(F.when(commit, key), "OffsetCommitKey"),
-            "_value": from_kafka(F.when(commit, F.col("value")), "OffsetCommitValue", columns=_FIELDS),
+            "_value": from_kafka(F.when(commit, F.col("value")), "OffsetCommitValue", columns=tuple(_FIELDS.values())),
         }
     )
     problem = F.coalesce("problem", "_key._error", "_value._error")
@@ -99,7 +108,11 @@ def _history(tables: Tables) -> DataFrame:
 
 
 def _committed() -> list[Column]:
-    return [F.col(f"_value.{name}").alias(column) for name, column in zip(_FIELDS, _COMMIT, strict=True)]
+    found: list[Column] = []
+    for column, field in _FIELDS.items():
+        value = F.col(f"_value.{field}")
+        found += timed(column, value) if column in _TIMES else [value.alias(column)]
+    return found
 
 
 def _latest(tables: Tables) -> DataFrame:
@@ -138,8 +151,9 @@ def _groups(tables: Tables) -> DataFrame:
         .agg(
             F.count("*").alias("partitions"),
             F.sum("lag").alias("lag"),
-            F.max("commitTimestamp").alias("lastCommit"),
+            F.max("commitTimestampMs").alias("lastCommitMs"),
         )
+        .select("group", "partitions", "lag", *timed("lastCommit"))
     )
     described = describe_groups(tables["log"]).where("group IS NOT NULL")
     own = described.select("group", "kind", "state", "epoch", F.size("members").alias("members"))
@@ -161,7 +175,7 @@ def _report(tables: Tables) -> Report:
     by_lag = groups.orderBy(F.col("lag").desc_nulls_last(), "group")
     outcomes = tables["history"].groupBy("outcome", "tombstone").agg(F.count("*").alias("rows"))
     sections: list[Section] = [
-        table_of(by_lag.withColumn("lastCommit", time_of("lastCommit")), "Groups"),
+        table_of(by_lag.withColumn("lastCommit", time_of("lastCommitMs")).drop("lastCommitMs"), "Groups"),
         *_lag_plot(by_lag),
         table_of(worst, "Committed offsets, the largest lags first"),
         table_of(
@@ -179,23 +193,23 @@ def _lag_plot(by_lag: DataFrame) -> list[Section]:
     labels = [f"{row['group']} ({row['kind']}, {row['state']})" for row in rows]
     series = {"lag": [row["lag"] for row in rows]}
     note = f"the {_SHOWN_GROUPS} groups with the largest lags" if len(rows) == _SHOWN_GROUPS else ""
-    plot = Bars(title="Lag of each group", file="lag.png", labels=labels, series=series, unit="records", note=note)
+    plot = Bars(
+        title="Lag of each group", file="lag.png", labels=labels, series=series, unit="lag in records", note=note
+    )
     return [plot] if rows else []
 
 
 def _history_plot(history: DataFrame) -> list[Section]:
     """Commits an hour of the groups that commit most; the latest hours only, so that the plot stays small."""
-    hour = F.floor(F.col("logTimestamp") / _HOUR_MS) * _HOUR_MS
-    commits = history.where("NOT tombstone AND logTimestamp >= 0").select("group", hour.alias("hour"))
+    hour = F.floor(F.col("logTimestampMs") / _HOUR_MS) * _HOUR_MS
+    commits = history.where("NOT tombstone AND logTimestampMs >= 0").select("group", hour.alias("hour"))
     busiest = commits.groupBy("group").count().orderBy(F.col("count").desc(), "group").take(_SHOWN_LINES)
     names = [row["group"] for row in busiest]
     counts = [F.count(F.when(F.col("group") == name, 1)).alias(f"n{number}") for number, name in enumerate(names)]
     if not names:
         return []
-    rows = sorted(commits.groupBy("hour").agg(*counts).orderBy(F.col("hour").desc()).take(_SHOWN_HOURS))
-    series = {name: [row[f"n{number}"] for row in rows] for number, name in enumerate(names)}
-    hours = [row["hour"] for row in rows]
-    return [Lines(title="Commits an hour", file="commits.png", x=hours, series=series, unit="commits")]
+    rows = commits.groupBy("hour").agg(*counts).orderBy(F.col("hour").desc()).take(_SHOWN_HOURS)
+    return [by_hour("Commits an hour", "commits.png", "commits an hour", names, {row[0]: row[1:] for row in rows})]
 
 
 JOB: Final = Job(

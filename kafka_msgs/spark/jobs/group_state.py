@@ -203,7 +203,20 @@ def _tasks_plot(assignments: DataFrame) -> list[Section]:
     labels = [f"{row['group']}: {row['memberId'][:_SHOWN_LETTERS]}" for row in rows]
     note = f"the {_SHOWN_MEMBERS} members with most" if len(rows) == _SHOWN_MEMBERS else ""
     title = "Partitions and tasks of each member"
-    return [Bars(title=title, file="assignments.png", labels=labels, series=series, note=note)] if rows else []
+    return (
+        [
+            Bars(
+                title=title,
+                file="assignments.png",
+                labels=labels,
+                series=series,
+                unit="partitions and tasks",
+                note=note,
+            )
+        ]
+        if rows
+        else []
+    )
 
 
 def _described(records: pa.Table) -> pa.Table:

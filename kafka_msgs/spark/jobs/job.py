@@ -109,7 +109,7 @@ def check_output(out: str, report_to: Path | None = None) -> None:
         return
     path = Path(out)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise JobPathError(path=out, reason="is there already, and nothing is written over")
+        raise JobPathError(path=out, reason="it exists and is not an empty directory; nothing is overwritten")
 
 
 def _written(step: Step, rows: DataFrame, place: str) -> DataFrame:

@@ -1,24 +1,28 @@
-"""The rows of ``__consumer_offsets``, classified before anything is decoded.
+"""The rows of ``__consumer_offsets``, classified before anything is decoded, and the times in tables of jobs.
 
 Owns which row is a commit, one of a group's own records, a marker, or a problem, as expressions that Spark evaluates
-itself. Only what Python needs is handed to it.
+itself. Only what Python needs is handed to it. A time in a table is a timestamp. The column with ``Ms`` at the end of
+its name has the number that Kafka keeps.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["COMMIT", "GROUP", "MARKER", "PROBLEM", "classify_records", "group_bytes", "milliseconds"]
+__all__ = ["COMMIT", "GROUP", "MARKER", "PROBLEM", "classify_records", "group_bytes", "milliseconds", "timed"]
 
 COMMIT, GROUP, MARKER, PROBLEM = "commit", "group", "marker", "problem"
 
 _TYPE_SIZE, _LENGTH_SIZE = 2, 2
 _COMMIT_TYPES = (b"\0\0", b"\0\1")
+_NO_TIME: Final = -1
+_MOST_MS: Final = (2**63 - 1) // 1000
+"""The latest time in milliseconds that Spark can hold."""
 
 
 def classify_records(records: DataFrame) -> DataFrame:
@@ -26,7 +30,8 @@ def classify_records(records: DataFrame) -> DataFrame:
 
     ``kind`` is ``commit`` for a committed offset, ``group`` for the other records of a coordinator, ``marker`` for
     control records, and ``problem`` for what could not be read; the column ``problem`` has the reason.
-    The place is ``logPartition``, ``logOffset`` and ``logTimestamp``, as commits have partitions and offsets too.
+    The place is ``logPartition``, ``logOffset``, ``logTimestamp`` and ``logTimestampMs``, because commits have
+    partitions and offsets too.
     """
     record_type = F.substring("key", 1, _TYPE_SIZE)
     too_short = F.coalesce(F.length(record_type), F.lit(0)) < _TYPE_SIZE
@@ -39,13 +44,24 @@ def classify_records(records: DataFrame) -> DataFrame:
     )
     place = {"partition": "logPartition", "offset": "logOffset", "timestamp": "logTimestamp"}
     problem = F.coalesce("_error", keyless)
-    counted = records.withColumn("timestamp", milliseconds())
+    counted = records.withColumn("logTimestampMs", milliseconds())
     return counted.withColumn("problem", problem).withColumn("kind", kind).withColumnsRenamed(place)
 
 
 def milliseconds() -> Column:
     """Return the timestamp of a record as Kafka counts it, -1 for none; null in the row of damage."""
-    return F.when(F.col("offset").isNotNull(), F.coalesce(F.unix_millis("timestamp"), F.lit(-1)))
+    return F.when(F.col("offset").isNotNull(), F.coalesce(F.unix_millis("timestamp"), F.lit(_NO_TIME)))
+
+
+def timed(name: str, number: Column | None = None) -> tuple[Column, Column]:
+    """Return two columns of a time: ``name``, a timestamp, and ``nameMs``, its milliseconds since the epoch.
+
+    The timestamp is null for -1, which is Kafka's number for no time, and for a time that Spark cannot hold. ``number``
+    has the milliseconds, by default the column ``nameMs``.
+    """
+    given = F.col(f"{name}Ms") if number is None else number
+    held = (given != _NO_TIME) & given.between(-_MOST_MS, _MOST_MS)
+    return F.when(held, F.timestamp_millis(given)).alias(name), given.alias(f"{name}Ms")
 
 
 def group_bytes(key: Column) -> Column:

@@ -12,9 +12,9 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
-from kafka_msgs.spark.jobs.rows import milliseconds
+from kafka_msgs.spark.jobs.rows import milliseconds, timed
 from kafka_msgs.spark.jobs.transactions import NONE, marker_of, outcome_of
-from kafka_msgs.spark.report import Bars, Lines, Report, Section, table_of, time_of
+from kafka_msgs.spark.report import Bars, Report, Section, by_hour, table_of, time_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -27,6 +27,7 @@ _OF_BATCH: Final = ("batchSize", "codec", "producerId", "transactional", "contro
 """What all rows of a batch have in common, beside the reason why it could not be read."""
 
 _HOUR_MS: Final = 3_600_000
+_TIMES: Final = ("firstTimestamp", "lastTimestamp", "hour")
 _SHOWN_TOPICS: Final = 12
 _SHOWN_LINES: Final = 6
 _SHOWN_HOURS: Final = 24 * 31
@@ -41,10 +42,10 @@ def topic_profile(records: DataFrame) -> dict[str, DataFrame]:
     transaction (``none`` without one), and how many records are ``outOfOrder``: earlier in time than the record before
     them in the partition. A batch that could not be read has a ``problem`` instead, and is listed in ``problems``.
 
-    ``profile`` adds batches up per topic, partition and hour (in milliseconds since the epoch, null without a
-    timestamp), each batch in the hour of its first record. ``transactions`` and ``abortedTransactions`` count the
-    markers that end them. ``contentBytes`` are those of keys, values and headers; ``ratio`` is how many of them are
-    stored in a byte, framing included. A batch that compaction has emptied is not in the tables.
+    ``profile`` adds batches up per topic, partition and hour, each batch in the hour of its first record. ``hour`` and
+    ``hourMs`` (milliseconds since the epoch) are null without a timestamp. ``transactions`` and ``abortedTransactions``
+    count the markers that end them. ``contentBytes`` are those of keys, values and headers; ``ratio`` is how many of
+    them are stored in a byte, framing included. A batch that compaction has emptied is not in the tables.
     """
     return JOB.tables({"records": records})
 
@@ -53,10 +54,12 @@ def _batches(tables: Tables) -> DataFrame:
     batches = _added_up(tables["records"])
     data = F.col("transactional") & ~F.col("control")
     outcome = F.when(data, outcome_of((*_PARTITION, "producerId"), "offset", "marker")).otherwise(NONE)
-    before = F.lag("lastTimestamp").over(Window.partitionBy(*_PARTITION, "control").orderBy("offset"))
-    late = F.col("outOfOrder") + F.coalesce((F.col("firstTimestamp") < before).cast("long"), F.lit(0))
+    before = F.lag("lastTimestampMs").over(Window.partitionBy(*_PARTITION, "control").orderBy("offset"))
+    late = F.col("outOfOrder") + F.coalesce((F.col("firstTimestampMs") < before).cast("long"), F.lit(0))
     counted = F.when(F.col("control"), 0).otherwise(late)
-    return batches.withColumns({"outcome": outcome, "outOfOrder": counted, "hour": _hour()})
+    made = batches.withColumns({"outcome": outcome, "outOfOrder": counted, "hourMs": _hour()})
+    times = {f"{name}Ms": timed(name) for name in _TIMES}
+    return made.select(*(each for column in made.columns for each in times.get(column, (column,))))
 
 
 def _added_up(records: DataFrame) -> DataFrame:
@@ -75,8 +78,8 @@ def _added_up(records: DataFrame) -> DataFrame:
         *(F.first(name).alias(name) for name in (*_OF_BATCH, "problem", "marker")),
         F.min("offset").alias("offset"),
         F.max("offset").alias("lastOffset"),
-        F.min_by("timestamp", "offset").alias("firstTimestamp"),
-        F.max_by("timestamp", "offset").alias("lastTimestamp"),
+        F.min_by("timestamp", "offset").alias("firstTimestampMs"),
+        F.max_by("timestamp", "offset").alias("lastTimestampMs"),
         F.count("*").alias("records"),
         *(F.sum(name).alias(name) for name in sizes),
         F.max("keySize").alias("maxKeySize"),
@@ -95,7 +98,7 @@ def _headers_size() -> Column:
 
 
 def _hour() -> Column:
-    first = F.col("firstTimestamp")
+    first = F.col("firstTimestampMs")
     return F.when(first >= 0, F.floor(first / _HOUR_MS) * _HOUR_MS)
 
 
@@ -109,7 +112,7 @@ def _profile(tables: Tables) -> DataFrame:
     aborted = F.when(F.col("outcome") == "aborted", F.col("records"))
     records = F.sum(of_records("records"))
     content = F.sum(F.when(data, F.col("keySize") + F.col("valueSize") + F.col("headersSize")))
-    return tables["batches"].where("problem IS NULL").groupBy(*_PARTITION, "hour").agg(
+    return tables["batches"].where("problem IS NULL").groupBy(*_PARTITION, "hour", "hourMs").agg(
         F.coalesce(records, F.lit(0)).alias("records"),
         F.count_if(data).alias("batches"),
         F.sum("batchSize").alias("bytes"),
@@ -150,13 +153,15 @@ def _report(tables: Tables) -> Report:
         F.sum("batchSize").alias("bytes"),
         (F.sum(F.col("keySize") + F.col("valueSize") + F.col("headersSize")) / F.sum("batchSize")).alias("ratio"),
     )  # fmt: skip
-    largest = profile.orderBy(F.col("bytes").desc(), *_PARTITION, "hour")
+    largest = profile.orderBy(F.col("bytes").desc(), *_PARTITION, "hourMs")
     sections: list[Section] = [
         table_of(by_size, "Topics"),
         *_size_plot(by_size),
         *_hours_plot(profile),
         table_of(codecs.orderBy("topic", "codec"), "Codecs"),
-        table_of(largest.withColumn("hour", time_of("hour")), "Partitions and hours, the largest first"),
+        table_of(
+            largest.withColumn("hour", time_of("hourMs")).drop("hourMs"), "Partitions and hours, the largest first"
+        ),
         table_of(tables["problems"], "Problems"),
     ]
     return Report("What is in topics", tuple(sections))
@@ -173,16 +178,15 @@ def _size_plot(by_size: DataFrame) -> list[Section]:
 
 def _hours_plot(profile: DataFrame) -> list[Section]:
     """Records an hour of the topics that have most; the latest hours only, so that the plot stays small."""
-    known = profile.where("hour IS NOT NULL")
+    known = profile.where("hourMs IS NOT NULL")
     most = known.groupBy("topic").agg(F.sum("records").alias("sum")).orderBy(F.col("sum").desc(), "topic")
     names = [row["topic"] for row in most.take(_SHOWN_LINES)]
-    sums = [F.sum(F.when(F.col("topic") == name, F.col("records"))).alias(f"n{at}") for at, name in enumerate(names)]
+    records = [F.when(F.col("topic") == name, F.col("records")) for name in names]
+    sums = [F.coalesce(F.sum(each), F.lit(0)).alias(f"n{at}") for at, each in enumerate(records)]
     if not names:
         return []
-    rows = sorted(known.groupBy("hour").agg(*sums).orderBy(F.col("hour").desc()).take(_SHOWN_HOURS))
-    series = {name: [row[f"n{at}"] or 0 for row in rows] for at, name in enumerate(names)}
-    hours = [row["hour"] for row in rows]
-    return [Lines(title="Records an hour", file="records.png", x=hours, series=series, unit="records")]
+    rows = known.groupBy("hourMs").agg(*sums).orderBy(F.col("hourMs").desc()).take(_SHOWN_HOURS)
+    return [by_hour("Records an hour", "records.png", "records an hour", names, {row[0]: row[1:] for row in rows})]
 
 
 JOB: Final = Job(

@@ -14,9 +14,10 @@ from pyspark.sql import functions as F  # noqa: N812
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["ROWS", "Bars", "Lines", "Report", "Section", "Table", "table_of", "time_of"]
+__all__ = ["ROWS", "Bars", "Lines", "Report", "Section", "Table", "by_hour", "table_of", "time_of"]
 
 _SECOND_MS: Final = 1000
+_HOUR_MS: Final = 3_600_000
 _MOST_SECONDS: Final = 10**12
 ROWS: Final = 50
 """How many rows of a table a report shows, by default."""
@@ -61,6 +62,21 @@ class Lines:
     series: Mapping[str, Sequence[float | None]]
     unit: str = ""
     note: str = ""
+
+
+def by_hour(title: str, file: str, unit: str, names: Sequence[str], counts: Mapping[int, Sequence[int]]) -> Lines:
+    """Return a line for each name. ``counts`` has one number for each name, by hour (milliseconds since the epoch).
+
+    An hour that is not in ``counts`` has the number 0. Of several such hours the first and the last are drawn, so that
+    the number of points is bounded.
+    """
+    hours = set(counts)
+    hours |= {hour + _HOUR_MS for hour in counts if hour < max(counts)}
+    hours |= {hour - _HOUR_MS for hour in counts if hour > min(counts)}
+    none = (0,) * len(names)
+    points = [(hour, counts.get(hour, none)) for hour in sorted(hours)]
+    series = {name: [numbers[place] for _, numbers in points] for place, name in enumerate(names)}
+    return Lines(title=title, file=file, x=[hour for hour, _ in points], series=series, unit=unit)
 
 
 Section: TypeAlias = Table | Bars | Lines

@@ -23,6 +23,7 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
 from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Connection, Exchange, read_exchanges
@@ -81,8 +82,10 @@ _EXCHANGE: Final[Mapping[str, _Column]] = {
     "version": _Column(IntegerType(), lambda each: each.version),
     "correlationId": _Column(IntegerType(), lambda each: each.correlation_id),
     "clientId": _Column(StringType(), lambda each: each.client_id),
-    "requestAt": _Column(LongType(), lambda each: each.request.at),
-    "responseAt": _Column(LongType(), lambda each: each.response and each.response.at),
+    "requestAt": _Column(TimestampType(), lambda each: each.request.at),
+    "requestAtUs": _Column(LongType(), lambda each: each.request.at),
+    "responseAt": _Column(TimestampType(), lambda each: each.response and each.response.at),
+    "responseAtUs": _Column(LongType(), lambda each: each.response and each.response.at),
     "latencyUs": _Column(LongType(), lambda each: each.latency_us),
     "requestSize": _Column(IntegerType(), lambda each: each.request.size),
     "responseSize": _Column(IntegerType(), lambda each: each.response and each.response.size),
@@ -101,6 +104,8 @@ _FAULT: Final[Mapping[str, _FaultColumn]] = {
 }
 
 _FILE: Final = "file"
+_ON_REQUEST: Final = frozenset({"requestAtUs", "responseAtUs"})
+"""Columns that are read only if they are named: the numbers of the times."""
 
 
 def _types() -> dict[str, DataType]:
@@ -190,7 +195,7 @@ def _columns(source: str, asked: Sequence[str] | None, mode: str) -> tuple[str, 
     for name in asked or ():
         if name not in known:
             raise UnknownColumnError(source=source, column=name, near=tuple(get_close_matches(name, known)))
-    wanted = known if asked is None else [*asked, ERROR]
+    wanted = set(known) - _ON_REQUEST if asked is None else {*asked, ERROR}
     return tuple(name for name in known if name in wanted)
 
 

@@ -23,7 +23,15 @@ from kafka_msgs.spark.sources.rows import Decoded, Reading, log_columns, rows_of
 from kafka_msgs.spark.sources.splits import Part, cut_tails, last_files, parts_of, splits_of, with_transactions
 from kafka_msgs.spark.types import message_of
 
-__all__ = ["KafkaLogSource", "LogReader", "Plan", "log_reading", "reading_of"]
+__all__ = [
+    "KafkaLogSource",
+    "LogReader",
+    "Plan",
+    "decoded_columns",
+    "log_reading",
+    "reading_of",
+    "selected_columns",
+]
 
 _SPLIT_BYTES: Final = 32 * 2**20
 _UNCOMMITTED: Final = "read_uncommitted"
@@ -92,7 +100,7 @@ class Plan:
 
 def log_reading(options: Options) -> Reading:
     """Return how parts are read by the options of ``kafka-log``; raises ``UnknownNameError``, too."""
-    columns, decoded = _selected(options.names("columns"), list(_decoded(options)))
+    columns, decoded = selected_columns(options.names("columns"), list(decoded_columns(options)))
     return reading_of(options, columns, decoded)
 
 
@@ -156,7 +164,8 @@ class LogReader(DataSourceReader):
         return rows_of(part, self.reading)
 
 
-def _decoded(options: Options) -> Iterator[Decoded]:
+def decoded_columns(options: Options) -> Iterator[Decoded]:
+    """Yield the columns that are made of keys and values, as the options of a source ask for them."""
     for name, message, version in (
         ("decodedKey", options.text("keyMessage"), options.version("keyVersion")),
         ("decodedValue", options.text("valueMessage", options.text("message")), options.version("valueVersion")),
@@ -165,7 +174,7 @@ def _decoded(options: Options) -> Iterator[Decoded]:
             yield Decoded(name, message_of(message), version)
 
 
-def _selected(
+def selected_columns(
     columns: tuple[str, ...] | None, decoded: Sequence[Decoded]
 ) -> tuple[tuple[str, ...] | None, list[Decoded]]:
     """Return the columns and what is decoded, given columns that may lie inside (``decodedValue.offset``)."""

@@ -44,6 +44,12 @@ class Options:
         self._asked.append(name)
         return self._given.get(name.lower(), default)
 
+    def properties(self, prefix: str) -> dict[str, str]:
+        """Return the options whose names start with ``prefix``, without it."""
+        found = {name: value for name, value in self._given.items() if name.startswith(prefix)}
+        self._asked += found
+        return {name.removeprefix(prefix): value for name, value in found.items()}
+
     def paths(self) -> tuple[str, ...]:
         """Return the paths of ``load``: the one path, with any characters, or the list that Spark hands over."""
         single, several = self.text("path"), self.text("paths")

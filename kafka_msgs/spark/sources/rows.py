@@ -6,7 +6,7 @@ there are is left to ``splits``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +27,7 @@ from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
 from kafka_msgs.spark.sources.splits import Part, is_cut_tail
 from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of, spark_times, spark_type
 
-__all__ = ["Decoded", "Reading", "column_type", "log_columns", "rows_in", "rows_of"]
+__all__ = ["Decoded", "Reading", "RowMaker", "column_type", "log_columns", "rows_in", "rows_of"]
 
 FROM_RECORDS: Final[Mapping[str, str]] = {
     "offset": "offset",
@@ -104,13 +104,23 @@ class Reading:
         return StructType([StructField(name, found.get(name) or column_type(name)) for name in self.columns])
 
 
-def log_columns(asked: Sequence[str] | None, decoded: Sequence[Decoded], mode: str) -> tuple[str, ...]:
-    """Return the columns that are read, in their order; raises ``UnknownColumnError`` for one that there is not."""
+def log_columns(
+    asked: Sequence[str] | None,
+    decoded: Sequence[Decoded],
+    mode: str,
+    *,
+    source: str = "kafka-log",
+    without: Container[str] = (),
+) -> tuple[str, ...]:
+    """Return the columns that are read, in their order; raises ``UnknownColumnError`` for one that there is not.
+
+    ``without`` has those that the source does not have.
+    """
     own = ["topic", "partition", *FROM_RECORDS, *(each.name for each in decoded), "file"]
-    own += [ERROR] if mode == PERMISSIVE else []
+    own = [name for name in own if name not in without] + ([ERROR] if mode == PERMISSIVE else [])
     for name in asked or ():
         if name not in own:
-            raise UnknownColumnError(source="kafka-log", column=name, near=tuple(get_close_matches(name, own)))
+            raise UnknownColumnError(source=source, column=name, near=tuple(get_close_matches(name, own)))
     wanted = [name for name in own if name not in _ON_REQUEST] if asked is None else [*asked, ERROR]
     return tuple(name for name in own if name in wanted)
 
@@ -141,6 +151,57 @@ def rows_in(path: Path, part: Part, reading: Reading, shift: int = 0) -> Iterato
     return _PartRows(part, reading, shift).run(path)
 
 
+class RowMaker:
+    """Makes rows of records: the columns that were asked for, with typed keys and values.
+
+    ``known`` has the columns that all records share.
+    """
+
+    def __init__(self, reading: Reading, known: Mapping[str, Any]) -> None:
+        self.schema = arrow_schema(reading.schema)
+        self._mode = reading.mode
+        self._known = known
+        self._decoded = {each.name: each for each in reading.decoded if each.name in self.schema.names}
+        sources = {FROM_RECORDS[name] for name in self.schema.names if name in FROM_RECORDS}
+        sources |= {each.source for each in self._decoded.values()}
+        self.sources = sorted(sources or {"offset"})
+        """The columns of records that are needed."""
+
+    def rows(self, records: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of records, without those that cannot be read in the mode ``DROPMALFORMED``."""
+        made: dict[str, pa.Array] = {}
+        texts: list[pa.StringArray] = []
+        for name, decoded in self._decoded.items():
+            made[name], text = self._decode(decoded, records.column(decoded.source))
+            texts += [text] if text is not None else []
+        errors = pc.coalesce(*texts) if texts else None
+        arrays = [self._array(each, records, made, errors) for each in self.schema]
+        rows = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        return rows.filter(errors.is_null()) if errors and self._mode == DROPMALFORMED else rows
+
+    def _decode(self, decoded: Decoded, data: pa.Array) -> tuple[pa.Array, pa.StringArray | None]:
+        on_error: Any = "raise" if self._mode == FAILFAST else "null"
+        found = decode_column(data, decoded.message, decoded.version, columns=decoded.columns, on_error=on_error)
+        if not found.error_count:
+            return found.values, None
+        return found.values, error_texts(found.errors, f"{decoded.name}: {decoded.message.INFO.name}")
+
+    def _array(
+        self, wanted: pa.Field, records: pa.RecordBatch, made: dict[str, pa.Array], errors: pa.Array | None
+    ) -> pa.Array:
+        count = records.num_rows
+        if wanted.name in made:
+            return made[wanted.name]
+        if wanted.name == ERROR:
+            return pa.nulls(count, wanted.type) if errors is None else errors
+        if wanted.name in self._known:
+            return pa.repeat(pa.scalar(self._known[wanted.name], wanted.type), count)
+        found = records.column(FROM_RECORDS[wanted.name])
+        if wanted.name == "timestamp":
+            return spark_times(found)
+        return _renamed(found, wanted.type) if wanted.name == "headers" else found
+
+
 class _PartRows:
     """One walk over one part. ``shift`` is the place of the local file's first byte in the file."""
 
@@ -148,18 +209,22 @@ class _PartRows:
         self._part = part
         self._reading = reading
         self._shift = shift
-        self._schema = arrow_schema(reading.schema)
-        self._decoded = {each.name: each for each in reading.decoded if each.name in self._schema.names}
-        sources = {FROM_RECORDS[name] for name in self._schema.names if name in FROM_RECORDS}
-        sources |= {each.source for each in self._decoded.values()}
-        self._sources = sorted(sources or {"offset"})
+        self._known: dict[str, Any] = {name: of(part.file) for name, of in FROM_FILES.items()}
+        self._maker = RowMaker(reading, self._known)
 
     def run(self, path: Path) -> Iterator[pa.RecordBatch]:
-        for item in walk_record_table(self._batches(path), columns=self._sources):
+        for item in walk_record_table(self._batches(path), columns=self._maker.sources):
             if isinstance(item, pa.RecordBatch):
-                yield self._rows(item)
+                yield self._maker.rows(self._shifted(item))
             else:
                 yield from self.handle_fault(item)
+
+    def _shifted(self, records: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the records with places in the file, not in the local copy of a part of it."""
+        at = records.schema.get_field_index("batch_position")
+        if at < 0 or not self._shift:
+            return records
+        return records.set_column(at, records.schema.field(at), pc.add(records.column(at), self._shift))
 
     def _batches(self, path: Path) -> Iterator[AnyBatch | LogFileError]:
         reading, part = self._reading, self._part
@@ -200,45 +265,10 @@ class _PartRows:
 
     def _row(self, fault: LogFileError) -> pa.RecordBatch:
         """Return the row of damage: where it is, and what; all else is null."""
-        known: dict[str, Any] = {name: of(self._part.file) for name, of in FROM_FILES.items()}
-        known |= {"batchPosition": fault.position, ERROR: str(fault)}
-        arrays = [pa.array([known.get(each.name)], each.type) for each in self._schema]
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-
-    def _rows(self, records: pa.RecordBatch) -> pa.RecordBatch:
-        made: dict[str, pa.Array] = {}
-        texts: list[pa.StringArray] = []
-        for name, decoded in self._decoded.items():
-            made[name], text = self._decode(decoded, records.column(decoded.source))
-            texts += [text] if text is not None else []
-        errors = pc.coalesce(*texts) if texts else None
-        arrays = [self._array(each, records, made, errors) for each in self._schema]
-        rows = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-        return rows.filter(errors.is_null()) if errors and self._reading.mode == DROPMALFORMED else rows
-
-    def _decode(self, decoded: Decoded, data: pa.Array) -> tuple[pa.Array, pa.StringArray | None]:
-        on_error: Any = "raise" if self._reading.mode == FAILFAST else "null"
-        found = decode_column(data, decoded.message, decoded.version, columns=decoded.columns, on_error=on_error)
-        if not found.error_count:
-            return found.values, None
-        return found.values, error_texts(found.errors, f"{decoded.name}: {decoded.message.INFO.name}")
-
-    def _array(
-        self, wanted: pa.Field, records: pa.RecordBatch, made: dict[str, pa.Array], errors: pa.Array | None
-    ) -> pa.Array:
-        count = records.num_rows
-        if wanted.name in made:
-            return made[wanted.name]
-        if wanted.name == ERROR:
-            return pa.nulls(count, wanted.type) if errors is None else errors
-        if wanted.name in FROM_FILES:
-            return pa.repeat(pa.scalar(FROM_FILES[wanted.name](self._part.file), wanted.type), count)
-        found = records.column(FROM_RECORDS[wanted.name])
-        if wanted.name == "batchPosition" and self._shift:
-            return pc.add(found, self._shift)
-        if wanted.name == "timestamp":
-            return spark_times(found)
-        return _renamed(found, wanted.type) if wanted.name == "headers" else found
+        known = self._known | {"batchPosition": fault.position, ERROR: str(fault)}
+        schema = self._maker.schema
+        arrays = [pa.array([known.get(each.name)], each.type) for each in schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _renamed(lists: pa.ListArray, type_: pa.ListType) -> pa.ListArray:

@@ -1,0 +1,284 @@
+"""The data source ``kafka-live``: topics of running brokers as a table and as a stream, without a jar.
+
+Owns the options, and what a task reads: a range of offsets of one partition. ``positions`` says where reading begins
+and ends, ``live_writing`` writes. The connection is that of ``kafka_msgs.client``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import field, frozen
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from kafka_msgs.client import ClientConfig, TopicPartition
+from kafka_msgs.client.consumer import Consumer
+from kafka_msgs.errors import DeadlineError, PositionError
+from kafka_msgs.spark.sources.live_writing import LiveStreamWriter, LiveWriter, Writing
+from kafka_msgs.spark.sources.log import decoded_columns, selected_columns
+from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
+from kafka_msgs.spark.sources.positions import (
+    EARLIEST,
+    LATEST,
+    LiveTopics,
+    Offsets,
+    Position,
+    Subscription,
+    from_json,
+    limited,
+    to_json,
+)
+from kafka_msgs.spark.sources.rows import Reading, RowMaker, log_columns
+
+__all__ = ["KafkaLiveSource", "LiveReader", "LiveReading", "LiveStreamReader", "OffsetRange"]
+
+_SOURCE: Final = "kafka-live"
+_NOT_LIVE: Final = frozenset({"file", "batchPosition", "control"})
+"""Columns of ``kafka-log`` that a broker does not give."""
+_UNCOMMITTED: Final = "read_uncommitted"
+_COMMITTED: Final = "read_committed"
+_PATIENCE: Final = 60.0
+"""How many seconds a task waits for records that must be there."""
+_ROWS: Final = 65_536
+
+
+@frozen
+class OffsetRange:
+    """What one task reads: the records of a partition from offset ``start`` to before ``end``."""
+
+    place: TopicPartition
+    start: int
+    end: int
+
+
+@frozen(kw_only=True)
+class LiveReading:
+    """What is read, and how; the options of the source."""
+
+    properties: Mapping[str, str] = field(repr=False)
+    subscription: Subscription
+    starting: Position
+    ending: Position
+    committed: bool
+    fails_on_data_loss: bool
+    max_offsets: int | None
+    split_offsets: int | None
+    reading: Reading
+
+    @classmethod
+    def of(cls, options: Options, *, streaming: bool) -> LiveReading:
+        """Return what the options ask for. Raises ``OptionError``, ``UnknownNameError`` and ``UnknownColumnError``."""
+        isolation = options.choice("isolation", (_UNCOMMITTED, _COMMITTED), _UNCOMMITTED)
+        return cls(
+            properties=options.properties("kafka."),
+            subscription=Subscription.of(options),
+            starting=Position.of(options, "startingOffsets", "startingTimestamp", LATEST if streaming else EARLIEST),
+            ending=Position.of(options, "endingOffsets", "endingTimestamp", LATEST),
+            committed=isolation == _COMMITTED,
+            fails_on_data_loss=options.flag("failOnDataLoss", True),
+            max_offsets=options.count("maxOffsetsPerTrigger", 0) or None,
+            split_offsets=options.count("splitOffsets", 0) or None,
+            reading=_reading(options),
+        )
+
+    def topics(self) -> LiveTopics:
+        """Return the connection of the driver."""
+        return LiveTopics(self.properties, self.subscription, committed=self.committed)
+
+    def ranges(self, start: Offsets, end: Offsets) -> list[InputPartition]:
+        """Return what tasks read between two positions."""
+        found = []
+        for place in sorted(end):
+            first, stop = start[place], end[place]
+            if stop < first and self.fails_on_data_loss:
+                reason = f"it ends at offset {stop}, before offset {first}: records were lost (failOnDataLoss)"
+                raise PositionError(topic=place.topic, partition=place.partition, reason=reason)
+            step = self.split_offsets or max(1, stop - first)
+            found += [OffsetRange(place, at, min(at + step, stop)) for at in range(first, stop, step)]
+        return [InputPartition(each) for each in found]
+
+    def rows(self, part: OffsetRange | None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a range; Spark asks for one that is None if there is nothing to read.
+
+        Raises ``PositionError`` if the first offset is not there any more, unless ``failOnDataLoss`` is false.
+        """
+        if part is None:
+            return
+        maker = RowMaker(self.reading, {"topic": part.place.topic, "partition": part.place.partition})
+        columns = sorted({*maker.sources, "offset"})
+        with self._consumer() as consumer:
+            consumer.assign([part.place])
+            consumer.seek({part.place: part.start})
+            while consumer.position(part.place) < part.end:
+                before = consumer.position(part.place)
+                table = consumer.poll_table(_PATIENCE, columns=columns, max_records=_ROWS)
+                if not table.num_rows and consumer.position(part.place) == before:
+                    raise DeadlineError(waiting_for=f"offset {before} of {part.place.topic}-{part.place.partition}")
+                yield from (maker.rows(each) for each in _within(table, part) if each.num_rows)
+
+    def _consumer(self) -> Consumer:
+        return Consumer(
+            ClientConfig.from_properties(self.properties),
+            isolation_level="read_committed" if self.committed else "read_uncommitted",
+            auto_offset_reset="none" if self.fails_on_data_loss else "earliest",
+        )
+
+
+def _within(table: Any, part: OffsetRange) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a table that are in the range."""
+    for batch in table.to_batches():
+        offsets = batch.column("offset")
+        yield batch.filter(pc.and_(pc.greater_equal(offsets, part.start), pc.less(offsets, part.end)))
+
+
+def _reading(options: Options) -> Reading:
+    mode = options.choice("mode", MODES, PERMISSIVE)
+    columns, decoded = selected_columns(options.names("columns"), list(decoded_columns(options)))
+    return Reading(
+        columns=log_columns(columns, decoded, mode, source=_SOURCE, without=_NOT_LIVE),
+        decoded=tuple(decoded),
+        mode=mode,
+    )
+
+
+class KafkaLiveSource(DataSource):
+    """The data source ``kafka-live``; the documentation of Spark sources describes its options and columns."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = dict(options)
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the source."""
+        return _SOURCE
+
+    def schema(self) -> StructType:
+        """Return the columns."""
+        return self._live(streaming=False).reading.schema
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return the reader of a table."""
+        return LiveReader(self._live(streaming=False))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Return the reader of a stream."""
+        return LiveStreamReader(self._live(streaming=True))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Return the writer of a table. Topics are appended to in every mode."""
+        return LiveWriter(self._writing(schema))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        """Return the writer of a stream."""
+        return LiveStreamWriter(self._writing(schema))
+
+    def _live(self, *, streaming: bool) -> LiveReading:
+        options = Options(self.name(), self._options)
+        found = LiveReading.of(options, streaming=streaming)
+        options.done()
+        return found
+
+    def _writing(self, schema: StructType) -> Writing:
+        options = Options(self.name(), self._options)
+        found = Writing.of(options, schema)
+        options.done()
+        return found
+
+
+class LiveReader(DataSourceReader):
+    """Reads topics up to where they end now."""
+
+    def __init__(self, live: LiveReading) -> None:
+        self.live = live
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the ranges."""
+        topics = self.live.topics()
+        try:
+            start, end = topics.resolved(self.live.starting), topics.resolved(self.live.ending)
+            return self.live.ranges(start, {place: max(end[place], start[place]) for place in start})
+        finally:
+            topics.close()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a range."""
+        return self.live.rows(partition.value)
+
+
+class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads topics as they grow. The offsets that were read are in Spark's checkpoint, not in a consumer group."""
+
+    def __init__(self, live: LiveReading) -> None:
+        self.live = live
+        self._topics: LiveTopics | None = None
+        self._target: Offsets | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the connection of the driver out: tasks have their own."""
+        return {"live": self.live, "_topics": None, "_target": self._target}
+
+    @property
+    def topics(self) -> LiveTopics:
+        """The connection of the driver."""
+        if self._topics is None:
+            self._topics = self.live.topics()
+        return self._topics
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Return where a stream without a checkpoint begins."""
+        return to_json(self.topics.resolved(self.live.starting))
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Return where the next batch ends."""
+        end = self.topics.ends() if self._target is None else self._target
+        begin = self.topics.starts(from_json(start), end)
+        if isinstance(limit, ReadMaxRows):
+            end = limited(begin, end, limit.max_rows)
+        return to_json(begin | end)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """Return the limit of a batch."""
+        return ReadAllAvailable() if self.live.max_offsets is None else ReadMaxRows(self.live.max_offsets)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Note where the topics end now: the stream ends there."""
+        self._target = self.topics.ends()
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
+        """Return where the topics end now, for the progress of the stream."""
+        return to_json(self.topics.ends())
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return the ranges of a batch."""
+        stop = from_json(end)
+        return self.live.ranges(self.topics.starts(from_json(start), stop), stop)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a range."""
+        return self.live.rows(partition.value)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Do nothing: the checkpoint has the offsets."""
+
+    def stop(self) -> None:
+        """Close the connection of the driver."""
+        if self._topics is not None:
+            self._topics.close()
+            self._topics = None

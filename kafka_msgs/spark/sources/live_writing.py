@@ -1,0 +1,195 @@
+"""Writing with ``kafka-live``: rows of a table or of a stream become records of topics.
+
+Each task has a producer. With a ``transactionalId`` each task of a stream writes in one transaction, which also keeps
+the number of the batch, so that a batch that Spark repeats is not written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import field, frozen
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from kafka_msgs.client import Client, ClientConfig, Producer, TopicPartition
+from kafka_msgs.client.consumer import Consumer
+from kafka_msgs.client.producer import Delivery, ProducerConfig
+from kafka_msgs.errors import InternalError
+from kafka_msgs.spark.sources.options import Options
+
+__all__ = ["LiveStreamWriter", "LiveWriter", "Writing", "Written"]
+
+_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "topic": ("string",),
+    "partition": ("integer", "long", "short", "byte"),
+    "timestamp": ("timestamp",),
+    "key": ("binary", "string"),
+    "value": ("binary", "string"),
+    "headers": ("array",),
+}
+"""The columns that can be written, and the types that they may have."""
+_BYTES: Final = frozenset({"key", "value"})
+_OF_SPARK: Final = ("checkpointLocation", "path", "queryName")
+"""Options that are for Spark itself, and that it hands over all the same."""
+_BATCH: Final = "streaming.sql.batchId"
+"""The property of a task that has the number of its batch (Spark's ``MicroBatchExecution``)."""
+
+
+@frozen
+class Written(WriterCommitMessage):
+    """What a task has written: the number of records."""
+
+    records: int
+
+
+@frozen(kw_only=True)
+class Writing:
+    """Where and how rows are written; the options of the sink."""
+
+    properties: Mapping[str, str] = field(repr=False)
+    topic: str | None
+    columns: tuple[str, ...]
+    producer: Mapping[str, Any]
+    transactional_id: str | None
+
+    @classmethod
+    def of(cls, options: Options, schema: StructType) -> Writing:
+        """Return what the options ask for. Raises ``OptionError``, also for a column that cannot be written."""
+        for name in _OF_SPARK:
+            options.text(name)
+        topic, columns = options.text("topic"), tuple(schema.names)
+        for column in schema:
+            if column.dataType.typeName() not in _COLUMNS.get(column.name, ()):
+                known = ", ".join(f"{name} ({' or '.join(types)})" for name, types in _COLUMNS.items())
+                reason = f"the column {column.name} ({column.dataType.typeName()}) cannot be written: there are {known}"
+                options.refuse("columns", reason)
+        if topic is None and "topic" not in columns:
+            options.refuse("topic", "it is needed if the rows have no column topic")
+        acks = options.choice("acks", ("all", "1", "0"), "all")
+        producer: dict[str, Any] = {
+            "compression": options.text("compression"),
+            "acks": acks if acks == "all" else int(acks),
+        }
+        ProducerConfig(**producer)
+        found = options.text("transactionalId")
+        if found is not None and topic is None:
+            options.refuse("topic", "it is needed with a transactionalId")
+        return cls(
+            properties=options.properties("kafka."),
+            topic=topic,
+            columns=columns,
+            producer=producer,
+            transactional_id=found,
+        )
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Written:
+        """Write all rows, and wait until the brokers have them. Raises the error of the first record that they lack."""
+        with Producer(ClientConfig.from_properties(self.properties), **self.producer) as producer:
+            return Written(self._send(producer, batches))
+
+    def write_once(self, batches: Iterable[pa.RecordBatch], task: int, batch: int) -> Written:
+        """Write the rows of a task in one transaction, unless an earlier attempt has written them.
+
+        The transaction commits the number of the batch as the offset of a group that belongs to the task.
+        """
+        name = f"{self.transactional_id}-{task}"
+        place = TopicPartition(self.topic or "", 0)
+        client = Client(ClientConfig.from_properties(self.properties))
+        with client, Producer(client, transactional_id=name, **self.producer) as producer:
+            producer.init_transactions()
+            if self._next_batch(client, name, place) > batch:
+                return Written(0)
+            with producer.transaction():
+                count = self._send(producer, batches)
+                producer.send_offsets_to_transaction({place: batch + 1}, name)
+            return Written(count)
+
+    def _next_batch(self, client: Client, group: str, place: TopicPartition) -> int:
+        """Return the number of the batch that the task writes next."""
+        with Consumer(client, group_id=group) as consumer:
+            found = consumer.committed([place]).get(place)
+        return 0 if found is None else found.offset
+
+    def _send(self, producer: Producer, batches: Iterable[pa.RecordBatch]) -> int:
+        count = 0
+        waiting: list[Delivery] = []
+        for batch in batches:
+            waiting = _unfinished(waiting)
+            for topic, record in self._records(batch):
+                waiting.append(producer.send(topic, **record))
+                count += 1
+        producer.flush()
+        if _unfinished(waiting):
+            raise InternalError(reason="records are on their way after a flush")
+        return count
+
+    def _records(self, batch: pa.RecordBatch) -> Iterator[tuple[str, dict[str, Any]]]:
+        columns = {name: _values(batch.column(name), as_bytes=name in _BYTES) for name in self.columns}
+        topics = columns.pop("topic", None)
+        if self.topic is not None or topics is None:
+            topics = [self.topic] * batch.num_rows
+        names = list(columns)
+        for topic, *values in zip(topics, *columns.values(), strict=True):
+            record = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+            if "headers" in record:
+                record["headers"] = [(each["key"], each["value"]) for each in record["headers"]]
+            yield topic, record
+
+
+def _values(column: pa.Array, *, as_bytes: bool) -> list[Any]:
+    """Return a column as the producer takes it: texts as bytes in keys and values, times in ms."""
+    if as_bytes and not pa.types.is_binary(column.type):
+        column = column.cast(pa.binary())
+    if pa.types.is_timestamp(column.type):
+        column = pc.cast(column, pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())
+    return list(column.to_pylist())
+
+
+def _unfinished(deliveries: list[Delivery]) -> list[Delivery]:
+    """Return the deliveries that are not done. Raises the error of one that failed."""
+    left = []
+    for delivery in deliveries:
+        if not delivery.done:
+            left.append(delivery)
+        elif delivery.error is not None:
+            raise delivery.error
+    return left
+
+
+class LiveWriter(DataSourceArrowWriter):
+    """Writes a table. A task that Spark repeats writes its records again."""
+
+    def __init__(self, writing: Writing) -> None:
+        self.writing = writing
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write the rows of a task."""
+        return self.writing.write(iterator)
+
+
+class LiveStreamWriter(DataSourceStreamArrowWriter):
+    """Writes a stream. With a ``transactionalId`` the rows of a batch are written once, else at least once."""
+
+    def __init__(self, writing: Writing) -> None:
+        self.writing = writing
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write the rows of a task."""
+        if self.writing.transactional_id is None:
+            return self.writing.write(iterator)
+        context = TaskContext.get()
+        batch = None if context is None else context.getLocalProperty(_BATCH)
+        if context is None or batch is None:
+            raise InternalError(reason="Spark does not say which batch a task belongs to")
+        return self.writing.write_once(iterator, context.partitionId(), int(batch))
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        """Do nothing: the records are there."""
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        """Do nothing: Spark repeats the batch."""
