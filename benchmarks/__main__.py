@@ -24,8 +24,13 @@ NAMES: Final = (
     "records",
     "segment",
     "columns",
+    "consume",
     "spark_sources",
     "spark_jobs",
+    "tap",
+    "requests",
+    "admin",
+    "produce",
     "import_time",
     "hostile",
 )

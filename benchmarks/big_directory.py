@@ -212,7 +212,7 @@ def write_directory(
     segment_bytes: int = _SEGMENT_BYTES,
     progress: Callable[[int], object] = lambda size: None,
 ) -> Written:
-    """Write a log directory of at least ``size`` bytes of batches at ``path``, where there is none yet.
+    """Write a log directory of at least ``size`` bytes of batches at ``path``, if it does not exist yet.
 
     ``content`` is one of ``CONTENTS``. ``progress`` is called with the bytes written so far. Raises ``OSError``.
     """

@@ -1,4 +1,4 @@
-"""How time and memory are measured; every benchmark uses these functions and no others.
+"""How time and memory are measured. Every benchmark uses only these functions.
 
 Rounds are interleaved: each round times every case once, in alternating order, so that a slow moment of the machine
 hits all cases alike; the fastest round counts. The cyclic garbage collector is on. Before the first round what lives

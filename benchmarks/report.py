@@ -29,7 +29,7 @@ class Figure:
 
     @property
     def verdict(self) -> str:
-        """Say whether the target is reached; nothing where there is none."""
+        """Return whether the target is reached, and an empty text without a target."""
         if self.target is None:
             return ""
         if not self.reaches(self.target):

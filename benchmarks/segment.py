@@ -39,7 +39,7 @@ RECORD: Final = 100
 
 LIBRARY: Final = "the library, in a running process"
 SUMMARY: Final = "kafka-msgs dump-log --summary"
-ROWS: Final = "kafka-msgs dump-log --format jsonl"
+ROWS: Final = "kafka-msgs dump-log --output jsonl"
 KAFKA: Final = "Kafka's dump-log"
 _DUMP: Final = "org.apache.kafka.tools.DumpLogSegments"
 JAVA_OPTIONS: Final = (
@@ -135,7 +135,7 @@ def _against_kafka(console: Console, directory: Path, rounds: int) -> list[Figur
 def _cases(path: Path) -> dict[str, Action]:
     from tests.recorders.broker import Jars, classpath
 
-    ours = [sys.executable, "-m", "kafka_msgs", "dump-log", str(path), "--format", "jsonl"]
+    ours = [sys.executable, "-m", "kafka_msgs", "dump-log", str(path), "--output", "jsonl"]
     java = [
         "java",
         *JAVA_OPTIONS,

@@ -1,0 +1,167 @@
+"""Records written to a broker with acknowledgement of all replicas, lz4, and a result for each record.
+
+One real node on loopback, a topic of four partitions. Every client gets the same records of 100 bytes and reads the
+result of each. All use the level that Kafka's producer has: the fast compressor of lz4, except aiokafka and
+kafka-python, which have no setting for it: aiokafka uses level 9 of its library, kafka-python the library's default.
+Batches of up to 256 KiB and 5 ms of linger for all; confluent-kafka has room for all records in its queue. Slow clients
+get fewer records. Needs Java and Maven.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Final
+
+from rich.console import Console
+
+from benchmarks.report import Figure, Times, print_figures
+from kafka_msgs.admin import Admin, NewTopic
+from kafka_msgs.client import AsyncProducer, Producer
+from tests.support.kafka_cluster import KafkaCluster
+
+__all__ = ["run"]
+
+RECORDS: Final = 1_000_000
+FEWER: Final = {"aiokafka": 5, "kafka-python": 10}
+"""By what the number of records is divided."""
+BATCH: Final = 1 << 18
+LINGER_MS: Final = 5
+TARGETS: Final = {"aiokafka": 4.0, "kafka-python": 8.0, "confluent-kafka": 1.3}
+OURS: Final = ("blocking", "asyncio")
+PROTOCOL: Final = (
+    "1 M records of 100 bytes, acks=all, lz4 (fast level; aiokafka 9), results read; wall time for a record, "
+    "connections included, fastest of {rounds} rounds, interleaved"
+)
+VALUES: Final = tuple((b"%d:" % number + bytes(range(97, 123)) * 4)[:100] for number in range(1000))
+
+_names = count()
+
+
+def run(out: Console, rounds: int) -> list[Figure]:
+    """Measure all clients in turns; return the figures."""
+    rounds = max(2, rounds // 5)
+    cases: dict[str, Callable[[str, str, int], int]] = {
+        "blocking": _blocking,
+        "asyncio": _asyncio,
+        "confluent-kafka": _confluent,
+        "aiokafka": _aiokafka,
+        "kafka-python": _kafka_python,
+    }
+    best = dict.fromkeys(cases, float("inf"))
+    with KafkaCluster(nodes=1, heap_mb=768) as cluster:
+        for number in range(rounds):
+            for case in list(cases)[:: 1 if number % 2 else -1]:
+                best[case] = min(best[case], _timed(cases[case], cluster.bootstrap_servers, case))
+    times = Times(best)
+    figures = [
+        Figure(f"{ours}: {peer} takes", times.ratio(peer, ours), target=target)
+        for ours in OURS
+        for peer, target in TARGETS.items()
+    ]
+    figures += [Figure(f"{case}: thousand records a second", 1e-3 / best[case], "") for case in cases]
+    print_figures(out, "produce", PROTOCOL.format(rounds=rounds), figures)
+    return figures
+
+
+def _timed(case: Callable[[str, str, int], int], servers: str, name: str) -> float:
+    topic = f"produce-{next(_names)}"
+    with Admin(servers) as admin:
+        admin.create_topics([NewTopic(topic, 4, 1)]).all()
+    records = RECORDS // FEWER.get(name, 1)
+    start = time.perf_counter()
+    delivered = case(servers, topic, records)
+    seconds = time.perf_counter() - start
+    assert delivered == records, f"{name} delivered {delivered} of {records}"
+    with Admin(servers) as admin:
+        admin.delete_topics([topic]).all()
+    return seconds / records
+
+
+def _blocking(servers: str, topic: str, records: int) -> int:
+    with Producer(servers, compression="lz4", batch_size=BATCH) as producer:
+        send = producer.send
+        deliveries = [send(topic, value) for _ in range(records // len(VALUES)) for value in VALUES]
+        producer.flush()
+        return sum(delivery.error is None for delivery in deliveries)
+
+
+def _asyncio(servers: str, topic: str, records: int) -> int:
+    async def write() -> int:
+        async with AsyncProducer(servers, compression="lz4", batch_size=BATCH) as producer:
+            send = producer.send
+            deliveries = [await send(topic, value) for _ in range(records // len(VALUES)) for value in VALUES]
+            await producer.flush()
+            return sum(delivery.error is None for delivery in deliveries)
+
+    return asyncio.run(write())
+
+
+def _confluent(servers: str, topic: str, records: int) -> int:
+    from confluent_kafka import Producer as Confluent
+
+    settings: dict[str, Any] = {
+        "bootstrap.servers": servers,
+        "compression.type": "lz4",
+        "acks": "all",
+        "enable.idempotence": True,
+        "batch.size": BATCH,
+        "linger.ms": LINGER_MS,
+        "queue.buffering.max.messages": 2 * RECORDS,
+        "queue.buffering.max.kbytes": 1 << 20,
+    }
+    producer = Confluent(settings)
+    delivered = 0
+
+    def note(error: object, message: object) -> None:
+        nonlocal delivered
+        delivered += error is None
+
+    for _ in range(records // len(VALUES)):
+        for value in VALUES:
+            producer.produce(topic, value, on_delivery=note)
+        producer.poll(0)
+    producer.flush()
+    return delivered
+
+
+def _aiokafka(servers: str, topic: str, records: int) -> int:
+    from aiokafka import AIOKafkaProducer
+
+    async def write() -> int:
+        producer = AIOKafkaProducer(
+            bootstrap_servers=servers,
+            compression_type="lz4",
+            acks="all",
+            enable_idempotence=True,
+            max_batch_size=BATCH,
+            linger_ms=LINGER_MS,
+        )
+        await producer.start()
+        try:
+            futures = [await producer.send(topic, value) for _ in range(records // len(VALUES)) for value in VALUES]
+            await producer.flush()
+            return sum(future.exception() is None for future in futures)
+        finally:
+            await producer.stop()
+
+    return asyncio.run(write())
+
+
+def _kafka_python(servers: str, topic: str, records: int) -> int:
+    from kafka import KafkaProducer
+
+    producer = KafkaProducer(
+        bootstrap_servers=servers,
+        compression_type="lz4",
+        acks="all",
+        enable_idempotence=True,
+        batch_size=BATCH,
+        linger_ms=LINGER_MS,
+    )
+    futures = [producer.send(topic, value) for _ in range(records // len(VALUES)) for value in VALUES]
+    producer.flush()
+    producer.close()
+    return sum(future.succeeded() for future in futures)
