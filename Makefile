@@ -3,8 +3,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 export KAFKA_MSGS_REQUIRE_ORACLE
+# Tests start many processes; those keep the bytecode of what they import.
+unexport PYTHONDONTWRITEBYTECODE
 N ?= 1000
 MINUTES ?= 5
+ROUNDS ?= 10000
 WORKERS ?= auto
 GCC ?= gcc
 CLANG ?= clang
@@ -44,9 +47,9 @@ help: ## list the targets
 demo: .venv/demo ## decode real Kafka traffic before your eyes
 	@$(BIN)/python docs/demo/demo.py
 
-# A file of tests stays in one process, so that what its tests share is made once.
+# A file of tests stays in one process, so that what its tests share is made once; tests/conftest.py has the order of files.
 test: .venv/dev ## run the tests on all cores: make test WORKERS=1 for one process
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated code
 	$(BIN)/ruff format --check .
@@ -70,7 +73,7 @@ sanitize: .venv/dev $(CORE) ## run the tests of the C core under ASan and UBSan;
 	$(call instrumented,$(GCC) -fsanitize=address$(,)undefined -fno-sanitize-recover=all,$(CHECKED)/sanitized.so)
 	$(RUN_CHECKED) KAFKA_MSGS_TEST_CORE=$(CHECKED)/sanitized.so LD_PRELOAD=$$($(GCC) -print-file-name=libasan.so) \
 	$(BIN)/python -m pytest $(SELECTION) tests/codec tests/records tests/columns tests/log/test_headers.py \
-	tests/vectors tests/recorders
+	tests/vectors tests/recorders tests/campaigns/test_fuzz.py
 
 valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memcheck; needs gcc and valgrind
 	$(call instrumented,$(GCC),$(CHECKED)/plain.so)
@@ -103,6 +106,9 @@ docs: .venv/dev ## build the site, with the API reference, into build/site; a wa
 generate: .venv/dev ## generate the message classes and the tables of docs/ from message_defs
 	$(BIN)/kafka-msgs-generator generate
 	$(BIN)/python docs/tools/tables.py
+
+faults: .venv/dev ## let brokers fail, and count what the client leaves behind: make faults ROUNDS=10000
+	ROUNDS=$(ROUNDS) $(BIN)/pytest -q tests/client/test_faults.py -k leave_no
 
 oracle: .venv/dev ## the full campaign against Kafka's own classes: make oracle N=1000
 	$(BIN)/python -m tests.campaigns.oracle --examples $(N)

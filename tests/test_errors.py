@@ -10,14 +10,20 @@ import pytest
 
 import kafka_msgs
 from kafka_msgs import errors
+from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import (
+    AuthenticationError,
+    BrokerError,
     BudgetExceededError,
     CaptureError,
+    ClientError,
     ColumnSizeError,
     ColumnTypeError,
     CompressionError,
+    ConnectionFailedError,
     CorruptRecordError,
     CrcMismatchError,
+    DeadlineError,
     DecodeError,
     DecompressedSizeError,
     EncodeError,
@@ -31,14 +37,22 @@ from kafka_msgs.errors import (
     JobPathError,
     JsonFormError,
     KafkaMsgsError,
+    LocalProtocolError,
     LogFileError,
     MissingExtraError,
     OptionError,
+    PositionError,
+    ProducerClosedError,
+    ProducerFencedError,
+    ProtocolError,
     RecordBudgetError,
     RecordError,
     RecordWriteError,
+    RemoteProtocolError,
     SchemaError,
+    TapError,
     TrailingDataError,
+    TransactionStateError,
     TruncatedError,
     UnexpectedNullError,
     UnknownColumnError,
@@ -69,13 +83,55 @@ DECODE_ERRORS = [
     TrailingDataError, TruncatedError, UnexpectedNullError,
 ]  # fmt: skip
 
+ABSTRACT = (KafkaMsgsError, ClientError, ProtocolError)
+REFUSED = ConnectionFailedError(address="b:1", step="connect", reason="no")
+
 TEXTS: list[tuple[KafkaMsgsError, str]] = [
     *[(cls(**POSITION), DECODE_TEXT) for cls in DECODE_ERRORS],
     (EncodeError(**FIELD), ENCODE_TEXT),
     (UnsupportedFieldError(**FIELD), ENCODE_TEXT),
     (EncodeError(**{**FIELD, "version": None}), "OffsetFetchRequest: topics: None is not allowed"),
+    (
+        AuthenticationError(address="b:9093", mechanism="PLAIN", reason="refused"),
+        "b:9093: authenticate (PLAIN): refused",
+    ),
+    (
+        BrokerError(error=ErrorCode.NOT_COORDINATOR, retriable=True, api="OffsetFetch"),
+        "OffsetFetch: NOT_COORDINATOR (16)",
+    ),
+    (
+        BrokerError(error=ErrorCode.UNKNOWN_TOPIC_ID, retriable=True, api="Fetch", subject=("t", 0), message="gone"),
+        "Fetch: UNKNOWN_TOPIC_ID (100) for ('t', 0): gone",
+    ),
+    (ConnectionFailedError(address="b:1", step="connect", reason="refused"), "b:1: connect: refused"),
+    (PositionError(topic="t", partition=3, reason="there is none"), "t-3: there is none"),
+    (
+        ProducerFencedError(error=ErrorCode.PRODUCER_FENCED, retriable=False, api="EndTxn", subject="payments"),
+        "EndTxn: PRODUCER_FENCED (90) for payments",
+    ),
+    (ProducerClosedError(), "the producer is closed"),
+    (
+        TransactionStateError(action="send a record", state="has no transaction"),
+        "cannot send a record: the producer has no transaction",
+    ),
+    (DeadlineError(waiting_for="an answer"), "the time is over while waiting for an answer"),
+    (
+        DeadlineError(waiting_for="b", cause=REFUSED),
+        "the time is over while waiting for b; the last failure was: b:1: connect: no",
+    ),
     (CaptureError(file="a.pcap", packet=3, reason="packet 3: gone"), "a.pcap: packet 3: gone"),
     (FrameSizeError(size=-1, limit=100), "a frame of -1 bytes, at most 100 are allowed"),
+    (TapError(address="127.0.0.1:9092", reason="Address already in use"), "127.0.0.1:9092: Address already in use"),
+    (
+        FrameSizeError(size=int.from_bytes(b"HTTP", "big"), limit=100),
+        "a frame of 1213486160 bytes, at most 100 are allowed; these bytes look like HTTP",
+    ),
+    (
+        FrameSizeError(size=0x15030300, limit=100),
+        "a frame of 352518912 bytes, at most 100 are allowed; these bytes look like TLS",
+    ),
+    (LocalProtocolError(state="CLOSED", reason="too late"), "connection CLOSED: too late"),
+    (RemoteProtocolError(state="OPEN", reason="a response to no request"), "connection OPEN: a response to no request"),
     (LogFileError(file="a.log", position=61, skipped=9, reason="9 bytes left"), "a.log at byte 61: 9 bytes left"),
     (
         UnknownColumnError(source="FetchRequest v4", column="topic", near=("topics", "topics.topic")),
@@ -177,16 +233,17 @@ def test_an_error_survives_pickling_whole(error: KafkaMsgsError, text: str) -> N
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is type(error)
     assert str(copy) == text
-    assert vars(copy) == vars(error)
+    assert {**vars(copy), "cause": None} == {**vars(error), "cause": None}
+    assert str(vars(copy).get("cause")) == str(vars(error).get("cause"))
 
 
 def test_every_error_of_the_module_is_covered_here_and_exported() -> None:
     defined = {
         cls for _, cls in inspect.getmembers(errors, inspect.isclass)
-        if issubclass(cls, KafkaMsgsError) and cls is not KafkaMsgsError
+        if issubclass(cls, KafkaMsgsError) and cls not in ABSTRACT
     }  # fmt: skip
     assert defined == {type(error) for error, _ in TEXTS}
-    assert {cls.__name__ for cls in defined} | {"KafkaMsgsError", "shown"} == set(errors.__all__)
+    assert {cls.__name__ for cls in (*defined, *ABSTRACT)} | {"shown"} == set(errors.__all__)
 
 
 def test_the_top_level_has_the_base_and_what_everybody_catches() -> None:

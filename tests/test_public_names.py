@@ -17,7 +17,9 @@ from kafka_msgs.messages import API_KEYS, ORIGINS, RELEASE
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("package", ["kafka_msgs", "kafka_msgs.errors", "kafka_msgs.log", "kafka_msgs.testing"])
+@pytest.mark.parametrize(
+    "package", ["kafka_msgs", "kafka_msgs.errors", "kafka_msgs.log", "kafka_msgs.testing", "kafka_msgs.admin"]
+)
 def test_every_exported_name_is_there_and_shown(package: str) -> None:
     module = importlib.import_module(package)
     assert set(module.__all__) <= set(dir(module))

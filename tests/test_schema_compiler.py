@@ -18,6 +18,7 @@ from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.columns import arrow_type
+from kafka_msgs.schema_compiler import compile_schemas
 
 PARCEL = """{
   "name": "Parcel", "type": "data", "validVersions": "0-1", "flexibleVersions": "1+",
@@ -104,3 +105,18 @@ def test_a_class_lives_as_long_as_one_of_its_values_or_structs() -> None:
     gc.collect()
     assert pickle.loads(pickle.dumps(value)) == value
     assert sys.modules[type(value).__module__].Parcel is type(value)
+
+
+def test_all_definitions_of_a_text_or_a_file_are_compiled(tmp_path: Path) -> None:
+    other, gone = (
+        PARCEL.replace('"Parcel"', '"Letter"'),
+        PARCEL.replace('"validVersions": "0-1"', '"validVersions": "none"'),
+    )
+    text = "\n".join((PARCEL, gone.replace('"1+"', '"none"', 1), other))
+    path = tmp_path / "page.json"
+    path.write_text(text)
+    for source in (text, path, str(path)):
+        assert [cls.INFO.name for cls in compile_schemas(source, lenient=True)] == ["Parcel", "Letter"]
+    assert [cls.INFO.name for cls in compile_schemas(PARCEL)] == ["Parcel"]
+    with pytest.raises(SchemaError, match="several definitions"):
+        compile_schemas(text)

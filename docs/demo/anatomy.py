@@ -1,4 +1,4 @@
-"""Section: what every single byte of a response is, and what is said of bytes that are no response."""
+"""Section: the meaning of every byte of a response, and the error for bytes that are not a response."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def _versions(stage: Stage) -> None:
 
 
 def _recorded(stage: Stage) -> None:
-    stage.say("The same class reads what a Java consumer told its broker, behind the header that every request has.")
+    stage.say("The same class reads the request of a Java consumer, after the header that every request has.")
     stage.run(
         """
         from kafka_msgs import RequestHeader

@@ -27,8 +27,8 @@ def show(stage: Stage) -> None:
         stage.say("NOT RUN: Spark needs Java, and there is none here.")
         return
     try:
-        with session_for("this section", "local[2]", _SETTINGS) as spark, progress_of(spark) as told:
-            stage.names |= {"spark": spark, "told": told, "out": Path(mkdtemp(prefix="kafka-msgs-demo-"))}
+        with session_for("this section", "local[2]", _SETTINGS) as spark, progress_of(spark) as progress:
+            stage.names |= {"spark": spark, "progress": progress, "out": Path(mkdtemp(prefix="kafka-msgs-demo-"))}
             _offsets(stage)
             _tasks(stage)
     except MissingExtraError as error:
@@ -45,7 +45,7 @@ def _offsets(stage: Stage) -> None:
         directories = [recordings / "groups" / "log"]
         offsets_topic = log_frame(spark, directories, topic="__consumer_offsets")
         inputs = {"records": offsets_topic, "partitions": partitions_frame(spark, partitions_in(directories))}
-        offsets = run(group_offsets.JOB, inputs, str(out / "offsets"), progress=told)
+        offsets = run(group_offsets.JOB, inputs, str(out / "offsets"), progress=progress)
         """
     )
     stage.say("Every group that committed anything, those without a member included, and what it has left to read:")
@@ -54,7 +54,7 @@ def _offsets(stage: Stage) -> None:
 
 
 def _tasks(stage: Stage) -> None:
-    stage.run('groups = run(group_state.JOB, inputs, str(out / "groups"), progress=told)')
+    stage.run('groups = run(group_state.JOB, inputs, str(out / "groups"), progress=progress)')
     stage.say("What each member has and is to have, the tasks of a streams group by their role:")
     title = "What members have, are to have, and give up"
     _table(stage, "groups", title, ("group", "memberId", "status", "role", "count"))

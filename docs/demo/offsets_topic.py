@@ -85,8 +85,8 @@ def _facts(message: Message) -> Iterator[str]:
 
 def _members(stage: Stage) -> None:
     stage.say(
-        "A classic group's value holds what its members told each other, in a format that the broker never opens; "
-        "kafka-msgs does:"
+        "A classic group's value holds the messages of its members to each other. The broker never opens their "
+        "format; kafka-msgs does:"
     )
     stage.run(
         """

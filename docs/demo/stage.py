@@ -1,6 +1,6 @@
 """What all sections are shown on: numbered headings, Python that is shown and run, and what came of it.
 
-Owns the look of the demonstration; the sections own what is said.
+Owns the look of the demonstration. The sections own the text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Section: everything that clients and broker said to each other, as tables."""
+"""Section: the traffic between clients and a broker, as tables."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _row(pair: Exchange, request: RequestFrame, response: ResponseFrame) -> _Row
 
 
 def _errors(item: Struct) -> Iterator[str]:
-    """Names of the errors in a message and all that is nested in it; a code that nobody knows is its number."""
+    """The names of the errors in a message, nested ones included. An unknown code is its number."""
     for info in fields(type(item)):
         value: Any = getattr(item, info.attribute)
         if info.name.endswith("ErrorCode") and value:

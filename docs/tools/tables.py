@@ -1,4 +1,4 @@
-"""Writes the parts of the documentation that are facts of the code: messages, rules, drafts, help of commands.
+"""Writes the parts of the documentation that are facts of the code: messages, rules, drafts, methods, help of commands.
 
     python docs/tools/tables.py [--check]
 
@@ -18,6 +18,8 @@ from typing import Final
 
 import click
 
+from kafka_msgs.admin import Admin
+from kafka_msgs.admin.operation import Operation
 from kafka_msgs.cli.group import command
 from kafka_msgs.lookup import message_classes
 from kafka_msgs.message import Message
@@ -50,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def pages() -> Iterable[tuple[Path, str]]:
-    """Yield each page that holds tables, with the text that it should have."""
+    """Yield each page with tables, and the text that it should have."""
     for page, tables in TABLES.items():
         path = REFERENCE / page
         text = path.read_text(encoding="utf-8")
@@ -169,7 +171,21 @@ def _commands(group: click.Group, above: tuple[str, ...]) -> Iterable[tuple[tupl
             yield (*above, name), found
 
 
+def operations_table() -> str:
+    """Every method of administration."""
+    found = {name: each for name in dir(Admin) if isinstance(each := getattr(Admin, name), Operation)}
+    return markdown(("method", "value", "what it does"), (_operation_row(*each) for each in found.items()))
+
+
+def _operation_row(name: str, operation: Operation[..., object]) -> tuple[str, str, str]:
+    signature = operation.__signature__
+    names = [each for each in signature.parameters if each != "timeout"]
+    summary = " ".join(str(operation.__doc__).split("\n\n")[0].split()).replace("``", "`")
+    return f"`{name}({', '.join(names)})`", f"`{signature.return_annotation}`", summary
+
+
 TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
+    "admin.md": {"operations": operations_table},
     "command-line.md": {"commands": command_help},
     "messages.md": {"releases": releases_table, "origins": origins_table, "messages": messages_table},
     "rules.md": {"rules": rules_table},

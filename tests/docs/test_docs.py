@@ -13,15 +13,19 @@ from typing import Any, Final
 
 import click
 import pytest
+from attrs import evolve
 
 from kafka_msgs.cli.group import command as messages_command
 from kafka_msgs_generator.cli import command as generator_command
+from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.pages import ROOT, Block, anchors, blocks, code_spans, links, pages
 
 PAGES = {str(page.relative_to(ROOT)): page for page in pages()}
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 GROUPS = {"kafka-msgs": messages_command, "kafka-msgs-generator": generator_command}
 
+_BROKER: Final = "localhost:9092"
+"""The broker that the pages speak to."""
 _TIMEOUT_SECONDS: Final = 180
 _FLAGS: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _RUN: Final = ("kafka-msgs ", "kafka-msgs-generator ", "python ", "cat ", "ls ")
@@ -40,19 +44,32 @@ def _empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
             del sys.modules[name]
 
 
-def _runnable() -> Iterator[Any]:
-    """Yield the names of the pages; examples that start Spark need Java."""
+def _runnable(*, with_brokers: bool) -> Iterator[Any]:
+    """Yield the names of the pages that need brokers, or of those that do not; examples that start Spark need Java."""
     for name, page in PAGES.items():
-        on_spark = any(re.search(r"pyspark|kafka-msgs pipeline", block.text) for block in blocks(page))
-        yield pytest.param(name, marks=[pytest.mark.spark] if on_spark else [])
+        if any(_BROKER in block.text for block in blocks(page)) == with_brokers:
+            on_spark = any(re.search(r"pyspark|kafka-msgs pipeline", block.text) for block in blocks(page))
+            yield pytest.param(name, marks=[pytest.mark.spark] if on_spark else [])
 
 
 @pytest.mark.usefixtures("_empty_directory")
-@pytest.mark.parametrize("name", tuple(_runnable()))
+@pytest.mark.parametrize("name", tuple(_runnable(with_brokers=False)))
 def test_the_examples_of_a_page_run_and_print_what_it_shows(name: str) -> None:
     """From top to bottom, in an empty directory, as a reader would."""
+    _run_page(name, _BROKER)
+
+
+@pytest.mark.usefixtures("_empty_directory")
+@pytest.mark.parametrize("name", tuple(_runnable(with_brokers=True)))
+def test_the_examples_of_a_page_run_with_real_brokers(name: str, kafka_cluster: ClusterAddresses) -> None:
+    """The address that the pages name stands for a broker of the test cluster."""
+    _run_page(name, kafka_cluster.bootstrap_servers.split(",")[0])
+
+
+def _run_page(name: str, broker: str) -> None:
     names: dict[str, Any] = {"__name__": "page"}
-    for block in blocks(PAGES[name]):
+    for written in blocks(PAGES[name]):
+        block = evolve(written, text=written.text.replace(_BROKER, broker))
         if "file" in block.options:
             _write(block)
         elif block.language == "python":

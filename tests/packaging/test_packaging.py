@@ -98,7 +98,7 @@ def wheel_test() -> list[str]:
 
 @pytest.fixture(scope="module")
 def without_compiler(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An installation made where there is no compiler."""
+    """An installation that was made without a compiler."""
     root = tmp_path_factory.mktemp("without_compiler")
     return install(build(copy_of_the_project(root / "project"), "wheel", compiler="false"), root / "installed")
 
@@ -124,7 +124,7 @@ def test_an_installation_has_the_sample_and_answers_from_it(without_compiler: Pa
     """What the tutorial does first, with nothing of the repository at hand."""
     logs = tmp_path / "kafka-logs"
     assert run_installed(without_compiler, "-m", "kafka_msgs", "sample", logs).returncode == 0
-    done = run_installed(without_compiler, "-m", "kafka_msgs", "lag", "--log-dirs", logs, "audit", "--format", "jsonl")
+    done = run_installed(without_compiler, "-m", "kafka_msgs", "lag", "--log-dirs", logs, "audit", "--output", "jsonl")
     assert done.stdout.count('"lag": 6') == 2, done.stderr
 
 
