@@ -37,15 +37,20 @@ class AsyncNetwork:
         self._connections: set[_Connection] = set()
         self._alarm = _Alarm(self._loop)
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._closed = False
 
     def now(self) -> float:
         """Return the time in seconds of the event loop's clock."""
         return self._loop.time()
 
     def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
-        """Begin to make a connection. asyncio resolves host names in its own threads."""
+        """Begin to make a connection. asyncio resolves host names in its own threads. A closed network makes none."""
         connection = _Connection(self._loop, address, stream, self._connections)
-        connection.start(tls)
+        if self._closed:
+            refusal = ConnectionFailedError(address=str(address), step="connect", reason="the client was closed")
+            self._loop.call_soon(stream.closed, refusal)
+        else:
+            connection.start(tls)
         return connection
 
     def spawn(self, steps: Steps[T]) -> Task[T]:
@@ -83,15 +88,18 @@ class AsyncNetwork:
             steps.close()
 
     async def close(self) -> None:
-        """Close every connection, and end every task that ``perform`` began."""
-        connections, tasks = tuple(self._connections), tuple(self._tasks)
+        """End every task that ``spawn`` or ``perform`` began, and close every connection. There are no new ones."""
+        self._closed = True
+        tasks = self._tasks - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        connections = tuple(self._connections)
         making = [each.making for each in connections if each.making is not None]
         for connection in connections:
             connection.close()
         self._alarm.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, *making, return_exceptions=True)
+        await asyncio.gather(*making, return_exceptions=True)
         await asyncio.sleep(0)
 
     @property

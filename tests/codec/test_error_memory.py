@@ -35,6 +35,8 @@ def test_a_decode_error_does_not_keep_the_values_before_it(codecs: Codecs) -> No
 
 def test_an_encode_error_does_not_keep_the_bytes_before_it(codecs: Codecs) -> None:
     message = DescribeGroupsRequest(groups=(*("groups",) * (GROUPS - 1), None))  # type: ignore[arg-type]
+    with pytest.raises(EncodeError):
+        codecs.encode(message, 0)
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -11,7 +12,10 @@ __all__ = ["lines_run"]
 
 
 def lines_run(action: Callable[[], Any]) -> int:
-    """How many lines of Python ``action`` executes: the time it takes, without a clock."""
+    """How many lines of Python ``action`` executes: the time it takes, without a clock.
+
+    The garbage collector waits meanwhile. Otherwise it could run finalizers of objects that earlier tests left.
+    """
     count = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -20,9 +24,13 @@ def lines_run(action: Callable[[], Any]) -> int:
         return trace
 
     previous = sys.gettrace()
+    collecting = gc.isenabled()
+    gc.disable()
     sys.settrace(trace)
     try:
         action()
     finally:
         sys.settrace(previous)
+        if collecting:
+            gc.enable()
     return count
