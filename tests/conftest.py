@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.coordinator.oracle import CoordinatorOracle
 from tests.oracle import Oracle
 from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster, cluster_needs
 from tests.support.shared_cluster import shared_cluster
@@ -54,6 +55,10 @@ def _missing(item: pytest.Item) -> str | None:
         available, reason = Oracle.available()
         if not available:
             return f"no oracle: {reason}"
+    if "kafka_coordinator" in getattr(item, "fixturenames", ()):
+        available, reason = CoordinatorOracle.available()
+        if not available:
+            return f"no coordinator oracle: {reason}"
     if CLUSTER_FIXTURES.intersection(getattr(item, "fixturenames", ())) and cluster_needs() is not None:
         return cluster_needs()
     if _on_spark(item) and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
@@ -82,6 +87,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def oracle() -> Oracle:
     """Kafka's own classes; only for tests marked ``oracle``."""
     return Oracle.shared()
+
+
+@pytest.fixture(scope="session")
+def kafka_coordinator() -> CoordinatorOracle:
+    """Kafka's own group coordinator in one Java process; begin with a ``start`` command."""
+    return CoordinatorOracle.shared()
 
 
 @pytest.fixture(scope="session")

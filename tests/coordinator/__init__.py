@@ -1,0 +1,1 @@
+"""Group coordinators against Kafka's own: the same commands to both, and every difference is an error."""
