@@ -100,14 +100,16 @@ class Readers:
             **settings,
         )  # fmt: skip
         consumer.subscribe(self.topic)
-        while self.by[name] < after:
-            records = await consumer.poll(0.2, max_records=20)
-            if records:
-                with contextlib.suppress(BrokerError):
-                    await consumer.commit()
-                    self.note(name, [(record.partition, record.offset) for record in records])
-        await consumer.poll(0.2)
-        await consumer.client.close()  # sockets and tasks end; the group is not told
+        try:
+            while self.by[name] < after:
+                records = await consumer.poll(0.2, max_records=20)
+                if records:
+                    with contextlib.suppress(BrokerError):
+                        await consumer.commit()
+                        self.note(name, [(record.partition, record.offset) for record in records])
+            await consumer.poll(0.2)
+        finally:
+            await consumer.client.close()  # sockets and tasks end; the group does not get a LeaveGroup
 
     async def aiokafka(self, name: str, **settings: Any) -> None:
         """Read with aiokafka until cancelled."""
@@ -284,11 +286,17 @@ def test_after_a_crash_the_others_read_what_was_not_committed(
 ) -> None:
     async def main() -> None:
         readers = Readers(kafka_cluster, make_topic(kafka_cluster))
-        await asyncio.to_thread(produce, kafka_cluster, readers.topic, 0, 1200)
-        async with running(readers.ours("steady", **settings), readers.ours_crashing("crashing", 40, **settings)):
-            await readers.until(lambda: sum(readers.done.values()) >= 1200)
+        written = 0
+        crashing = readers.ours_crashing("crashing", 40, **settings)
+        async with running(readers.ours("steady", **settings), crashing) as (_, crash):
+            while not crash.done():
+                await asyncio.to_thread(produce, kafka_cluster, readers.topic, written, 60)
+                written += 60
+                assert written < 30_000, f"only {sorted(readers.by)} read anything"
+                await asyncio.sleep(0.2)
+            await readers.until(lambda: sum(readers.done.values()) >= written)
             await readers.until(lambda: len(readers.assigned["steady"]) == PARTITIONS)
-        readers.expect_once(1200)
+        readers.expect_once(written)
 
     asyncio.run(main())
 
