@@ -235,11 +235,11 @@ def test_a_liar_gets_one_verdict(cls: Any, version: int, name: str, number: int)
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_what_the_base_class_holds_is_written(executor: str) -> None:
-    told = Positional(number=Number(7), text=Text("other"), data=Data(b"x"), id=Identity(int=5), part=elsewhere(5),
+    liar = Positional(number=Number(7), text=Text("other"), data=Data(b"x"), id=Identity(int=5), part=elsewhere(5),
                       items=Miscounting((1, 2)), real=Real(0.25))  # fmt: skip
     meant = Positional(number=7, text="other", data=b"x", id=UUID(int=5), part=Part(number=5), items=(1, 2), real=0.25)
     encode = codec(executor, Positional, 1).encode
-    assert encode(told) == encode(meant)
+    assert encode(liar) == encode(meant)
     with pytest.raises(EncodeError, match="expected int, got Always"):
         encode(Positional(number=Always()))
 

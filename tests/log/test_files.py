@@ -189,9 +189,9 @@ def test_a_quorum_with_voters_in_its_log(write: Write) -> None:
     ],
 )
 def test_a_damaged_quorum_state(write: Write, data: bytes, reason: str) -> None:
-    position, said = refused(read_quorum_state, write(data))
+    position, printed = refused(read_quorum_state, write(data))
     assert position == 0
-    assert said.startswith(reason)
+    assert printed.startswith(reason)
 
 
 def test_a_clean_shutdown(write: Write) -> None:

@@ -82,15 +82,15 @@ def write_indexes(folder: Path, offsets: Pairs, times: Pairs) -> None:
     (folder / f"{BASE:020}.timeindex").write_bytes(b"".join(pack(">qi", *pair) for pair in times))
 
 
-def said_here(path: Path) -> list[int]:
+def faults_here(path: Path) -> list[int]:
     """The numbers of the entries with a fault, as Kafka's tool prints them."""
     items: list[Any] = list(check_offset_index(path) if path.suffix == ".index" else check_time_index(path))
-    said = []
+    places = []
     for entry, fault in pairwise(items):
         if isinstance(fault, LogFileError):
             by_time = isinstance(entry, TimeEntry) and "latest time" in fault.reason
-            said.append(entry.timestamp if by_time else entry.offset)
-    return said
+            places.append(entry.timestamp if by_time else entry.offset)
+    return places
 
 
 @pytest.mark.oracle
@@ -105,7 +105,7 @@ def test_kafkas_tool_reports_the_same_entries(tmp_path: Path) -> None:
         else:
             write_indexes(folder, changed(offsets, rng, which=0), [])
         path = folder / f"{BASE:020}{'.timeindex' if number % 2 else '.index'}"
-        expected[str(path)] = said_here(path)
+        expected[str(path)] = faults_here(path)
     assert sum(map(len, expected.values())) > 30
     command = java_command("org.apache.kafka.tools.DumpLogSegments", ["--files", ",".join(expected)], heap_mb=256)
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
@@ -117,6 +117,6 @@ def test_kafkas_tool_reports_the_same_entries(tmp_path: Path) -> None:
         mismatch = MISMATCH.search(line)
         if mismatch:
             found[at].append(int(mismatch[1]))
-    assert {name: sorted(said) for name, said in found.items()} == {
-        name: sorted(said) for name, said in expected.items()
+    assert {name: sorted(places) for name, places in found.items()} == {
+        name: sorted(printed) for name, printed in expected.items()
     }

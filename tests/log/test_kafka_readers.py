@@ -47,15 +47,15 @@ def dump(path: Path, *options: str) -> list[str]:
 
 def printed(batch: AnyBatch) -> dict[str, Any]:
     """A batch in the words of the oracle, control records with their types."""
-    said = as_kafka_prints(batch)
+    printed = as_kafka_prints(batch)
     for control, record in zip(
-        batch.control_records() if isinstance(batch, RecordBatch) else (), said["records"], strict=False
+        batch.control_records() if isinstance(batch, RecordBatch) else (), printed["records"], strict=False
     ):
         assert isinstance(control.type, ControlType)
         record["type"] = control.type.name
         if isinstance(control.message, EndTxnMarker):
             record["coordinator_epoch"] = control.message.coordinator_epoch
-    return said
+    return printed
 
 
 def test_every_recorded_file_is_read_alike_to_the_last_header(oracle: Oracle) -> None:
@@ -78,10 +78,10 @@ def old_time(batch: LegacyBatch, timestamp: int) -> str:
 
 def old_record(batch: LegacyBatch, record: Record) -> str:
     sizes = [-1 if content is None else len(content) for content in (record.key, record.value)]
-    said = "" if record.key is None else f" key: {str(record.key, 'utf-8')}"
-    said += "" if record.value is None else f" payload: {str(record.value, 'utf-8')}"
+    printed = "" if record.key is None else f" key: {str(record.key, 'utf-8')}"
+    printed += "" if record.value is None else f" payload: {str(record.value, 'utf-8')}"
     time = old_time(batch, record.timestamp)
-    return f"| offset: {record.offset} {time} keySize: {sizes[0]} valueSize: {sizes[1]}{said}"
+    return f"| offset: {record.offset} {time} keySize: {sizes[0]} valueSize: {sizes[1]}{printed}"
 
 
 def old_lines(path: Path) -> Iterator[str]:
@@ -103,9 +103,9 @@ def test_formats_that_no_broker_writes_any_more_are_dumped_alike(tmp_path: Path)
             data += builder.build()
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(data)
-    said = [line for line in dump(path, "--print-data-log") if line.startswith(("offset: ", "| "))]
+    printed = [line for line in dump(path, "--print-data-log") if line.startswith(("offset: ", "| "))]
     # Inside a wrapper each message has a checksum of its own, which nobody compares.
-    assert [re.sub(r" isValid: true crc: \d+", "", line) for line in said] == list(old_lines(path))
+    assert [re.sub(r" isValid: true crc: \d+", "", line) for line in printed] == list(old_lines(path))
 
 
 def batches(count: int) -> list[bytes]:
@@ -132,7 +132,7 @@ def test_a_torn_tail_has_the_same_bytes(tmp_path: Path, left: int) -> None:
     path = tmp_path / f"{0:020}.log"
     first, second = batches(2)
     path.write_bytes(first + second[:left])
-    (said,) = [line for line in dump(path) if "invalid bytes" in line]
+    (printed,) = [line for line in dump(path) if "invalid bytes" in line]
     summary = LogSummary()
     assert sum(fault.skipped for fault in walk_summary(path, summary)) == summary.skipped
-    assert f"Found {summary.skipped + summary.preallocated} invalid bytes at the end" in said
+    assert f"Found {summary.skipped + summary.preallocated} invalid bytes at the end" in printed

@@ -23,15 +23,15 @@ from tests.support.recordings import ACTIVE_LOGS, LOGS, TIERED_LOGS
 
 @pytest.mark.parametrize("path", BATCHES, ids=named(BATCHES))
 def test_every_batch_and_record_is_what_kafka_reads(path: Path) -> None:
-    said = [line for line in DUMPED[path] if line.startswith(("baseOffset", "| "))]
-    assert list(dumped(path)) == said
-    assert said
+    printed = [line for line in DUMPED[path] if line.startswith(("baseOffset", "| "))]
+    assert list(dumped(path)) == printed
+    assert printed
 
 
 @pytest.mark.parametrize("path", files(".index"), ids=named(files(".index")))
 def test_every_offset_in_an_index_is_what_kafka_reads(path: Path) -> None:
-    said = [line for line in DUMPED[path] if not line.endswith("is empty.")]
-    assert [f"offset: {entry.offset} position: {entry.position}" for entry in read_offset_index(path)] == said
+    printed = [line for line in DUMPED[path] if not line.endswith("is empty.")]
+    assert [f"offset: {entry.offset} position: {entry.position}" for entry in read_offset_index(path)] == printed
 
 
 @pytest.mark.parametrize("path", files(".timeindex"), ids=named(files(".timeindex")))
@@ -122,20 +122,20 @@ def test_the_metadata_log_has_a_snapshot() -> None:
 
 def test_a_partition_that_is_written_to_reads_as_it_does_once_its_broker_has_stopped() -> None:
     partition = Partition(ACTIVE_LOGS / "drafts-0")
-    said = sections(partition.path)
+    printed = sections(partition.path)
     closed, active = partition.segments
     assert (closed.closed, active.closed) == (True, False)
     for segment, preallocated in ((closed, False), (active, True)):
-        lines = [line for line in said[segment.path.name] if line.startswith(("baseOffset", "| "))]
+        lines = [line for line in printed[segment.path.name] if line.startswith(("baseOffset", "| "))]
         assert list(dumped(segment.path)) == lines
         scan = FileScan(segment.path, closed=segment.closed)
         assert not any(isinstance(item, LogFileError) for item in scan)
         assert (scan.preallocated > 0) == preallocated
         entries = [f"offset: {each.offset} position: {each.position}" for each in segment.offset_index()]
-        assert entries == [line for line in said[f"{segment.path.stem}.index"] if not line.endswith("is empty.")]
+        assert entries == [line for line in printed[f"{segment.path.stem}.index"] if not line.endswith("is empty.")]
         times = [f"timestamp: {each.timestamp} offset: {each.offset}" for each in segment.time_index()]
         # When it stops, the broker adds the latest time.
-        assert times == said[f"{segment.path.stem}.timeindex"][: len(times)]
+        assert times == printed[f"{segment.path.stem}.timeindex"][: len(times)]
     assert [record.offset for batch in partition.batches() for record in batch] == list(range(48))
 
 

@@ -52,6 +52,7 @@ from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequestGroup
 from tests.recorders.asking import Conversation
 from tests.recorders.broker import Broker, BrokerError, Jars, java_command
 from tests.recorders.client_traffic import python_with_clients, write_recording
+from tests.recorders.configuring import share_from_earliest
 from tests.recorders.log_directory import take_directory
 from tests.support.recorded_frames import Frame
 from tests.support.recordings import ANSWERS, END_OFFSETS, GROUP_LOGS
@@ -101,10 +102,7 @@ def main() -> None:
 def _groups(broker: Broker, python: Path) -> Iterator[None]:
     """All groups. Within the block they are in the state for the recording. After it, all living members are killed."""
     subprocess.run([python, _MEMBERS, "past", broker.bootstrap], check=True, timeout=120)
-    config = ["--alter", "--entity-type", "groups", "--entity-name", "packing"]
-    earliest = ["--add-config", "share.auto.offset.reset=earliest"]
-    command = ["--bootstrap-server", broker.bootstrap, *config, *earliest]
-    broker.run_class("kafka.admin.ConfigCommand", command, jars=Jars.NODE)
+    share_from_earliest(broker.bootstrap, "packing")
     with ExitStack() as stack:
         stack.enter_context(_running(_share_consumer(broker)))
         stack.enter_context(_running(_streams_application(broker)))

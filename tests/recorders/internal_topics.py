@@ -23,6 +23,7 @@ from kafka_msgs import NoOpRecord
 from kafka_msgs.topics.records import TopicRecord
 from tests.recorders.broker import Broker, Jars
 from tests.recorders.client_traffic import python_with_clients, write_recording
+from tests.recorders.configuring import limit_producers, share_from_earliest
 from tests.recorders.log_file import read_partition
 from tests.support.recorded_records import Line, record_of
 from tests.support.recordings import INTERNAL_TOPICS
@@ -55,13 +56,12 @@ def _session(broker: Broker, python: Path) -> None:
     client = Path(__file__).parent / "clients" / "transactions.py"
     subprocess.run([python, client, broker.bootstrap], check=True, timeout=120)
     for group in ("packing", "returns"):
-        config = ["--entity-type", "groups", "--entity-name", group, "--add-config", "share.auto.offset.reset=earliest"]
-        _configure(broker, *config)
+        share_from_earliest(broker.bootstrap, group)
         _share(broker, group)
     _produce(broker, "mint", "cocoa")
     _share(broker, "packing")
     _tool(broker, "consumer.group.ShareGroupCommand", "--delete", "--group", "returns")
-    _configure(broker, "--entity-type", "clients", "--entity-name", "shop", "--add-config", "producer_byte_rate=65536")
+    limit_producers(broker.bootstrap, client_id="shop", bytes_per_second=65536)
     _tool(broker, "TopicCommand", "--delete", "--topic", "drafts")
 
 
@@ -75,11 +75,6 @@ def _produce(broker: Broker, *items: str) -> None:
 
 def _share(broker: Broker, group: str) -> None:
     _tool(broker, "consumer.ConsoleShareConsumer", "--topic", "orders", "--group", group, "--timeout-ms", "6000")
-
-
-def _configure(broker: Broker, *arguments: str) -> None:
-    command = ["--bootstrap-server", broker.bootstrap, "--alter", *arguments]
-    broker.run_class("kafka.admin.ConfigCommand", command, jars=Jars.NODE)
 
 
 def _recorded(broker: Broker, topic: str) -> Iterator[Line]:

@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.recorders.broker import Broker, BrokerError, Jars
+from tests.recorders.broker import Broker, BrokerError
+from tests.recorders.configuring import share_from_earliest
 from tests.recorders.proxy import RecordingProxy
 from tests.support.recorded_frames import REQUEST
 
@@ -114,10 +115,7 @@ class ShopTools:
         self._groups("--describe", "--group", group, "--offsets")
 
     def _share(self) -> None:
-        earliest = ["--entity-type", "groups", "--entity-name", PACKING_GROUP]
-        config = ["--alter", *earliest, "--add-config", "share.auto.offset.reset=earliest"]
-        command = ["--bootstrap-server", self._proxy.bootstrap, *config]
-        self._broker.run_class("kafka.admin.ConfigCommand", command, jars=Jars.NODE)
+        share_from_earliest(self._broker.bootstrap, PACKING_GROUP)
         arguments = ["--topic", TOPIC, "--group", PACKING_GROUP, "--timeout-ms", "6000"]
         self._tool("consumer.ConsoleShareConsumer", *arguments)
 
