@@ -32,6 +32,7 @@ from kafka_msgs.errors.codec import (
     UnsupportedVersionError,
 )
 from kafka_msgs.errors.columns import ColumnSizeError, ColumnTypeError
+from kafka_msgs.errors.groups import GroupError
 from kafka_msgs.errors.jobs import JobPathError, OptionError
 from kafka_msgs.errors.log import LogFileError
 from kafka_msgs.errors.lookup import UnknownColumnError, UnknownMessageError, UnknownNameError, UnknownTopicError
@@ -67,6 +68,7 @@ __all__ = [
     "DecompressedSizeError",
     "EncodeError",
     "FrameSizeError",
+    "GroupError",
     "InternalError",
     "InvalidKeyTypeError",
     "InvalidLengthError",

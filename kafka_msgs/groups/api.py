@@ -1,0 +1,173 @@
+"""The form in which a protocol says what it handles: rows of tables, which ``protocols`` collects.
+
+A protocol package has one value ``PROTOCOL``: its apis, the appliers of its records, and what it does when a partition
+is loaded, when it is given up, and when topics change. ``OneGroup`` is a row for an api about one group, and
+``ManyGroups`` for an api about a list of groups, or about all groups.
+
+An api looks like this::
+
+    OneGroup(
+        request=HeartbeatRequest,
+        group=lambda request: request.group_id,
+        handle=heartbeat,
+        refuse=lambda request, error, version: HeartbeatResponse(error_code=error.error),
+    )
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from attrs import field, frozen
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.config import CoordinatorConfig
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.image import Image
+from kafka_msgs.groups.journal import Changes
+from kafka_msgs.groups.profiles import Profile
+from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.state import Applier, State
+from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.message import Message, Request, Response
+from kafka_msgs.topics.replay import GroupKind
+
+__all__ = [
+    "Api",
+    "Checking",
+    "ManyGroups",
+    "OneGroup",
+    "Producer",
+    "Protocol",
+    "TopicChange",
+    "check_group_id",
+    "check_nothing",
+    "operation_error",
+]
+
+Req = TypeVar("Req", bound=Request[Any])
+Res = TypeVar("Res", bound=Response)
+Item = TypeVar("Item")
+
+
+class Producer(NamedTuple):
+    """The producer of a transaction."""
+
+    id: int
+    epoch: int
+
+
+@frozen(kw_only=True)
+class Checking:
+    """What a check of a request may look at, before the request goes to its partition."""
+
+    config: CoordinatorConfig
+    profile: Profile
+
+
+def check_nothing(checking: Checking, context: RequestContext, request: Any) -> None:
+    """Accept each request."""
+
+
+def check_group_id(checking: Checking, context: RequestContext, request: Any) -> None:
+    """Refuse an empty group id with INVALID_GROUP_ID, as most apis do."""
+    if not request.group_id:
+        raise GroupError(error=ErrorCode.INVALID_GROUP_ID)
+
+
+@frozen(kw_only=True)
+class OneGroup(Generic[Req, Res]):
+    """An api about one group.
+
+    ``check`` raises ``GroupError`` for a request that is wrong by itself. ``handle`` is the handler. ``refuse`` makes
+    the response for an error, at a version. ``producer`` gives the producer of the transaction that the records of the
+    request belong to.
+    """
+
+    request: type[Req]
+    group: Callable[[Req], str]
+    handle: Callable[[Transaction, RequestContext, Req], Res | Promise[Res]]
+    refuse: Callable[[Req, GroupError, int], Res]
+    check: Callable[[Checking, RequestContext, Req], None] = check_group_id
+    producer: Callable[[Req], Producer] | None = None
+
+
+@frozen(kw_only=True)
+class ManyGroups(Generic[Req, Res, Item]):
+    """An api about several groups, which may be in several partitions.
+
+    ``groups`` gives what is asked for each group, with the name of its group. None means one question to all
+    partitions. ``handle`` answers the questions of one partition: it gives the items of the response. A request that
+    ``reads`` sees the state as of the last committed record, and emits nothing. ``refuse`` makes the item for a
+    question and an error. A question with the group name None is refused with INVALID_GROUP_ID. ``respond`` makes the
+    response of all items.
+    """
+
+    request: type[Req]
+    groups: Callable[[Req, int], Iterable[tuple[str | None, Any]]] | None
+    handle: Callable[[Transaction, RequestContext, Req, Sequence[Any]], Sequence[Item] | Promise[Sequence[Item]]]
+    refuse: Callable[[Any, GroupError, int], Item]
+    respond: Callable[[Req, Sequence[Item], int], Res]
+    reads: Callable[[Req], bool] = lambda request: True
+
+
+Api: TypeAlias = OneGroup[Any, Any] | ManyGroups[Any, Any, Any]
+
+
+class TopicChange(NamedTuple):
+    """How the topics of the cluster changed: the images, and the names of topics that are new, changed and deleted."""
+
+    before: Image
+    after: Image
+    created: tuple[str, ...]
+    changed: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class Protocol:
+    """What a protocol package gives to the coordinator.
+
+    ``appliers`` are by the class of the key. ``ended`` has the effect of the end of a transaction: of the state, the
+    changes, the producer id, and whether it committed.
+
+    ``loaded`` and ``unloaded`` are called for each group of the kind when a partition was loaded, and when it is given
+    up. ``started`` is called when all groups of the partition are loaded.
+
+    ``image_changed`` is called in each partition after the topics changed, and after it was loaded. Then
+    ``topics_changed`` is called for each group of the kind that subscribes to a topic which changed or was deleted.
+    ``topics_deleted`` runs as a step of its own after topics were deleted.
+    """
+
+    apis: tuple[Api, ...] = ()
+    appliers: Mapping[type[Message], Applier] = field(factory=dict)
+    ended: Callable[[State, Changes, int, bool], None] | None = None
+    loaded: Mapping[GroupKind, Callable[[Transaction, Any], None]] = field(factory=dict)
+    unloaded: Mapping[GroupKind, Callable[[Transaction, Any], None]] = field(factory=dict)
+    started: tuple[Callable[[Transaction], None], ...] = ()
+    image_changed: tuple[Callable[[Transaction, TopicChange], None], ...] = ()
+    topics_changed: Mapping[GroupKind, Callable[[Transaction, Any], None]] = field(factory=dict)
+    topics_deleted: tuple[Callable[[Transaction, TopicChange], None], ...] = ()
+
+
+_OPERATION_ERRORS: Final[Mapping[int, ErrorCode]] = {
+    ErrorCode.UNKNOWN_SERVER_ERROR: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""Errors of the log, and what a client learns of them (Kafka's CoordinatorOperationExceptionHelper)."""
+
+
+def operation_error(error: GroupError) -> GroupError:
+    """Return the error that a client learns of an error of a step."""
+    mapped = _OPERATION_ERRORS.get(error.error)
+    return error if mapped is None else GroupError(error=mapped)

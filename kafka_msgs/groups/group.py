@@ -1,0 +1,115 @@
+"""What all groups have in common: ``org.apache.kafka.coordinator.group.Group``."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from uuid import UUID
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.state import Offset
+from kafka_msgs.messages.list_groups_response import ListedGroup
+from kafka_msgs.topics.replay import GroupKind
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["CommitCheck", "ExpiryCondition", "Group", "group_not_found"]
+
+CommitCheck: TypeAlias = Callable[[str, UUID, int], None]
+"""Checks a commit for a topic name, topic id and partition. Raises ``GroupError``."""
+
+ExpiryCondition: TypeAlias = Callable[[Offset, int, int], bool]
+"""Tells whether an offset is too old: of the offset, the time now, and the retention, both in ms."""
+
+
+class Group(ABC):
+    """A group of one of the four kinds.
+
+    Hard state is in attributes that appliers set. ``soft`` is the soft state of the group: each kind has its class.
+    The validating methods raise ``GroupError``.
+    """
+
+    __slots__ = ("group_id", "soft")
+
+    kind: ClassVar[GroupKind]
+    protocol_type: ClassVar[str]
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.soft: Any = None
+
+    @abstractmethod
+    def state_name(self) -> str:
+        """The name of the state as Kafka writes it, such as ``Stable``."""
+
+    @property
+    @abstractmethod
+    def is_empty(self) -> bool:
+        """Whether the group has no members."""
+
+    @abstractmethod
+    def validate_offset_commit(
+        self,
+        tx: Transaction,
+        context: RequestContext,
+        *,
+        member_id: str,
+        instance_id: str | None,
+        epoch: int,
+        transactional: bool,
+    ) -> CommitCheck | None:
+        """Check that a member may commit offsets. ``epoch`` is its generation or its member epoch.
+
+        Return a check of each partition, or None where there is nothing to check.
+        """
+
+    @abstractmethod
+    def validate_offset_fetch(self, tx: Transaction, *, member_id: str | None, epoch: int) -> None:
+        """Check that a member may fetch offsets. ``member_id`` is None and ``epoch`` is -1 where it is not known."""
+
+    @abstractmethod
+    def validate_offset_delete(self, tx: Transaction) -> None:
+        """Check that offsets may be deleted."""
+
+    @abstractmethod
+    def validate_delete(self, tx: Transaction) -> None:
+        """Check that the group may be deleted."""
+
+    @abstractmethod
+    def emit_tombstones(self, tx: Transaction) -> None:
+        """Emit the tombstones of all records of the group, except offsets."""
+
+    @abstractmethod
+    def cancel_timers(self, tx: Transaction) -> None:
+        """Cancel the timers of the group before it is deleted."""
+
+    @abstractmethod
+    def subscribes_to(self, topic: str) -> bool:
+        """Whether a member subscribes to the topic, as far as offsets are concerned."""
+
+    @abstractmethod
+    def offset_expiration(self) -> ExpiryCondition | None:
+        """Return the condition for an offset to be expired. None means that no offset expires now."""
+
+    @property
+    def expires(self) -> bool:
+        """Whether an empty group without offsets is deleted after a time."""
+        return True
+
+    def listed(self) -> ListedGroup:
+        """Return the group's entry in the answer to ListGroups."""
+        return ListedGroup(
+            group_id=self.group_id,
+            protocol_type=self.protocol_type,
+            group_state=self.state_name(),
+            group_type=self.kind,
+        )
+
+
+def group_not_found(group_id: str) -> GroupError:
+    """Return the error for a group that does not exist."""
+    return GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"Group {group_id} not found.")

@@ -1,0 +1,54 @@
+"""The topics of the cluster as a coordinator sees them: ``org.apache.kafka.image.MetadataImage``, in what it uses.
+
+An image is a value. A change of the cluster gives a new image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+from uuid import UUID
+
+from attrs import field, frozen
+
+__all__ = ["EMPTY_IMAGE", "Image", "Topic"]
+
+
+@frozen(kw_only=True)
+class Topic:
+    """A topic. ``racks`` has for each partition the racks of its replicas, without those that have no rack."""
+
+    name: str
+    id: UUID
+    racks: tuple[tuple[str, ...], ...]
+
+    @property
+    def partitions(self) -> int:
+        """The number of partitions."""
+        return len(self.racks)
+
+
+@frozen(kw_only=True)
+class Image:
+    """The topics of a cluster, by name. ``version`` grows with each change."""
+
+    version: int = 0
+    topics: Mapping[str, Topic] = field(factory=dict)
+    by_id: Mapping[UUID, Topic] = field(init=False, repr=False, eq=False)
+
+    @by_id.default
+    def _index(self) -> Mapping[UUID, Topic]:
+        return {topic.id: topic for topic in self.topics.values()}
+
+    def changed(self, *, put: Iterable[Topic] = (), delete: Iterable[str] = ()) -> Image:
+        """Return the next image: with the topics of ``put`` new or replaced, and without those of ``delete``."""
+        topics = dict(self.topics)
+        for topic in put:
+            topics[topic.name] = topic
+        for name in delete:
+            topics.pop(name, None)
+        return Image(version=self.version + 1, topics=topics)
+
+
+EMPTY_IMAGE: Final = Image()
+"""An image without topics."""

@@ -1,0 +1,120 @@
+"""Changes of hard state that can be undone.
+
+A coordinator changes its state before the records of the change are in the log. If the append fails, the change is
+undone. So each change goes through a journal, which keeps the inverse of the change. Appliers get the journal as an
+argument. While records are loaded nothing can be undone, and ``DIRECT`` changes the state without a journal.
+
+>>> journal, table = Journal(), {"a": 1}
+>>> journal.set(table, "b", 2)
+>>> journal.delete(table, "a")
+>>> _ = journal.undo(0)
+>>> table
+{'a': 1}
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol, TypeVar
+
+__all__ = ["DIRECT", "Change", "Changes", "Journal"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_ABSENT: Final = object()
+
+Change = tuple[Any, Any, Any]
+"""A table or an object, the key or the name of the attribute, and the value before the change."""
+
+
+class Changes(Protocol):
+    """The three ways to change hard state. An applier uses nothing else."""
+
+    def set(self, table: dict[K, V], key: K, value: V) -> None:
+        """Set ``table[key]``."""
+
+    def delete(self, table: dict[K, V], key: K) -> None:
+        """Remove ``key`` from ``table`` if it is present."""
+
+    def assign(self, target: object, attribute: str, value: object) -> None:
+        """Set an attribute of an object that is not a dict."""
+
+
+class Journal:
+    """Makes changes, and can take back the latest ones."""
+
+    __slots__ = ("_changes",)
+
+    def __init__(self) -> None:
+        self._changes: list[Change] = []
+
+    def __len__(self) -> int:
+        """The number of changes that can be undone. It is the mark that ``undo`` takes."""
+        return len(self._changes)
+
+    def set(self, table: dict[K, V], key: K, value: V) -> None:
+        """Set ``table[key]``."""
+        self._changes.append((table, key, table.get(key, _ABSENT)))
+        table[key] = value
+
+    def delete(self, table: dict[K, V], key: K) -> None:
+        """Remove ``key`` from ``table`` if it is present."""
+        if key in table:
+            self._changes.append((table, key, table.pop(key)))
+
+    def assign(self, target: object, attribute: str, value: object) -> None:
+        """Set an attribute of an object that is not a dict."""
+        self._changes.append((target, attribute, getattr(target, attribute)))
+        setattr(target, attribute, value)
+
+    def undo(self, mark: int) -> list[Change]:
+        """Take back all changes after the first ``mark`` changes, the latest first.
+
+        Return what ``redo`` needs to make them again.
+        """
+        undone: list[Change] = []
+        changes = self._changes
+        while len(changes) > mark:
+            undone.append(_swap(*changes.pop()))
+        return undone
+
+    def redo(self, undone: list[Change]) -> None:
+        """Make changes again that ``undo`` took back."""
+        for change in reversed(undone):
+            self._changes.append(_swap(*change))
+
+    def forget(self, count: int) -> None:
+        """Forget the oldest ``count`` changes. They cannot be undone any more."""
+        del self._changes[:count]
+
+
+def _swap(target: Any, key: Any, value: Any) -> Change:
+    """Put a value back; return the change that puts the present value back."""
+    if not isinstance(target, dict):
+        present = getattr(target, key)
+        setattr(target, key, value)
+    elif value is _ABSENT:
+        present = target.pop(key)
+    else:
+        present = target.get(key, _ABSENT)
+        target[key] = value
+    return target, key, present
+
+
+class _Direct:
+    """Changes that cannot be undone."""
+
+    __slots__ = ()
+
+    def set(self, table: dict[K, V], key: K, value: V) -> None:
+        table[key] = value
+
+    def delete(self, table: dict[K, V], key: K) -> None:
+        table.pop(key, None)
+
+    def assign(self, target: object, attribute: str, value: object) -> None:
+        setattr(target, attribute, value)
+
+
+DIRECT: Final[Changes] = _Direct()
+"""Changes without a journal, for loading."""

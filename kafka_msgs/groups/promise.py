@@ -1,0 +1,56 @@
+"""An answer that comes later.
+
+A handler returns a ``Promise`` if its answer waits for other members, as the answers of JoinGroup and SyncGroup do.
+A promise has no thread and no lock. Whoever settles it runs its callbacks at once, in the order of ``then``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from kafka_msgs.errors import GroupError
+
+__all__ = ["Promise"]
+
+T = TypeVar("T")
+
+
+class Promise(Generic[T]):
+    """A value, or a ``GroupError``, that is settled once. ``done`` tells whether it is settled.
+
+    A second ``resolve`` or ``fail`` has no effect, as in Java's ``CompletableFuture``.
+    """
+
+    __slots__ = ("_callbacks", "done", "error", "value")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.value: T | None = None
+        self.error: GroupError | None = None
+        self._callbacks: list[Callable[[Promise[T]], None]] = []
+
+    def resolve(self, value: T) -> None:
+        """Settle the promise with its value."""
+        if not self.done:
+            self.value = value
+            self._settle()
+
+    def fail(self, error: GroupError) -> None:
+        """Settle the promise with an error."""
+        if not self.done:
+            self.error = error
+            self._settle()
+
+    def then(self, callback: Callable[[Promise[T]], None]) -> None:
+        """Call ``callback`` with this promise when it is settled, or at once if it is settled already."""
+        if self.done:
+            callback(self)
+        else:
+            self._callbacks.append(callback)
+
+    def _settle(self) -> None:
+        self.done = True
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)

@@ -1,0 +1,436 @@
+"""One partition of ``__consumer_offsets`` and the groups that live in it.
+
+A shard runs steps: requests, timers, and results of background work. A step that emits records appends them as one
+batch. Its answer waits until the batch is committed. If the append fails, the step is undone. This module owns the
+order of these things, which is that of ``org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime``: load, elect,
+resign, and what waits. What a step does is up to its protocol.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import Any, Final, TypeVar
+
+from attrs import define, field, frozen
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.api import Producer, Protocol, TopicChange
+from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
+from kafka_msgs.groups.image import EMPTY_IMAGE, Image
+from kafka_msgs.groups.journal import DIRECT, Journal
+from kafka_msgs.groups.metrics import Metrics
+from kafka_msgs.groups.outcome import NO_EPOCH, Batch, Marker, Outcome, Work
+from kafka_msgs.groups.profiles import Profile, Quirks
+from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.state import Applier, SoftState, State
+from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.timers import Operation, Timer, Timers
+from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.message import Message
+from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, UnknownRecord
+from kafka_msgs.topics.replay import GroupKind, TransactionEnd
+
+__all__ = ["Setting", "Shard", "Status", "Step"]
+
+T = TypeVar("T")
+
+_NO_TRANSACTION: Final = Producer(NO_PRODUCER, NO_EPOCH)
+_SILENT: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
+"""Errors after which a timer or a piece of work is forgotten: the shard does not serve any more."""
+
+
+class Status(Enum):
+    """What a shard is doing."""
+
+    INITIAL = "initial"
+    LOADING = "loading"
+    ACTIVE = "active"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+@define(kw_only=True, eq=False)
+class Setting:
+    """What all shards of a coordinator share."""
+
+    protocols: tuple[Protocol, ...]
+    config: CoordinatorConfig
+    profile: Profile
+    quirks: Quirks
+    new_id: Callable[[], str]
+    append: Callable[[Batch | Marker], int]
+    enqueue: Callable[[Callable[[], None]], None]
+    arrive: Callable[[], int]
+    plugin: Any = None
+    metrics: Metrics = field(factory=Metrics)
+    group_configs: dict[str, GroupConfig] = field(factory=dict)
+    default_group_config: GroupConfig = field(init=False)
+    appliers: Mapping[type[Message], Applier] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.default_group_config = self.config.for_group({})
+        self.appliers = {cls: applier for each in self.protocols for cls, applier in each.appliers.items()}
+
+    def group_config(self, group_id: str) -> GroupConfig:
+        """Return the settings of a group."""
+        return self.group_configs.get(group_id, self.default_group_config)
+
+    def hooks(self, name: str, kind: GroupKind) -> Iterable[Callable[[Transaction, Any], None]]:
+        """Return what the protocols do for a group of a kind."""
+        return [hook for each in self.protocols if (hook := getattr(each, name).get(kind)) is not None]
+
+
+class Step:
+    """A step whose records are not committed yet, or that waits for the records of earlier steps."""
+
+    __slots__ = ("_done", "arrival", "callbacks", "completed", "deadline", "value")
+
+    def __init__(self, done: Callable[[Any, GroupError | None], None]) -> None:
+        self._done = done
+        self.value: Any = None
+        self.callbacks: list[Callable[[GroupError | None], None]] = []
+        self.completed = False
+        self.deadline = 0
+        self.arrival = 0
+
+    def complete(self, error: GroupError | None) -> None:
+        """Call what waits for the step, once."""
+        if not self.completed:
+            self.completed = True
+            for callback in self.callbacks:
+                callback(error)
+            self._done(self.value, error)
+
+
+@frozen
+class _Flight:
+    """A batch that is appended and not committed: the end of the log after it, its changes, and who waits for it."""
+
+    end: int
+    changes: int
+    waiting: list[Step]
+
+
+class Shard:
+    """A partition of ``__consumer_offsets`` with its groups. ``image`` has the topics of the cluster."""
+
+    def __init__(self, partition: int, setting: Setting, image: Image, now: int) -> None:
+        self.partition = partition
+        self.setting = setting
+        self.image = image
+        self.status = Status.INITIAL
+        self.epoch = -1
+        self.outcome = Outcome()
+        self.timers = Timers(now, setting.arrive)
+        self.work: dict[str, Work] = {}
+        self._start_afresh()
+
+    def _start_afresh(self) -> None:
+        self.state = State()
+        self.soft = SoftState()
+        self._journal = Journal()
+        self.written = self.committed = 0
+        self._flights: deque[_Flight] = deque()
+        self._waiting: deque[Step] = deque()
+
+    # Leadership
+
+    def elect(self, epoch: int) -> bool:
+        """Become the leader's shard at an epoch. Return whether the records must be loaded now."""
+        if epoch <= self.epoch:
+            return False
+        self.epoch = epoch
+        if self.status not in (Status.INITIAL, Status.FAILED):
+            return False
+        self._start_afresh()
+        self.status = Status.LOADING
+        return True
+
+    def load(self, records: Iterable[InternalRecord | TransactionEnd]) -> None:
+        """Apply records of the log, in order. Records of unknown types are ignored, as in Kafka."""
+        state, appliers, position = self.state, self.setting.appliers, self.written
+        for record in records:
+            if isinstance(record, TransactionEnd):
+                self._end(DIRECT, record.producer_id, record.committed)
+            elif not isinstance(record, UnknownRecord):
+                state.position = position
+                state.producer_id = record.producer_id
+                appliers[type(record.key)](state, DIRECT, record.key, record.value)  # type: ignore[index]
+            position += 1
+        self.written = self.committed = position
+
+    def loaded(self, end: int) -> None:
+        """Serve requests from now on. ``end`` is the offset after the last record of the log."""
+        self.status = Status.ACTIVE
+        self.written = self.committed = max(end, self.written)
+        self.write(self._start, _ignore)
+
+    def load_failed(self) -> None:
+        """Note that the records could not be loaded."""
+        self._unload(Status.FAILED)
+
+    def resign(self, epoch: int | None) -> bool:
+        """Give the partition up, unless a later epoch has it. Return whether it was given up."""
+        if epoch is not None and self.epoch >= epoch:
+            return False
+        self._unload(Status.CLOSED)
+        return True
+
+    def _unload(self, status: Status) -> None:
+        was_active = self.status is Status.ACTIVE
+        self.status = status
+        self.timers.cancel_all()
+        self.work.clear()
+        error = GroupError(error=ErrorCode.NOT_COORDINATOR)
+        for flight in self._flights:
+            for step in flight.waiting:
+                step.complete(error)
+        if was_active:
+            tx = Transaction(self, NO_PRODUCER, _no_reply)
+            for group_id in walk(self.state.groups):
+                group = self.state.groups[group_id]
+                for hook in self.setting.hooks("unloaded", group.kind):
+                    hook(tx, group)
+            self.timers.cancel_all()
+        self._start_afresh()
+
+    def _start(self, tx: Transaction) -> None:
+        change = TopicChange(EMPTY_IMAGE, self.image, (), (), ())
+        for protocol in self.setting.protocols:
+            for hook in protocol.image_changed:
+                hook(tx, change)
+        for group_id in walk(self.state.groups):
+            group = self.state.groups[group_id]
+            for hook in self.setting.hooks("loaded", group.kind):
+                hook(tx, group)
+        for protocol in self.setting.protocols:
+            for start in protocol.started:
+                start(tx)
+
+    # Steps
+
+    def require_active(self) -> None:
+        """Raise ``GroupError`` if the shard does not serve requests."""
+        if self.status is not Status.ACTIVE:
+            loading = self.status is Status.LOADING
+            code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
+            raise GroupError(error=code)
+
+    def write(
+        self,
+        operation: Callable[[Transaction], Any],
+        done: Callable[[Any, GroupError | None], None],
+        producer: Producer = _NO_TRANSACTION,
+        reply: Callable[[Promise[Any]], None] | None = None,
+    ) -> None:
+        """Run a step. ``done`` is called with its value, or with its error, when all its records are committed.
+
+        ``reply`` is called with the promise of the step when it is settled.
+        """
+        journal = self._journal
+        mark = len(journal)
+        step = Step(done)
+        try:
+            if self.status is not Status.ACTIVE:
+                self.require_active()
+            tx = Transaction(self, producer.id, reply or _no_reply)
+            step.value = operation(tx)
+            step.callbacks = tx.callbacks
+            if tx.records:
+                self._append(tx, producer, mark, step)
+        except GroupError as error:
+            journal.undo(mark)
+            step.complete(error)
+            return
+        except BaseException:
+            journal.undo(mark)
+            raise
+        if not tx.records:
+            if self._flights:
+                self._flights[-1].waiting.append(step)
+            else:
+                step.complete(None)
+                return
+        step.deadline = self.timers.now + self.setting.config.offsets_commit_timeout_ms
+        step.arrival = self.setting.arrive()
+        self._waiting.append(step)
+
+    def _append(self, tx: Transaction, producer: Producer, mark: int, step: Step) -> None:
+        batch = Batch(
+            partition=self.partition,
+            records=tuple(tx.records),
+            producer_id=producer.id,
+            producer_epoch=producer.epoch,
+            atomic=tx.atomic,
+        )
+        self.written = self.setting.append(batch)
+        self.outcome.batches.append(batch)
+        self._flights.append(_Flight(self.written, len(self._journal) - mark, [step]))
+
+    def read(self, operation: Callable[[Transaction], T]) -> T:
+        """Run an operation on the state as of the last committed record. Raises ``GroupError``."""
+        self.require_active()
+        undone = self._journal.undo(0)
+        try:
+            return operation(Transaction(self, NO_PRODUCER, _no_reply))
+        finally:
+            self._journal.redo(undone)
+
+    def apply(self, key: Message, value: Message | None, index: int, producer_id: int) -> None:
+        """Apply the record of that index in the batch of the present step."""
+        state = self.state
+        state.position = self.written + index
+        state.producer_id = producer_id
+        self.setting.appliers[type(key)](state, self._journal, key, value)
+
+    def commit(self, offset: int) -> None:
+        """Note that all records before ``offset`` are committed, and complete the steps that wait for them."""
+        if self.status is not Status.ACTIVE:
+            return
+        self.committed = max(self.committed, offset)
+        flights = self._flights
+        steps: list[Step] = []
+        while flights and flights[0].end <= offset:
+            flight = flights.popleft()
+            self._journal.forget(flight.changes)
+            steps.extend(flight.waiting)
+        for step in steps:
+            step.complete(None)
+        while self._waiting and self._waiting[0].completed:
+            self._waiting.popleft()
+
+    def end_transaction(
+        self, producer: Producer, committed: bool, done: Callable[[Any, GroupError | None], None]
+    ) -> None:
+        """Write the marker that ends a transaction, and apply it."""
+        mark = len(self._journal)
+        step = Step(done)
+        try:
+            self.require_active()
+            self._end(self._journal, producer.id, committed)
+            marker = Marker(
+                partition=self.partition, producer_id=producer.id, producer_epoch=producer.epoch, committed=committed
+            )
+            self.written = self.setting.append(marker)
+        except GroupError as error:
+            self._journal.undo(mark)
+            step.complete(error)
+            return
+        self.outcome.batches.append(marker)
+        self._flights.append(_Flight(self.written, len(self._journal) - mark, [step]))
+        step.deadline = self.timers.now + self.setting.config.offsets_commit_timeout_ms
+        step.arrival = self.setting.arrive()
+        self._waiting.append(step)
+
+    def _end(self, changes: Any, producer_id: int, committed: bool) -> None:
+        for protocol in self.setting.protocols:
+            if protocol.ended is not None:
+                protocol.ended(self.state, changes, producer_id, committed)
+
+    def submit(self, operation: Callable[[Transaction], T | Promise[T]]) -> Promise[T]:
+        """Run a step after the present one. Return the promise of its value."""
+        promise: Promise[T] = Promise()
+
+        def settle(value: Any, error: GroupError | None) -> None:
+            if error is not None:
+                promise.fail(error)
+            elif isinstance(value, Promise):
+                value.then(lambda inner: _pass_on(inner, promise))
+            else:
+                promise.resolve(value)
+
+        self.setting.enqueue(lambda: self.write(operation, settle))
+        return promise
+
+    # Timers and work
+
+    def next_due(self) -> tuple[int, int, Timer | Step] | None:
+        """Return the timer, or the step that waits too long, that is due first: deadline, order, and itself."""
+        waiting = self._waiting
+        while waiting and waiting[0].completed:
+            waiting.popleft()
+        timer = self.timers.next()
+        if waiting and (timer is None or (waiting[0].deadline, waiting[0].arrival) < (timer.deadline, timer.arrival)):
+            return waiting[0].deadline, waiting[0].arrival, waiting[0]
+        return None if timer is None else (timer.deadline, timer.arrival, timer)
+
+    def fire(self, due: Timer | Step) -> None:
+        """Run a timer that is due, or fail a step that has waited too long."""
+        if isinstance(due, Step):
+            due.complete(GroupError(error=ErrorCode.REQUEST_TIMED_OUT))
+            return
+        operation = self.timers.take(due)
+        self.outcome.expired.append((due.key, self.timers.now))
+        self.write(operation, lambda _, error: self._fired(due, operation, error))
+
+    def _fired(self, timer: Timer, operation: Operation, error: GroupError | None) -> None:
+        if error is not None and error.error not in _SILENT and timer.retry_backoff is not None:
+            self.timers.schedule(timer.key, timer.retry_backoff, operation, retry_backoff_ms=timer.retry_backoff)
+
+    def start_work(
+        self, key: str, run: Callable[[], Any], then: Callable[[Transaction, Any, Exception | None], None]
+    ) -> bool:
+        """Put work into the outcome, unless work of that key waits already. Return whether it was put there."""
+        if key in self.work:
+            return False
+        work = Work(partition=self.partition, key=key, run=run, then=then)
+        self.work[key] = work
+        self.outcome.background.append(work)
+        return True
+
+    def finish_work(self, work: Work, value: Any, error: Exception | None) -> None:
+        """Run the step that follows a piece of work. Work that was cancelled or replaced is ignored."""
+        if self.work.get(work.key) is not work:
+            return
+
+        def follow(tx: Transaction) -> None:
+            del self.work[work.key]
+            work.then(tx, value, error)
+
+        self.write(follow, _ignore)
+        if self.work.get(work.key) is work:
+            del self.work[work.key]
+
+    # Topics
+
+    def change_image(self, change: TopicChange) -> None:
+        """Take over new topics of the cluster, and tell the groups whose topics changed."""
+        self.image = change.after
+        if self.status is Status.ACTIVE:
+            self.write(lambda tx: self._tell(tx, change), _ignore)
+
+    def _tell(self, tx: Transaction, change: TopicChange) -> None:
+        for protocol in self.setting.protocols:
+            for hook in protocol.image_changed:
+                hook(tx, change)
+        subscribers = self.state.subscribers
+        names = (*change.created, *change.changed, *change.deleted)
+        for group_id in {each: None for name in names for each in subscribers.get(name, ())}:
+            group = self.state.groups.get(group_id)
+            if group is not None:
+                for tell in self.setting.hooks("topics_changed", group.kind):
+                    tell(tx, group)
+
+    def delete_topics(self, change: TopicChange) -> None:
+        """Run the steps that follow the deletion of topics."""
+        for protocol in self.setting.protocols:
+            for follow in protocol.topics_deleted:
+                self.setting.enqueue(lambda follow=follow: self.write(lambda tx: follow(tx, change), _ignore))  # type: ignore[misc]
+
+
+def _ignore(value: Any, error: GroupError | None) -> None:
+    """What follows a step that nobody waits for."""
+
+
+def _no_reply(promise: Promise[Any]) -> None:
+    """What follows a promise of a step that is not a request."""
+
+
+def _pass_on(source: Promise[T], target: Promise[T]) -> None:
+    if source.error is not None:
+        target.fail(source.error)
+    else:
+        target.resolve(source.value)  # type: ignore[arg-type]

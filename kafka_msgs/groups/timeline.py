@@ -1,0 +1,79 @@
+"""Tables that Kafka walks through in an order of its own.
+
+Kafka's coordinator keeps its hard state in ``org.apache.kafka.timeline.TimelineHashMap``. The order of its answers, of
+its records and of its timers is the order of these tables: by the slot of the hash code, and within a slot the newest
+first. A ``TimelineMap`` is a dict that knows the size of Kafka's table, and ``walk`` gives its keys in Kafka's order.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, TypeVar
+from uuid import UUID
+
+__all__ = ["TimelineMap", "hash_code", "walk"]
+
+K = TypeVar("K", bound=str | int | UUID)
+V = TypeVar("V")
+
+_MIN_CAPACITY: Final = 2
+_LOAD_FACTOR: Final = 0.75
+_FIBONACCI: Final = -7046029254386353131
+_MASK_32: Final = 0xFFFFFFFF
+_MASK_64: Final = 0xFFFFFFFFFFFFFFFF
+
+
+class TimelineMap(dict[K, V]):
+    """A dict with the capacity of Kafka's table, which grows and never shrinks.
+
+    ``expected`` is the size that Kafka expects when it makes the table.
+    """
+
+    __slots__ = ("capacity",)
+
+    def __init__(self, expected: int = 0) -> None:
+        super().__init__()
+        capacity = _MIN_CAPACITY
+        while capacity * _LOAD_FACTOR < expected:
+            capacity *= 2
+        self.capacity = capacity
+
+    def __setitem__(self, key: K, value: V) -> None:
+        if (len(self) + 1) * _LOAD_FACTOR > self.capacity:
+            self.capacity *= 2
+        super().__setitem__(key, value)
+
+
+def walk(table: TimelineMap[K, V]) -> list[K]:
+    """Return the keys of a table in the order in which Kafka walks through them."""
+    keys = list(reversed(table))
+    if len(keys) > 1:
+        shift = 65 - table.capacity.bit_length()
+        keys.sort(key=lambda key: ((hash_code(key) * _FIBONACCI) & _MASK_64) >> shift)
+    return keys
+
+
+@lru_cache(maxsize=65536)
+def hash_code(key: str | int | UUID) -> int:
+    """Return Java's ``hashCode`` of a string, of an integer (int32 or int64) or of a ``Uuid``: an int32."""
+    if isinstance(key, str):
+        return _signed(_string_hash(key))
+    number = key.int if isinstance(key, UUID) else key
+    if isinstance(key, UUID):
+        number = (number >> 64) ^ number
+    if -(2**31) <= number < 2**31 and not isinstance(key, UUID):
+        return number
+    number &= _MASK_64
+    return _signed((number ^ (number >> 32)) & _MASK_32)
+
+
+def _string_hash(text: str) -> int:
+    units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
+    code = 0
+    for unit in units:
+        code = (31 * code + unit) & _MASK_32
+    return code
+
+
+def _signed(code: int) -> int:
+    return code - 2**32 if code >= 2**31 else code

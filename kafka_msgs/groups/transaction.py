@@ -1,0 +1,160 @@
+"""What a handler, a timer and a piece of background work get: one step against one shard.
+
+A handler is a function. It reads the state, emits records, and returns the response or a promise of it::
+
+    def heartbeat(
+        tx: Transaction, context: RequestContext, request: HeartbeatRequest
+    ) -> HeartbeatResponse | Promise[HeartbeatResponse]:
+        group = tx.state.groups.get(request.group_id)
+        if group is None:
+            raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"Group {request.group_id} not found.")
+        tx.emit(key, value)
+        tx.timers.schedule(f"heartbeat-{group.group_id}", 10_000, expire)
+        return HeartbeatResponse()
+
+The response is given when the records are committed. A handler whose answer waits for others returns ``tx.promise()``,
+and the answer is given when that promise is settled. A ``GroupError`` becomes
+an answer with its error code, after all changes of the step are undone. Each other exception undoes the step as well
+and goes on to the caller: it is a bug. Changes of soft state and of timers are not undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
+from kafka_msgs.groups.image import Image
+from kafka_msgs.groups.metrics import Metrics
+from kafka_msgs.groups.profiles import Profile, Quirks
+from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.state import SoftState, State
+from kafka_msgs.groups.timers import Timers
+from kafka_msgs.message import Message
+from kafka_msgs.topics.records import TopicRecord
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.shard import Shard
+
+__all__ = ["OFFSETS_TOPIC", "Transaction"]
+
+T = TypeVar("T")
+
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+
+
+class Transaction:
+    """One step against one shard.
+
+    ``now`` is the time in milliseconds. ``image`` has the topics of the cluster. ``state`` is hard state, which only
+    ``emit`` changes. ``soft`` is soft state. ``timers`` are the timers of the shard. ``atomic`` may be set to False if
+    the records may be spread over several batches.
+    """
+
+    __slots__ = (
+        "_reply",
+        "_shard",
+        "atomic",
+        "callbacks",
+        "config",
+        "creates",
+        "image",
+        "metrics",
+        "now",
+        "producer_id",
+        "profile",
+        "quirks",
+        "records",
+        "soft",
+        "state",
+        "timers",
+    )
+
+    def __init__(self, shard: Shard, producer_id: int, reply: Callable[[Promise[Any]], None]) -> None:
+        self._shard = shard
+        self._reply = reply
+        self.producer_id = producer_id
+        self.now: int = shard.timers.now
+        self.image: Image = shard.image
+        self.config: CoordinatorConfig = shard.setting.config
+        self.profile: Profile = shard.setting.profile
+        self.quirks: Quirks = shard.setting.quirks
+        self.metrics: Metrics = shard.setting.metrics
+        self.state: State = shard.state
+        self.soft: SoftState = shard.soft
+        self.timers: Timers = shard.timers
+        self.records: list[TopicRecord] = []
+        self.callbacks: list[Callable[[GroupError | None], None]] = []
+        self.creates: list[Any] = []
+        self.atomic = True
+
+    @property
+    def plugin(self) -> Any:
+        """The plugin for topology descriptions that the coordinator was given, or None."""
+        return self._shard.setting.plugin
+
+    def group_config(self, group_id: str) -> GroupConfig:
+        """Return the settings of a group."""
+        return self._shard.setting.group_config(group_id)
+
+    def promise(self) -> Promise[Any]:
+        """Return a promise of the answer to the request of this step. The handler returns it."""
+        promise: Promise[Any] = Promise()
+        promise.then(self._reply)
+        return promise
+
+    def new_id(self) -> str:
+        """Return a new id: the text of a random UUID."""
+        return self._shard.setting.new_id()
+
+    def emit(self, key: Message, value: Message | None, version: int | None = None) -> None:
+        """Append a record, and apply it at once. A value of None is a tombstone.
+
+        ``version`` is the version of the value; the highest one where it is not given.
+        """
+        if version is None and value is not None:
+            version = value.INFO.versions.highest
+        self._shard.apply(key, value, len(self.records), self.producer_id)
+        self.records.append(
+            TopicRecord(topic=OFFSETS_TOPIC, key=key, value=value, version=version, producer_id=self.producer_id)
+        )
+
+    def after_append(self, callback: Callable[[GroupError | None], None]) -> None:
+        """Call ``callback`` with None when the records of this step are committed, or with the error if they fail.
+
+        After an error the changes are undone already. The callback repairs soft state.
+        """
+        self.callbacks.append(callback)
+
+    def create_topics(self, topics: Iterable[Any]) -> None:
+        """Ask the broker to create topics: ``CreatableTopic`` of CreateTopics. They go with the answer."""
+        self.creates.extend(topics)
+
+    def submit(self, operation: Callable[[Transaction], T | Promise[T]]) -> Promise[T]:
+        """Run another step after this one. Return the promise of its result.
+
+        This works after the step has ended too, such as in a callback.
+        """
+        return self._shard.submit(operation)
+
+    def background(
+        self, key: str, work: Callable[[], T], then: Callable[[Transaction, T | None, Exception | None], None]
+    ) -> bool:
+        """Do ``work`` beside the requests, then run ``then`` as a step with the result or the exception.
+
+        Return False if work of that key waits already. Then nothing happens.
+        """
+        return self._shard.start_work(key, work, then)
+
+    def is_background(self, key: str) -> bool:
+        """Tell whether work of that key was started, and has not ended."""
+        return key in self._shard.work
+
+    def cancel_background(self, key: str) -> None:
+        """Forget the work of a key. Its result is ignored."""
+        self._shard.work.pop(key, None)
+
+    def report_plugin(self, call: str) -> None:
+        """Note a call of the plugin for topology descriptions in the outcome."""
+        self._shard.outcome.plugin.append(call)
