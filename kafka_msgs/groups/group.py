@@ -96,6 +96,11 @@ class Group(ABC):
         """Return the condition for an offset to be expired. None means that no offset expires now."""
 
     @property
+    def is_simple(self) -> bool:
+        """Whether the group has nothing but offsets. Then a group of another kind may take its place."""
+        return False
+
+    @property
     def expires(self) -> bool:
         """Whether an empty group without offsets is deleted after a time."""
         return True
