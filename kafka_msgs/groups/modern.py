@@ -180,8 +180,8 @@ def persisted(state: State, changes: Changes, cls: type[G], group_id: str, *, cr
     if not create:
         return None
     made = cls(group_id)
-    groups: dict[str, Group] = state.groups
-    changes.set(groups, group_id, made)
+    entry: Group = made
+    changes.set(state.groups, group_id, entry)
     return made
 
 
