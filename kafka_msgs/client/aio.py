@@ -15,7 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka_msgs.client.network import Address, Stream, Transport, reason_of
-from kafka_msgs.client.waiting import Pending, Steps, Task, Wait, any_done
+from kafka_msgs.client.waiting import Pending, Steps, Task, any_done
 from kafka_msgs.errors import ConnectionFailedError
 
 if TYPE_CHECKING:
@@ -34,14 +34,12 @@ class AsyncNetwork:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self.now: Callable[[], float] = self._loop.time
+        """The time in seconds of the event loop's clock."""
         self._connections: set[_Connection] = set()
         self._alarm = _Alarm(self._loop)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
-
-    def now(self) -> float:
-        """Return the time in seconds of the event loop's clock."""
-        return self._loop.time()
 
     def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
         """Begin to make a connection. asyncio resolves host names in its own threads. A closed network makes none."""
@@ -76,11 +74,11 @@ class AsyncNetwork:
     async def run(self, steps: Steps[T]) -> T:
         """Run a piece of logic to its end and return its value. Raises what it raises."""
         try:
-            wait = next(steps)
+            pending, deadline = next(steps)
             while True:
-                if not any_done(wait.pending):
-                    await self._until(wait)
-                wait = steps.send(self._loop.time())
+                if not any_done(pending):
+                    await self._until(pending, deadline)
+                pending, deadline = steps.send(self.now())
         except StopIteration as stop:
             value: T = stop.value
             return value
@@ -111,24 +109,24 @@ class AsyncNetwork:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _until(self, wait: Wait) -> None:
+    async def _until(self, pending: Sequence[Pending[Any]], deadline: float | None) -> None:
         """Wait until a pending value is there, or the deadline."""
         future = self._loop.create_future()
         wake = partial(_wake, future)
-        for pending in wait.pending:
-            if pending.wakers is None:
-                pending.wakers = [wake]
+        for each in pending:
+            if each.wakers is None:
+                each.wakers = [wake]
             else:
-                pending.wakers.append(wake)
-        if wait.deadline is not None:
-            self._alarm.set(future, wait.deadline)
+                each.wakers.append(wake)
+        if deadline is not None:
+            self._alarm.set(future, deadline)
         try:
             await future
         finally:
             self._alarm.unset(future)
-            for pending in wait.pending:
-                if pending.wakers is not None:
-                    pending.wakers.remove(wake)
+            for each in pending:
+                if each.wakers is not None:
+                    each.wakers.remove(wake)
 
 
 class _Alarm:

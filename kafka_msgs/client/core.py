@@ -21,7 +21,7 @@ from kafka_msgs.client.link import Link
 from kafka_msgs.client.network import Network
 from kafka_msgs.client.routes import CoordinatorKind, Coordinators, Item, Items, Leaders, Plain
 from kafka_msgs.client.trials import Trials
-from kafka_msgs.client.waiting import Pending, Steps, Wait, gather, sleep_until
+from kafka_msgs.client.waiting import Pending, Steps, Wait, gather
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ClientError, ConnectionFailedError, DeadlineError, UnsupportedFieldError
 from kafka_msgs.message import Request, Response
@@ -117,16 +117,13 @@ class ClientCore:
         If the broker does not answer within the ``request_timeout`` of the configuration, the connection is closed. A
         broker that asks the client to slow down (KIP-219) gets the next request later.
         """
-        if link.quiet_until > self.network.now():
-            yield from sleep_until(min(link.quiet_until, deadline))
+        now = self.network.now()
+        if link.quiet_until > now:
+            now = yield Wait((), min(link.quiet_until, deadline))
         pending = send_fitting(link, request, version)
         if not pending.done:
-            limit = self.network.now() + self.config.request_timeout
-            try:
-                yield Wait((pending,), min(deadline, limit))
-            finally:
-                if not pending.done:
-                    pending.abandon()
+            limit = now + self.config.request_timeout
+            yield Wait((pending,), min(deadline, limit))
             if not pending.done:
                 raise self._no_answer(link, request, late=limit >= deadline)
         answer = pending.result()

@@ -48,7 +48,7 @@ class Link:
         """When to authenticate again (KIP-368), in seconds of the network's clock. None is for never."""
         self.quiet_until: float = 0.0
         """Until when the broker asks for no more requests (KIP-219), in seconds of the network's clock."""
-        self._versions: dict[type[Request[Any]], int] = {}
+        self._versions: dict[type[Request[Any]], VersionRange] = {}
         self._offered: dict[int, VersionRange] = {}
         self._connection = ClientConnection(client_id=config.client_id, max_frame_size=config.max_frame_size)
         self._opened: Pending[None] = Pending()
@@ -112,20 +112,21 @@ class Link:
 
         Raises ``UnsupportedVersionError``, which names the versions of both.
         """
-        version = self._versions.get(cls)
-        if version is None:
-            both = self.versions_of(cls)
-            if both.empty:
-                offered = self._offered.get(cls.INFO.api_key, NONE)
-                raise UnsupportedVersionError(
-                    message=cls.INFO.name, version=None, supported=cls.INFO.versions, offered=offered
-                )
-            version = self._versions[cls] = both.highest
-        return version
+        both = self.versions_of(cls)
+        if both.empty:
+            offered = self._offered.get(cls.INFO.api_key, NONE)
+            raise UnsupportedVersionError(
+                message=cls.INFO.name, version=None, supported=cls.INFO.versions, offered=offered
+            )
+        return both.highest
 
     def versions_of(self, cls: type[Request[Any]]) -> VersionRange:
         """Return the versions of a request that the broker and the library have. The range may be empty."""
-        return cls.INFO.versions.intersect(self._offered.get(cls.INFO.api_key, NONE))
+        both = self._versions.get(cls)
+        if both is None:
+            offered = self._offered.get(cls.INFO.api_key, NONE)
+            both = self._versions[cls] = cls.INFO.versions.intersect(offered)
+        return both
 
     @property
     def in_flight(self) -> int:
@@ -198,7 +199,7 @@ class Link:
                 self._break(error)
                 return
             if isinstance(event, ResponseReceived):
-                _answer(event)
+                event.tag[0].resolve_with(event.message)
             elif isinstance(event, NeedData):
                 return
             elif isinstance(event, TokenReceived):
@@ -238,13 +239,3 @@ class Link:
         if isinstance(self.broken, ConnectionFailedError):
             return ConnectionFailedError(address=str(self.address), step=self.broken.step, reason=self.broken.reason)
         return ConnectionFailedError(address=str(self.address), step=self._step, reason="the connection was closed")
-
-
-def _answer(event: ResponseReceived) -> None:
-    """Give a response to whoever waits for it. A response that cannot be decoded fails only its own request."""
-    pending, _ = event.tag
-    if not pending.abandoned:
-        try:
-            pending.resolve(event.message())
-        except KafkaMsgsError as error:
-            pending.fail(error)

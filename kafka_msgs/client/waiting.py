@@ -21,13 +21,13 @@ T = TypeVar("T")
 class Pending(Generic[T]):
     """A value that is not there yet. It becomes a value once, or an error once; what comes later is ignored."""
 
-    __slots__ = ("_error", "_value", "abandoned", "done", "wakers")
+    __slots__ = ("_error", "_make", "_value", "done", "wakers")
 
     def __init__(self) -> None:
         self.done = False
-        self.abandoned = False
         self.wakers: list[Callable[[], object]] | None = None
         self._error: Exception | None = None
+        self._make: Callable[[], T] | None = None
 
     @classmethod
     def of(cls, value: T) -> Pending[T]:
@@ -55,19 +55,31 @@ class Pending(Generic[T]):
             self._error = error
             self._finish()
 
-    def abandon(self) -> None:
-        """Say that nobody waits for the value any more. It need not be made."""
-        self.abandoned = True
+    def resolve_with(self, make: Callable[[], T]) -> None:
+        """Give what makes the value, and wake up those that wait for it.
+
+        The value is made when somebody takes it. So values that wait to be taken are small, and those that nobody takes
+        are not made at all.
+        """
+        if not self.done:
+            self._make = make
+            self._finish()
 
     def result(self) -> T:
         """Return the value, or raise the error. Only a pending value that is ``done`` has one of them."""
+        if self._make is not None:
+            make, self._make = self._make, None
+            try:
+                self._value = make()
+            except Exception as error:
+                self._error = error
         if self._error is not None:
             raise self._error
         return self._value
 
     @property
     def error(self) -> Exception | None:
-        """The error, or None if there is a value or nothing yet."""
+        """The error, or None if there is none yet: a value that is made when it is taken may still become one."""
         return self._error
 
     def _finish(self) -> None:
@@ -115,16 +127,9 @@ def any_done(pending: Sequence[Pending[Any]]) -> bool:
 
 
 def wait_for(pending: Pending[T], deadline: float | None, waiting_for: str = "an answer") -> Steps[T]:
-    """Wait for one value and return it. Raises its error, or ``DeadlineError`` if the deadline comes first.
-
-    If the deadline comes first, or if the caller goes away, the value is abandoned.
-    """
+    """Wait for one value and return it. Raises its error, or ``DeadlineError`` if the deadline comes first."""
     if not pending.done:
-        try:
-            yield Wait((pending,), deadline)
-        finally:
-            if not pending.done:
-                pending.abandon()
+        yield Wait((pending,), deadline)
         if not pending.done:
             raise DeadlineError(waiting_for=waiting_for)
     return pending.result()
