@@ -271,6 +271,8 @@ class GroupCluster:
     groups: dict[str, SimulatedGroup | SimulatedModernGroup] = field(factory=dict)
     brokers: dict[int, SimulatedBroker] = field(factory=dict)
     leaders: dict[tuple[str, int], int] = field(factory=dict)
+    racks: dict[int, str] = field(factory=dict)
+    replicas: dict[tuple[str, int], tuple[int, ...]] = field(factory=dict)
     override: Callable[[int, Request[Any]], Reply] | None = None
     fetched: list[tuple[str, int, int]] = field(factory=list)
 
@@ -316,7 +318,10 @@ class GroupCluster:
         wanted = self.counts if request.topics is None else [t.name or by_id.get(t.topic_id) for t in request.topics]
         return metadata_response.MetadataResponse(
             cluster_id="c", controller_id=1,
-            brokers=tuple(metadata_response.MetadataResponseBroker(node_id=n, host=f"b{n}", port=9092) for n in NODES),
+            brokers=tuple(
+                metadata_response.MetadataResponseBroker(node_id=n, host=f"b{n}", port=9092, rack=self.racks.get(n))
+                for n in NODES
+            ),
             topics=tuple(self._topic(topic) for topic in wanted if topic in self.counts),
         )  # fmt: skip
 
@@ -324,7 +329,7 @@ class GroupCluster:
         partitions = tuple(
             metadata_response.MetadataResponsePartition(
                 partition_index=number, leader_id=self.leader(topic, number), leader_epoch=0,
-                replica_nodes=NODES, isr_nodes=NODES,
+                replica_nodes=self.replicas.get((topic, number), NODES), isr_nodes=NODES,
             )
             for number in range(self.counts[topic])
         )  # fmt: skip

@@ -7,13 +7,21 @@ classes are ``AbstractCoordinator`` and ``ConsumerCoordinator``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.assignors import ASSIGNORS, Assignor
 from kafka_msgs.client.consumer.membership import Host, Membership
-from kafka_msgs.client.consumer.protocol import assignment_bytes, read_assignment, read_member, subscription_bytes
+from kafka_msgs.client.consumer.protocol import (
+    UserData,
+    assignment_bytes,
+    read_assignment,
+    read_member,
+    subscription_bytes,
+    user_data_bytes,
+)
+from kafka_msgs.client.consumer.racks import NO_RACKS, Racks
 from kafka_msgs.client.failures import raise_for
 from kafka_msgs.client.link import Link
 from kafka_msgs.client.waiting import Pending, Steps, Wait
@@ -39,8 +47,9 @@ class ClassicMembership(Membership):
         self._assignors: tuple[Assignor, ...] = tuple(ASSIGNORS[name] for name in self.config.assignors)
         self._cooperative = all(each.cooperative for each in self._assignors)
         self._joined = False
+        self._had: tuple[tuple[TopicPartition, ...], int] = ((), _NO_GENERATION)
         self._topics: frozenset[str] = frozenset()
-        self._counts: Mapping[str, int] | None = None
+        self._divided: tuple[Mapping[str, int], Racks] | None = None
         self._beat: Pending[Any] | None = None
         self._beat_by = 0.0
 
@@ -116,7 +125,7 @@ class ClassicMembership(Membership):
                     owned,
                     generation=self.generation,
                     rack=rack,
-                    user_data=each.user_data(self.generation),
+                    user_data=self._user_data(each),
                 ),
             )
             for each in self._assignors
@@ -131,10 +140,16 @@ class ClassicMembership(Membership):
             protocols=tuple(protocols),
         )
 
+    def _user_data(self, assignor: Assignor) -> bytes | None:
+        partitions, generation = self._had
+        if assignor.user_data is UserData.GENERATION:
+            generation = self.generation
+        return user_data_bytes(assignor.user_data, partitions, generation)
+
     def _sync(self, joined: JoinGroupResponse) -> Steps[list[TopicPartition]]:
         """Send SyncGroup, with the assignment of all members if this one is the leader; return its own partitions."""
         assignments: tuple[SyncGroupRequestAssignment, ...] = ()
-        self._counts = None
+        self._divided = None
         if joined.leader == joined.member_id:
             assignments = yield from self._divide(joined)
         request = SyncGroupRequest(
@@ -152,27 +167,44 @@ class ClassicMembership(Membership):
 
     def _divide(self, joined: JoinGroupResponse) -> Steps[tuple[SyncGroupRequestAssignment, ...]]:
         """Compute what each member gets. A static leader that comes back keeps the earlier assignment (KIP-814)."""
-        members = [read_member(each.member_id, each.group_instance_id, each.metadata) for each in joined.members]
+        assignor = ASSIGNORS[joined.protocol_name or ""]
+        members = [
+            read_member(each.member_id, each.group_instance_id, each.metadata, assignor.user_data)
+            for each in joined.members
+        ]
         topics = frozenset[str]().union(*(member.topics for member in members))
         yield from self.client.refresh(topics, deadline=self.client.deadline(None))
-        self._counts = self._partition_counts(topics)
+        counts = self._partition_counts(topics)
+        racks = self._racks(counts) if any(member.rack for member in members) else NO_RACKS
+        self._divided = counts, racks
         if joined.skip_assignment:
             return ()
-        assigned = ASSIGNORS[joined.protocol_name or ""].assign(self._counts, members)
+        assigned = assignor.assign(counts, members, racks)
         return tuple(
             SyncGroupRequestAssignment(member_id=member_id, assignment=assignment_bytes(partitions))
             for member_id, partitions in assigned.items()
         )
 
-    def _partition_counts(self, topics: frozenset[str]) -> dict[str, int]:
+    def _partition_counts(self, topics: Iterable[str]) -> dict[str, int]:
         counts = {topic: len(self.client.cluster.partitions(topic)) for topic in topics}
         return {topic: count for topic, count in counts.items() if count}
+
+    def _racks(self, topics: Iterable[str]) -> Racks:
+        """Return the racks of the replicas of each partition."""
+        cluster = self.client.cluster
+        racks = {node: broker.rack for node, broker in cluster.brokers.items() if broker.rack}
+        return {
+            TopicPartition(topic, number): frozenset(racks[node] for node in info.replicas if node in racks)
+            for topic in topics
+            for number, info in cluster.partitions(topic).items()
+        }
 
     def _take(self, assigned: list[TopicPartition]) -> Steps[None]:
         """Take what was assigned. Where something had to be given up, join again, so that others can get it."""
         self._next_beat = self.network.now() + self.config.heartbeat_interval
         self._beat = None
         self._joined = True
+        self._had = tuple(assigned), self.generation
         owned = self.host.partitions.names
         revoked, added = owned.difference(assigned), [each for each in assigned if each not in owned]
         if revoked:
@@ -196,10 +228,15 @@ class ClassicMembership(Membership):
             yield Wait(waiting, until if limit is None else min(until, limit))
 
     def _must_rejoin(self) -> bool:
-        """Whether the topics changed, or the leader sees another number of partitions."""
+        """Whether the topics changed, or the leader sees another number of partitions, or replicas in other racks."""
         if self.host.topics != self._topics:
             return True
-        return self._counts is not None and self._partition_counts(frozenset(self._counts)) != self._counts
+        if self._divided is None:
+            return False
+        counts, racks = self._divided
+        if self._partition_counts(counts) != counts:
+            return True
+        return bool(racks) and self._racks(counts) != racks
 
     def _check_beat(self, link: Link) -> None:
         """Look at the answer of the last heartbeat, and send the next one when it is due."""

@@ -151,6 +151,7 @@ def _assignors(text: str) -> tuple[str, ...]:
 _CLASSES: Final = {
     "RangeAssignor": "range",
     "RoundRobinAssignor": "roundrobin",
+    "StickyAssignor": "sticky",
     "CooperativeStickyAssignor": "cooperative-sticky",
 }
 

@@ -8,24 +8,30 @@ are plain; ``assignors`` and ``sticky`` compute with them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, Final, TypeAlias
+from enum import Enum
+from typing import Any, ClassVar, Final, TypeAlias
 
 from attrs import frozen
 
 from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.errors import DecodeError
+from kafka_msgs.message import DataMessage
 from kafka_msgs.messages import consumer_protocol_assignment, consumer_protocol_subscription
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.prefixed import decode_versioned, encode_versioned
+from kafka_msgs.schema import MessageInfo, field
 
 __all__ = [
     "NO_GENERATION",
     "Assigned",
     "GroupMember",
+    "UserData",
     "assignment_bytes",
     "read_assignment",
     "read_member",
     "subscription_bytes",
+    "user_data_bytes",
 ]  # fmt: skip
 
 NO_GENERATION: Final = -1
@@ -33,8 +39,33 @@ NO_GENERATION: Final = -1
 
 _VERSION: Final = 3
 
+_GENERATION_SIZE: Final = 4
+
 Assigned: TypeAlias = dict[str, list[TopicPartition]]
 """What each member of a group gets, by member id."""
+
+
+class UserData(Enum):
+    """What the user data of a subscription says."""
+
+    NOTHING = "nothing"
+    GENERATION = "generation"
+    """The generation in which the member owned its partitions (``CooperativeStickyAssignor``)."""
+    PARTITIONS = "partitions"
+    """The partitions that the member had, and the generation. A member that gives up all of its partitions before a
+    rebalance says so what it would like to keep (``StickyAssignor``).
+    """
+
+
+@frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
+class StickyUserData(DataMessage):
+    """The user data of Kafka's ``StickyAssignor``. Version 0 has no generation."""
+
+    INFO: ClassVar[MessageInfo] = MessageInfo(name="StickyUserData", kind="data", versions="0-1", flexible="none")
+    previous_assignment: tuple[consumer_protocol_assignment.TopicPartition, ...] = field(
+        "PreviousAssignment", "[]TopicPartition", "0+", struct=consumer_protocol_assignment.TopicPartition, default=()
+    )
+    generation: int = field("Generation", "int32", "1+", default=NO_GENERATION, ignorable=True)
 
 
 @frozen
@@ -76,17 +107,45 @@ def subscription_bytes(
     return encode_versioned(subscription, _VERSION)
 
 
-def read_member(member_id: str, instance_id: str | None, data: bytes) -> GroupMember:
+def user_data_bytes(kind: UserData, partitions: Collection[TopicPartition], generation: int) -> bytes | None:
+    """Return the user data of a subscription: what the member had, and in which generation."""
+    if kind is UserData.GENERATION:
+        return generation.to_bytes(_GENERATION_SIZE, "big", signed=True)
+    if kind is UserData.NOTHING or generation == NO_GENERATION:
+        return None
+    topics = _by_topic(consumer_protocol_assignment.TopicPartition, partitions)
+    data: bytes = StickyUserData(previous_assignment=topics, generation=generation).encode(1)
+    return data
+
+
+def read_member(
+    member_id: str, instance_id: str | None, data: bytes, user_data: UserData = UserData.GENERATION
+) -> GroupMember:
     """Return the member whose subscription has these bytes. A newer version is read as the newest known one.
 
     Raises ``DecodeError``.
     """
     message = decode_versioned(ConsumerProtocolSubscription, data, newer="clamp").message
-    owned = tuple(TopicPartition(each.topic, n) for each in message.owned_partitions for n in each.partitions)
+    owned: Iterable[Any] = message.owned_partitions
     generation = message.generation_id
-    if generation < 0 and message.user_data is not None and len(message.user_data) == 4:
-        generation = int.from_bytes(message.user_data, "big", signed=True)
-    return GroupMember(member_id, frozenset(message.topics), owned, generation, instance_id, message.rack_id)
+    extra = message.user_data or b""
+    if user_data is UserData.PARTITIONS:
+        had = _sticky_user_data(bytes(extra))
+        owned, generation = had.previous_assignment, had.generation
+    elif generation < 0 and len(extra) == _GENERATION_SIZE:
+        generation = int.from_bytes(extra, "big", signed=True)
+    partitions = tuple(TopicPartition(each.topic, number) for each in owned for number in each.partitions)
+    return GroupMember(member_id, frozenset(message.topics), partitions, generation, instance_id, message.rack_id)
+
+
+def _sticky_user_data(data: bytes) -> StickyUserData:
+    """Read user data, which say no version. Bytes that are not such data mean that the member had nothing."""
+    for version in (1, 0):
+        try:
+            return StickyUserData.decode(data, version)
+        except DecodeError:
+            continue
+    return StickyUserData()
 
 
 def assignment_bytes(partitions: Iterable[TopicPartition]) -> bytes:

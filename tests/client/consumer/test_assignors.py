@@ -11,15 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.client import TopicPartition
-from kafka_msgs.client.consumer.assignors import ASSIGNORS, assign_range, assign_round_robin
+from kafka_msgs.client.consumer.assignors import ASSIGNORS, assign_round_robin
 from kafka_msgs.client.consumer.protocol import (
     Assigned,
     GroupMember,
+    UserData,
     assignment_bytes,
     read_assignment,
     read_member,
     subscription_bytes,
+    user_data_bytes,
 )
+from kafka_msgs.client.consumer.ranges import assign_range
 from kafka_msgs.client.consumer.sticky import assign_cooperatively, assign_sticky
 
 
@@ -52,10 +55,36 @@ def test_static_members_come_first_by_their_instance_ids() -> None:
     assert numbers(assign_range({"t": 3}, members)) == {"z": "t0", "y": "t1", "a": "t2"}
 
 
+RACKS = {TopicPartition("t", number): frozenset({"ab"[number % 2]}) for number in range(6)}
+IN_RACKS = [GroupMember("m1", frozenset("t"), rack="a"), GroupMember("m2", frozenset("t"), rack="b")]
+
+
+def test_members_get_what_has_a_replica_in_their_rack() -> None:
+    for assign in (assign_range, assign_sticky):
+        assert numbers(assign({"t": 6}, IN_RACKS, RACKS)) == {"m1": "t0 t2 t4", "m2": "t1 t3 t5"}
+    everywhere = {name: frozenset("ab") for name in RACKS}
+    assert numbers(assign_range({"t": 6}, IN_RACKS, everywhere)) == {"m1": "t0 t1 t2", "m2": "t3 t4 t5"}
+
+
+def test_an_eager_member_says_in_its_user_data_what_it_had() -> None:
+    had = [TopicPartition("t", 1), TopicPartition("u", 0)]
+    data = user_data_bytes(UserData.PARTITIONS, had, 7)
+    assert data == bytes.fromhex("00000002 000174 00000001 00000001 000175 00000001 00000000 00000007")
+    assert user_data_bytes(UserData.PARTITIONS, had, -1) is None
+    subscription = subscription_bytes({"t"}, user_data=data)
+    found = read_member("m", None, subscription, UserData.PARTITIONS)
+    assert (found.owned, found.generation) == (tuple(had), 7)
+    older = read_member("m", None, subscription_bytes({"t"}, user_data=data[:-4]), UserData.PARTITIONS)
+    assert (older.owned, older.generation) == (tuple(had), -1)
+    for nothing in (None, b"", b"\0\0\0\x05"):
+        found = read_member("m", None, subscription_bytes({"t"}, user_data=nothing), UserData.PARTITIONS)
+        assert (found.owned, found.generation) == ((), -1)
+
+
 def test_topics_that_do_not_exist_give_nothing() -> None:
     for assignor in ASSIGNORS.values():
-        assert assignor.assign({}, [member("a", "gone")]) == {"a": []}
-        assert assignor.assign({"t": 1}, []) == {}
+        assert assignor.assign({}, [member("a", "gone")], {}) == {"a": []}
+        assert assignor.assign({"t": 1}, [], {}) == {}
 
 
 def test_sticky_keeps_what_members_own_and_moves_as_little_as_possible() -> None:

@@ -9,11 +9,18 @@ from random import Random
 from typing import Final
 
 import pytest
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from kafka_msgs.client import TopicPartition
 from kafka_msgs.client.consumer.assignors import ASSIGNORS
-from kafka_msgs.client.consumer.protocol import GroupMember, assignment_bytes, subscription_bytes
+from kafka_msgs.client.consumer.protocol import (
+    GroupMember,
+    UserData,
+    assignment_bytes,
+    read_member,
+    subscription_bytes,
+    user_data_bytes,
+)
 from tests.recorders.broker import Jars, java_command
 
 pytestmark = pytest.mark.oracle
@@ -31,15 +38,20 @@ class Case:
     assignor: str
     counts: dict[str, int]
     members: list[GroupMember]
+    racks: dict[TopicPartition, frozenset[str]] = field(factory=dict)
 
     def line(self) -> str:
         """The group as the Java program reads it."""
-        counts = ",".join(f"{topic}={count}" for topic, count in self.counts.items())
+        counts = ",".join(
+            f"{topic}=" + ";".join("+".join(sorted(self.racks.get(TopicPartition(topic, n), ()))) for n in range(count))
+            for topic, count in self.counts.items()
+        )
         members = (
             "|".join(
                 [
                     each.member_id, each.instance_id or "", ",".join(sorted(each.topics)),
                     ",".join(f"{topic}:{number}" for topic, number in each.owned), str(each.generation),
+                    each.rack or "",
                 ]
             )
             for each in self.members
@@ -48,7 +60,7 @@ class Case:
 
     def ours(self) -> dict[str, set[TopicPartition]]:
         """What our assignor gives."""
-        found = ASSIGNORS[self.assignor].assign(self.counts, self.members)
+        found = ASSIGNORS[self.assignor].assign(self.counts, self.members, self.racks)
         return {name: set(partitions) for name, partitions in found.items()}
 
 
@@ -119,6 +131,40 @@ def test_sticky_gives_the_same_to_members_that_own_nothing(random: Random) -> No
         assert case.ours() == answer.given(), case
 
 
+RACKS: Final = ("r1", "r2", "r3")
+
+
+def in_racks(case: Case, random: Random) -> Case:
+    """Return a case whose members and replicas are in racks; some have none."""
+    members = [evolve(each, rack=random.choice((*RACKS, None))) for each in case.members]
+    partitions = [TopicPartition(topic, number) for topic, count in case.counts.items() for number in range(count)]
+    racks = {each: frozenset(random.sample(RACKS, random.choice((0, 1, 1, 2, 3)))) for each in partitions}
+    if random.random() < 0.3:
+        same = {number: frozenset(random.sample(RACKS, 2)) for number in range(12)}
+        racks = {each: same[each.partition] for each in partitions}
+    return evolve(case, members=members, racks=racks)
+
+
+def test_range_gives_the_same_where_members_have_racks(random: Random) -> None:
+    """Sometimes topics have the same partitions, so that they are divided together."""
+    cases = []
+    for number in range(GROUPS):
+        counts, members = fresh(random, same_topics=number % 2 == 0)
+        if number % 4 == 0:
+            counts = dict.fromkeys(counts, 6)
+        cases.append(in_racks(Case("range", counts, members), random))
+    for case, answer in zip(cases, ask_kafka(cases), strict=True):
+        assert case.ours() == answer.given(), case
+
+
+@pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
+def test_sticky_gives_the_same_where_members_have_racks(assignor: str, random: Random) -> None:
+    cases = [in_racks(Case(assignor, *fresh(random, same_topics=True)), random) for _ in range(GROUPS)]
+    for case, answer in zip(cases, ask_kafka(cases), strict=True):
+        assert case.ours() == answer.given(), case
+    assert sum(case.ours() != evolve(case, racks={}).ours() for case in cases) > GROUPS // 4, "racks change little"
+
+
 def changed(case: Case, owned: dict[str, set[TopicPartition]], random: Random) -> Case:
     """Return the group of a case after a member came, or one left."""
     members = [
@@ -129,12 +175,15 @@ def changed(case: Case, owned: dict[str, set[TopicPartition]], random: Random) -
         members.append(GroupMember("new", members[0].topics))
     else:
         members.remove(random.choice(members))
-    return Case(case.assignor, case.counts, members)
+    return evolve(case, members=members)
 
 
-def test_sticky_moves_no_more_and_balances_as_well_after_a_change(random: Random) -> None:
+@pytest.mark.parametrize("racks", [False, True])
+@pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
+def test_sticky_moves_no_more_and_balances_as_well_after_a_change(assignor: str, racks: bool, random: Random) -> None:
     """Which of several equal members keeps one more depends in Kafka on the order of a hash table."""
-    cases = [Case("cooperative-sticky", *fresh(random, same_topics=True)) for _ in range(GROUPS)]
+    cases = [Case(assignor, *fresh(random, same_topics=True)) for _ in range(GROUPS)]
+    cases = [in_racks(case, random) if racks else case for case in cases]
     cases = [changed(case, answer.given(), random) for case, answer in zip(cases, ask_kafka(cases), strict=True)]
     same = 0
     for case, answer in zip(cases, ask_kafka(cases), strict=True):
@@ -142,28 +191,53 @@ def test_sticky_moves_no_more_and_balances_as_well_after_a_change(random: Random
         same += ours == theirs
         assert sorted(map(len, ours.values())) == sorted(map(len, theirs.values())), case
         kept = [sum(len(given[m.member_id] & set(m.owned)) for m in case.members) for given in (ours, theirs)]
-        assert kept[0] >= kept[1], case
+        assert kept[0] >= kept[1] - racks, case
     assert same > GROUPS // 2
+
+
+def squares(given: dict[str, set[TopicPartition]]) -> int:
+    """How uneven an assignment is: the sum of the squares of the loads."""
+    return sum(len(found) ** 2 for found in given.values())
 
 
 def test_sticky_is_as_even_as_kafkas_where_members_want_different_topics(random: Random) -> None:
     cases = [Case("cooperative-sticky", *fresh(random, same_topics=False)) for _ in range(GROUPS)]
     for case, answer in zip(cases, ask_kafka(cases), strict=True):
-        loads = [sum(len(found) ** 2 for found in given.values()) for given in (case.ours(), answer.given())]
-        assert loads[0] <= loads[1], case
+        assert squares(case.ours()) <= squares(answer.given()), case
+
+
+def test_sticky_finds_as_many_near_partitions_where_members_want_different_topics(random: Random) -> None:
+    """Neither of the two searches for the best assignment; so they are compared over all groups."""
+    cases = [in_racks(Case("cooperative-sticky", *fresh(random, same_topics=False)), random) for _ in range(GROUPS)]
+    uneven, near = [0, 0], [0, 0]
+    for case, answer in zip(cases, ask_kafka(cases), strict=True):
+        racks = {each.member_id: each.rack for each in case.members}
+        for place, given in enumerate((case.ours(), answer.given())):
+            uneven[place] += squares(given)
+            near[place] += sum(racks[name] in case.racks[each] for name, found in given.items() for each in found)
+    assert uneven[0] <= uneven[1] * 1.001
+    assert near[0] >= near[1]
 
 
 def test_the_bytes_of_subscriptions_and_assignments_are_the_same(random: Random) -> None:
-    cases = [Case("range", *fresh(random, same_topics=False)) for _ in range(100)]
-    cases = [changed(case, case.ours(), random) for case in cases]
+    cases = [Case(name, *fresh(random, same_topics=False)) for name in ("range", "sticky") for _ in range(100)]
+    cases = [in_racks(changed(case, case.ours(), random), random) for case in cases]
     compared = list[bool](_same_bytes(cases))
-    assert len(compared) > 100
+    assert len(compared) > 200
 
 
 def _same_bytes(cases: list[Case]) -> Iterator[bool]:
     for case, answer in zip(cases, ask_kafka(cases), strict=True):
         for each in case.members:
-            made = subscription_bytes(each.topics, each.owned, generation=each.generation)
-            assert made == answer.subscriptions[each.member_id]
+            theirs = answer.subscriptions[each.member_id]
+            if case.assignor == "sticky":
+                data = user_data_bytes(UserData.PARTITIONS, each.owned, each.generation)
+                made = subscription_bytes(each.topics, generation=each.generation, rack=each.rack, user_data=data)
+                assert len(made) == len(theirs), "the order of topics is that of a hash table"
+                found = read_member(each.member_id, each.instance_id, theirs, UserData.PARTITIONS)
+                assert evolve(found, owned=tuple(sorted(found.owned))) == evolve(each, owned=tuple(sorted(each.owned)))
+            else:
+                made = subscription_bytes(each.topics, each.owned, generation=each.generation, rack=each.rack)
+            assert made == theirs or len({name.topic for name in each.owned}) > 1
             assert assignment_bytes(answer.partitions[each.member_id]) == answer.assignments[each.member_id]
             yield True

@@ -20,6 +20,7 @@ NAMES = [TopicPartition("t", number) for number in range(6)]
 PROTOCOLS: list[dict[str, Any]] = [
     {"assignors": "range"},
     {"assignors": "roundrobin"},
+    {"assignors": "sticky"},
     {"assignors": "cooperative-sticky"},
     {"group_protocol": "consumer"},
 ]
@@ -80,6 +81,41 @@ def test_members_come_and_go_and_every_record_is_read_once(cluster: GroupCluster
     assert cluster.committed == {("g", "t", number): 20 for number in range(6)}
 
 
+def test_with_the_sticky_assignor_a_member_gets_its_partitions_back(cluster: GroupCluster) -> None:
+    users = [User(cluster, assignors="sticky") for _ in range(3)]
+    for user in users[:2]:
+        user.core.subscribe(["t"])
+    turn(users[:2])
+    before = shares(users[:2])
+    users[2].core.subscribe(["t"])
+    turn(users)
+    after = shares(users)
+    assert [len(each) for each in after] == [2, 2, 2]
+    assert all(mine < earlier for mine, earlier in zip(after, before, strict=False))
+    for user in users:
+        user.close()
+
+
+@pytest.mark.parametrize("assignor", ["range", "sticky", "cooperative-sticky"])
+def test_members_read_from_their_racks(cluster: GroupCluster, assignor: str) -> None:
+    """Replicas of odd partitions are in one rack, those of even ones in the other."""
+    cluster.racks = {1: "odd", 2: "even", 3: "odd"}
+    cluster.leaders = {("t", number): 2 if number % 2 == 0 else 1 for number in range(6)}
+    cluster.replicas = {("t", number): (2,) if number % 2 == 0 else (1, 3) for number in range(6)}
+    users = [User(cluster, assignors=assignor, client_rack=rack) for rack in ("even", "odd")]
+    for user in users:
+        user.core.subscribe(["t"])
+    turn(users, rounds=60)
+    assert [{each.partition % 2 for each in mine} for mine in shares(users)] == [{0}, {1}]
+    cluster.replicas = {("t", number): (2,) if number < 3 else (3,) for number in range(6)}
+    for user in users:
+        user.poll(user.core.client.config.metadata_age + 20)
+    turn(users, rounds=60)
+    assert [sorted(each.partition for each in mine) for mine in shares(users)] == [[0, 1, 2], [3, 4, 5]]
+    for user in users:
+        user.close()
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
 def test_a_fenced_member_is_told_joins_again_and_cannot_commit_before(
     cluster: GroupCluster, protocol: dict[str, Any]
@@ -111,7 +147,7 @@ def test_a_fenced_member_is_told_joins_again_and_cannot_commit_before(
     assert events[3:] == ["revoked 6"]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS[2:], ids=str)
+@pytest.mark.parametrize("protocol", PROTOCOLS[3:], ids=str)
 def test_between_two_polls_nothing_changes_and_heartbeats_go_on(
     cluster: GroupCluster, protocol: dict[str, Any]
 ) -> None:
