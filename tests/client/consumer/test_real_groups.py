@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 from kafka_msgs import CreateTopicsRequest
+from kafka_msgs.admin import AsyncAdmin, ConfigChange, ConfigResource, ConfigResourceType
 from kafka_msgs.client import AsyncConsumer, Client, Consumer, TopicPartition
 from kafka_msgs.errors import BrokerError
 from kafka_msgs.messages.create_topics_request import CreatableTopic
@@ -287,6 +288,9 @@ def test_after_a_crash_the_others_read_what_was_not_committed(
     async def main() -> None:
         readers = Readers(kafka_cluster, make_topic(kafka_cluster))
         written = 0
+        session = ConfigChange("consumer.session.timeout.ms", "3000")
+        async with AsyncAdmin(kafka_cluster.bootstrap_servers) as admin:
+            (await admin.alter_configs({ConfigResource(ConfigResourceType.GROUP, readers.group): [session]})).all()
         crashing = readers.ours_crashing("crashing", 40, **settings)
         async with running(readers.ours("steady", **settings), crashing) as (_, crash):
             while not crash.done():
