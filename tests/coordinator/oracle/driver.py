@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from threading import Timer
 from typing import IO, Any, Final, Self
 
 from tests.support.maven import JavaProject, OracleUnavailableError
@@ -30,12 +31,15 @@ _PROPERTIES: Final = (
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
 )
 
+ANSWER_SECONDS: Final = 120
+"""How long the answers to what was written may take before the process is taken for hung and ended."""
+
 _WRITTEN_AHEAD: Final = 32_768
 """Bytes written before their answers are read: less than any pipe holds, so neither side waits for the other."""
 
 
 class OracleCrashError(RuntimeError):
-    """The Java process ended early; the text carries the end of its error output."""
+    """The Java process ended early or hung; the text carries the end of its error output."""
 
 
 class LineProcess:
@@ -60,12 +64,16 @@ class LineProcess:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
+        watch = Timer(ANSWER_SECONDS, self._process.kill)
+        watch.start()
         try:
             stdin.write(b"".join(texts))
             stdin.flush()
+            return [self._parsed(stdout.readline()) for _ in texts]
         except BrokenPipeError:
             raise self._crash() from None
-        return [self._parsed(stdout.readline()) for _ in texts]
+        finally:
+            watch.cancel()
 
     def _parsed(self, line: bytes) -> Result:
         if not line:

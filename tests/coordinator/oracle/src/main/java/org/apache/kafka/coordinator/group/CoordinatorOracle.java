@@ -115,7 +115,12 @@ public final class CoordinatorOracle {
 
     private void run(JsonNode command) {
         switch (command.get("op").textValue()) {
-            case "topics" -> cluster.change(command, service::onMetadataUpdate);
+            case "topics" -> {
+                if (log.holdCommits && !command.path("delete").isEmpty()) {
+                    throw new IllegalStateException("the service waits for the commit of what a deletion writes");
+                }
+                loop.runWithEventsAtOnce(() -> cluster.change(command, service::onMetadataUpdate));
+            }
             case "request" -> request(command);
             case "advance" -> time.advanceTo(time.milliseconds() + command.get("ms").asLong(), loop::settle);
             case "group-config" -> {

@@ -1,0 +1,73 @@
+"""Topologies of Streams applications, as heartbeats and descriptions carry them."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, Final
+
+__all__ = ["DESCRIPTION", "TOPOLOGIES", "copartitioned", "other_topology", "subtopology", "topic_info"]
+
+Topology = list[dict[str, Any]]
+
+
+def topic_info(name: str, partitions: int = 0) -> dict[str, Any]:
+    """Return an internal topic; with 0 partitions their number follows from the topology."""
+    return {"name": name, "partitions": partitions, "replicationFactor": 0, "topicConfigs": []}
+
+
+def subtopology(name: str, sources: tuple[str, ...], **further: Any) -> dict[str, Any]:
+    """Return a subtopology that reads some topics; ``further`` holds fields by their names in JSON."""
+    lists = ("sourceTopicRegex", "stateChangelogTopics", "repartitionSinkTopics", "repartitionSourceTopics")
+    empty: dict[str, Any] = {field: [] for field in (*lists, "copartitionGroups")}
+    return {"subtopologyId": name, "sourceTopics": list(sources), **empty, **further}
+
+
+def copartitioned(*sources: int) -> list[dict[str, Any]]:
+    """Return one group of source topics, by index, that need the same number of partitions."""
+    return [{"sourceTopics": list(sources), "sourceTopicRegex": [], "repartitionSourceTopics": []}]
+
+
+TOPOLOGIES: Final[tuple[Topology, ...]] = (
+    [subtopology("0", ("in",))],
+    [subtopology("0", ("in",), stateChangelogTopics=[topic_info("g-cl")])],
+    [
+        subtopology("0", ("in",), repartitionSinkTopics=["g-rep"]),
+        subtopology(
+            "1",
+            (),
+            repartitionSourceTopics=[topic_info("g-rep")],
+            stateChangelogTopics=[topic_info("g-store-changelog")],
+        ),
+    ],
+    [subtopology("0", ("in", "u"), copartitionGroups=copartitioned(0, 1))],
+    [subtopology("0", ("in",)), subtopology("1", ("x3",)), subtopology("2", ("y4", "u"))],
+    [subtopology("0", ("in", "t"), stateChangelogTopics=[topic_info("g-cl")])],
+)
+"""Topologies that are sound; whether their topics are there is another question."""
+
+DESCRIPTION: Final = {
+    "subtopologies": [
+        {
+            "subtopologyId": "0",
+            "nodes": [
+                {
+                    "name": "S",
+                    "nodeType": 1,
+                    "sourceTopics": ["in"],
+                    "sinkTopic": None,
+                    "stores": [],
+                    "successors": ["P"],
+                },
+                {"name": "P", "nodeType": 2, "sourceTopics": [], "sinkTopic": None, "stores": ["s"], "successors": []},
+            ],
+        }
+    ],
+    "globalStores": [],
+}
+"""The description of some topology (KIP-1331)."""
+
+
+def other_topology(topology: dict[str, Any], random: Random) -> dict[str, Any]:
+    """Return a topology that differs in its epoch, its content, or both."""
+    epoch = topology["epoch"] + random.choice((0, 1, 1))
+    return {"epoch": epoch, "subtopologies": random.choice((topology["subtopologies"], *TOPOLOGIES))}

@@ -1,0 +1,23 @@
+"""Random scripts for coordinators, by protocol: blind ones, and ones that simulated clients steer."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from tests.coordinator.scripts.blind import BLIND, blind
+from tests.coordinator.scripts.steered import STEERED, steered
+from tests.coordinator.world import Script
+
+__all__ = ["KINDS", "PROTOCOLS", "random_script"]
+
+PROTOCOLS: Final = tuple(BLIND)
+KINDS: Final = ("blind", "steered")
+
+assert tuple(STEERED) == PROTOCOLS
+
+
+def random_script(protocol: str, kind: str, seed: str) -> Script:
+    """Return the script of a seed: some 200 commands."""
+    random = Random(f"{protocol} {kind} {seed}")
+    return blind(protocol, random, 4) if kind == "blind" else steered(protocol, random, 100)
