@@ -45,6 +45,10 @@ SCRIPTS: Final = {
         "first encode": "data = OffsetFetchRequest().encode(8)",
         "first decode": "OffsetFetchRequest.decode(data, 8)",
     },
+    "kafka-msgs, client": {
+        "attrs": "import attrs",
+        "library": "import kafka_msgs.client; from kafka_msgs.client import Client",
+    },
     "kio": {
         "library": "import io; from kio.serial import entity_reader, entity_writer",
         "message": "from kio.schema.offset_fetch.v8.request import OffsetFetchRequest",
@@ -80,6 +84,8 @@ def run(console: Console, rounds: int) -> list[Figure]:
                 best[name] = {each: min(best[name][each], measured[each]) for each in steps}
     _print_steps(console, best)
     figures = _figures(best["kafka-msgs"], reports["kafka-msgs"]["modules"])
+    client = best["kafka-msgs, client"]["library"]
+    figures.append(Figure("import kafka_msgs.client, without attrs' own import", client, "ms", target=60, at_most=True))
     print_figures(console, "Importing kafka-msgs", PROTOCOL.format(rounds=rounds), figures)
     return figures
 

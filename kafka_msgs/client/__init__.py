@@ -9,36 +9,37 @@ of logic, written as generators (``waiting``), and two drivers for it: ``blockin
 No thread is started. What a connection is, without sockets, belongs to ``kafka_msgs.wire``.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kafka_msgs.client.auth import Credentials, OAuthBearer, Plain, Scram
 from kafka_msgs.client.client import AsyncClient, Client
 from kafka_msgs.client.cluster import Broker, Cluster, PartitionInfo, TopicInfo, TopicPartition
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.network import Address
 from kafka_msgs.client.routes import CoordinatorKind
+from kafka_msgs.lazy import lazy_attributes
 
 if TYPE_CHECKING:
+    from kafka_msgs.client.auth import Credentials, OAuthBearer, Plain, Scram
     from kafka_msgs.client.consumer import AsyncConsumer, Consumer, ConsumerConfig
     from kafka_msgs.client.producer import AsyncProducer, Producer, ProducerConfig
     from kafka_msgs.client.tls import tls_context
 else:
-    _LAZY = {
-        "AsyncConsumer": "consumer",
-        "AsyncProducer": "producer",
-        "Consumer": "consumer",
-        "ConsumerConfig": "consumer",
-        "Producer": "producer",
-        "ProducerConfig": "producer",
-        "tls_context": "tls",
-    }
-
-    def __getattr__(name: str) -> Any:
-        if name not in _LAZY:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
-
+    __getattr__, __dir__ = lazy_attributes(
+        __name__,
+        {
+            "AsyncConsumer": "consumer",
+            "Credentials": "auth",
+            "OAuthBearer": "auth",
+            "Plain": "auth",
+            "Scram": "auth",
+            "AsyncProducer": "producer",
+            "Consumer": "consumer",
+            "ConsumerConfig": "consumer",
+            "Producer": "producer",
+            "ProducerConfig": "producer",
+            "tls_context": "tls",
+        },
+    )
 
 __all__ = [
     "Address",

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from attrs import Attribute, field, frozen
 
 from kafka_msgs.client.network import Address
-from kafka_msgs.client.properties import settings_of
 from kafka_msgs.errors import OptionError
 from kafka_msgs.wire import MAX_FRAME_SIZE
 
@@ -75,6 +74,8 @@ class ClientConfig:
 
         ``timeout`` (seconds) comes before the one in the properties. Raises ``OptionError`` for a wrong value.
         """
+        from kafka_msgs.client.properties import settings_of
+
         settings = settings_of(properties)
         if timeout is not None:
             settings["timeout"] = timeout

@@ -11,7 +11,6 @@ from random import Random
 from typing import Final, TypeVar
 from uuid import UUID
 
-from kafka_msgs.client.auth import authenticate
 from kafka_msgs.client.cluster import Broker, Cluster
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.failures import broker_error
@@ -273,7 +272,7 @@ class Directory:
             if link.renew_at is None or credentials is None or now < link.renew_at:
                 return
             limit = now + self.config.connect_timeout
-            task = self._renewing[link] = self.network.spawn(authenticate(link, credentials, self.network, limit))
+            task = self._renewing[link] = self.network.spawn(link.authenticate(credentials, self.network, limit))
         try:
             lifetime = yield from wait_for(task, deadline, f"authentication by {link.address}")
             link.renew_at = None if lifetime is None else self.network.now() + lifetime * RENEW_AT

@@ -6,10 +6,9 @@ the versions (KIP-35, KIP-511), and proves who the client is. Requests may follo
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.client.auth import authenticate
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.network import Address, Network, Transport
 from kafka_msgs.client.waiting import Pending, Steps, wait_for
@@ -22,6 +21,9 @@ from kafka_msgs.messages.api_versions_response import ApiVersionsResponse
 from kafka_msgs.versions import NONE, VersionRange
 from kafka_msgs.wire.connection import ClientConnection
 from kafka_msgs.wire.events import ConnectionClosed, NeedData, ResponseReceived, TokenReceived, Unanswered
+
+if TYPE_CHECKING:
+    from kafka_msgs.client.auth import Credentials
 
 __all__ = ["Link"]
 
@@ -107,6 +109,15 @@ class Link:
         self._transport.write(self._connection.send_token(token, tag=(pending, None)))
         return pending
 
+    def authenticate(self, credentials: Credentials, network: Network, deadline: float) -> Steps[float | None]:
+        """Prove who the client is; return how many seconds the session lasts. See ``auth.authenticate``.
+
+        Only clients that have credentials load the code for it.
+        """
+        from kafka_msgs.client.auth import authenticate
+
+        return authenticate(self, credentials, network, deadline)
+
     def version_of(self, cls: type[Request[Any]]) -> int:
         """Return the highest version of a request that the broker and the library have.
 
@@ -164,7 +175,7 @@ class Link:
         self.learn_versions((yield from self._ask_versions(deadline)))
         if config.credentials is not None:
             self._step = "authenticate"
-            lifetime = yield from authenticate(self, config.credentials, network, deadline)
+            lifetime = yield from self.authenticate(config.credentials, network, deadline)
             self.renew_at = None if lifetime is None else network.now() + lifetime * RENEW_AT
         self._step = "request"
 

@@ -14,16 +14,6 @@ from typing import TYPE_CHECKING
 from kafka_msgs.lazy import lazy_attributes
 from kafka_msgs.wire.connection import ClientConnection
 from kafka_msgs.wire.connection_state import ConnectionState
-from kafka_msgs.wire.correlation import (
-    Answered,
-    Correlation,
-    LoneAnswer,
-    LoneQuestion,
-    Outcome,
-    payload_needs_response,
-    request_needs_response,
-)
-from kafka_msgs.wire.error_responses import error_response
 from kafka_msgs.wire.events import (
     NEED_DATA,
     PAUSED,
@@ -61,10 +51,14 @@ from kafka_msgs.wire.payloads import (
     decode_response,
     encode_request,
     encode_response,
+    payload_needs_response,
+    request_needs_response,
 )
-from kafka_msgs.wire.server_connection import ServerConnection
 
 if TYPE_CHECKING:
+    from kafka_msgs.wire.correlation import Answered, Correlation, LoneAnswer, LoneQuestion, Outcome
+    from kafka_msgs.wire.error_responses import error_response
+    from kafka_msgs.wire.server_connection import ServerConnection
     from kafka_msgs.wire.splice import (
         Edit,
         renumber_request,
@@ -74,20 +68,22 @@ if TYPE_CHECKING:
         splice_response,
     )
 else:
-    # Splicing needs the reference interpreter, which nothing else loads before there is an error.
-    __getattr__, __dir__ = lazy_attributes(
-        __name__,
-        dict.fromkeys(
-            (
-                "Edit",
-                "renumber_request",
-                "renumber_response",
-                "replace_client_id",
-                "splice_request",
-                "splice_response",
-            ),
-            "splice",
+    # Clients need none of these. Splicing loads the reference interpreter, too.
+    _LAZY = {
+        "correlation": ("Answered", "Correlation", "LoneAnswer", "LoneQuestion", "Outcome"),
+        "error_responses": ("error_response",),
+        "server_connection": ("ServerConnection",),
+        "splice": (
+            "Edit",
+            "renumber_request",
+            "renumber_response",
+            "replace_client_id",
+            "splice_request",
+            "splice_response",
         ),
+    }
+    __getattr__, __dir__ = lazy_attributes(
+        __name__, {name: module for module, names in _LAZY.items() for name in names}
     )
 
 __all__ = [

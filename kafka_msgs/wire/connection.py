@@ -37,7 +37,6 @@ from kafka_msgs.errors import FrameSizeError
 from kafka_msgs.lookup import MessageCatalog
 from kafka_msgs.message import Request
 from kafka_msgs.wire.connection_state import Connection, ConnectionState
-from kafka_msgs.wire.correlation import payload_needs_response, request_needs_response
 from kafka_msgs.wire.events import (
     NEED_DATA,
     ClientEvent,
@@ -50,6 +49,7 @@ from kafka_msgs.wire.events import (
 from kafka_msgs.wire.exchange import Asked, Exchange
 from kafka_msgs.wire.framing import MAX_FRAME_SIZE, join_frames
 from kafka_msgs.wire.headers import read_request_prefix
+from kafka_msgs.wire.payloads import payload_needs_response, request_needs_response
 
 __all__ = ["ClientConnection"]
 

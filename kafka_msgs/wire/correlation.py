@@ -16,13 +16,11 @@ from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 from attrs import frozen
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.codec import Buffer, CodecOptions
-from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.codec import Buffer
 from kafka_msgs.lookup import MessageCatalog
-from kafka_msgs.message import Message
 from kafka_msgs.option_checks import check_whole
 from kafka_msgs.wire.headers import RequestPrefix, looks_like_request, read_correlation_id, read_request_prefix
-from kafka_msgs.wire.payloads import decode_request
+from kafka_msgs.wire.payloads import payload_needs_response
 
 __all__ = [
     "Answered",
@@ -30,36 +28,13 @@ __all__ = [
     "LoneAnswer",
     "LoneQuestion",
     "Outcome",
-    "payload_needs_response",
-    "request_needs_response",
 ]
 
 Q = TypeVar("Q")
 A = TypeVar("A")
 T = TypeVar("T")
 
-_VIEWS: Final = CodecOptions(memoryview_records=True, utf8_errors="surrogateescape")
 _CORRELATION_ID_BYTES: Final = 4
-
-
-def request_needs_response(request: Message) -> bool:
-    """Whether a broker answers this request. It answers every request except a Produce with ``acks=0``."""
-    info = request.INFO
-    return not (info.kind == "request" and info.api_key == ApiKey.PRODUCE and getattr(request, "acks", None) == 0)
-
-
-def payload_needs_response(payload: Buffer, catalog: MessageCatalog | None = None) -> bool:
-    """Whether a broker answers the request in this payload.
-
-    Only a Produce is decoded for this. A Produce that cannot be decoded counts as answered. Raises ``TruncatedError``
-    for a payload that is too short for a request.
-    """
-    if read_request_prefix(payload).api_key != ApiKey.PRODUCE:
-        return True
-    try:
-        return request_needs_response(decode_request(payload, catalog=catalog, options=_VIEWS).message)
-    except KafkaMsgsError:
-        return True
 
 
 @frozen

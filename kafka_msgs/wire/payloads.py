@@ -10,14 +10,14 @@ values.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from attrs import field, frozen
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
 from kafka_msgs.codec.options import as_bytes
-from kafka_msgs.errors import DecodeError, EncodeError, TrailingDataError, UnsupportedVersionError
+from kafka_msgs.errors import DecodeError, EncodeError, KafkaMsgsError, TrailingDataError, UnsupportedVersionError
 from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.message import Message, Request, Response
 from kafka_msgs.messages.request_header import RequestHeader
@@ -30,9 +30,20 @@ from kafka_msgs.wire.headers import (
 )
 from kafka_msgs.wire.negotiation import FALLBACK
 
-__all__ = ["RequestFrame", "ResponseFrame", "decode_request", "decode_response", "encode_request", "encode_response"]
+__all__ = [
+    "RequestFrame",
+    "ResponseFrame",
+    "decode_request",
+    "decode_response",
+    "encode_request",
+    "encode_response",
+    "payload_needs_response",
+    "request_needs_response",
+]
 
 _F = TypeVar("_F", bound="_Frame")
+
+_VIEWS: Final = CodecOptions(memoryview_records=True, utf8_errors="surrogateescape")
 
 
 @frozen(kw_only=True)
@@ -217,3 +228,23 @@ def _check_kind(message: Message, base: type[Message], version: int) -> None:
     if not isinstance(message, base):
         reason = f"a message of type {message.INFO.kind} cannot be sent as a {base.__name__.lower()}"
         raise EncodeError(message=message.INFO.name, version=version, path="", value=message, reason=reason)
+
+
+def request_needs_response(request: Message) -> bool:
+    """Whether a broker answers this request. It answers every request except a Produce with ``acks=0``."""
+    info = request.INFO
+    return not (info.kind == "request" and info.api_key == ApiKey.PRODUCE and getattr(request, "acks", None) == 0)
+
+
+def payload_needs_response(payload: Buffer, catalog: MessageCatalog | None = None) -> bool:
+    """Whether a broker answers the request in this payload.
+
+    Only a Produce is decoded for this. A Produce that cannot be decoded counts as answered. Raises ``TruncatedError``
+    for a payload that is too short for a request.
+    """
+    if read_request_prefix(payload).api_key != ApiKey.PRODUCE:
+        return True
+    try:
+        return request_needs_response(decode_request(payload, catalog=catalog, options=_VIEWS).message)
+    except KafkaMsgsError:
+        return True

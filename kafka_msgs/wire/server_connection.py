@@ -36,7 +36,6 @@ from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions
 from kafka_msgs.lookup import MessageCatalog
 from kafka_msgs.message import Request, Response
 from kafka_msgs.wire.connection_state import Connection, ConnectionState
-from kafka_msgs.wire.correlation import payload_needs_response
 from kafka_msgs.wire.error_responses import error_response
 from kafka_msgs.wire.events import (
     NEED_DATA,
@@ -51,7 +50,7 @@ from kafka_msgs.wire.events import (
 from kafka_msgs.wire.framing import MAX_FRAME_SIZE, join_frames
 from kafka_msgs.wire.headers import looks_like_request, read_correlation_id, read_request_prefix
 from kafka_msgs.wire.negotiation import response_version
-from kafka_msgs.wire.payloads import encode_response
+from kafka_msgs.wire.payloads import encode_response, payload_needs_response
 
 __all__ = ["ServerConnection"]
 
