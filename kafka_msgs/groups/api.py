@@ -25,6 +25,7 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.image import Image
 from kafka_msgs.groups.journal import Changes
 from kafka_msgs.groups.profiles import Profile
@@ -131,7 +132,8 @@ class Protocol:
     """What a protocol package gives to the coordinator.
 
     ``appliers`` are by the class of the key. ``ended`` has the effect of the end of a transaction: of the state, the
-    changes, the producer id, and whether it committed.
+    changes, the producer id, and whether it committed. ``simple_group`` makes the group for offsets that nobody joined
+    a group for.
 
     ``loaded`` and ``unloaded`` are called for each group of the kind when a partition was loaded, and when it is given
     up. ``started`` is called when all groups of the partition are loaded.
@@ -144,6 +146,7 @@ class Protocol:
     apis: tuple[Api, ...] = ()
     appliers: Mapping[type[Message], Applier] = field(factory=dict)
     ended: Callable[[State, Changes, int, bool], None] | None = None
+    simple_group: Callable[[str], Group] | None = None
     loaded: Mapping[GroupKind, Callable[[Transaction, Any], None]] = field(factory=dict)
     unloaded: Mapping[GroupKind, Callable[[Transaction, Any], None]] = field(factory=dict)
     started: tuple[Callable[[Transaction], None], ...] = ()

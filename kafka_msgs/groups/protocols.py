@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafka_msgs.groups import general
 from kafka_msgs.groups.api import Protocol
+from kafka_msgs.groups.offsets import protocol as offsets
 
 __all__ = ["PROTOCOLS"]
 
-PROTOCOLS: Final[tuple[Protocol, ...]] = ()
+PROTOCOLS: Final[tuple[Protocol, ...]] = (offsets.PROTOCOL, general.PROTOCOL)
 """The protocols in the order in which their hooks run."""

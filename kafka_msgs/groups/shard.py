@@ -16,9 +16,10 @@ from typing import Any, Final, TypeVar
 from attrs import define, field, frozen
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import GroupError
+from kafka_msgs.errors import GroupError, InternalError
 from kafka_msgs.groups.api import Producer, Protocol, TopicChange
 from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
+from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.image import EMPTY_IMAGE, Image
 from kafka_msgs.groups.journal import DIRECT, Journal
 from kafka_msgs.groups.metrics import Metrics
@@ -27,17 +28,19 @@ from kafka_msgs.groups.profiles import Profile, Quirks
 from kafka_msgs.groups.promise import Promise
 from kafka_msgs.groups.state import Applier, SoftState, State
 from kafka_msgs.groups.timeline import walk
-from kafka_msgs.groups.timers import Operation, Timer, Timers
+from kafka_msgs.groups.timers import Clock, Operation, Timer, Timers
 from kafka_msgs.groups.transaction import Transaction
 from kafka_msgs.message import Message
 from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, UnknownRecord
 from kafka_msgs.topics.replay import GroupKind, TransactionEnd
 
-__all__ = ["Setting", "Shard", "Status", "Step"]
+__all__ = ["NO_TRANSACTION", "Setting", "Shard", "Status", "Step"]
 
 T = TypeVar("T")
 
-_NO_TRANSACTION: Final = Producer(NO_PRODUCER, NO_EPOCH)
+NO_TRANSACTION: Final = Producer(NO_PRODUCER, NO_EPOCH)
+"""The producer of records outside a transaction."""
+
 _SILENT: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
 """Errors after which a timer or a piece of work is forgotten: the shard does not serve any more."""
 
@@ -63,15 +66,19 @@ class Setting:
     new_id: Callable[[], str]
     append: Callable[[Batch | Marker], int]
     enqueue: Callable[[Callable[[], None]], None]
-    arrive: Callable[[], int]
+    clock: Clock
+    outcome: Outcome = field(factory=Outcome)
     plugin: Any = None
     metrics: Metrics = field(factory=Metrics)
     group_configs: dict[str, GroupConfig] = field(factory=dict)
     default_group_config: GroupConfig = field(init=False)
     appliers: Mapping[type[Message], Applier] = field(init=False)
+    simple_group: Callable[[str], Group] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.default_group_config = self.config.for_group({})
+        makers = [each.simple_group for each in self.protocols if each.simple_group is not None]
+        self.simple_group = makers[0] if makers else _no_group
         self.appliers = {cls: applier for each in self.protocols for cls, applier in each.appliers.items()}
 
     def group_config(self, group_id: str) -> GroupConfig:
@@ -117,19 +124,18 @@ class _Flight:
 class Shard:
     """A partition of ``__consumer_offsets`` with its groups. ``image`` has the topics of the cluster."""
 
-    def __init__(self, partition: int, setting: Setting, image: Image, now: int) -> None:
+    def __init__(self, partition: int, setting: Setting, image: Image) -> None:
         self.partition = partition
         self.setting = setting
         self.image = image
         self.status = Status.INITIAL
         self.epoch = -1
-        self.outcome = Outcome()
-        self.timers = Timers(now, setting.arrive)
+        self.timers = Timers(setting.clock)
         self.work: dict[str, Work] = {}
         self._start_afresh()
 
     def _start_afresh(self) -> None:
-        self.state = State()
+        self.state = State(self.setting.simple_group)
         self.soft = SoftState()
         self._journal = Journal()
         self.written = self.committed = 0
@@ -223,7 +229,7 @@ class Shard:
         self,
         operation: Callable[[Transaction], Any],
         done: Callable[[Any, GroupError | None], None],
-        producer: Producer = _NO_TRANSACTION,
+        producer: Producer = NO_TRANSACTION,
         reply: Callable[[Promise[Any]], None] | None = None,
     ) -> None:
         """Run a step. ``done`` is called with its value, or with its error, when all its records are committed.
@@ -254,9 +260,7 @@ class Shard:
             else:
                 step.complete(None)
                 return
-        step.deadline = self.timers.now + self.setting.config.offsets_commit_timeout_ms
-        step.arrival = self.setting.arrive()
-        self._waiting.append(step)
+        self._wait(step)
 
     def _append(self, tx: Transaction, producer: Producer, mark: int, step: Step) -> None:
         batch = Batch(
@@ -267,8 +271,15 @@ class Shard:
             atomic=tx.atomic,
         )
         self.written = self.setting.append(batch)
-        self.outcome.batches.append(batch)
+        self.setting.outcome.batches.append(batch)
         self._flights.append(_Flight(self.written, len(self._journal) - mark, [step]))
+
+    def _wait(self, step: Step) -> None:
+        """Let a step wait for the commit, but not for ever."""
+        clock = self.setting.clock
+        step.deadline = clock.now + self.setting.config.offsets_commit_timeout_ms
+        step.arrival = clock.arrive()
+        self._waiting.append(step)
 
     def read(self, operation: Callable[[Transaction], T]) -> T:
         """Run an operation on the state as of the last committed record. Raises ``GroupError``."""
@@ -319,11 +330,9 @@ class Shard:
             self._journal.undo(mark)
             step.complete(error)
             return
-        self.outcome.batches.append(marker)
+        self.setting.outcome.batches.append(marker)
         self._flights.append(_Flight(self.written, len(self._journal) - mark, [step]))
-        step.deadline = self.timers.now + self.setting.config.offsets_commit_timeout_ms
-        step.arrival = self.setting.arrive()
-        self._waiting.append(step)
+        self._wait(step)
 
     def _end(self, changes: Any, producer_id: int, committed: bool) -> None:
         for protocol in self.setting.protocols:
@@ -363,7 +372,7 @@ class Shard:
             due.complete(GroupError(error=ErrorCode.REQUEST_TIMED_OUT))
             return
         operation = self.timers.take(due)
-        self.outcome.expired.append((due.key, self.timers.now))
+        self.setting.outcome.expired.append((due.key, self.setting.clock.now))
         self.write(operation, lambda _, error: self._fired(due, operation, error))
 
     def _fired(self, timer: Timer, operation: Operation, error: GroupError | None) -> None:
@@ -378,7 +387,7 @@ class Shard:
             return False
         work = Work(partition=self.partition, key=key, run=run, then=then)
         self.work[key] = work
-        self.outcome.background.append(work)
+        self.setting.outcome.background.append(work)
         return True
 
     def finish_work(self, work: Work, value: Any, error: Exception | None) -> None:
@@ -419,6 +428,10 @@ class Shard:
         for protocol in self.setting.protocols:
             for follow in protocol.topics_deleted:
                 self.setting.enqueue(lambda follow=follow: self.write(lambda tx: follow(tx, change), _ignore))  # type: ignore[misc]
+
+
+def _no_group(group_id: str) -> Group:
+    raise InternalError(reason="no protocol makes groups for offsets alone")
 
 
 def _ignore(value: Any, error: GroupError | None) -> None:

@@ -58,13 +58,14 @@ class State:
     transactions by producer id, and ``open`` the producers with pending offsets by group, topic and partition.
     ``subscribers`` has, for each topic, the groups that subscribe to it.
 
-    ``position`` and ``producer_id`` describe the record that is applied now: its offset in the log, and the producer
-    of its transaction.
+    ``simple_group`` makes the group for offsets that nobody joined a group for. ``position`` and ``producer_id``
+    describe the record that is applied now: its offset in the log, and the producer of its transaction.
     """
 
-    __slots__ = ("groups", "offsets", "open", "pending", "position", "producer_id", "subscribers")
+    __slots__ = ("groups", "offsets", "open", "pending", "position", "producer_id", "simple_group", "subscribers")
 
-    def __init__(self) -> None:
+    def __init__(self, simple_group: Callable[[str], Group]) -> None:
+        self.simple_group = simple_group
         self.groups: TimelineMap[str, Group] = TimelineMap()
         self.offsets: Offsets = TimelineMap()
         self.pending: TimelineMap[int, Offsets] = TimelineMap()

@@ -1,8 +1,8 @@
 """Timers by key, as ``org.apache.kafka.coordinator.common.runtime.CoordinatorTimerImpl`` has them.
 
 A timer is a key, a moment, and an operation that the shard runs as one step at that moment. The keys are Kafka's own,
-such as ``session-timeout-GROUP-MEMBER``. To schedule a key again moves its timer. There is no clock here: whoever owns
-the timers sets ``now``.
+such as ``session-timeout-GROUP-MEMBER``. To schedule a key again moves its timer. The time is a value: the coordinator
+sets ``Clock.now``.
 
 An operation looks like this. It may emit records, and it may raise ``GroupError``::
 
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 if TYPE_CHECKING:
     from kafka_msgs.groups.transaction import Transaction
 
-__all__ = ["RETRY_BACKOFF_MS", "Operation", "Timer", "Timers"]
+__all__ = ["RETRY_BACKOFF_MS", "Clock", "Operation", "Timer", "Timers"]
 
 Operation: TypeAlias = "Callable[[Transaction], None]"
 
@@ -45,19 +45,32 @@ class Timer:
         self.retry_backoff: int | None = None
 
 
-class Timers:
-    """The timers of a shard.
+class Clock:
+    """The time as the coordinator was given it, and what its timers share.
 
-    ``now`` is the present in milliseconds. ``scheduled`` collects key and deadline of each call of ``schedule``.
-    ``arrive`` numbers the timers. Shards that share it have one order of timers.
+    ``now`` is the present in milliseconds. ``scheduled`` collects key and deadline of each timer that is scheduled.
     """
 
-    __slots__ = ("_heap", "_timers", "arrive", "now", "scheduled")
+    __slots__ = ("_arrivals", "now", "scheduled")
 
-    def __init__(self, now: int, arrive: Callable[[], int]) -> None:
+    def __init__(self, now: int = 0) -> None:
         self.now = now
-        self.arrive = arrive
         self.scheduled: list[tuple[str, int]] = []
+        self._arrivals = 0
+
+    def arrive(self) -> int:
+        """Return the next number. It orders what is due at the same moment."""
+        self._arrivals += 1
+        return self._arrivals
+
+
+class Timers:
+    """The timers of a shard. Shards that share a ``clock`` have one order of timers."""
+
+    __slots__ = ("_heap", "_timers", "clock")
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
         self._timers: dict[str, Timer] = {}
         self._heap: list[tuple[int, int, Timer]] = []
 
@@ -71,15 +84,16 @@ class Timers:
         timer = self._timers.get(key)
         if timer is None:
             timer = self._timers[key] = Timer(key)
-        deadline = timer.deadline = self.now + delay_ms
-        arrival = timer.arrival = self.arrive()
+        clock = self.clock
+        deadline = timer.deadline = clock.now + delay_ms
+        arrival = timer.arrival = clock.arrive()
         timer.operation = operation
         timer.retry_backoff = retry_backoff_ms
         # A timer that moves to a later moment stays where it is in the heap, and is put right when it comes up.
         if not timer.queued or deadline < timer.queued:
             timer.queued = deadline
             self._push(deadline, arrival, timer)
-        self.scheduled.append((key, deadline))
+        clock.scheduled.append((key, deadline))
 
     def cancel(self, key: str) -> None:
         """Forget the timer of a key, if there is one."""
@@ -96,10 +110,9 @@ class Timers:
         """Tell whether a timer of that key waits."""
         return key in self._timers
 
-    def pending(self) -> list[tuple[str, int]]:
-        """Return key and deadline of each timer that waits, in the order in which they are due."""
-        timers = sorted(self._timers.values(), key=lambda timer: (timer.deadline, timer.arrival))
-        return [(timer.key, timer.deadline) for timer in timers]
+    def pending(self) -> list[tuple[int, int, str]]:
+        """Return the deadline, the order and the key of each timer that waits."""
+        return [(timer.deadline, timer.arrival, timer.key) for timer in self._timers.values()]
 
     def next(self) -> Timer | None:
         """Return the timer that is due first, or None. It stays scheduled."""

@@ -75,7 +75,7 @@ class Transaction:
         self._shard = shard
         self._reply = reply
         self.producer_id = producer_id
-        self.now: int = shard.timers.now
+        self.now: int = shard.setting.clock.now
         self.image: Image = shard.image
         self.config: CoordinatorConfig = shard.setting.config
         self.profile: Profile = shard.setting.profile
@@ -88,6 +88,11 @@ class Transaction:
         self.callbacks: list[Callable[[GroupError | None], None]] = []
         self.creates: list[Any] = []
         self.atomic = True
+
+    @property
+    def partition(self) -> int:
+        """The partition of ``__consumer_offsets`` of this shard."""
+        return self._shard.partition
 
     @property
     def plugin(self) -> Any:
@@ -157,4 +162,4 @@ class Transaction:
 
     def report_plugin(self, call: str) -> None:
         """Note a call of the plugin for topology descriptions in the outcome."""
-        self._shard.outcome.plugin.append(call)
+        self._shard.setting.outcome.plugin.append(call)

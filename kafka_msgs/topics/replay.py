@@ -33,7 +33,7 @@ from kafka_msgs.schema import fields
 from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, TopicRecord, UnknownRecord
 from kafka_msgs.topics.share_state import apply_update
 
-__all__ = ["GroupKind", "GroupState", "TopicState", "TransactionEnd", "replay"]
+__all__ = ["GroupKind", "GroupState", "TopicState", "TransactionEnd", "modern_offset", "replay"]
 
 K = TypeVar("K", bound=Message)
 V = TypeVar("V", bound=Message)
@@ -202,6 +202,13 @@ class _Redirect:
     key: Callable[[Any], Message]
     value: Callable[[Any, Any], Message]
     version: int
+
+
+def modern_offset(
+    key: LegacyOffsetCommitKey, value: LegacyOffsetCommitValue | None
+) -> tuple[OffsetCommitKey, OffsetCommitValue | None]:
+    """Return key and value of a committed offset of the oldest form in their present form."""
+    return _modern_key(key), None if value is None else _modern_value(value, None)
 
 
 def _modern_key(key: LegacyOffsetCommitKey) -> OffsetCommitKey:

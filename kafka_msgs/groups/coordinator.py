@@ -1,0 +1,251 @@
+"""The group coordinator of a broker: requests to shards, answers from them, and the passing of time.
+
+``GroupCoordinator`` has no socket, clock or thread. Its caller gives it requests, the time, and what happens to its
+partitions, and takes an ``Outcome`` after each call. Records go to the ``append`` that it was given. This is the work
+of ``GroupCoordinatorService``; what a step does to a partition is in ``shard``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+from uuid import uuid4
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError, InternalError
+from kafka_msgs.groups.api import Api, Checking, OneGroup, Producer, Protocol, TopicChange
+from kafka_msgs.groups.config import CoordinatorConfig
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.image import EMPTY_IMAGE
+from kafka_msgs.groups.metrics import Metrics
+from kafka_msgs.groups.outcome import Answer, Batch, Marker, Outcome, Work
+from kafka_msgs.groups.profiles import SHIPPED, Profile, Quirks
+from kafka_msgs.groups.protocols import PROTOCOLS
+from kafka_msgs.groups.requests import Answering, ask_many, ask_one
+from kafka_msgs.groups.shard import Setting, Shard
+from kafka_msgs.groups.timeline import hash_code
+from kafka_msgs.groups.timers import Clock
+from kafka_msgs.message import Message, Request
+from kafka_msgs.topics.records import InternalRecord
+from kafka_msgs.topics.replay import TransactionEnd
+
+__all__ = ["GroupCoordinator"]
+
+_INT32_MIN: Final = -(2**31)
+
+
+class GroupCoordinator:
+    """The coordinator of the groups whose partitions it leads.
+
+    ``append`` appends a batch or a marker to its partition, and returns the offset after it. It raises ``GroupError``
+    if the append fails. When records are committed, the caller says so by ``committed``, which ``append`` may call
+    itself. ``new_id`` gives the ids of new members.
+
+    Each method that takes ``now``, the time in milliseconds, returns what came of it.
+    """
+
+    def __init__(
+        self,
+        append: Callable[[Batch | Marker], int],
+        *,
+        config: CoordinatorConfig | None = None,
+        profile: Profile = SHIPPED,
+        quirks: Quirks | None = None,
+        new_id: Callable[[], str] = lambda: str(uuid4()),
+        plugin: Any = None,
+        protocols: tuple[Protocol, ...] = PROTOCOLS,
+    ) -> None:
+        self.config = config or CoordinatorConfig()
+        self.metrics = Metrics()
+        self.image = EMPTY_IMAGE
+        self.shards: dict[int, Shard] = {}
+        self._events: deque[Callable[[], None]] = deque()
+        self._clock = Clock()
+        self.checking = Checking(config=self.config, profile=profile)
+        self._setting = Setting(
+            protocols=protocols,
+            config=self.config,
+            profile=profile,
+            quirks=quirks or Quirks(),
+            new_id=new_id,
+            append=append,
+            enqueue=self._events.append,
+            clock=self._clock,
+            plugin=plugin,
+            metrics=self.metrics,
+        )
+        self._apis: Mapping[type[Message], Api] = {api.request: api for each in protocols for api in each.apis}
+
+    def partition_for(self, group_id: str) -> int:
+        """Return the partition of ``__consumer_offsets`` that a group lives in."""
+        code = hash_code(group_id)
+        return (0 if code == _INT32_MIN else abs(code)) % self.config.offsets_topic_num_partitions
+
+    # Requests
+
+    def handle(self, request: Request[Any], context: RequestContext, *, now: int, token: Any = None) -> Outcome:
+        """Handle a request. The answer, which may come later, carries ``token``.
+
+        Raises ``InternalError`` for a request that group coordinators do not handle.
+        """
+        api = self._apis.get(type(request))
+        if api is None:
+            raise InternalError(reason=f"{request.INFO.name} is not a request to a group coordinator")
+        self._clock.now = now
+        if isinstance(api, OneGroup):
+            ask_one(self, api, request, context, self._answering(token))
+        else:
+            ask_many(self, api, request, context, self._answering(token))
+        return self._settle()
+
+    def _answering(self, token: Any) -> Answering:
+        setting = self._setting
+
+        def answer(response: Any, creates: Sequence[Any] = ()) -> None:
+            setting.outcome.answers.append(Answer(token=token, response=response, creates=tuple(creates)))
+
+        return answer
+
+    # Time, and work beside the requests
+
+    @property
+    def next_timer(self) -> int | None:
+        """The moment, in milliseconds, at which ``tick`` has something to do. None means never."""
+        due = [first for shard in self.shards.values() if (first := shard.next_due()) is not None]
+        return min((first[0] for first in due), default=None)
+
+    def pending_timers(self) -> list[tuple[str, int]]:
+        """Return the timers that wait, in the order in which they are due: the key, and the moment in ms."""
+        timers = sorted(timer for shard in self.shards.values() for timer in shard.timers.pending())
+        return [(key, deadline) for deadline, _, key in timers]
+
+    def tick(self, now: int) -> Outcome:
+        """Run all timers that are due at ``now``, each at its own moment."""
+        while True:
+            due = [(*each, shard) for shard in self.shards.values() if (each := shard.next_due()) is not None]
+            first = min(due, key=lambda each: each[:2], default=None)
+            if first is None or first[0] > now:
+                break
+            deadline, _, timer, shard = first
+            self._clock.now = max(self._clock.now, deadline)
+            shard.fire(timer)
+            self._run()
+        self._clock.now = now
+        return self._settle()
+
+    def finish(self, work: Work, value: Any, error: Exception | None, *, now: int) -> Outcome:
+        """Take the result of work that an outcome had: its value, or the exception that it raised."""
+        self._clock.now = now
+        shard = self.shards.get(work.partition)
+        if shard is not None:
+            shard.finish_work(work, value, error)
+        return self._settle()
+
+    # Partitions
+
+    def elect(self, partition: int, epoch: int, *, now: int) -> bool:
+        """Become the leader of a partition at an epoch of its leadership. Return whether it must be loaded.
+
+        Until ``loaded`` is called, requests to the partition are answered with COORDINATOR_LOAD_IN_PROGRESS.
+        """
+        self._clock.now = now
+        shard = self.shards.get(partition)
+        if shard is None:
+            shard = self.shards[partition] = Shard(partition, self._setting, self.image)
+        return shard.elect(epoch)
+
+    def load(self, partition: int, records: Iterable[InternalRecord | TransactionEnd]) -> None:
+        """Give the records of a partition that is being loaded, in order, in as many calls as the caller likes."""
+        self.shards[partition].load(records)
+
+    def loaded(self, partition: int, end: int = 0, *, now: int) -> Outcome:
+        """Note that all records were given. ``end`` is the offset after the last record of the log."""
+        self._clock.now = now
+        shard = self.shards[partition]
+        shard.image = self.image
+        shard.loaded(end)
+        return self._settle()
+
+    def load_failed(self, partition: int, *, now: int) -> Outcome:
+        """Note that the log of a partition could not be read. Its requests are answered with NOT_COORDINATOR."""
+        self._clock.now = now
+        self.shards[partition].load_failed()
+        return self._settle()
+
+    def resign(self, partition: int, epoch: int | None, *, now: int) -> Outcome:
+        """Give up a partition whose leadership moved at an epoch. None means at any epoch."""
+        self._clock.now = now
+        shard = self.shards.get(partition)
+        if shard is not None and shard.resign(epoch):
+            del self.shards[partition]
+        return self._settle()
+
+    def committed(self, partition: int, offset: int, *, now: int | None = None) -> Outcome:
+        """Note that the records of a partition before ``offset`` are committed.
+
+        ``append`` may call this without ``now``. Then the outcome is part of the one of the present call.
+        """
+        shard = self.shards.get(partition)
+        if shard is not None:
+            self._events.appendleft(lambda: shard.commit(offset))
+        if now is None:
+            return Outcome()
+        self._clock.now = now
+        return self._settle()
+
+    def end_transaction(self, partition: int, producer: Producer, committed: bool, *, now: int, token: Any) -> Outcome:
+        """End a transaction in a partition, by commit or by abort.
+
+        The answer has the token, and the error code as its response.
+        """
+        self._clock.now = now
+
+        answer = self._answering(token)
+
+        def done(value: Any, error: GroupError | None) -> None:
+            answer(ErrorCode.NONE if error is None else error.error)
+
+        shard = self.shards.get(partition)
+        if shard is None:
+            done(None, GroupError(error=ErrorCode.NOT_COORDINATOR))
+        else:
+            shard.end_transaction(producer, committed, done)
+        return self._settle()
+
+    # The cluster
+
+    def change_image(self, change: TopicChange, *, now: int) -> Outcome:
+        """Take over a change of the topics of the cluster."""
+        self._clock.now = now
+        self.image = change.after
+        for shard in self.shards.values():
+            shard.change_image(change)
+        if change.deleted:
+            for shard in self.shards.values():
+                shard.delete_topics(change)
+        return self._settle()
+
+    def update_group_config(self, group_id: str, own: Mapping[str, str]) -> None:
+        """Take over the own settings of a group, by Kafka's names. Empty settings are the defaults.
+
+        Raises ``OptionError`` for an unknown name and for a value that cannot be read.
+        """
+        if own:
+            self._setting.group_configs[group_id] = self.config.for_group(own)
+        else:
+            self._setting.group_configs.pop(group_id, None)
+
+    # Steps
+
+    def _run(self) -> None:
+        events = self._events
+        while events:
+            events.popleft()()
+
+    def _settle(self) -> Outcome:
+        """Run what is left to do, and give what happened."""
+        self._run()
+        outcome, self._setting.outcome = self._setting.outcome, Outcome()
+        outcome.scheduled, self._clock.scheduled = self._clock.scheduled, outcome.scheduled
+        return outcome

@@ -1,0 +1,109 @@
+"""The apis for groups of every kind, ListGroups and DeleteGroups, and the count of groups for the metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.api import ManyGroups, Protocol
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.group import group_not_found
+from kafka_msgs.groups.offsets.records import delete_all_offsets
+from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
+from kafka_msgs.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
+from kafka_msgs.messages.list_groups_request import ListGroupsRequest
+from kafka_msgs.messages.list_groups_response import ListedGroup, ListGroupsResponse
+
+__all__ = ["PROTOCOL"]
+
+_COUNTER: Final = "group-size-counter"
+_COUNT_INTERVAL_MS: Final = 60_000
+
+
+def _list_groups(
+    tx: Transaction, context: RequestContext, request: ListGroupsRequest, questions: Sequence[ListGroupsRequest]
+) -> list[ListedGroup | GroupError]:
+    states = {state.lower().strip() for state in request.states_filter}
+    kinds = {kind.lower() for kind in request.types_filter}
+    groups = (tx.state.groups[group_id] for group_id in walk(tx.state.groups))
+    return [
+        group.listed()
+        for group in groups
+        if (not states or group.state_name().lower() in states) and (not kinds or group.kind in kinds)
+    ]
+
+
+def _respond_list(
+    request: ListGroupsRequest, items: Sequence[ListedGroup | GroupError], version: int
+) -> ListGroupsResponse:
+    """The groups of all partitions. A partition that moved away has no groups here; another error is for all."""
+    errors = [item.error for item in items if isinstance(item, GroupError)]
+    for error in errors:
+        if error is not ErrorCode.NOT_COORDINATOR:
+            return ListGroupsResponse(error_code=error)
+    return ListGroupsResponse(groups=tuple(item for item in items if not isinstance(item, GroupError)))
+
+
+def _groups_to_delete(request: DeleteGroupsRequest, version: int) -> Iterator[tuple[str, str]]:
+    return ((group_id, group_id) for group_id in dict.fromkeys(request.groups_names))
+
+
+def _delete_groups(
+    tx: Transaction, context: RequestContext, request: DeleteGroupsRequest, group_ids: Sequence[str]
+) -> list[DeletableGroupResult]:
+    results = []
+    for group_id in group_ids:
+        group = tx.state.groups.get(group_id)
+        try:
+            if group is None:
+                raise group_not_found(group_id)
+            group.validate_delete(tx)
+        except GroupError as error:
+            results.append(_refuse_delete(group_id, error, context.version))
+            continue
+        delete_all_offsets(tx, group_id)
+        group.emit_tombstones(tx)
+        group.cancel_timers(tx)
+        results.append(DeletableGroupResult(group_id=group_id))
+    return results
+
+
+def _refuse_delete(group_id: str, error: GroupError, version: int) -> DeletableGroupResult:
+    return DeletableGroupResult(group_id=group_id, error_code=error.error)
+
+
+def _schedule_count(tx: Transaction) -> None:
+    tx.timers.schedule(_COUNTER, _COUNT_INTERVAL_MS, _count_groups)
+
+
+def _count_groups(tx: Transaction) -> None:
+    states = ((group.kind, group.state_name()) for group in tx.state.groups.values())
+    tx.metrics.groups[tx.partition] = Counter(states)
+    _schedule_count(tx)
+
+
+PROTOCOL: Final = Protocol(
+    apis=(
+        ManyGroups(
+            request=ListGroupsRequest,
+            groups=None,
+            handle=_list_groups,
+            refuse=lambda question, error, version: error,
+            respond=_respond_list,
+        ),
+        ManyGroups(
+            request=DeleteGroupsRequest,
+            groups=_groups_to_delete,
+            handle=_delete_groups,
+            refuse=_refuse_delete,
+            respond=lambda request, results, version: DeleteGroupsResponse(results=tuple(results)),
+            reads=lambda request: False,
+        ),
+    ),
+    started=(_schedule_count,),
+)

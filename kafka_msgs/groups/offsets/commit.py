@@ -1,0 +1,199 @@
+"""OffsetCommit and TxnOffsetCommit: members and others store the offsets they have reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from typing import Final, Protocol, TypeVar
+from uuid import UUID
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.group import CommitCheck, group_not_found
+from kafka_msgs.groups.metrics import OFFSET_COMMITS
+from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
+from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
+from kafka_msgs.messages.offset_commit_response import (
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
+from kafka_msgs.messages.txn_offset_commit_request import TxnOffsetCommitRequest
+from kafka_msgs.messages.txn_offset_commit_response import (
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+__all__ = ["commit_offsets", "commit_transactional_offsets", "refuse_commit", "refuse_transactional_commit"]
+
+T_co = TypeVar("T_co", covariant=True)
+
+_NO_RETENTION: Final = -1
+_EXPIRING_VERSION: Final = 1
+"""The version of ``OffsetCommitValue`` that has an expire timestamp."""
+
+_NOT_FOUND_SINCE: Final = 9
+"""OffsetCommit has GROUP_ID_NOT_FOUND since this version, and ILLEGAL_GENERATION before it."""
+
+_MEMBER_EPOCHS_SINCE: Final = 6
+"""TxnOffsetCommit has the errors of member epochs since this version, and ILLEGAL_GENERATION before it."""
+
+
+class _Partition(Protocol):
+    """What the two requests have for a partition."""
+
+    @property
+    def partition_index(self) -> int: ...
+    @property
+    def committed_offset(self) -> int: ...
+    @property
+    def committed_leader_epoch(self) -> int: ...
+    @property
+    def committed_metadata(self) -> str | None: ...
+
+
+class _Topic(Protocol[T_co]):
+    """What the two requests have for a topic."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def topic_id(self) -> UUID: ...
+    @property
+    def partitions(self) -> tuple[T_co, ...]: ...
+
+
+def commit_offsets(tx: Transaction, context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
+    """Store the offsets of an OffsetCommit request."""
+    group = tx.state.groups.get(request.group_id)
+    check: CommitCheck | None = None
+    if group is not None:
+        check = group.validate_offset_commit(
+            tx,
+            context,
+            member_id=request.member_id,
+            instance_id=request.group_instance_id,
+            epoch=request.generation_id_or_member_epoch,
+            transactional=False,
+        )
+    elif request.generation_id_or_member_epoch >= 0:
+        if context.version >= _NOT_FOUND_SINCE:
+            raise group_not_found(request.group_id)
+        raise GroupError(error=ErrorCode.ILLEGAL_GENERATION)
+    expires = _NO_RETENTION if request.retention_time_ms == _NO_RETENTION else tx.now + request.retention_time_ms
+    errors = _commit(tx, request.group_id, request.topics, check, expires)
+    return _response(request, errors)
+
+
+def commit_transactional_offsets(
+    tx: Transaction, context: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse:
+    """Store the offsets of a TxnOffsetCommit request. They count when the transaction is committed."""
+    old = context.version < _MEMBER_EPOCHS_SINCE
+    try:
+        errors = _commit_in_transaction(tx, context, request)
+    except GroupError as error:
+        if old and error.error in (ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.GROUP_ID_NOT_FOUND):
+            raise GroupError(error=ErrorCode.ILLEGAL_GENERATION) from None
+        raise
+    return _transactional_response(request, errors)
+
+
+def _commit_in_transaction(tx: Transaction, context: RequestContext, request: TxnOffsetCommitRequest) -> Iterator[int]:
+    group = tx.state.groups.get(request.group_id)
+    check: CommitCheck | None = None
+    if group is not None:
+        check = group.validate_offset_commit(
+            tx,
+            context,
+            member_id=request.member_id,
+            instance_id=request.group_instance_id,
+            epoch=request.generation_id_or_member_epoch,
+            transactional=True,
+        )
+    elif request.generation_id_or_member_epoch >= 0:
+        raise group_not_found(request.group_id)
+    return _commit(tx, request.group_id, request.topics, check, _NO_RETENTION)
+
+
+def _commit(
+    tx: Transaction, group_id: str, topics: Iterable[_Topic[_Partition]], check: CommitCheck | None, expires: int
+) -> Iterator[int]:
+    """Emit the offsets. Return the error code of each partition, in order."""
+    errors: list[int] = []
+    for topic in topics:
+        for each in topic.partitions:
+            metadata = each.committed_metadata or ""
+            if _utf16_length(metadata) > tx.config.offset_metadata_max_bytes:
+                errors.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+                continue
+            if check is not None:
+                check(topic.name, topic.topic_id, each.partition_index)
+            errors.append(ErrorCode.NONE)
+            value = OffsetCommitValue(
+                offset=each.committed_offset,
+                leader_epoch=each.committed_leader_epoch,
+                metadata=metadata,
+                commit_timestamp=tx.now,
+                expire_timestamp=expires,
+                topic_id=topic.topic_id,
+            )
+            key = OffsetCommitKey(group=group_id, topic=topic.name, partition=each.partition_index)
+            tx.emit(key, value, None if expires == _NO_RETENTION else _EXPIRING_VERSION)
+    if tx.records:
+        tx.metrics.record(OFFSET_COMMITS, len(tx.records))
+    return iter(errors)
+
+
+def _utf16_length(text: str) -> int:
+    """The length of a text as Java counts it. Kafka compares it with a limit that it calls bytes."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def refuse_commit(request: OffsetCommitRequest, error: GroupError, version: int) -> OffsetCommitResponse:
+    """Return the response with one error for all partitions."""
+    return _response(request, repeat(int(error.error)))
+
+
+def refuse_transactional_commit(
+    request: TxnOffsetCommitRequest, error: GroupError, version: int
+) -> TxnOffsetCommitResponse:
+    """Return the response with one error for all partitions."""
+    return _transactional_response(request, repeat(int(error.error)))
+
+
+def _response(request: OffsetCommitRequest, errors: Iterator[int]) -> OffsetCommitResponse:
+    """The response that repeats the topics and partitions of a request, with an error code for each partition."""
+    return OffsetCommitResponse(
+        topics=tuple(
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=tuple(
+                    OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=next(errors))
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def _transactional_response(request: TxnOffsetCommitRequest, errors: Iterator[int]) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=tuple(
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=tuple(
+                    TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=next(errors))
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )

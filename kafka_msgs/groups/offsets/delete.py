@@ -1,0 +1,52 @@
+"""OffsetDelete: the offsets of topics that a group does not read any more."""
+
+from __future__ import annotations
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.group import Group, group_not_found
+from kafka_msgs.groups.metrics import OFFSET_DELETIONS
+from kafka_msgs.groups.offsets.records import emit_offset_tombstone, find, is_open
+from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequest, OffsetDeleteRequestTopic
+from kafka_msgs.messages.offset_delete_response import (
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+__all__ = ["delete_offsets", "refuse_offset_delete"]
+
+
+def delete_offsets(tx: Transaction, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    """Delete offsets, except of topics that the group subscribes to."""
+    group = tx.state.groups.get(request.group_id)
+    if group is None:
+        raise group_not_found(request.group_id)
+    group.validate_offset_delete(tx)
+    topics = {topic.name: _delete_topic(tx, group, topic) for topic in request.topics}
+    tx.metrics.record(OFFSET_DELETIONS, len(tx.records))
+    return OffsetDeleteResponse(topics=tuple(topics.values()))
+
+
+def _delete_topic(tx: Transaction, group: Group, topic: OffsetDeleteRequestTopic) -> OffsetDeleteResponseTopic:
+    subscribed = group.subscribes_to(topic.name)
+    error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
+    state, group_id = tx.state, group.group_id
+    partitions = dict.fromkeys(each.partition_index for each in topic.partitions)
+    for index in partitions if not subscribed else ():
+        known = find(state.offsets, group_id, topic.name, index) is not None
+        if known or is_open(state, group_id, topic.name, index):
+            emit_offset_tombstone(tx, group_id, topic.name, index)
+    return OffsetDeleteResponseTopic(
+        name=topic.name,
+        partitions=tuple(
+            OffsetDeleteResponsePartition(partition_index=index, error_code=error) for index in partitions
+        ),
+    )
+
+
+def refuse_offset_delete(request: OffsetDeleteRequest, error: GroupError, version: int) -> OffsetDeleteResponse:
+    """Return the response with an error for the whole request."""
+    return OffsetDeleteResponse(error_code=error.error)

@@ -1,0 +1,165 @@
+"""OffsetFetch: the offsets of groups, with the semantics of KIP-88 at each version.
+
+A null list of topics asks for all offsets of the group. Before version 2 a response has no place for an error of the
+group, so each partition carries it. From version 8 a request asks for several groups, and each has its own error.
+``require_stable`` refuses offsets that an open transaction may change, and sees records that are not committed yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.offsets.records import find, is_open
+from kafka_msgs.groups.state import Offset
+from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.messages.offset_fetch_request import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from kafka_msgs.messages.offset_fetch_response import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from kafka_msgs.schema import ZERO_UUID
+
+__all__ = ["fetch_offsets", "groups_of", "refuse_fetch", "respond"]
+
+_MANY_GROUPS_SINCE: Final = 8
+_GROUP_ERROR_SINCE: Final = 2
+_NO_OFFSET: Final = -1
+
+
+def groups_of(request: OffsetFetchRequest, version: int) -> Iterator[tuple[str, OffsetFetchRequestGroup]]:
+    """Yield the groups that a request asks for, in the form of the latest versions."""
+    if version >= _MANY_GROUPS_SINCE:
+        yield from ((group.group_id, group) for group in request.groups)
+        return
+    topics = None
+    if request.topics is not None:
+        topics = tuple(
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        )
+    yield request.group_id, OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+
+
+def fetch_offsets(
+    tx: Transaction, context: RequestContext, request: OffsetFetchRequest, groups: Sequence[OffsetFetchRequestGroup]
+) -> list[OffsetFetchResponseGroup]:
+    """Return the offsets of groups."""
+    answers = []
+    for asked in groups:
+        try:
+            answers.append(_fetch(tx, asked, request.require_stable))
+        except GroupError as error:
+            answers.append(refuse_fetch(asked, error, context.version))
+    return answers
+
+
+def _fetch(tx: Transaction, asked: OffsetFetchRequestGroup, stable: bool) -> OffsetFetchResponseGroup:
+    group = tx.state.groups.get(asked.group_id)
+    if group is not None:
+        group.validate_offset_fetch(tx, member_id=asked.member_id, epoch=asked.member_epoch)
+    topics = asked.topics if asked.topics is not None else _all_topics(tx, asked.group_id)
+    return OffsetFetchResponseGroup(
+        group_id=asked.group_id,
+        topics=tuple(
+            OffsetFetchResponseTopics(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=tuple(
+                    _partition(tx, asked.group_id, topic, index, stable) for index in topic.partition_indexes
+                ),
+            )
+            for topic in topics
+        ),
+    )
+
+
+def _all_topics(tx: Transaction, group_id: str) -> Iterator[OffsetFetchRequestTopics]:
+    """All partitions with an offset, in Kafka's order."""
+    offsets = tx.state.offsets.get(group_id)
+    if offsets is not None:
+        for topic in walk(offsets):
+            yield OffsetFetchRequestTopics(name=topic, partition_indexes=tuple(walk(offsets[topic])))
+
+
+def _partition(
+    tx: Transaction, group_id: str, topic: OffsetFetchRequestTopics, index: int, stable: bool
+) -> OffsetFetchResponsePartitions:
+    if stable and is_open(tx.state, group_id, topic.name, index):
+        return _no_offset(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    offset = find(tx.state.offsets, group_id, topic.name, index)
+    if offset is None or not _same_topic(offset, topic):
+        return _no_offset(index, ErrorCode.NONE)
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=offset.value.offset,
+        committed_leader_epoch=offset.value.leader_epoch,
+        metadata=offset.value.metadata,
+    )
+
+
+def _same_topic(offset: Offset, topic: OffsetFetchRequestTopics) -> bool:
+    """Whether an offset is of the topic that is asked for, and not of an earlier topic of that name."""
+    return ZERO_UUID in (offset.value.topic_id, topic.topic_id) or offset.value.topic_id == topic.topic_id
+
+
+def _no_offset(index: int, error: int) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=index, committed_offset=_NO_OFFSET, committed_leader_epoch=-1, metadata="", error_code=error
+    )
+
+
+def refuse_fetch(asked: OffsetFetchRequestGroup, error: GroupError, version: int) -> OffsetFetchResponseGroup:
+    """Return the answer for a group that failed as a whole, as the version has a place for it."""
+    if version >= _GROUP_ERROR_SINCE:
+        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error.error)
+    return OffsetFetchResponseGroup(
+        group_id=asked.group_id,
+        topics=tuple(
+            OffsetFetchResponseTopics(
+                name=topic.name,
+                partitions=tuple(_no_offset(index, error.error) for index in topic.partition_indexes),
+            )
+            for topic in asked.topics or ()
+        ),
+    )
+
+
+def respond(
+    request: OffsetFetchRequest, groups: Sequence[OffsetFetchResponseGroup], version: int
+) -> OffsetFetchResponse:
+    """Return the response in the form of the version."""
+    if version >= _MANY_GROUPS_SINCE:
+        return OffsetFetchResponse(groups=tuple(groups))
+    [group] = groups
+    return OffsetFetchResponse(
+        error_code=group.error_code,
+        topics=tuple(
+            OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=tuple(
+                    OffsetFetchResponsePartition(
+                        partition_index=each.partition_index,
+                        committed_offset=each.committed_offset,
+                        committed_leader_epoch=each.committed_leader_epoch,
+                        metadata=each.metadata,
+                        error_code=each.error_code,
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in group.topics
+        ),
+    )

@@ -1,0 +1,62 @@
+"""What the coordinator knows of committed offsets: the apis, the effect of the records, and the timer."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafka_msgs.groups.api import ManyGroups, OneGroup, Producer, Protocol, check_nothing
+from kafka_msgs.groups.offsets.commit import (
+    commit_offsets,
+    commit_transactional_offsets,
+    refuse_commit,
+    refuse_transactional_commit,
+)
+from kafka_msgs.groups.offsets.delete import delete_offsets, refuse_offset_delete
+from kafka_msgs.groups.offsets.expiry import delete_offsets_of_topics, schedule_expiry
+from kafka_msgs.groups.offsets.fetch import fetch_offsets, groups_of, refuse_fetch, respond
+from kafka_msgs.groups.offsets.records import apply_legacy_offset, apply_marker, apply_offset
+from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
+from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
+from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
+from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequest
+from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequest
+from kafka_msgs.messages.txn_offset_commit_request import TxnOffsetCommitRequest
+
+__all__ = ["PROTOCOL"]
+
+PROTOCOL: Final = Protocol(
+    apis=(
+        OneGroup(
+            request=OffsetCommitRequest,
+            group=lambda request: request.group_id,
+            handle=commit_offsets,
+            refuse=refuse_commit,
+            check=check_nothing,
+        ),
+        OneGroup(
+            request=TxnOffsetCommitRequest,
+            group=lambda request: request.group_id,
+            handle=commit_transactional_offsets,
+            refuse=refuse_transactional_commit,
+            producer=lambda request: Producer(request.producer_id, request.producer_epoch),
+        ),
+        OneGroup(
+            request=OffsetDeleteRequest,
+            group=lambda request: request.group_id,
+            handle=delete_offsets,
+            refuse=refuse_offset_delete,
+        ),
+        ManyGroups(
+            request=OffsetFetchRequest,
+            groups=groups_of,
+            handle=fetch_offsets,
+            refuse=refuse_fetch,
+            respond=respond,
+            reads=lambda request: not request.require_stable,
+        ),
+    ),
+    appliers={OffsetCommitKey: apply_offset, LegacyOffsetCommitKey: apply_legacy_offset},
+    ended=apply_marker,
+    started=(schedule_expiry,),
+    topics_deleted=(delete_offsets_of_topics,),
+)
