@@ -23,7 +23,8 @@ from kafka_msgs.groups.outcome import Answer, Batch, Marker, Outcome, Work
 from kafka_msgs.groups.profiles import SHIPPED, Profile, Quirks
 from kafka_msgs.groups.protocols import PROTOCOLS
 from kafka_msgs.groups.requests import Answering, ask_many, ask_one
-from kafka_msgs.groups.shard import Setting, Shard
+from kafka_msgs.groups.shard import Shard
+from kafka_msgs.groups.steps import Setting
 from kafka_msgs.groups.timeline import hash_code
 from kafka_msgs.groups.timers import Clock
 from kafka_msgs.message import Message, Request

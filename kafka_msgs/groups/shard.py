@@ -9,32 +9,26 @@ resign, and what waits. What a step does is up to its protocol.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from enum import Enum
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
-from attrs import define, field, frozen
-
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import GroupError, InternalError
-from kafka_msgs.groups.api import Producer, Protocol, TopicChange
-from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
-from kafka_msgs.groups.group import Group
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.api import Producer, TopicChange
 from kafka_msgs.groups.image import EMPTY_IMAGE, Image
 from kafka_msgs.groups.journal import DIRECT, Journal
-from kafka_msgs.groups.metrics import Metrics
-from kafka_msgs.groups.outcome import NO_EPOCH, Batch, Marker, Outcome, Work
-from kafka_msgs.groups.profiles import Profile, Quirks
+from kafka_msgs.groups.outcome import NO_EPOCH, Batch, Marker, Work
 from kafka_msgs.groups.promise import Promise
-from kafka_msgs.groups.state import Applier, SoftState, State
+from kafka_msgs.groups.state import SoftState, State
+from kafka_msgs.groups.steps import Flight, Setting, Status, Step
 from kafka_msgs.groups.timeline import walk
-from kafka_msgs.groups.timers import Clock, Operation, Timer, Timers
+from kafka_msgs.groups.timers import Operation, Timer, Timers
 from kafka_msgs.groups.transaction import Transaction
 from kafka_msgs.message import Message
 from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, UnknownRecord
-from kafka_msgs.topics.replay import GroupKind, TransactionEnd
+from kafka_msgs.topics.replay import TransactionEnd
 
-__all__ = ["NO_TRANSACTION", "Setting", "Shard", "Status", "Step"]
+__all__ = ["NO_TRANSACTION", "Shard"]
 
 T = TypeVar("T")
 
@@ -43,82 +37,6 @@ NO_TRANSACTION: Final = Producer(NO_PRODUCER, NO_EPOCH)
 
 _SILENT: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
 """Errors after which a timer or a piece of work is forgotten: the shard does not serve any more."""
-
-
-class Status(Enum):
-    """What a shard is doing."""
-
-    INITIAL = "initial"
-    LOADING = "loading"
-    ACTIVE = "active"
-    FAILED = "failed"
-    CLOSED = "closed"
-
-
-@define(kw_only=True, eq=False)
-class Setting:
-    """What all shards of a coordinator share."""
-
-    protocols: tuple[Protocol, ...]
-    config: CoordinatorConfig
-    profile: Profile
-    quirks: Quirks
-    new_id: Callable[[], str]
-    append: Callable[[Batch | Marker], int]
-    enqueue: Callable[[Callable[[], None]], None]
-    clock: Clock
-    outcome: Outcome = field(factory=Outcome)
-    plugin: Any = None
-    metrics: Metrics = field(factory=Metrics)
-    group_configs: dict[str, GroupConfig] = field(factory=dict)
-    default_group_config: GroupConfig = field(init=False)
-    appliers: Mapping[type[Message], Applier] = field(init=False)
-    simple_group: Callable[[str], Group] = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.default_group_config = self.config.for_group({})
-        makers = [each.simple_group for each in self.protocols if each.simple_group is not None]
-        self.simple_group = makers[0] if makers else _no_group
-        self.appliers = {cls: applier for each in self.protocols for cls, applier in each.appliers.items()}
-
-    def group_config(self, group_id: str) -> GroupConfig:
-        """Return the settings of a group."""
-        return self.group_configs.get(group_id, self.default_group_config)
-
-    def hooks(self, name: str, kind: GroupKind) -> Iterable[Callable[[Transaction, Any], None]]:
-        """Return what the protocols do for a group of a kind."""
-        return [hook for each in self.protocols if (hook := getattr(each, name).get(kind)) is not None]
-
-
-class Step:
-    """A step whose records are not committed yet, or that waits for the records of earlier steps."""
-
-    __slots__ = ("_done", "arrival", "callbacks", "completed", "deadline", "value")
-
-    def __init__(self, done: Callable[[Any, GroupError | None], None]) -> None:
-        self._done = done
-        self.value: Any = None
-        self.callbacks: list[Callable[[GroupError | None], None]] = []
-        self.completed = False
-        self.deadline = 0
-        self.arrival = 0
-
-    def complete(self, error: GroupError | None) -> None:
-        """Call what waits for the step, once."""
-        if not self.completed:
-            self.completed = True
-            for callback in self.callbacks:
-                callback(error)
-            self._done(self.value, error)
-
-
-@frozen
-class _Flight:
-    """A batch that is appended and not committed: the end of the log after it, its changes, and who waits for it."""
-
-    end: int
-    changes: int
-    waiting: list[Step]
 
 
 class Shard:
@@ -139,7 +57,7 @@ class Shard:
         self.soft = SoftState()
         self._journal = Journal()
         self.written = self.committed = 0
-        self._flights: deque[_Flight] = deque()
+        self._flights: deque[Flight] = deque()
         self._waiting: deque[Step] = deque()
 
     # Leadership
@@ -272,7 +190,7 @@ class Shard:
         )
         self.written = self.setting.append(batch)
         self.setting.outcome.batches.append(batch)
-        self._flights.append(_Flight(self.written, len(self._journal) - mark, [step]))
+        self._flights.append(Flight(self.written, len(self._journal) - mark, [step]))
 
     def _wait(self, step: Step) -> None:
         """Let a step wait for the commit, but not for ever."""
@@ -331,7 +249,7 @@ class Shard:
             step.complete(error)
             return
         self.setting.outcome.batches.append(marker)
-        self._flights.append(_Flight(self.written, len(self._journal) - mark, [step]))
+        self._flights.append(Flight(self.written, len(self._journal) - mark, [step]))
         self._wait(step)
 
     def _end(self, changes: Any, producer_id: int, committed: bool) -> None:
@@ -428,10 +346,6 @@ class Shard:
         for protocol in self.setting.protocols:
             for follow in protocol.topics_deleted:
                 self.setting.enqueue(lambda follow=follow: self.write(lambda tx: follow(tx, change), _ignore))  # type: ignore[misc]
-
-
-def _no_group(group_id: str) -> Group:
-    raise InternalError(reason="no protocol makes groups for offsets alone")
 
 
 def _ignore(value: Any, error: GroupError | None) -> None:
