@@ -32,7 +32,7 @@ from kafka_msgs.errors.codec import (
     UnsupportedVersionError,
 )
 from kafka_msgs.errors.columns import ColumnSizeError, ColumnTypeError
-from kafka_msgs.errors.groups import GroupError
+from kafka_msgs.errors.groups import AssignorError, GroupError
 from kafka_msgs.errors.jobs import JobPathError, OptionError
 from kafka_msgs.errors.log import LogFileError
 from kafka_msgs.errors.lookup import UnknownColumnError, UnknownMessageError, UnknownNameError, UnknownTopicError
@@ -52,6 +52,7 @@ from kafka_msgs.errors.tap import TapError
 from kafka_msgs.errors.wire import FrameSizeError, LocalProtocolError, ProtocolError, RemoteProtocolError
 
 __all__ = [
+    "AssignorError",
     "AuthenticationError",
     "BrokerError",
     "BudgetExceededError",

@@ -8,7 +8,7 @@ from attrs import define
 
 from kafka_msgs.errors.base import KafkaMsgsError
 
-__all__ = ["GroupError"]
+__all__ = ["AssignorError", "GroupError"]
 
 
 @define(kw_only=True, slots=False, repr=False)
@@ -24,3 +24,13 @@ class GroupError(KafkaMsgsError):
 
     def _text(self) -> str:
         return self.error.name if self.message is None else f"{self.error.name}: {self.message}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class AssignorError(KafkaMsgsError):
+    """An assignor found no assignment. Attribute: ``reason``."""
+
+    reason: str
+
+    def _text(self) -> str:
+        return self.reason

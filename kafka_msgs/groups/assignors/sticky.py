@@ -1,0 +1,324 @@
+"""Tasks stay where they are as far as balance allows: ``StickyTaskAssignor`` of Kafka 4.4.
+
+Active tasks first go back to the members that had them, then to members that had them as standby tasks, and the rest
+to the process with the smallest load, and there to the member with the fewest tasks. Standby tasks follow in the same
+way; no process gets a task twice. Racks and client tags play no part.
+
+A task is a number: subtopologies in ascending order of their ids have consecutive numbers, one for each partition.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TypeGuard
+
+from attrs import define, field
+
+from kafka_msgs.errors import AssignorError
+from kafka_msgs.groups.assignors.java_order import HashTable, hash_map_order, sized_capacity, string_key
+from kafka_msgs.groups.assignors.java_queue import add, deal, new_heap, poll
+from kafka_msgs.groups.assignors.spec import StreamsMember, StreamsSpec, Subtopology, TaskAssignment, Tasks
+from kafka_msgs.groups.timeline import hash_code
+
+__all__ = ["assign_sticky"]
+
+
+def assign_sticky(spec: StreamsSpec) -> dict[str, TaskAssignment]:
+    """Assign active and standby tasks. Raises ``AssignorError`` where there are tasks and no member."""
+    state = _State(spec)
+    state.assign_active()
+    if spec.standby_replicas > 0:
+        state.assign_standby()
+    return {
+        member_id: TaskAssignment(state.space.tasks(active), state.space.tasks(standby))
+        for member_id, active, standby in zip(spec.members, state.active, state.standby, strict=True)
+    }
+
+
+class _TaskSpace:
+    """The tasks of a topology as numbers."""
+
+    def __init__(self, subtopologies: Sequence[Subtopology]) -> None:
+        self.subtopologies = sorted(subtopologies, key=lambda each: string_key(each.id))
+        self.first: dict[str, int] = {}
+        self.size = 0
+        for each in self.subtopologies:
+            self.first[each.id] = self.size
+            self.size += each.partitions
+        self._partitions = {each.id: each.partitions for each in subtopologies}
+
+    def by_partition(self, *, stateful: bool = False) -> list[int]:
+        """Return tasks by partition, then by subtopology; all, or only those of stateful subtopologies."""
+        spans = [(self.first[each.id], each.partitions) for each in self.subtopologies if each.stateful or not stateful]
+        longest = max((count for _, count in spans), default=0)
+        return [first + number for number in range(longest) for first, count in spans if number < count]
+
+    def numbers(self, tasks: Mapping[str, Collection[int]]) -> Iterator[int]:
+        """Yield the numbers of those tasks that the topology has."""
+        for subtopology, partitions in tasks.items():
+            first, limit = self.first.get(subtopology, 0), self._partitions.get(subtopology, 0)
+            for partition in partitions:
+                if partition < limit:
+                    yield first + partition
+
+    def tasks(self, numbers: list[int]) -> Tasks:
+        """Return tasks by subtopology, both in ascending order."""
+        numbers.sort()
+        tasks: dict[str, tuple[int, ...]] = {}
+        start = 0
+        for each in self.subtopologies:
+            first = self.first[each.id]
+            stop = bisect_left(numbers, first + each.partitions, start)
+            if start < stop:
+                tasks[each.id] = tuple([number - first for number in numbers[start:stop]])
+            start = stop
+        return tasks
+
+    def name(self, task: int) -> str:
+        """Return the name of a task in Kafka's messages."""
+        each = next(each for each in reversed(self.subtopologies) if self.first[each.id] <= task and each.partitions)
+        return f"{each.id}_{task - self.first[each.id]}"
+
+
+@define
+class _Quota:
+    """How many tasks a member may have: those left, divided by the members that have not reached it, rounded up."""
+
+    tasks: int
+    members: int
+    limit: int = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.limit = -(-self.tasks // self.members) if self.members else 0
+
+    def reached(self, count: int) -> None:
+        """Note that a member now has ``count`` tasks. Nothing changes unless that is just the limit."""
+        if count == self.limit:
+            self.members -= 1
+            self.tasks -= count
+            self.__attrs_post_init__()
+
+
+class _State:
+    """One assignment in the making. Members and processes are numbers, in the order in which they were met."""
+
+    def __init__(self, spec: StreamsSpec) -> None:
+        self.members = list(spec.members.values())
+        self.space = _TaskSpace(spec.subtopologies)
+        self.standbys = spec.standby_replicas
+        self.active: list[list[int]] = [[] for _ in self.members]
+        self.standby: list[list[int]] = [[] for _ in self.members]
+        self.counts = [0] * len(self.members)
+        stateful = sum(each.partitions for each in spec.subtopologies if each.stateful)
+        self.active_quota = _Quota(self.space.size, len(self.members))
+        self.quota = _Quota(self.space.size + stateful * self.standbys, len(self.members))
+        self._find_processes(list(spec.members))
+        self.previous = self._previous_owners()
+        self.candidates = self._standby_candidates()
+
+    def _find_processes(self, member_ids: list[str]) -> None:
+        """Number the processes; keep them and their members in the order of Kafka's hash tables."""
+        numbers: dict[str, int] = {}
+        table: HashTable[str] = HashTable(hash_code, capacity=sized_capacity(len(self.members)))
+        for member in self.members:
+            table.compute(member.process_id)
+            numbers.setdefault(member.process_id, len(numbers))
+        self.process = [numbers[member.process_id] for member in self.members]
+        self.processes = [numbers[process_id] for process_id in table.walk()]
+        together: list[dict[str, int]] = [{} for _ in numbers]
+        for number, process in enumerate(self.process):
+            together[process][member_ids[number]] = number
+        self.together = [[ids[each] for each in hash_map_order(ids)] for ids in together]
+        self.sizes = [len(each) for each in together]
+        self.ones = [1] * len(self.members)
+        self.loads = [0] * len(together)
+        self.heaps: list[list[int] | None] = [None] * len(together)
+        self.held: list[set[int]] = [set() for _ in together]
+
+    def _previous_owners(self) -> list[int]:
+        """Return for each task the member that had it as an active task, or -1."""
+        owners = [-1] * self.space.size
+        for member, given in enumerate(self.members):
+            for task in self.space.numbers(given.active):
+                owners[task] = member
+        return owners
+
+    def _standby_candidates(self) -> dict[int, list[int]]:
+        """Return the members that may continue a task: those that had it as a standby task, then by offset sum."""
+        ranked: dict[int, list[tuple[bool, int, int]]] = {}
+        for member, given in enumerate(self.members):
+            standby = dict.fromkeys(self.space.numbers(given.standby))
+            offsets = dict(self._offsets(given))
+            for task in [*standby, *(task for task in offsets if task not in standby)]:
+                ranked.setdefault(task, []).append((task not in standby, -offsets.get(task, 0), member))
+        return {task: [member for _, _, member in sorted(each)] for task, each in ranked.items()}
+
+    def _offsets(self, member: StreamsMember) -> Iterator[tuple[int, int]]:
+        for subtopology, offsets in member.offsets.items():
+            for partition, offset in offsets.items():
+                for task in self.space.numbers({subtopology: (partition,)}):
+                    yield task, offset
+
+    def assign_active(self) -> None:
+        """Assign each task to one member."""
+        left = self._return_active(self.space.by_partition())
+        left = self._promote_standby(left)
+        self._spread_active(sorted(left))
+
+    def _return_active(self, tasks: list[int]) -> list[int]:
+        """Give tasks back to those that had them, within the quota, and return the others."""
+        left = []
+        previous, counts, active = self.previous, self.counts, self.active
+        quota, total = self.active_quota, self.quota
+        for task in tasks:
+            member = previous[task]
+            if member >= 0 and counts[member] < quota.limit:
+                counts[member] = count = counts[member] + 1
+                active[member].append(task)
+                if count == quota.limit:
+                    quota.reached(count)
+                if count == total.limit:
+                    total.reached(count)
+            else:
+                left.append(task)
+        self._count_processes()
+        return left
+
+    def _count_processes(self) -> None:
+        self.loads = [sum(self.counts[member] for member in members) for members in self.together]
+
+    def _promote_standby(self, tasks: list[int]) -> list[int]:
+        """Give tasks to members that had them as standby tasks, within the quota, and return the others."""
+        if not self.candidates:
+            return tasks
+        left = []
+        for task in tasks:
+            member = self._least_loaded(self.candidates.get(task, ()), None)
+            if member is not None and self.counts[member] < self.active_quota.limit:
+                self.active_quota.reached(self._give(task, member, self.active))
+                self.quota.reached(self.counts[member])
+            else:
+                left.append(task)
+        return left
+
+    def _give(self, task: int, member: int, assigned: list[list[int]]) -> int:
+        """Give a task to a member and return how many tasks it has now."""
+        process = self.process[member]
+        assigned[member].append(task)
+        self.held[process].add(task)
+        self.loads[process] += 1
+        self.counts[member] += 1
+        return self.counts[member]
+
+    def _least_loaded(self, candidates: Sequence[int], task: int | None) -> int | None:
+        """Return the first candidate that none after it beats in both loads: that of the process and its own.
+
+        A candidate whose process has the task is passed over.
+        """
+        best = None
+        least = fewest = 0.0
+        for member in candidates:
+            process = self.process[member]
+            if task is not None and task in self.held[process]:
+                continue
+            load, count = self.loads[process] / self.sizes[process], self.counts[member]
+            if best is None or (load < least and count < fewest):
+                best, least, fewest = member, load, count
+        return best
+
+    def _spread_active(self, tasks: list[int]) -> None:
+        """Give tasks, in ascending order, to the process and the member with the smallest load."""
+        if not tasks:
+            return
+        if not self.processes:
+            raise AssignorError(reason=f"No process available to assign active task {self.space.name(tasks[0])}.")
+        takers = deal(self._process_heap(), self.loads, self.sizes, len(tasks))
+        arrivals: list[list[int]] = [[] for _ in self.sizes]
+        for task, process in zip(tasks, takers, strict=True):
+            arrivals[process].append(task)
+        before = list(self.counts)
+        turns = [self._spread_within(process, arrived) for process, arrived in enumerate(arrivals)]
+        if self.standbys:
+            self._replay_quota(takers, turns, before)
+
+    def _process_heap(self) -> list[int]:
+        ranks = {process: self.loads[process] / self.sizes[process] for process in self.processes}
+        return new_heap(self.processes, ranks)
+
+    def _spread_within(self, process: int, tasks: list[int]) -> list[int]:
+        """Give tasks to members of a process and return who got them, in order."""
+        members = self._member_heap(process)
+        takers = deal(members, self.counts, self.ones, len(tasks))
+        for task, member in zip(tasks, takers, strict=True):
+            self.active[member].append(task)
+        return takers
+
+    def _member_heap(self, process: int) -> list[int]:
+        """Return the members of a process by their number of tasks; made anew after a task went to a certain member."""
+        heap = self.heaps[process]
+        if heap is None:
+            heap = self.heaps[process] = new_heap(self.together[process], self.counts)
+        return heap
+
+    def _replay_quota(self, processes: list[int], turns: list[list[int]], counts: list[int]) -> None:
+        """Let the quota of all tasks see the tasks given to processes, in order, from ``counts`` on."""
+        members = [iter(each) for each in turns]
+        for process in processes:
+            member = next(members[process])
+            counts[member] += 1
+            self.quota.reached(counts[member])
+
+    def assign_standby(self) -> None:
+        """Assign the standby tasks, as many replicas as processes can take."""
+        for process, members in enumerate(self.together):
+            self.held[process].update(*(self.active[member] for member in members))
+        left = []
+        for task in reversed(self.space.by_partition(stateful=True)):
+            for replica in range(self.standbys):
+                if not self._keep_standby(task):
+                    left.append((task, self.standbys - replica))
+                    break
+        heap = self._process_heap()
+        ranks = {process: self.loads[process] / self.sizes[process] for process in self.processes}
+        for task, replicas in sorted(left, reverse=True):
+            for _ in range(replicas):
+                if not self._place_standby(heap, ranks, task):
+                    break
+
+    def _keep_standby(self, task: int) -> bool:
+        """Give a standby task to the member that had it as an active or standby task; return whether that worked."""
+        member: int | None = self.previous[task]
+        if member == -1 or not self._may_take(member, task):
+            member = self._least_loaded(self.candidates.get(task, ()), task)
+            if not self._may_take(member, task):
+                return False
+        process = self.process[member]
+        self.heaps[process] = None
+        self.quota.reached(self._give(task, member, self.standby))
+        return True
+
+    def _may_take(self, member: int | None, task: int) -> TypeGuard[int]:
+        return (
+            member is not None
+            and task not in self.held[self.process[member]]
+            and self.counts[member] < self.quota.limit
+        )
+
+    def _place_standby(self, heap: list[int], ranks: dict[int, float], task: int) -> bool:
+        """Give a standby task to the process with the smallest load that does not have it; return whether one did."""
+        polled = []
+        found = False
+        while heap and not found:
+            process = poll(heap, ranks)
+            polled.append(process)
+            found = task not in self.held[process]
+        if found:
+            members = self._member_heap(process)
+            member = poll(members, self.counts)
+            self.quota.reached(self._give(task, member, self.standby))
+            add(members, member, self.counts)
+            ranks[process] = self.loads[process] / self.sizes[process]
+        for process in reversed(polled):
+            add(heap, process, ranks)
+        return found
