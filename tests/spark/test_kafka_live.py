@@ -10,32 +10,25 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_msgs import OffsetCommitValue, encode_versioned
-from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.client import Producer, TopicPartition
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.spark.sources.positions import from_json, limited, to_json
 from tests.spark.connector import connector_jars
+from tests.support.cluster_topics import new_topic
 from tests.support.kafka_cluster import ClusterAddresses
 
 pytestmark = pytest.mark.spark
 
 APPLICATION = Path(__file__).parent / "kafka_live_app.py"
 SECONDS = 240
-
-
-def new_topic(cluster: ClusterAddresses, partitions: int = 2) -> str:
-    """Make a topic with a name of its own."""
-    name = f"live-{uuid4().hex[:12]}"
-    with Admin(cluster.bootstrap_servers) as admin:
-        admin.create_topics([NewTopic(name, partitions, 1, configs={"retention.ms": "-1"})]).all()
-    return name
+KEPT = {"retention.ms": "-1"}
+"""Records have timestamps of 1970: without this the broker may delete them."""
 
 
 def fill(cluster: ClusterAddresses, topic: str, numbers: range) -> None:
@@ -108,7 +101,7 @@ def stream(spark: SparkSession, cluster: ClusterAddresses, home: Path, target: s
 def test_a_table_has_every_record_with_the_columns_of_the_log(
     spark: SparkSession, kafka_cluster: ClusterAddresses
 ) -> None:
-    topic = new_topic(kafka_cluster)
+    topic = new_topic(kafka_cluster, 2, configs=KEPT)
     fill(kafka_cluster, topic, range(500))
     frame = table(spark, kafka_cluster, subscribe=topic, splitOffsets="100")
     assert frame.rdd.getNumPartitions() >= 5
@@ -122,7 +115,7 @@ def test_a_table_has_every_record_with_the_columns_of_the_log(
 
 
 def test_a_table_begins_and_ends_where_the_options_say(spark: SparkSession, kafka_cluster: ClusterAddresses) -> None:
-    topic = new_topic(kafka_cluster, 1)
+    topic = new_topic(kafka_cluster, configs=KEPT)
     fill(kafka_cluster, topic, range(100))
 
     def found(**options: str) -> list[int]:
@@ -138,7 +131,7 @@ def test_a_table_begins_and_ends_where_the_options_say(spark: SparkSession, kafk
 def test_only_committed_records_are_read_where_that_is_asked_for(
     spark: SparkSession, kafka_cluster: ClusterAddresses
 ) -> None:
-    topic = new_topic(kafka_cluster, 1)
+    topic = new_topic(kafka_cluster, configs=KEPT)
     fill_in_transactions(kafka_cluster, topic)
     assert numbers_in(table(spark, kafka_cluster, subscribe=topic)) == list(range(30))
     committed = table(spark, kafka_cluster, subscribe=topic, isolation="read_committed", splitOffsets="3")
@@ -146,7 +139,7 @@ def test_only_committed_records_are_read_where_that_is_asked_for(
 
 
 def test_topics_are_chosen_by_pattern_and_partition(spark: SparkSession, kafka_cluster: ClusterAddresses) -> None:
-    topic = new_topic(kafka_cluster)
+    topic = new_topic(kafka_cluster, 2, configs=KEPT)
     fill(kafka_cluster, topic, range(50))
     assert numbers_in(table(spark, kafka_cluster, subscribePattern=f"{topic[:-3]}.*")) == list(range(50))
     one = table(spark, kafka_cluster, assign=json.dumps({topic: [1]}))
@@ -154,7 +147,7 @@ def test_topics_are_chosen_by_pattern_and_partition(spark: SparkSession, kafka_c
 
 
 def test_values_are_typed_and_damage_is_a_row(spark: SparkSession, kafka_cluster: ClusterAddresses) -> None:
-    topic = new_topic(kafka_cluster, 1)
+    topic = new_topic(kafka_cluster, configs=KEPT)
     value = OffsetCommitValue(offset=17, metadata="m")
     with Producer(kafka_cluster.bootstrap_servers) as producer:
         producer.send(topic, encode_versioned(value, 3))
@@ -189,7 +182,7 @@ def test_a_wrong_option_is_named(
 def test_a_stream_goes_on_after_its_checkpoint_in_batches_of_the_limit(
     spark: SparkSession, kafka_cluster: ClusterAddresses, tmp_path: Path
 ) -> None:
-    source, target = new_topic(kafka_cluster), new_topic(kafka_cluster)
+    source, target = new_topic(kafka_cluster, 2, configs=KEPT), new_topic(kafka_cluster, 2, configs=KEPT)
     fill(kafka_cluster, source, range(300))
     options = {"subscribe": source, "startingOffsets": "earliest", "maxOffsetsPerTrigger": "100"}
     sizes = stream(spark, kafka_cluster, tmp_path, target, **options)
@@ -205,7 +198,7 @@ def test_a_stream_goes_on_after_its_checkpoint_in_batches_of_the_limit(
 def test_a_batch_that_spark_repeats_is_written_once(
     spark: SparkSession, kafka_cluster: ClusterAddresses, tmp_path: Path
 ) -> None:
-    source, target = new_topic(kafka_cluster), new_topic(kafka_cluster)
+    source, target = new_topic(kafka_cluster, 2, configs=KEPT), new_topic(kafka_cluster, 2, configs=KEPT)
     fill(kafka_cluster, source, range(100))
     options = {"subscribe": source, "startingOffsets": "earliest"}
     stream(spark, kafka_cluster, tmp_path, target, **options)
@@ -217,7 +210,7 @@ def test_a_batch_that_spark_repeats_is_written_once(
 
 
 def test_a_table_is_written_to_the_topics_of_its_rows(spark: SparkSession, kafka_cluster: ClusterAddresses) -> None:
-    topics = [new_topic(kafka_cluster, 1) for _ in range(2)]
+    topics = [new_topic(kafka_cluster, configs=KEPT) for _ in range(2)]
     rows = [(topics[number % 2], f"k{number}", b"%d" % number, number % 1) for number in range(40)]
     frame = spark.createDataFrame(rows, "topic string, key string, value binary, partition int")
     sink = frame.write.format("kafka-live").option("kafka.bootstrap.servers", kafka_cluster.bootstrap_servers)
@@ -250,7 +243,7 @@ def application(how: str, cluster: ClusterAddresses, home: Path, *arguments: str
 
 
 def test_rows_are_those_of_sparks_own_connector(kafka_cluster: ClusterAddresses, tmp_path: Path) -> None:
-    topic = new_topic(kafka_cluster)
+    topic = new_topic(kafka_cluster, 2, configs=KEPT)
     fill(kafka_cluster, topic, range(200))
     process = application("compare", kafka_cluster, tmp_path, topic)
     assert process.wait() == 0, (tmp_path / "stderr.txt").read_text()[-4000:]
@@ -259,7 +252,7 @@ def test_rows_are_those_of_sparks_own_connector(kafka_cluster: ClusterAddresses,
 
 
 def test_a_killed_stream_loses_and_repeats_nothing(kafka_cluster: ClusterAddresses, tmp_path: Path) -> None:
-    source, target = new_topic(kafka_cluster), new_topic(kafka_cluster)
+    source, target = new_topic(kafka_cluster, 2, configs=KEPT), new_topic(kafka_cluster, 2, configs=KEPT)
     fill(kafka_cluster, source, range(1200))
     process = application("copy", kafka_cluster, tmp_path, source, target)
     commits = tmp_path / "checkpoint" / "commits"

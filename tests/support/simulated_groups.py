@@ -1,13 +1,13 @@
 """A small Kafka cluster in memory for consumers: topics with records, committed offsets, and group coordinators.
 
 It answers the requests of a consumer as brokers do, over a ``SimulatedNetwork``: no time passes, and a test sees every
-request. Groups are of the classic protocol (``SimulatedGroup``) or of KIP-848 (``SimulatedModernGroup``).
+request. ``simulated_classic_group`` and ``simulated_modern_group`` have the groups of both protocols.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
@@ -26,7 +26,6 @@ from kafka_msgs.messages import (
     find_coordinator_response,
     heartbeat_response,
     join_group_response,
-    leave_group_response,
     list_offsets_response,
     metadata_response,
     offset_commit_response,
@@ -35,226 +34,13 @@ from kafka_msgs.messages import (
 )
 from kafka_msgs.records import BatchBuilder, BatchHeader, ConsumerRecord
 from tests.support.network import Reply, SimulatedBroker, SimulatedNetwork
+from tests.support.simulated_classic_group import SimulatedGroup
+from tests.support.simulated_modern_group import SimulatedModernGroup
 
-__all__ = ["GroupCluster", "SimulatedGroup", "SimulatedModernGroup", "User"]
+__all__ = ["GroupCluster", "User"]
 
 NODES: Final = (1, 2, 3)
 EARLIEST: Final = -2
-
-
-class SimulatedGroup:
-    """A classic group, as its coordinator keeps it. Members that do not send heartbeats are removed in time."""
-
-    def __init__(self, cluster: GroupCluster) -> None:
-        self.cluster = cluster
-        self.generation = 0
-        self.state = "Empty"
-        self.members: dict[str, Any] = {}
-        self.seen: dict[str, float] = {}
-        self.joining: dict[str, Pending[Response]] = {}
-        self.syncing: dict[str, Pending[Response]] = {}
-        self.assignments: dict[str, bytes] = {}
-        self.protocol = ""
-        self._numbers = iter(range(1, 1000))
-
-    def join(self, request: Any) -> Reply:
-        """Take a member into the next generation; answer when all members have joined."""
-        name = request.member_id
-        if not name:
-            name = f"member-{next(self._numbers)}"
-            return join_group_response.JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=name)
-        self.members[name] = request
-        self.seen[name] = self.cluster.network.time
-        pending: Pending[Response] = Pending()
-        self.joining[name] = pending
-        self.state = "PreparingRebalance"
-        self.cluster.network.later(request.session_timeout_ms / 1000, lambda: self._expire(name))
-        self._complete_join()
-        return pending
-
-    def _complete_join(self) -> None:
-        if self.state != "PreparingRebalance" or set(self.joining) != set(self.members) or not self.members:
-            return
-        self.generation += 1
-        self.state = "CompletingRebalance"
-        leader = min(self.members)
-        common = set.intersection(*({each.name for each in m.protocols} for m in self.members.values()))
-        self.protocol = next(each.name for each in self.members[leader].protocols if each.name in common)
-        for name, pending in self.joining.items():
-            pending.resolve(self._joined(name, leader))
-        self.joining = {}
-
-    def _joined(self, name: str, leader: str) -> Response:
-        members = [
-            join_group_response.JoinGroupResponseMember(
-                member_id=each,
-                metadata=next(p.metadata for p in request.protocols if p.name == self.protocol),
-            )
-            for each, request in self.members.items()
-        ]
-        return join_group_response.JoinGroupResponse(
-            generation_id=self.generation, protocol_type="consumer", protocol_name=self.protocol, leader=leader,
-            member_id=name, members=tuple(members) if name == leader else (),
-        )  # fmt: skip
-
-    def sync(self, request: Any) -> Reply:
-        """Answer with the assignment, when the leader has sent it."""
-        if code := self._refusal(request):
-            return sync_group_response.SyncGroupResponse(error_code=code)
-        if self.state == "PreparingRebalance":
-            return sync_group_response.SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
-        if request.assignments:
-            self.assignments = {each.member_id: each.assignment for each in request.assignments}
-            self.state = "Stable"
-        self.syncing[request.member_id] = pending = Pending[Response]()
-        if self.state == "Stable":
-            for name, waiting in self.syncing.items():
-                waiting.resolve(sync_group_response.SyncGroupResponse(assignment=self.assignments.get(name, b"")))
-            self.syncing = {}
-        return pending
-
-    def heartbeat(self, request: Any) -> Reply:
-        """Note that a member lives; say whether it must join again."""
-        code = self._refusal(request)
-        if not code:
-            self.seen[request.member_id] = self.cluster.network.time
-            code = ErrorCode.REBALANCE_IN_PROGRESS if self.state == "PreparingRebalance" else ErrorCode.NONE
-        return heartbeat_response.HeartbeatResponse(error_code=code)
-
-    def leave(self, request: Any) -> Reply:
-        """Take members out."""
-        for each in request.members:
-            self.remove(each.member_id)
-        return leave_group_response.LeaveGroupResponse()
-
-    def remove(self, name: str) -> None:
-        """Take a member out, and let the others join again."""
-        if self.members.pop(name, None) is not None:
-            self.joining.pop(name, None)
-            self.state = "PreparingRebalance" if self.members else "Empty"
-            self._complete_join()
-
-    def _expire(self, name: str) -> None:
-        request = self.members.get(name)
-        if request is None:
-            return
-        left = self.seen[name] + request.session_timeout_ms / 1000 - self.cluster.network.time
-        if name in self.joining or name in self.syncing:
-            left = request.session_timeout_ms / 1000
-        if left > 0:
-            self.cluster.network.later(left, lambda: self._expire(name))
-        else:
-            self.remove(name)
-
-    def _refusal(self, request: Any) -> ErrorCode:
-        if request.member_id not in self.members:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.NONE if request.generation_id == self.generation else ErrorCode.ILLEGAL_GENERATION
-
-    def may_commit(self, request: Any) -> ErrorCode:
-        """Return why a commit is refused, or NONE."""
-        if not self.members and not request.member_id:
-            return ErrorCode.NONE
-        if request.member_id not in self.members:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        fits = request.generation_id_or_member_epoch == self.generation
-        return ErrorCode.NONE if fits else ErrorCode.ILLEGAL_GENERATION
-
-
-@define(eq=False)
-class ModernMember:
-    """A member of a group of KIP-848: its epoch, what it owns, and what it should own."""
-
-    epoch: int = 0
-    topics: tuple[str, ...] = ()
-    owned: frozenset[tuple[UUID, int]] = frozenset()
-    target: frozenset[tuple[UUID, int]] = frozenset()
-    seen: float = 0.0
-
-
-class SimulatedModernGroup:
-    """A group of KIP-848: partitions are dealt in turn; a member gets one when its earlier owner has given it up."""
-
-    def __init__(self, cluster: GroupCluster, *, session: float = 5.0, interval: float = 1.0) -> None:
-        self.cluster = cluster
-        self.epoch = 0
-        self.session = session
-        self.interval = interval
-        self.members: dict[str, ModernMember] = {}
-        self.fence: set[str] = set()
-
-    def heartbeat(self, request: Any) -> Reply:
-        """Take a heartbeat, and answer with the part of the target that is free."""
-        name = request.member_id
-        if name in self.fence:
-            self.fence.discard(name)
-            self.members.pop(name, None)
-            return self._answer(name, ErrorCode.FENCED_MEMBER_EPOCH)
-        if request.member_epoch < 0:
-            self.members.pop(name, None)
-            self._divide()
-            return self._answer(name)
-        if request.member_epoch == 0:
-            self.members[name] = ModernMember()
-            self.cluster.network.later(self.session, lambda: self._expire(name))
-        if name not in self.members:
-            return self._answer(name, ErrorCode.UNKNOWN_MEMBER_ID)
-        member = self.members[name]
-        member.seen = self.cluster.network.time
-        if request.subscribed_topic_names is not None and request.subscribed_topic_names != member.topics:
-            member.topics = request.subscribed_topic_names
-            self._divide()
-        if request.topic_partitions is not None:
-            member.owned = frozenset((t.topic_id, n) for t in request.topic_partitions for n in t.partitions)
-        member.epoch = self.epoch
-        return self._answer(name)
-
-    def _divide(self) -> None:
-        self.epoch += 1
-        for member in self.members.values():
-            member.target = frozenset()
-        for topic, count in sorted(self.cluster.counts.items()):
-            takers = sorted(name for name, member in self.members.items() if topic in member.topics)
-            for number in range(count if takers else 0):
-                taker = self.members[takers[number % len(takers)]]
-                taker.target |= {(self.cluster.topic_id(topic), number)}
-
-    def _answer(self, name: str, code: ErrorCode = ErrorCode.NONE) -> Response:
-        member = self.members.get(name, ModernMember())
-        others = [each.owned for other, each in self.members.items() if other != name]
-        free = member.target.difference(*others)
-        topics: dict[UUID, list[int]] = defaultdict(list)
-        for topic, number in sorted(free):
-            topics[topic].append(number)
-        assignment = consumer_group_heartbeat_response.Assignment(
-            topic_partitions=tuple(
-                consumer_group_heartbeat_response.TopicPartitions(topic_id=topic, partitions=tuple(found))
-                for topic, found in topics.items()
-            )
-        )
-        return consumer_group_heartbeat_response.ConsumerGroupHeartbeatResponse(
-            error_code=code, member_id=name, member_epoch=member.epoch,
-            heartbeat_interval_ms=round(self.interval * 1000), assignment=None if code else assignment,
-        )  # fmt: skip
-
-    def _expire(self, name: str) -> None:
-        member = self.members.get(name)
-        if member is None:
-            return
-        left = member.seen + self.session - self.cluster.network.time
-        if left > 0:
-            self.cluster.network.later(left, lambda: self._expire(name))
-        else:
-            del self.members[name]
-            self._divide()
-
-    def may_commit(self, request: Any) -> ErrorCode:
-        """Return why a commit is refused, or NONE."""
-        member = self.members.get(request.member_id)
-        if member is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID if request.member_id else ErrorCode.NONE
-        fits = request.generation_id_or_member_epoch == member.epoch
-        return ErrorCode.NONE if fits else ErrorCode.STALE_MEMBER_EPOCH
 
 
 @define(eq=False)
@@ -262,6 +48,7 @@ class GroupCluster:
     """Three brokers. ``counts`` has the number of partitions of each topic; partition n is led by node n % 3 + 1."""
 
     counts: dict[str, int]
+    limits: Mapping[int, tuple[int, int] | None] | None = None
     network: SimulatedNetwork = field(factory=SimulatedNetwork)
     coordinator: int = 2
     batches: dict[tuple[str, int], list[bytes]] = field(factory=lambda: defaultdict(list))
@@ -278,7 +65,7 @@ class GroupCluster:
 
     def __attrs_post_init__(self) -> None:
         for node in NODES:
-            self.brokers[node] = self.network.add(f"b{node}:9092", self._handler(node))
+            self.brokers[node] = self.network.add(f"b{node}:9092", self._handler(node), self.limits)
 
     def core(self, **settings: Any) -> ClientCore:
         """Return a client of the cluster."""
@@ -341,12 +128,13 @@ class GroupCluster:
         return self.leaders.get((topic, partition), partition % 3 + 1)
 
     def on_FindCoordinator(self, node: int, request: Any) -> Reply:  # noqa: N802
-        """Answer: all groups have one coordinator."""
+        """Answer: all groups have one coordinator. An older request is about one group."""
+        node, host = self.coordinator, f"b{self.coordinator}"
+        if not request.coordinator_keys:
+            return find_coordinator_response.FindCoordinatorResponse(node_id=node, host=host, port=9092)
         return find_coordinator_response.FindCoordinatorResponse(
             coordinators=tuple(
-                find_coordinator_response.Coordinator(
-                    key=key, node_id=self.coordinator, host=f"b{self.coordinator}", port=9092
-                )
+                find_coordinator_response.Coordinator(key=key, node_id=node, host=host, port=9092)
                 for key in request.coordinator_keys
             )
         )
@@ -382,17 +170,20 @@ class GroupCluster:
         return pending
 
     def _fetch(self, request: Any) -> tuple[Response, bool]:
-        names = {self.topic_id(topic): topic for topic in self.counts}
+        names = {self.topic_id(topic): topic for topic in self.counts} | {UUID(int=0): ""}
         topics, filled = [], False
         for topic in request.topics:
             partitions = []
             for each in topic.partitions:
-                name = names[topic.topic_id], each.partition
+                name = topic.topic or names[topic.topic_id], each.partition
                 data = self._records(name, each)
                 filled |= bool(data.records) or bool(data.error_code)
                 partitions.append(data)
-            found = fetch_response.FetchableTopicResponse(topic_id=topic.topic_id, partitions=tuple(partitions))
-            topics.append(found)
+            topics.append(
+                fetch_response.FetchableTopicResponse(
+                    topic=topic.topic, topic_id=topic.topic_id, partitions=tuple(partitions)
+                )
+            )
         return fetch_response.FetchResponse(responses=tuple(topics)), filled
 
     def _records(self, name: tuple[str, int], asked: Any) -> fetch_response.PartitionData:
@@ -413,32 +204,44 @@ class GroupCluster:
         )  # fmt: skip
 
     def on_OffsetFetch(self, node: int, request: Any) -> Reply:  # noqa: N802
-        """Answer."""
-        if node != self.coordinator:
-            groups: list[Any] = [(each.group_id, (), ErrorCode.NOT_COORDINATOR) for each in request.groups]
-        else:
-            groups = [(each.group_id, each.topics, ErrorCode.NONE) for each in request.groups]
-        return offset_fetch_response.OffsetFetchResponse(
+        """Answer. An older request is about one group."""
+        code = ErrorCode.NONE if node == self.coordinator else ErrorCode.NOT_COORDINATOR
+        message = offset_fetch_response
+        if not request.groups:
+            topics = self._committed(
+                request.group_id, request.topics, message.OffsetFetchResponseTopic, message.OffsetFetchResponsePartition
+            )
+            return message.OffsetFetchResponse(topics=topics, error_code=code)
+        return message.OffsetFetchResponse(
             groups=tuple(
-                offset_fetch_response.OffsetFetchResponseGroup(
-                    group_id=group, error_code=code,
-                    topics=tuple(
-                        offset_fetch_response.OffsetFetchResponseTopics(
-                            name=topic.name,
-                            partitions=tuple(
-                                offset_fetch_response.OffsetFetchResponsePartitions(
-                                    partition_index=number,
-                                    committed_offset=self.committed.get((group, topic.name, number), -1),
-                                )
-                                for number in topic.partition_indexes
-                            ),
-                        )
-                        for topic in topics
+                message.OffsetFetchResponseGroup(
+                    group_id=each.group_id,
+                    error_code=code,
+                    topics=self._committed(
+                        each.group_id,
+                        each.topics,
+                        message.OffsetFetchResponseTopics,
+                        message.OffsetFetchResponsePartitions,
                     ),
                 )
-                for group, topics, code in groups
+                for each in request.groups
             )
-        )  # fmt: skip
+        )
+
+    def _committed(self, group: str, topics: Iterable[Any], topic_class: Any, partition_class: Any) -> tuple[Any, ...]:
+        return tuple(
+            topic_class(
+                name=topic.name,
+                partitions=tuple(
+                    partition_class(
+                        partition_index=number,
+                        committed_offset=self.committed.get((group, topic.name, number), -1),
+                    )
+                    for number in topic.partition_indexes
+                ),
+            )
+            for topic in topics
+        )
 
     def on_OffsetCommit(self, node: int, request: Any) -> Reply:  # noqa: N802
         """Take offsets of members, and of anybody while the group is empty."""

@@ -15,6 +15,7 @@ from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.membership import Identity
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.failures import broker_error, raise_for
+from kafka_msgs.client.routes import CoordinatorKind
 from kafka_msgs.client.waiting import Steps, sleep_until
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -26,11 +27,17 @@ from kafka_msgs.messages.offset_commit_request import (
 from kafka_msgs.messages.offset_fetch_request import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
+from kafka_msgs.messages.offset_fetch_response import OffsetFetchResponse, OffsetFetchResponseGroup
 
 __all__ = ["CommittedOffset", "FoundOffset", "commit_offsets", "fetch_committed", "look_up_offsets"]
 
+_MANY_SINCE: Final = 8
+"""The version of OffsetFetch from which it asks about many groups (KIP-709)."""
+_STABLE_SINCE: Final = 7
+"""The version of OffsetFetch from which a broker can wait for open transactions (KIP-447)."""
 _CONSUMER: Final = -1
 _NO_OFFSET: Final = -1
 
@@ -108,25 +115,12 @@ def fetch_committed(
 
     With ``stable``, positions that an open transaction may change are waited for (KIP-447).
     """
-    topics = tuple(
-        OffsetFetchRequestTopics(name=topic, partition_indexes=tuple(each.partition for each in found))
-        for topic, found in _by_topic(names).items()
-    )
-    modern = identity.member_id and identity.generation >= 0
-    group = OffsetFetchRequestGroup(
-        group_id=group_id,
-        member_id=identity.member_id if modern else None,
-        member_epoch=identity.generation if modern else -1,
-        topics=topics,
-    )
-    request = OffsetFetchRequest(groups=(group,), require_stable=stable)
     while True:
-        answer = yield from client.call(request, deadline=deadline)
+        answer = yield from _ask_committed(client, group_id, identity, names, stable, deadline)
+        raise_for(answer.error_code, api="OffsetFetch", subject=group_id)
         found: dict[TopicPartition, CommittedOffset] = {}
-        (only,) = answer.groups
-        raise_for(only.error_code, api="OffsetFetch", subject=group_id)
         waiting = False
-        for topic in only.topics:
+        for topic in answer.topics:
             for each in topic.partitions:
                 name = TopicPartition(topic.name, each.partition_index)
                 waiting |= each.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
@@ -138,6 +132,43 @@ def fetch_committed(
         if not waiting:
             return found
         yield from _pause(client, deadline, names)
+
+
+def _ask_committed(
+    client: ClientCore,
+    group_id: str,
+    identity: Identity,
+    names: Collection[TopicPartition],
+    stable: bool,
+    deadline: float,
+) -> Steps[OffsetFetchResponse | OffsetFetchResponseGroup]:
+    """Send OffsetFetch to the coordinator of the group; return the part of the answer that is about the group.
+
+    An older broker is asked in the older form, about one group. One that does not know stable offsets is not asked for
+    them, as in Kafka's consumer.
+    """
+    node = yield from client.coordinator(group_id, CoordinatorKind.GROUP, deadline=deadline)
+    version = (yield from client.link(node, deadline=deadline)).version_of(OffsetFetchRequest)
+    stable = stable and version >= _STABLE_SINCE
+    if version < _MANY_SINCE:
+        topics = tuple(
+            OffsetFetchRequestTopic(name=topic, partition_indexes=tuple(each.partition for each in found))
+            for topic, found in _by_topic(names).items()
+        )
+        older = OffsetFetchRequest(group_id=group_id, topics=topics, require_stable=stable)
+        return (yield from client.call(older, deadline=deadline))
+    modern = identity.member_id and identity.generation >= 0
+    group = OffsetFetchRequestGroup(
+        group_id=group_id,
+        member_id=identity.member_id if modern else None,
+        member_epoch=identity.generation if modern else -1,
+        topics=tuple(
+            OffsetFetchRequestTopics(name=topic, partition_indexes=tuple(each.partition for each in found))
+            for topic, found in _by_topic(names).items()
+        ),
+    )
+    answer = yield from client.call(OffsetFetchRequest(groups=(group,), require_stable=stable), deadline=deadline)
+    return answer.groups[0]
 
 
 def look_up_offsets(

@@ -14,7 +14,8 @@ from kafka_msgs.errors import BrokerError, OptionError, PositionError
 from kafka_msgs.message import Request
 from kafka_msgs.messages import fetch_response, heartbeat_response, join_group_response, offset_commit_response
 from tests.support.network import Reply, apis
-from tests.support.simulated_groups import GroupCluster, SimulatedModernGroup, User
+from tests.support.simulated_groups import GroupCluster, User
+from tests.support.simulated_modern_group import SimulatedModernGroup
 
 NAMES = [TopicPartition("t", number) for number in range(6)]
 PROTOCOLS: list[dict[str, Any]] = [

@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
 from typing import Any, Final, TypeAlias
 
 import pytest
 
-from kafka_msgs import CreateTopicsRequest
-from kafka_msgs.admin import AsyncAdmin, ConfigChange, ConfigResource, ConfigResourceType
-from kafka_msgs.client import AsyncConsumer, Client, Consumer, TopicPartition
+from kafka_msgs.admin import Admin, AsyncAdmin, ConfigChange, ConfigResource, ConfigResourceType
+from kafka_msgs.client import AsyncConsumer, Consumer, TopicPartition
 from kafka_msgs.errors import BrokerError
-from kafka_msgs.messages.create_topics_request import CreatableTopic
 from tests.recorders.broker import Jars, java_command
-from tests.support.kafka_cluster import ClusterAddresses
+from tests.support.cluster_topics import new_name, new_topic
+from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster
 
 PARTITIONS: Final = 6
 PATIENCE: Final = 120.0
 
 Place: TypeAlias = tuple[int, int]
 """A partition and an offset."""
-
-
-def make_topic(cluster: ClusterAddresses, partitions: int = PARTITIONS) -> str:
-    """Create a topic with a name of its own; return the name."""
-    name = f"shared-{uuid.uuid4().hex[:8]}"
-    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
-    with Client(cluster.bootstrap_servers) as client:
-        answer = client.call(CreateTopicsRequest(topics=(topic,), timeout_ms=30_000))
-    assert [each.error_code for each in answer.topics] == [0]
-    return name
 
 
 def produce(cluster: ClusterAddresses, topic: str, first: int, count: int) -> None:
@@ -58,10 +46,10 @@ async def whole(work: Coroutine[Any, Any, None]) -> None:
 class Readers:
     """Members of one group, each in a task of its own. ``done`` counts the records that were read and committed."""
 
-    def __init__(self, cluster: ClusterAddresses, topic: str) -> None:
+    def __init__(self, cluster: ClusterAddresses, topic: str, group: str | None = None) -> None:
         self.cluster = cluster
         self.topic = topic
-        self.group = f"group-{topic}"
+        self.group = group or f"group-{topic}"
         self.done: Counter[Place] = Counter()
         self.by: dict[str, int] = Counter()
         self.assigned: dict[str, frozenset[TopicPartition]] = {}
@@ -195,6 +183,11 @@ class Readers:
             while not reached():
                 await asyncio.sleep(0.05)
 
+    def is_divided(self) -> bool:
+        """Whether two members or more have all partitions, each partition once."""
+        names = [name.partition for each in self.assigned.values() for name in each]
+        return len(self.assigned) > 1 and all(self.assigned.values()) and sorted(names) == list(range(PARTITIONS))
+
     def expect_once(self, count: int) -> None:
         """Every record was committed by one member, and by one only."""
         wanted = {(number % PARTITIONS, number // PARTITIONS) for number in range(count)}
@@ -227,7 +220,7 @@ async def _join_share_and_leave(
     cluster: ClusterAddresses, ours: dict[str, Any], others: list[Callable[[Readers], Awaitable[None]]]
 ) -> None:
     """Members of several clients come one after the other, read, and go; records keep coming."""
-    readers = Readers(cluster, make_topic(cluster))
+    readers = Readers(cluster, new_topic(cluster, PARTITIONS))
     written = 0
 
     async def write_until(reached: Callable[[], bool]) -> None:
@@ -286,7 +279,7 @@ def test_after_a_crash_the_others_read_what_was_not_committed(
     kafka_cluster: ClusterAddresses, settings: dict[str, Any]
 ) -> None:
     async def main() -> None:
-        readers = Readers(kafka_cluster, make_topic(kafka_cluster))
+        readers = Readers(kafka_cluster, new_topic(kafka_cluster, PARTITIONS))
         written = 0
         session = ConfigChange("consumer.session.timeout.ms", "3000")
         async with AsyncAdmin(kafka_cluster.bootstrap_servers) as admin:
@@ -305,8 +298,39 @@ def test_after_a_crash_the_others_read_what_was_not_committed(
     asyncio.run(main())
 
 
+def test_reading_goes_on_when_the_coordinator_is_killed(own_kafka_cluster: KafkaCluster) -> None:
+    """Two groups, one of each protocol, have the same coordinator; it leads partitions of their topic, too."""
+    cluster = own_kafka_cluster
+    topic = new_topic(cluster, PARTITIONS, replicas=3)
+    with Admin(cluster.bootstrap_servers) as admin:
+        names = [new_name("killed") for _ in range(9)]
+        places = admin.find_coordinators(names).all()
+    gone, _ = Counter(places.values()).most_common(1)[0]
+    groups = [Readers(cluster, topic, name) for name in names if places[name] == gone][:2]
+    classic, modern = groups
+
+    async def main() -> None:
+        await asyncio.to_thread(produce, cluster, topic, 0, 600)
+        members = [
+            *(classic.ours(name, assignors="cooperative-sticky") for name in ("a", "b")),
+            *(modern.ours(name, **MODERN) for name in ("a", "b")),
+        ]
+        async with running(*members):
+            for group in groups:
+                await group.until(group.is_divided)
+            await asyncio.to_thread(cluster.kill, gone)
+            await asyncio.to_thread(produce, cluster, topic, 600, 600)
+            for group in groups:
+                await group.until(lambda group=group: sum(group.done.values()) >= 1200)  # type: ignore[misc]
+                await group.until(group.is_divided)
+
+    asyncio.run(main())
+    for group in groups:
+        group.expect_once(1200)
+
+
 def test_the_blocking_form_shares_a_group_and_kafkas_tools_see_it(kafka_cluster: ClusterAddresses) -> None:
-    topic = make_topic(kafka_cluster)
+    topic = new_topic(kafka_cluster, PARTITIONS)
     produce(kafka_cluster, topic, 0, 600)
     servers, group = kafka_cluster.bootstrap_servers, f"group-{topic}"
     seen: Counter[Place] = Counter()

@@ -7,27 +7,17 @@ from uuid import uuid4
 
 import pytest
 
-from kafka_msgs.admin import Admin, NewTopic
+from kafka_msgs.admin import Admin
 from kafka_msgs.client import AsyncProducer, Producer, TopicPartition
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.client.consumer.config import Isolation
 from kafka_msgs.client.producer import Delivery, partition_of_key
 from kafka_msgs.errors import ProducerFencedError, RecordWriteError
 from kafka_msgs.records import Compression
+from tests.support.cluster_topics import new_topic
 from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster
 
 VALUES = [b"value %05d" % number for number in range(5000)]
-
-
-def new_topic(
-    cluster: ClusterAddresses, partitions: int = 3, replicas: int = 1, configs: dict[str, str | None] | None = None
-) -> str:
-    """Make a topic with a name of its own."""
-    name = f"produced-{uuid4().hex[:12]}"
-    with Admin(cluster.bootstrap_servers) as admin:
-        topic = NewTopic(name, partitions=partitions, replication_factor=replicas, configs=configs or {})
-        admin.create_topics([topic]).all()
-    return name
 
 
 def read_all(cluster: ClusterAddresses, topic: str, count: int, *, committed: bool = False) -> list[bytes | None]:
@@ -64,7 +54,7 @@ def test_kafkas_console_consumer_reads_what_is_written(kafka_cluster: ClusterAdd
 
 
 def test_keys_headers_timestamps_and_partitions_arrive(kafka_cluster: ClusterAddresses) -> None:
-    topic = new_topic(kafka_cluster)
+    topic = new_topic(kafka_cluster, 3)
     with Producer(kafka_cluster.bootstrap_servers) as producer:
         sent = producer.send(topic, b"v", key=b"customer-17", timestamp=1_700_000_000_123, headers=[("a", b"b")])
         found = sent.result()
@@ -75,14 +65,14 @@ def test_keys_headers_timestamps_and_partitions_arrive(kafka_cluster: ClusterAdd
 
 
 def test_the_time_of_the_broker_is_the_time_of_the_record(kafka_cluster: ClusterAddresses) -> None:
-    topic = new_topic(kafka_cluster, configs={"message.timestamp.type": "LogAppendTime"})
+    topic = new_topic(kafka_cluster, 3, configs={"message.timestamp.type": "LogAppendTime"})
     with Producer(kafka_cluster.bootstrap_servers) as producer:
         assert producer.send(topic, b"v", timestamp=1000).result().timestamp > 1_700_000_000_000
 
 
 @pytest.mark.parametrize("acks", [0, 1, "all"])
 def test_every_kind_of_acknowledgement_writes_everything(kafka_cluster: ClusterAddresses, acks: int | str) -> None:
-    topic = new_topic(kafka_cluster)
+    topic = new_topic(kafka_cluster, 3)
     with Producer(kafka_cluster.bootstrap_servers, acks=acks) as producer:
         for value in VALUES:
             producer.send(topic, value)
@@ -90,7 +80,7 @@ def test_every_kind_of_acknowledgement_writes_everything(kafka_cluster: ClusterA
 
 
 def test_the_async_form_writes_from_many_tasks(kafka_cluster: ClusterAddresses) -> None:
-    topic = new_topic(kafka_cluster)
+    topic = new_topic(kafka_cluster, 3)
 
     async def main() -> list[int]:
         async with AsyncProducer(kafka_cluster.bootstrap_servers, compression="zstd") as producer:
@@ -106,7 +96,7 @@ def test_the_async_form_writes_from_many_tasks(kafka_cluster: ClusterAddresses) 
 
 
 def test_a_record_that_the_broker_refuses_is_an_error_of_its_own(kafka_cluster: ClusterAddresses) -> None:
-    topic = new_topic(kafka_cluster, configs={"max.message.bytes": "2000"})
+    topic = new_topic(kafka_cluster, 3, configs={"max.message.bytes": "2000"})
     with Producer(kafka_cluster.bootstrap_servers, linger=0.0) as producer:
         large = producer.send(topic, b"x" * 5000, partition=0)
         small = producer.send(topic, b"x" * 10, partition=1)
@@ -127,7 +117,7 @@ def test_batches_larger_than_the_topic_allows_are_split(kafka_cluster: ClusterAd
 
 
 def test_readers_of_committed_records_see_only_those(kafka_cluster: ClusterAddresses) -> None:
-    topic, name = new_topic(kafka_cluster), f"writer-{uuid4().hex[:8]}"
+    topic, name = new_topic(kafka_cluster, 3), f"writer-{uuid4().hex[:8]}"
     with Producer(kafka_cluster.bootstrap_servers, transactional_id=name) as producer:
         producer.init_transactions()
         for number in range(6):
@@ -147,7 +137,7 @@ def test_readers_of_committed_records_see_only_those(kafka_cluster: ClusterAddre
 
 
 def test_offsets_of_a_group_are_committed_with_the_transaction(kafka_cluster: ClusterAddresses) -> None:
-    topic, name = new_topic(kafka_cluster), f"group-{uuid4().hex[:8]}"
+    topic, name = new_topic(kafka_cluster, 3), f"group-{uuid4().hex[:8]}"
     place = TopicPartition(topic, 0)
     with Admin(kafka_cluster.bootstrap_servers) as admin, Producer(admin.client, transactional_id=name) as producer:
         producer.init_transactions()
@@ -167,7 +157,7 @@ def test_offsets_of_a_group_are_committed_with_the_transaction(kafka_cluster: Cl
 
 
 def test_an_older_producer_is_fenced_off(kafka_cluster: ClusterAddresses) -> None:
-    topic, name = new_topic(kafka_cluster), f"writer-{uuid4().hex[:8]}"
+    topic, name = new_topic(kafka_cluster, 3), f"writer-{uuid4().hex[:8]}"
     servers = kafka_cluster.bootstrap_servers
     with Producer(servers, transactional_id=name) as older, Producer(servers, transactional_id=name) as newer:
         older.init_transactions()
