@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from kafka_msgs.errors import MissingExtraError
-
 if TYPE_CHECKING:
     from kafka_msgs.client.config import ClientConfig
 
@@ -65,19 +63,9 @@ _timeout: Final = click.option(
 def client_config(bootstrap_server: str, command_config: Path | None, timeout: int) -> ClientConfig:
     """Return the settings of a client; ``timeout`` is in milliseconds. Raises ``OptionError`` for wrong ones."""
     from kafka_msgs.client.config import ClientConfig
+    from kafka_msgs.client.servers import read_properties
 
     if command_config is None:
         return ClientConfig(bootstrap_servers=bootstrap_server, timeout=timeout / 1000)
-    properties = {**_properties(command_config), "bootstrap.servers": bootstrap_server}
+    properties = {**read_properties(command_config), "bootstrap.servers": bootstrap_server}
     return ClientConfig.from_properties(properties, timeout=timeout / 1000)
-
-
-def _properties(path: Path) -> dict[str, str]:
-    try:
-        from javaproperties import InvalidUEscapeError, loads
-    except ImportError:
-        raise MissingExtraError(feature="--command-config", extra="cli", package="javaproperties") from None
-    try:
-        return loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, InvalidUEscapeError) as error:
-        raise click.ClickException(f"{path}: {getattr(error, 'strerror', None) or error}") from None

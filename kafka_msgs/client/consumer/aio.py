@@ -9,11 +9,11 @@ from typing import Any, Final, Self, TypeVar, Unpack
 
 from kafka_msgs.client.client import AsyncClient
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.config import ConsumerConfig, ConsumerSettings
+from kafka_msgs.client.consumer.config import ConsumerConfig, ConsumerSettings, consumer_settings
 from kafka_msgs.client.consumer.core import Callback, ConsumerCore, Offsets
 from kafka_msgs.client.consumer.offsets import CommittedOffset
 from kafka_msgs.client.consumer.partitions import ResetTo
-from kafka_msgs.client.consumer.settings import Servers, settings_of
+from kafka_msgs.client.servers import Servers, settings_of
 from kafka_msgs.client.waiting import Pending, Steps
 from kafka_msgs.records import ConsumerRecord
 
@@ -42,7 +42,7 @@ class AsyncConsumer:
         if isinstance(servers, AsyncClient):
             self._owns, self.client, found = False, servers, dict[str, Any](settings)
         else:
-            config, found = settings_of(servers, settings)
+            config, found = settings_of(servers, settings, consumer_settings)
             self._owns, self.client = True, AsyncClient(config)
         self.config = ConsumerConfig(**found)
         self.core = ConsumerCore(self.client.core, self.config, background=True)

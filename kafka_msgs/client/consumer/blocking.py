@@ -9,11 +9,11 @@ from typing import Any, Self, TypeVar, Unpack
 
 from kafka_msgs.client.client import Client
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.config import ConsumerConfig, ConsumerSettings
+from kafka_msgs.client.consumer.config import ConsumerConfig, ConsumerSettings, consumer_settings
 from kafka_msgs.client.consumer.core import Callback, ConsumerCore, Offsets
 from kafka_msgs.client.consumer.offsets import CommittedOffset
 from kafka_msgs.client.consumer.partitions import ResetTo
-from kafka_msgs.client.consumer.settings import Servers, settings_of
+from kafka_msgs.client.servers import Servers, settings_of
 from kafka_msgs.client.waiting import Pending, Steps
 from kafka_msgs.records import ConsumerRecord
 
@@ -33,8 +33,9 @@ class Consumer:
                 consumer.commit()
 
     The first argument says where the brokers are: ``host:port``, several of them, a ``ClientConfig``, a ``Client``, or
-    a mapping with Kafka's property names (``bootstrap.servers``, ``group.id``, ...). The keywords are those of
-    ``ConsumerConfig``. Nothing connects before the first poll. A consumer belongs to the thread that uses it.
+    a mapping with Kafka's property names (``bootstrap.servers``, ``group.id``, ...), or the ``Path`` of a file of them.
+    The keywords are those of ``ConsumerConfig``. Nothing connects before the first poll. A consumer belongs to the
+    thread that uses it.
 
     No thread is started: heartbeats leave while a method of the consumer runs. So poll at least once per
     ``session_timeout``, or call ``poll`` on paused partitions while you are busy.
@@ -44,7 +45,7 @@ class Consumer:
         if isinstance(servers, Client):
             self._owns, self.client, found = False, servers, dict[str, Any](settings)
         else:
-            config, found = settings_of(servers, settings)
+            config, found = settings_of(servers, settings, consumer_settings)
             self._owns, self.client = True, Client(config)
         self.config = ConsumerConfig(**found)
         self.core = ConsumerCore(self.client.core, self.config)

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, TypeAlias, TypedDict, get_args
 from attrs import Attribute, field, frozen
 
 from kafka_msgs.client.consumer.assignors import ASSIGNORS
+from kafka_msgs.client.servers import Names, milliseconds, read_settings, truth
 from kafka_msgs.errors import OptionError
 
 __all__ = [
@@ -135,14 +136,6 @@ class ConsumerSettings(TypedDict, total=False):
     check_crc: bool
 
 
-def _seconds(text: str) -> float:
-    return int(text) / 1000
-
-
-def _truth(text: str) -> bool:
-    return {"true": True, "false": False}[text.strip().lower()]
-
-
 def _assignors(text: str) -> tuple[str, ...]:
     """Return the names of assignors, which a properties file may give as names or as Kafka's classes."""
     return tuple(_CLASSES.get(each.strip().rpartition(".")[2], each.strip()) for each in text.split(","))
@@ -155,52 +148,42 @@ _CLASSES: Final = {
     "CooperativeStickyAssignor": "cooperative-sticky",
 }
 
-_PROPERTIES: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
+_NAMES: Final[Names] = {
     "group.id": ("group_id", str),
     "group.instance.id": ("group_instance_id", str),
     "group.protocol": ("group_protocol", str.lower),
     "group.remote.assignor": ("remote_assignor", str),
     "partition.assignment.strategy": ("assignors", _assignors),
-    "session.timeout.ms": ("session_timeout", _seconds),
+    "session.timeout.ms": ("session_timeout", milliseconds),
     "heartbeat.frequency": ("heartbeat_frequency", int),
-    "max.poll.interval.ms": ("rebalance_timeout", _seconds),
+    "max.poll.interval.ms": ("rebalance_timeout", milliseconds),
     "client.rack": ("client_rack", str),
     "offsets.storage": ("offsets_storage", str),
-    "enable.auto.commit": ("auto_commit", _truth),
-    "auto.commit.interval.ms": ("auto_commit_interval", _seconds),
+    "enable.auto.commit": ("auto_commit", truth),
+    "auto.commit.interval.ms": ("auto_commit_interval", milliseconds),
     "auto.offset.reset": ("auto_offset_reset", str.lower),
     "isolation.level": ("isolation_level", str.lower),
     "fetch.min.bytes": ("fetch_min_bytes", int),
-    "fetch.max.wait.ms": ("fetch_max_wait", _seconds),
+    "fetch.max.wait.ms": ("fetch_max_wait", milliseconds),
     "fetch.max.bytes": ("fetch_max_bytes", int),
     "max.partition.fetch.bytes": ("partition_max_bytes", int),
     "max.poll.records": ("max_records", int),
-    "check.crcs": ("check_crc", _truth),
+    "check.crcs": ("check_crc", truth),
 }
-"""Kafka's names of the settings, the setting of each, and what reads its text."""
+
+_INTERVAL: Final[Names] = {"heartbeat.interval.ms": ("interval", milliseconds)}
 
 
-def consumer_settings(properties: Mapping[str, object]) -> dict[str, Any]:
+def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     """Return the settings of a consumer in a mapping of Kafka's properties. Other properties are left to the client.
 
     ``heartbeat.interval.ms`` becomes a frequency: the session timeout divided by it, rounded up. Raises ``OptionError``
     for a value that cannot be read.
     """
-    settings: dict[str, Any] = {}
-    for name, (setting, read) in _PROPERTIES.items():
-        if name in properties:
-            settings[setting] = _read(name, properties[name], read)
-    if "heartbeat.interval.ms" in properties:
-        interval = _read("heartbeat.interval.ms", properties["heartbeat.interval.ms"], _seconds)
+    settings = read_settings(properties, _NAMES, source="consumer")
+    for interval in read_settings(properties, _INTERVAL, source="consumer").values():
         session = settings.get("session_timeout", ConsumerConfig().session_timeout)
         if not 0 < interval < session:
             raise _refuse("heartbeat.interval.ms", interval, "expected less than the session timeout, and more than 0")
         settings["heartbeat_frequency"] = max(2, -int(-session // interval))
     return settings
-
-
-def _read(name: str, value: object, read: Callable[[str], Any]) -> Any:
-    try:
-        return read(str(value))
-    except (ValueError, KeyError):
-        raise _refuse(name, value, "the value cannot be read") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import asynccontextmanager
 from time import time_ns
 from types import TracebackType
@@ -11,12 +11,12 @@ from typing import Any, Final, Self
 
 from kafka_msgs.client.client import AsyncClient
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.producer.batch import DeliveryStorage, ProducerBatch, RecordMetadata
-from kafka_msgs.client.producer.config import ProducerConfig
+from kafka_msgs.client.producer.config import ProducerConfig, producer_settings
 from kafka_msgs.client.producer.core import Headers, ProducerCore
 from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember, offsets_of
 from kafka_msgs.client.producer.partitioner import Partitioner
+from kafka_msgs.client.servers import Servers, settings_of
 from kafka_msgs.records import Payload
 
 __all__ = ["AsyncDelivery", "AsyncProducer"]
@@ -64,15 +64,18 @@ class AsyncProducer:
 
     def __init__(
         self,
-        client: str | Sequence[str] | ClientConfig | AsyncClient,
+        servers: Servers | AsyncClient,
         *,
         partitioner: Partitioner | None = None,
         **options: Any,
     ) -> None:
-        config = ProducerConfig(**options)
-        self._owned = not isinstance(client, AsyncClient)
-        self._client = client if isinstance(client, AsyncClient) else AsyncClient(client)
-        self._config = config
+        self._owned = not isinstance(servers, AsyncClient)
+        if isinstance(servers, AsyncClient):
+            self._client = servers
+        else:
+            found, options = settings_of(servers, options, producer_settings)
+            self._client = AsyncClient(found)
+        self._config = config = ProducerConfig(**options)
         self._core = ProducerCore(self._client.core, config, partitioner=partitioner)
         self._core.accumulator.owner = self
         self._add = self._core.add

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from time import time_ns
 from types import TracebackType
@@ -10,12 +10,12 @@ from typing import Any, Final, Self
 
 from kafka_msgs.client.client import Client
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.producer.batch import DeliveryStorage, ProducerBatch, RecordMetadata
-from kafka_msgs.client.producer.config import ProducerConfig
+from kafka_msgs.client.producer.config import ProducerConfig, producer_settings
 from kafka_msgs.client.producer.core import Headers, ProducerCore
 from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember, offsets_of
 from kafka_msgs.client.producer.partitioner import Partitioner
+from kafka_msgs.client.servers import Servers, settings_of
 from kafka_msgs.records import Payload
 
 __all__ = ["Delivery", "Producer"]
@@ -60,7 +60,8 @@ class Producer:
             producer.flush()
             print(delivery.result())
 
-    The first argument is the address of a broker (``host:port``), or several, or a ``ClientConfig``, or a ``Client``,
+    The first argument says where the brokers are: ``host:port``, several of them, a ``ClientConfig``, a mapping with
+    Kafka's property names (``bootstrap.servers``, ``acks``, ...), the ``Path`` of a file of them, or a ``Client``,
     which the producer then shares and does not close. The other arguments are those of ``ProducerConfig``.
 
     There is no thread. Records leave while a method of the producer runs: ``send`` passes full batches on and looks
@@ -70,15 +71,18 @@ class Producer:
 
     def __init__(
         self,
-        client: str | Sequence[str] | ClientConfig | Client,
+        servers: Servers | Client,
         *,
         partitioner: Partitioner | None = None,
         **options: Any,
     ) -> None:
-        config = ProducerConfig(**options)
-        self._owned = not isinstance(client, Client)
-        self._client = client if isinstance(client, Client) else Client(client)
-        self._config = config
+        self._owned = not isinstance(servers, Client)
+        if isinstance(servers, Client):
+            self._client = servers
+        else:
+            found, options = settings_of(servers, options, producer_settings)
+            self._client = Client(found)
+        self._config = config = ProducerConfig(**options)
         self._core = ProducerCore(self._client.core, config, partitioner=partitioner)
         self._core.accumulator.owner = self
         self._add = self._core.add

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 from attrs import Attribute, field, frozen
 
+from kafka_msgs.client.servers import Names, milliseconds, read_settings, truth
 from kafka_msgs.errors import OptionError
 from kafka_msgs.records import Compression
 from kafka_msgs.records.compression import check_level
 
-__all__ = ["Acks", "ProducerConfig"]
+__all__ = ["Acks", "ProducerConfig", "producer_settings"]
 
 Acks: TypeAlias = Literal[0, 1, -1, "all"]
 """When a record counts as written: 0 at once, 1 if the leader has it, -1 or ``all`` if all in-sync replicas have it."""
@@ -119,3 +120,37 @@ class ProducerConfig:
         """Return the seconds to wait after so many failed attempts, without jitter."""
         delay: float = min(self.retry_backoff * 2.0 ** min(attempts - 1, 30), self.retry_backoff_max)
         return delay
+
+
+def _acks_of(text: str) -> int:
+    return -1 if text == "all" else int(text)
+
+
+_NAMES: Final[Names] = {
+    "acks": ("acks", _acks_of),
+    "compression.type": ("compression", str.lower),
+    "batch.size": ("batch_size", int),
+    "linger.ms": ("linger", milliseconds),
+    "buffer.memory": ("buffer_memory", int),
+    "max.request.size": ("max_request_size", int),
+    "max.in.flight.requests.per.connection": ("max_in_flight", int),
+    "enable.idempotence": ("idempotence", truth),
+    "transactional.id": ("transactional_id", str),
+    "transaction.timeout.ms": ("transaction_timeout", milliseconds),
+    "delivery.timeout.ms": ("delivery_timeout", milliseconds),
+    "request.timeout.ms": ("request_timeout", milliseconds),
+    "retry.backoff.ms": ("retry_backoff", milliseconds),
+    "retry.backoff.max.ms": ("retry_backoff_max", milliseconds),
+    "max.block.ms": ("max_block", milliseconds),
+}
+
+
+def producer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings of a producer in a mapping of Kafka's properties. Other properties are left to the client.
+
+    Of the levels (``compression.zstd.level``, ...) only that of the codec counts. Raises ``OptionError`` for a value
+    that cannot be read.
+    """
+    settings = read_settings(properties, _NAMES, source="Producer")
+    level = {f"compression.{settings.get('compression')}.level": ("compression_level", int)}
+    return settings | read_settings(properties, level, source="Producer")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_msgs.client.producer import ProducerConfig
+from kafka_msgs.client import Consumer
+from kafka_msgs.client.producer import Producer, ProducerConfig
+from kafka_msgs.client.producer.config import producer_settings
 from kafka_msgs.errors import OptionError, RecordWriteError
 from kafka_msgs.records import Compression
 
@@ -60,3 +63,53 @@ def test_idempotence_is_on_where_the_other_settings_allow_it() -> None:
 def test_pauses_double_up_to_the_largest() -> None:
     config = ProducerConfig(retry_backoff=0.1, retry_backoff_max=0.5)
     assert [config.backoff(attempts) for attempts in (1, 2, 3, 4, 4000)] == [0.1, 0.2, 0.4, 0.5, 0.5]
+
+
+PROPERTIES = {
+    "bootstrap.servers": "localhost:9092",
+    "acks": "all",
+    "compression.type": "ZSTD",
+    "compression.zstd.level": "7",
+    "compression.gzip.level": "1",
+    "batch.size": "1000",
+    "linger.ms": "250",
+    "buffer.memory": "1000000",
+    "max.request.size": "2000",
+    "max.in.flight.requests.per.connection": "3",
+    "enable.idempotence": "true",
+    "transactional.id": "t",
+    "transaction.timeout.ms": "9000",
+    "delivery.timeout.ms": "8000",
+    "request.timeout.ms": "7000",
+    "retry.backoff.ms": "60",
+    "retry.backoff.max.ms": "600",
+    "max.block.ms": "5000",
+    "key.serializer": "org.apache.kafka.common.serialization.StringSerializer",
+}
+
+
+def test_kafkas_property_names_give_the_same_settings() -> None:
+    assert ProducerConfig(**producer_settings(PROPERTIES)) == ProducerConfig(
+        acks=-1, compression="zstd", compression_level=7, batch_size=1000, linger=0.25, buffer_memory=1_000_000,
+        max_request_size=2000, max_in_flight=3, idempotence=True, transactional_id="t", transaction_timeout=9.0,
+        delivery_timeout=8.0, request_timeout=7.0, retry_backoff=0.06, retry_backoff_max=0.6, max_block=5.0,
+    )  # fmt: skip
+
+
+def test_a_producer_and_a_consumer_take_kafkas_file_of_properties(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    lines = [f"{name} = {value}" for name, value in {**PROPERTIES, "group.id": "g"}.items()]
+    path.write_text("# of Kafka\n" + "\n".join(lines), encoding="utf-8")
+    with Producer(path, linger=0.5) as producer, Consumer(path) as consumer:
+        assert producer._config == ProducerConfig(**{**producer_settings(PROPERTIES), "linger": 0.5})
+        assert str(producer._client.core.config.bootstrap_servers[0]) == "localhost:9092"
+        assert consumer.config.group_id == "g"
+    with pytest.raises(OptionError, match="No such file"):
+        Producer(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(("name", "value"), [("linger.ms", "5s"), ("acks", "some"), ("enable.idempotence", "yes")])
+def test_a_property_that_cannot_be_read_is_named(name: str, value: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        producer_settings({name: value})
+    assert (caught.value.option, caught.value.value) == (name, value)
