@@ -11,7 +11,78 @@ from typing import Final
 
 from attrs import field, fields, frozen
 
-__all__ = ["PAGE", "SHIPPED", "Profile", "Quirks"]
+__all__ = ["PAGE", "SHIPPED", "Profile", "Quirks", "StreamsRules"]
+
+
+@frozen(kw_only=True)
+class StreamsRules:
+    """The choices for streams groups. Each is False for ``shipped`` and True for ``page``."""
+
+    source_patterns: bool = False
+    """Shipped: a pattern of source topics is refused with INVALID_REQUEST. Page: patterns in RE2 syntax are resolved
+    against the topics, and a bad one gives STREAMS_INVALID_TOPOLOGY. The release has not built it yet."""
+
+    gives_member_ids: bool = False
+    """Shipped: an empty member id is refused. Page: the coordinator gives an id to a member that joins without one.
+    The document says both; we take what is in its request validation, and clients that make ids are served alike."""
+
+    complete_joins: bool = False
+    """Shipped: a first heartbeat may have a rebalance timeout of 0, and a topology without subtopologies. Page: the
+    timeout must be larger than 0, and an empty topology gives INVALID_REQUEST, because the schema calls it wrong."""
+
+    disjoint_roles: bool = False
+    """Shipped: a task may be in two roles of one heartbeat. Page: INVALID_REQUEST."""
+
+    checks_topics: bool = False
+    """Shipped: an internal topic may have several roles, and what cannot be resolved gives STREAMS_INVALID_TOPOLOGY
+    when topics are configured. Page: all rules for topics of a topology are checked before."""
+
+    topology_updates: bool = False
+    """Shipped: an older topology epoch joins and gets status 0, another topology gives INVALID_REQUEST. Page: the
+    epoch of a member that joins is compared with the group's. Older gives STREAMS_TOPOLOGY_FENCED, the next one updates
+    the topology, and all else that differs gives STREAMS_INVALID_TOPOLOGY_EPOCH. Topologies that differ only in order
+    are the same. The release has not built updates yet."""
+
+    spares_old_topologies: bool = False
+    """Shipped: a task that the present topology does not have gives INVALID_REQUEST. Page: a member with an older
+    topology epoch is not checked, since a rolling upgrade would break; it keeps tasks and gets no new ones."""
+
+    fencing_removes: bool = False
+    """Shipped: a heartbeat at a wrong epoch is refused, and the member stays. Page: the member is removed."""
+
+    bumps_for_assignment_only: bool = False
+    """Shipped: each change of what a dynamic member reports increases the group epoch. Page: only a change of its
+    topology epoch, rack, client tags or process does."""
+
+    tells_changes_only: bool = False
+    """Shipped: each answer has the status list. Page: it is null if the member got the same list before."""
+
+    shutdown_on_leave: bool = False
+    """Shipped: the shutdown flag counts in each heartbeat. Page: only in the one that leaves; else it is ignored."""
+
+    assigns_at_once: bool = False
+    """Shipped: the first assignment of a group and later ones are delayed (status 5). Page: nothing is delayed, and
+    there is no such status."""
+
+    chooses_assignor: bool = False
+    """Shipped: the first assignor of the coordinator, sticky, if the group names none. Page: highly_available if a
+    subtopology has state, else sticky."""
+
+    limits_creation: bool = False
+    """Shipped: each heartbeat asks for missing internal topics, and the broker limits attempts. Page: one attempt at
+    a time, with a growing back-off, none without the permission, and the status detail tells about it."""
+
+    watches_input_only: bool = False
+    """Shipped: a change of any topic of the topology increases the group epoch. Page: a change of a topic that is
+    read. Changelog topics still count for whether the group is ready."""
+
+    shares_offsets: bool = False
+    """Shipped: task offsets are what the member itself reported. Page: for members of one process the last report wins,
+    and an end offset that any member knows counts for all. A warm-up task that catches up gives a new assignment."""
+
+    online_migration: bool = False
+    """Shipped: only an empty classic group becomes a streams group. Page: a classic group with members does as well,
+    its members follow by JoinGroup, and the group goes back when the last streams member leaves."""
 
 
 @frozen(kw_only=True)
@@ -21,12 +92,21 @@ class Profile:
     name: str
     """The name of the profile in documents and tests."""
 
+    streams: StreamsRules = StreamsRules()
+    """The choices for streams groups."""
+
 
 SHIPPED: Final = Profile(name="shipped")
 """What Kafka 4.4.0 does."""
 
-PAGE: Final = Profile(name="page")
+PAGE: Final = Profile(name="page", streams=StreamsRules(**{each.name: True for each in fields(StreamsRules)}))
 """What the document says."""
+
+
+def _quirk() -> bool:
+    """A field of ``Quirks``: a bug that is off by default."""
+    made: bool = field(default=False)
+    return made
 
 
 @frozen(kw_only=True)
@@ -36,13 +116,23 @@ class Quirks:
     ``of_release`` switches all on.
     """
 
+    streams_unchecked_input: bool = _quirk()
+    """A copartition index out of range, a name that is listed twice, and a negative topology epoch give
+    UNKNOWN_SERVER_ERROR. Without the quirk: STREAMS_INVALID_TOPOLOGY or INVALID_REQUEST."""
+
+    streams_join_relabels_first: bool = _quirk()
+    """A static member that may not join takes over the kept assignment of the member that holds its instance id, which
+    then loses its tasks for a while. Without the quirk: the kept assignment moves only with the instance id."""
+
+    streams_endpoint_needs_topology: bool = _quirk()
+    """A heartbeat of a member with an endpoint fails with UNKNOWN_SERVER_ERROR while source topics are missing. Without
+    the quirk: its answer has no partitions for endpoints."""
+
+    streams_first_join_forgets: bool = _quirk()
+    """What is not recorded of the first heartbeat of a group is lost: the endpoint epoch, task offsets, and a request
+    to shut down. Without the quirk: it is kept."""
+
     @classmethod
     def of_release(cls) -> Quirks:
         """Return all bugs of Kafka 4.4.0."""
         return cls(**{each.name: True for each in fields(cls)})
-
-
-def quirk() -> bool:
-    """A field of ``Quirks``: a bug that is off by default."""
-    made: bool = field(default=False)
-    return made

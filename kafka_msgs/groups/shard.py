@@ -164,7 +164,7 @@ class Shard:
             step.value = operation(tx)
             step.callbacks = tx.callbacks
             if tx.records:
-                self._append(tx, producer, mark, step)
+                self._append(tx, producer, step)
         except GroupError as error:
             journal.undo(mark)
             step.complete(error)
@@ -180,7 +180,7 @@ class Shard:
                 return
         self._wait(step)
 
-    def _append(self, tx: Transaction, producer: Producer, mark: int, step: Step) -> None:
+    def _append(self, tx: Transaction, producer: Producer, step: Step) -> None:
         batch = Batch(
             partition=self.partition,
             records=tuple(tx.records),
@@ -190,7 +190,7 @@ class Shard:
         )
         self.written = self.setting.append(batch)
         self.setting.outcome.batches.append(batch)
-        self._flights.append(Flight(self.written, len(self._journal) - mark, [step]))
+        self._flights.append(Flight(self.written, self._uncommitted(), [step]))
 
     def _wait(self, step: Step) -> None:
         """Let a step wait for the commit, but not for ever."""
@@ -214,6 +214,14 @@ class Shard:
         state.position = self.written + index
         state.producer_id = producer_id
         self.setting.appliers[type(key)](state, self._journal, key, value)
+
+    def derive(self, target: object, attribute: str, value: object) -> None:
+        """Set an attribute that is not recorded. It counts as a change of the next batch."""
+        self._journal.assign(target, attribute, value)
+
+    def _uncommitted(self) -> int:
+        """Return the number of changes since the last batch: those of the present one, and derived ones before it."""
+        return len(self._journal) - sum(flight.changes for flight in self._flights)
 
     def commit(self, offset: int) -> None:
         """Note that all records before ``offset`` are committed, and complete the steps that wait for them."""
@@ -249,7 +257,7 @@ class Shard:
             step.complete(error)
             return
         self.setting.outcome.batches.append(marker)
-        self._flights.append(Flight(self.written, len(self._journal) - mark, [step]))
+        self._flights.append(Flight(self.written, self._uncommitted(), [step]))
         self._wait(step)
 
     def _end(self, changes: Any, producer_id: int, committed: bool) -> None:

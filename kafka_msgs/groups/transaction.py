@@ -125,6 +125,14 @@ class Transaction:
             TopicRecord(topic=OFFSETS_TOPIC, key=key, value=value, version=version, producer_id=self.producer_id)
         )
 
+    def derive(self, target: object, attribute: str, value: object) -> None:
+        """Set an attribute that follows from hard state and from the topics of the cluster, and is not recorded.
+
+        It is undone with the step, and the state as of the last committed record does not have it before the next
+        batch is committed.
+        """
+        self._shard.derive(target, attribute, value)
+
     def after_append(self, callback: Callable[[GroupError | None], None]) -> None:
         """Call ``callback`` with None when the records of this step are committed, or with the error if they fail.
 
