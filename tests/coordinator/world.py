@@ -189,6 +189,15 @@ class World:
             self.resign()
         self.resign()
 
+    def recover(self) -> None:
+        """Lead the partition, and release everything that is held."""
+        if self._resigned:
+            self.resign()
+        self.do("hold", commits=False, background=False)
+        self.do("commit")
+        self.do("background")
+        self._holding = False
+
     def configure_group(self) -> None:
         """Set the configuration of a group."""
         if self.group_configs:

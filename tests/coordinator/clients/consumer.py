@@ -50,6 +50,22 @@ class ConsumerClient(Client):
             self.join: 1,
         }
 
+    @property
+    def settled(self) -> bool:
+        """Whether it is a member that owns what it was given."""
+        return self.epoch is not None and self.owned == self.target
+
+    def settle(self) -> None:
+        """Do what brings the group to rest: be a member, own what was given, send heartbeats."""
+        if self.busy:
+            return
+        if self.epoch is None:
+            self.join()
+        elif self.settled:
+            self.heartbeat()
+        else:
+            self.reconcile()
+
     def _send(self, epoch: int, **fields: Any) -> None:
         body = {"groupId": self.group, "memberId": self.member, "memberEpoch": epoch, "instanceId": self.instance}
         self.request("ConsumerGroupHeartbeat", body | {"rackId": None} | fields, self._answered)

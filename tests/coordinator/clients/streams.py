@@ -55,6 +55,22 @@ class StreamsClient(Client):
             self.shut_down: 1 if self.random.random() < 0.2 else 0,
         }
 
+    @property
+    def settled(self) -> bool:
+        """Whether it is a member that owns what it was given."""
+        return self.epoch is not None and self.owned == self.target
+
+    def settle(self) -> None:
+        """Do what brings the group to rest: be a member, own what was given, send heartbeats."""
+        if self.busy:
+            return
+        if self.epoch is None:
+            self.join()
+        elif self.settled:
+            self.heartbeat()
+        else:
+            self.reconcile()
+
     def _send(self, epoch: int, **fields: Any) -> None:
         body = {
             "groupId": self.group,

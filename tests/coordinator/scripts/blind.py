@@ -131,7 +131,7 @@ POOLS: Final[Mapping[str, Pool]] = {
     "partitionIndexes": ([], [0], [0, 1], [7]),
     "committedOffset": (0, 1, 42, 10**12),
     "committedLeaderEpoch": (-1, 0, 5),
-    "committedMetadata": (None, "", "m", "m" * 5000),
+    "committedMetadata": (None, "", "m", "m", "m", "m" * 4097),
     "retentionTimeMs": (-1, -1, 5000),
     "transactionalId": ("x",),
     "producerId": (7, 8),

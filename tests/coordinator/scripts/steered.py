@@ -20,7 +20,7 @@ from tests.coordinator.clients import (
 from tests.coordinator.clients.topologies import TOPOLOGIES
 from tests.coordinator.world import PLUGIN, Script, World
 
-__all__ = ["STEERED", "steered"]
+__all__ = ["STEERED", "Cast", "Stage", "steered"]
 
 _NAMES: Final = "ABCDE"
 
@@ -131,34 +131,44 @@ STEERED: Final[Mapping[str, Cast]] = {
 """Steered scripts by protocol."""
 
 
+class Stage:
+    """A cast in one world."""
+
+    def __init__(self, cast: Cast, random: Random) -> None:
+        self.random = random
+        topics = {"in": 2, "u": 2, "x3": 3, "y4": 4} | ({"g-cl": 2} if random.random() < 0.5 else {})
+        self.world = World(random, random.choice(cast.configs), topics)
+        self.world.group_configs = cast.group_configs
+        self.clients = cast.clients(self.world)
+        self._looks: dict[Callable[[], None], int] = {
+            partial(self.world.ask, api, look): weight for api, look, weight in _LOOKS
+        }
+
+    def play(self, rounds: int) -> Script:
+        """Yield what clients do while surroundings change, ``rounds`` times a few commands."""
+        world, random = self.world, self.random
+        for _ in range(rounds):
+            for _ in range(random.choice((1, 2, 2, 4))):
+                kind = random.random()
+                if kind < 0.80:
+                    random.choice(self.clients).step()
+                else:
+                    world.chosen(world.surroundings() if kind < 0.94 else self._looks)()
+            yield from world.exchange()
+
+
 def steered(protocol: str, random: Random, rounds: int) -> Script:
-    """Yield what clients do, ``rounds`` times a few commands."""
-    cast = STEERED[protocol]
-    topics = {"in": 2, "u": 2, "x3": 3, "y4": 4} | ({"g-cl": 2} if random.random() < 0.5 else {})
-    world = World(random, random.choice(cast.configs), topics)
-    world.groups, world.group_configs = ("g",), cast.group_configs
-    clients = cast.clients(world)
-    looks: dict[Callable[[], None], int] = {
-        partial(world.ask, api, {**look}): weight for (api, look), weight in zip(_LOOKS, _LOOK_WEIGHTS, strict=True)
-    }
-    for _ in range(rounds):
-        for _ in range(random.choice((1, 2, 2, 4))):
-            kind = random.random()
-            if kind < 0.80:
-                random.choice(clients).step()
-            else:
-                world.chosen(world.surroundings() if kind < 0.94 else looks)()
-        yield from world.exchange()
+    """Yield a script of clients of a protocol."""
+    yield from Stage(STEERED[protocol], random).play(rounds)
 
 
 _GROUP: Final = {"groupIds": ["g"], "groups": ["g"], "groupsNames": ["g"]}
-_LOOKS: Final[tuple[tuple[str, Mapping[str, Any]], ...]] = (
-    ("DescribeGroups", _GROUP),
-    ("ConsumerGroupDescribe", _GROUP),
-    ("StreamsGroupDescribe", {**_GROUP, "includeTopologyDescription": True}),
-    ("ShareGroupDescribe", _GROUP),
-    ("ListGroups", {}),
-    ("DeleteGroups", _GROUP),
-    ("OffsetDelete", {"groupId": "g", "topics": [{"name": "in", "partitions": [{"partitionIndex": 0}]}]}),
+_LOOKS: Final[tuple[tuple[str, Mapping[str, Any], int], ...]] = (
+    ("DescribeGroups", _GROUP, 3),
+    ("ConsumerGroupDescribe", _GROUP, 4),
+    ("StreamsGroupDescribe", {**_GROUP, "includeTopologyDescription": True}, 4),
+    ("ShareGroupDescribe", _GROUP, 2),
+    ("ListGroups", {}, 3),
+    ("DeleteGroups", _GROUP, 2),
+    ("OffsetDelete", {"groupId": "g", "topics": [{"name": "in", "partitions": [{"partitionIndex": 0}]}]}, 1),
 )
-_LOOK_WEIGHTS: Final = (3, 4, 4, 2, 3, 2, 1)
