@@ -47,9 +47,9 @@ OFFSETS_TOPIC: Final = "__consumer_offsets"
 class Transaction:
     """One step against one shard.
 
-    ``now`` is the time in milliseconds. ``image`` has the topics of the cluster. ``state`` is hard state, which only
-    ``emit`` changes. ``soft`` is soft state. ``timers`` are the timers of the shard. ``atomic`` may be set to False if
-    the records may be spread over several batches.
+    ``image`` has the topics of the cluster. ``state`` is hard state, which only ``emit`` changes. ``soft`` is soft
+    state. ``timers`` are the timers of the shard. ``atomic`` may be set to False if the records may be spread over
+    several batches.
     """
 
     __slots__ = (
@@ -61,7 +61,6 @@ class Transaction:
         "creates",
         "image",
         "metrics",
-        "now",
         "producer_id",
         "profile",
         "quirks",
@@ -75,7 +74,6 @@ class Transaction:
         self._shard = shard
         self._reply = reply
         self.producer_id = producer_id
-        self.now: int = shard.setting.clock.now
         self.image: Image = shard.image
         self.config: CoordinatorConfig = shard.setting.config
         self.profile: Profile = shard.setting.profile
@@ -93,6 +91,11 @@ class Transaction:
     def partition(self) -> int:
         """The partition of ``__consumer_offsets`` of this shard."""
         return self._shard.partition
+
+    @property
+    def now(self) -> int:
+        """The time in milliseconds. In a callback it is the time of the callback."""
+        return self._shard.setting.clock.now
 
     @property
     def plugin(self) -> Any:
