@@ -10,11 +10,12 @@ import base64
 import hashlib
 import json
 import sys
-from base64 import b64encode
 from collections import deque
 from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID
+
+from attrs import evolve
 
 import kafka_msgs
 from kafka_msgs.error_codes import ErrorCode
@@ -29,12 +30,14 @@ from kafka_msgs.groups.outcome import Answer, Batch, Marker, Outcome, Work
 from kafka_msgs.groups.profiles import Quirks
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.create_topics_request import CreateTopicsRequest
-from kafka_msgs.topics.records import TopicRecord, encode_record
+from kafka_msgs.messages.join_group_response import JoinGroupResponse
+from kafka_msgs.topics.records import TopicRecord
 from tests.coordinator.oracle import Command, Result
 
 __all__ = ["Player", "play"]
 
 _PLUGIN: Final = "group.streams.topology.description.plugin.class"
+_NULL_PROTOCOL_FROM: Final = 7
 _CREATE_TOPICS_VERSION: Final = CreateTopicsRequest.INFO.versions.highest
 
 
@@ -67,7 +70,6 @@ class _Session:
 
     def __init__(self, command: Command, quirks: Quirks) -> None:
         self.now: int = command.get("now", 0)
-        self.show_bytes: bool = command.get("bytes", False)
         config = {name: str(value) for name, value in command.get("config", {}).items()}
         config.pop(_PLUGIN, None)
         self.log = MemoryLog()
@@ -246,13 +248,7 @@ class _Session:
             head |= {"producer": batch.producer_id, "epoch": batch.producer_epoch}
         if isinstance(batch, Marker):
             return [head | {"marker": "COMMIT" if batch.committed else "ABORT"}]
-        return [head | self._bytes(record) | _record(record) for record in batch.records]
-
-    def _bytes(self, record: TopicRecord) -> dict[str, Any]:
-        if not self.show_bytes:
-            return {}
-        key, value = (part if part is None else b64encode(part).decode() for part in encode_record(record))
-        return {"keyBytes": key, "valueBytes": value}
+        return [head | _record(record) for record in batch.records]
 
 
 def _record(record: TopicRecord) -> dict[str, Any]:
@@ -266,11 +262,18 @@ def _record(record: TopicRecord) -> dict[str, Any]:
 def _answer(answer: Answer) -> dict[str, Any]:
     name, version = answer.token
     response: Response = answer.response
-    shown = {"to": name, "body": response.to_json(version)}
+    shown = {"to": name, "body": _body(response, version)}
     if answer.creates:
         creates = CreateTopicsRequest(topics=answer.creates).to_json(_CREATE_TOPICS_VERSION)
         shown["creates"] = creates["topics"]
     return shown
+
+
+def _body(response: Response, version: int) -> dict[str, Any]:
+    """The JSON form of a response. Kafka's converter writes a null protocol name at versions that have none, too."""
+    if isinstance(response, JoinGroupResponse) and response.protocol_name is None and version < _NULL_PROTOCOL_FROM:
+        return evolve(response, protocol_name="").to_json(version) | {"protocolName": None}
+    return response.to_json(version)
 
 
 def _uuid(text: str) -> UUID:
