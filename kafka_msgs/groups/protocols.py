@@ -6,9 +6,10 @@ from typing import Final
 
 from kafka_msgs.groups import general
 from kafka_msgs.groups.api import Protocol
+from kafka_msgs.groups.classic import apis as classic
 from kafka_msgs.groups.offsets import protocol as offsets
 
 __all__ = ["PROTOCOLS"]
 
-PROTOCOLS: Final[tuple[Protocol, ...]] = (offsets.PROTOCOL, general.PROTOCOL)
+PROTOCOLS: Final[tuple[Protocol, ...]] = (offsets.PROTOCOL, general.PROTOCOL, classic.PROTOCOL)
 """The protocols in the order in which their hooks run."""

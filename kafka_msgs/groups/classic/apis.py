@@ -1,0 +1,198 @@
+"""The requests of the classic group protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup and DescribeGroups.
+
+This file sends each request to the kind of its group. A consumer group may have members that speak the classic
+protocol: their requests go to ``consumer``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.api import Checking, ManyGroups, OneGroup, Protocol, check_group_id
+from kafka_msgs.groups.classic.group import ClassicGroup, apply_group_metadata
+from kafka_msgs.groups.classic.join import JoinStep, join_classic_group
+from kafka_msgs.groups.classic.leave import leave_classic_group, left
+from kafka_msgs.groups.classic.lifecycle import group_loaded, group_unloaded
+from kafka_msgs.groups.classic.rebalance import expect_heartbeat
+from kafka_msgs.groups.classic.states import ClassicState
+from kafka_msgs.groups.classic.sync import sync_classic_group
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.group import Group
+from kafka_msgs.groups.promise import Promise
+from kafka_msgs.messages.describe_groups_request import DescribeGroupsRequest
+from kafka_msgs.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
+from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
+from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
+from kafka_msgs.messages.heartbeat_response import HeartbeatResponse
+from kafka_msgs.messages.join_group_request import JoinGroupRequest
+from kafka_msgs.messages.join_group_response import JoinGroupResponse
+from kafka_msgs.messages.leave_group_request import LeaveGroupRequest
+from kafka_msgs.messages.leave_group_response import LeaveGroupResponse
+from kafka_msgs.messages.sync_group_request import SyncGroupRequest
+from kafka_msgs.messages.sync_group_response import SyncGroupResponse
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["PROTOCOL"]
+
+_NOT_FOUND_FROM: Final = 6
+"""The version of DescribeGroups from which a group that does not exist is an error (KIP-1043)."""
+
+_WRONG_JOIN: Final = frozenset({ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT})
+"""The errors of a JoinGroup request that is wrong by itself. Their answers repeat the member id."""
+
+
+# JoinGroup.
+
+
+def _check_join(checking: Checking, context: RequestContext, request: JoinGroupRequest) -> None:
+    check_group_id(checking, context, request)
+    config = checking.config
+    low, high = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+    if not low <= request.session_timeout_ms <= high:
+        raise GroupError(error=ErrorCode.INVALID_SESSION_TIMEOUT)
+
+
+def join(tx: Transaction, context: RequestContext, request: JoinGroupRequest) -> Promise[JoinGroupResponse]:
+    """Let a member join a group. The answer comes when the next generation begins, or with an error."""
+    step = JoinStep(tx=tx, context=context, request=request, answer=tx.promise())
+    group = tx.state.groups.get(request.group_id)
+    if group is None or group.kind == "classic" or _becomes_classic(group):
+        join_classic_group(step)
+    else:
+        step.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    return step.answer
+
+
+def _becomes_classic(group: Group) -> bool:
+    return group.kind in ("consumer", "streams") and group.is_empty
+
+
+def _refuse_join(request: JoinGroupRequest, error: GroupError, version: int) -> JoinGroupResponse:
+    member_id = request.member_id if error.error in _WRONG_JOIN else ""
+    return JoinGroupResponse(error_code=error.error, member_id=member_id)
+
+
+# SyncGroup.
+
+
+def sync(tx: Transaction, context: RequestContext, request: SyncGroupRequest) -> Promise[SyncGroupResponse]:
+    """Give a member its assignment, as soon as the leader has sent it."""
+    answer: Promise[SyncGroupResponse] = tx.promise()
+    group = tx.state.groups.get(request.group_id)
+    if group is None or group.is_empty or not isinstance(group, ClassicGroup):
+        answer.resolve(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+    else:
+        sync_classic_group(tx, group, request, answer)
+    return answer
+
+
+def _refuse_sync(request: SyncGroupRequest, error: GroupError, version: int) -> SyncGroupResponse:
+    return SyncGroupResponse(error_code=error.error)
+
+
+# Heartbeat.
+
+
+def heartbeat(tx: Transaction, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
+    """Keep a member in its group. The answer says whether it must join again."""
+    group = tx.state.groups.get(request.group_id)
+    if isinstance(group, ClassicGroup):
+        return _heartbeat_of_member(tx, group, request)
+    raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def _heartbeat_of_member(tx: Transaction, group: ClassicGroup, request: HeartbeatRequest) -> HeartbeatResponse:
+    live = group.live
+    if live.state is ClassicState.DEAD:
+        raise GroupError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    member = live.validate_member(request.member_id, request.group_instance_id)
+    if request.generation_id != live.generation:
+        raise GroupError(error=ErrorCode.ILLEGAL_GENERATION)
+    expect_heartbeat(tx, group, member)
+    preparing = live.state is ClassicState.PREPARING_REBALANCE
+    return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS if preparing else ErrorCode.NONE)
+
+
+def _refuse_heartbeat(request: HeartbeatRequest, error: GroupError, version: int) -> HeartbeatResponse:
+    """Kafka lets members wait without an error while the partition is loaded."""
+    loading = error.error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return HeartbeatResponse(error_code=ErrorCode.NONE if loading else error.error)
+
+
+# LeaveGroup.
+
+
+def leave(tx: Transaction, context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
+    """Remove members from a group."""
+    group = tx.state.groups.get(request.group_id)
+    if isinstance(group, ClassicGroup):
+        return leave_classic_group(tx, group, request)
+    raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def _refuse_leave(request: LeaveGroupRequest, error: GroupError, version: int) -> LeaveGroupResponse:
+    if error.error == ErrorCode.UNKNOWN_MEMBER_ID:
+        return LeaveGroupResponse(members=tuple(left(identity, error.error) for identity in request.members))
+    return LeaveGroupResponse(error_code=error.error)
+
+
+# DescribeGroups.
+
+
+def describe(
+    tx: Transaction, context: RequestContext, request: DescribeGroupsRequest, group_ids: Sequence[str]
+) -> list[DescribedGroup]:
+    """Describe classic groups."""
+    return [_describe(tx, context.version, group_id) for group_id in group_ids]
+
+
+def _describe(tx: Transaction, version: int, group_id: str) -> DescribedGroup:
+    group = tx.state.groups.get(group_id)
+    if isinstance(group, ClassicGroup):
+        return group.describe()
+    reported = version >= _NOT_FOUND_FROM
+    return DescribedGroup(
+        error_code=ErrorCode.GROUP_ID_NOT_FOUND if reported else ErrorCode.NONE,
+        error_message=_missing(group_id, group) if reported else None,
+        group_id=group_id,
+        group_state=ClassicState.DEAD.value,
+    )
+
+
+def _missing(group_id: str, group: Group | None) -> str:
+    return f"Group {group_id} not found." if group is None else f"Group {group_id} is not a classic group."
+
+
+PROTOCOL: Final = Protocol(
+    apis=(
+        OneGroup(
+            request=JoinGroupRequest,
+            group=lambda request: request.group_id,
+            handle=join,
+            refuse=_refuse_join,
+            check=_check_join,
+        ),
+        OneGroup(request=SyncGroupRequest, group=lambda request: request.group_id, handle=sync, refuse=_refuse_sync),
+        OneGroup(
+            request=HeartbeatRequest, group=lambda request: request.group_id, handle=heartbeat, refuse=_refuse_heartbeat
+        ),
+        OneGroup(request=LeaveGroupRequest, group=lambda request: request.group_id, handle=leave, refuse=_refuse_leave),
+        ManyGroups(
+            request=DescribeGroupsRequest,
+            groups=lambda request, version: ((group_id, group_id) for group_id in request.groups),
+            handle=describe,
+            refuse=lambda group_id, error, version: DescribedGroup(error_code=error.error, group_id=group_id),
+            respond=lambda request, groups, version: DescribeGroupsResponse(groups=tuple(groups)),
+        ),
+    ),
+    appliers={GroupMetadataKey: apply_group_metadata},
+    simple_group=ClassicGroup,
+    loaded={"classic": group_loaded},
+    unloaded={"classic": group_unloaded},
+)
+"""The classic group protocol, for the coordinator."""

@@ -1,0 +1,185 @@
+"""A classic group as the other parts of the coordinator see it (Kafka's ``ClassicGroup``).
+
+Kafka writes one record for a classic group when a rebalance is complete. So the hard state of the group is that record.
+All else is in ``Membership``, the soft state.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.classic.membership import CONSUMER_PROTOCOL, Membership
+from kafka_msgs.groups.classic.rebalance import expect_heartbeat
+from kafka_msgs.groups.classic.states import ClassicState
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.group import CommitCheck, ExpiryCondition, Group
+from kafka_msgs.groups.journal import Changes
+from kafka_msgs.groups.state import Offset, State
+from kafka_msgs.messages.describe_groups_response import DescribedGroup, DescribedGroupMember
+from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
+from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
+from kafka_msgs.messages.list_groups_response import ListedGroup
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["ClassicGroup", "apply_group_metadata"]
+
+_WITH_MEMBERS = (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE, ClassicState.COMPLETING_REBALANCE)
+
+
+class ClassicGroup(Group):
+    """A classic group. ``record`` is None while the group only has offsets and nobody has joined it."""
+
+    __slots__ = ("record",)
+
+    kind = "classic"
+    soft: Membership | None
+
+    def __init__(self, group_id: str, record: GroupMetadataValue | None = None) -> None:
+        super().__init__(group_id)
+        self.record = record
+
+    @property
+    def live(self) -> Membership:
+        """The live state. It is made from the record when it is first needed."""
+        if self.soft is None:
+            self.soft = Membership(self.record)
+        return self.soft
+
+    @property
+    def uses_consumer_protocol(self) -> bool:
+        """Whether the members are consumers, so that the coordinator can read their subscriptions."""
+        return self.live.protocol_type == CONSUMER_PROTOCOL
+
+    def state_name(self) -> str:
+        return self.live.state.value
+
+    @property
+    def is_empty(self) -> bool:
+        return self.live.state is ClassicState.EMPTY
+
+    def listed(self) -> ListedGroup:
+        return ListedGroup(
+            group_id=self.group_id,
+            protocol_type=self.live.protocol_type or "",
+            group_state=self.state_name(),
+            group_type=self.kind,
+        )
+
+    def describe(self) -> DescribedGroup:
+        """Return the description of the group. It has what the members sent only while the group is Stable."""
+        live = self.live
+        stable = live.state is ClassicState.STABLE
+        return DescribedGroup(
+            group_id=self.group_id,
+            group_state=self.state_name(),
+            protocol_type=live.protocol_type or "",
+            protocol_data=live.protocol_name or "" if stable else "",
+            members=tuple(
+                DescribedGroupMember(
+                    member_id=member.member_id,
+                    group_instance_id=member.instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    member_metadata=member.metadata(live.protocol_name) if stable else b"",
+                    member_assignment=member.assignment,
+                )
+                for member in live.members
+            ),
+        )
+
+    def validate_offset_commit(
+        self,
+        tx: Transaction,
+        context: RequestContext,
+        *,
+        member_id: str,
+        instance_id: str | None,
+        epoch: int,
+        transactional: bool,
+    ) -> CommitCheck | None:
+        live = self.live
+        if live.state is ClassicState.DEAD:
+            raise GroupError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        if epoch < 0 and self.is_empty:
+            return None
+        member = None
+        if epoch >= 0 or member_id or instance_id is not None:
+            member = live.validate_member(member_id, instance_id)
+            if epoch != live.generation:
+                raise GroupError(error=ErrorCode.ILLEGAL_GENERATION)
+        elif not transactional and not self.is_empty:
+            raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID)
+        if not transactional and live.state is ClassicState.COMPLETING_REBALANCE:
+            raise GroupError(error=ErrorCode.REBALANCE_IN_PROGRESS)
+        if member is not None and not transactional:
+            expect_heartbeat(tx, self, member)
+        return None
+
+    def validate_offset_fetch(self, tx: Transaction, *, member_id: str | None, epoch: int) -> None:
+        self._refuse_dead()
+
+    def validate_offset_delete(self, tx: Transaction) -> None:
+        self._refuse_dead()
+        if self.live.state in _WITH_MEMBERS and not self.uses_consumer_protocol:
+            raise GroupError(error=ErrorCode.NON_EMPTY_GROUP)
+
+    def validate_delete(self, tx: Transaction) -> None:
+        self._refuse_dead()
+        if self.live.state in _WITH_MEMBERS:
+            raise GroupError(error=ErrorCode.NON_EMPTY_GROUP)
+
+    def _refuse_dead(self) -> None:
+        if self.live.state is ClassicState.DEAD:
+            message = f"Group {self.group_id} is in dead state."
+            raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
+
+    def emit_tombstones(self, tx: Transaction) -> None:
+        tx.emit(GroupMetadataKey(group=self.group_id), None)
+
+    def cancel_timers(self, tx: Transaction) -> None:
+        """Kafka keeps the timers of a classic group. They find no group when they expire."""
+
+    def subscribes_to(self, topic: str) -> bool:
+        subscribed = self.live.subscribed
+        return self.uses_consumer_protocol if subscribed is None else topic in subscribed
+
+    def offset_expiration(self) -> ExpiryCondition | None:
+        live = self.live
+        if live.protocol_type is None:
+            return _since_commit
+        if self.is_empty:
+            return self._since_empty
+        if self.uses_consumer_protocol and live.subscribed is not None and live.state is ClassicState.STABLE:
+            return _since_commit
+        return None
+
+    def _since_empty(self, offset: Offset, now: int, retention: int) -> bool:
+        since = self.live.since
+        return _expired(offset, now, retention, offset.value.commit_timestamp if since is None else since)
+
+
+def _since_commit(offset: Offset, now: int, retention: int) -> bool:
+    return _expired(offset, now, retention, offset.value.commit_timestamp)
+
+
+def _expired(offset: Offset, now: int, retention: int, since: int) -> bool:
+    """Tell whether an offset is too old. An offset that an old client committed has a time of its own."""
+    own = offset.value.expire_timestamp
+    return now - since >= retention if own == -1 else now >= own
+
+
+def apply_group_metadata(
+    state: State, changes: Changes, key: GroupMetadataKey, value: GroupMetadataValue | None
+) -> None:
+    """Apply a record of a classic group. The live state of a group that has one stays as it is."""
+    group = state.groups.get(key.group)
+    if value is None:
+        changes.delete(state.groups, key.group)
+    elif isinstance(group, ClassicGroup):
+        changes.assign(group, "record", value)
+    else:
+        changes.set(state.groups, key.group, ClassicGroup(key.group, value))

@@ -1,0 +1,220 @@
+"""JoinGroup to a classic group (KIP-62, KIP-134, KIP-345, KIP-394, KIP-814), as Kafka's ``GroupMetadataManager``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import evolve, frozen
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.api import operation_error
+from kafka_msgs.groups.classic.group import ClassicGroup
+from kafka_msgs.groups.classic.members import ClassicMember
+from kafka_msgs.groups.classic.membership import Membership
+from kafka_msgs.groups.classic.rebalance import (
+    JOIN_TIMEOUT_MS,
+    complete_join_if_ready,
+    emit_metadata,
+    expect_heartbeat,
+    expect_within,
+    prepare_rebalance,
+    rebalance_or_complete,
+)
+from kafka_msgs.groups.classic.states import ClassicState
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.promise import Promise
+from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
+from kafka_msgs.messages.join_group_request import JoinGroupRequest
+from kafka_msgs.messages.join_group_response import JoinGroupResponse
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["JoinStep", "join_classic_group"]
+
+_KNOWN_MEMBER_ID_FROM: Final = 4
+"""The version from which a dynamic member must join again with the id that it was given (KIP-394)."""
+
+_SKIP_ASSIGNMENT_FROM: Final = 9
+"""The version from which a leader can be asked not to assign (KIP-814)."""
+
+
+@frozen(eq=False)
+class JoinStep:
+    """A JoinGroup request that is handled. ``answer`` is settled when the next generation begins, or with an error."""
+
+    tx: Transaction
+    context: RequestContext
+    request: JoinGroupRequest
+    answer: Promise[JoinGroupResponse]
+
+    def refuse(self, error: int, **fields: Any) -> None:
+        """Answer an error."""
+        self.answer.resolve(JoinGroupResponse(error_code=error, **fields))
+
+
+def join_classic_group(join: JoinStep) -> None:
+    """Let a member join a classic group.
+
+    The first member makes the group. An empty group of another kind becomes a classic group.
+    """
+    group, request = _group_to_join(join), join.request
+    if group is None:
+        join.refuse(ErrorCode.UNKNOWN_MEMBER_ID, member_id=request.member_id)
+    elif not _has_room(join.tx, group.live, request.member_id):
+        group.live.remove(request.member_id)
+        join.refuse(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    elif group.live.state is ClassicState.DEAD:
+        join.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id=request.member_id)
+    elif not group.live.supports(request.protocol_type, request.protocols):
+        join.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id=request.member_id)
+    elif request.member_id:
+        _join_with_id(join, group)
+    else:
+        _join_without_id(join, group)
+
+
+def _group_to_join(join: JoinStep) -> ClassicGroup | None:
+    """Return the group. If it is not there and the member is new, it is made, and an empty record says so."""
+    tx, group_id = join.tx, join.request.group_id
+    group = tx.state.groups.get(group_id)
+    if isinstance(group, ClassicGroup):
+        return group
+    if join.request.member_id:
+        return None
+    if group is not None:
+        group.emit_tombstones(tx)
+        group.cancel_timers(tx)
+
+    def appended(error: GroupError | None) -> None:
+        if error is not None:
+            join.refuse(operation_error(error).error)
+
+    tx.after_append(appended)
+    emit_metadata(tx, group_id, GroupMetadataValue(protocol=None, leader=None, current_state_timestamp=tx.now))
+    made = tx.state.groups[group_id]
+    assert isinstance(made, ClassicGroup)
+    return made
+
+
+def _has_room(tx: Transaction, live: Membership, member_id: str) -> bool:
+    limit, member = tx.config.group_max_size, live.members.get(member_id)
+    if live.state is ClassicState.PREPARING_REBALANCE:
+        return (member is not None and member.joining is not None) or live.joining < limit
+    if live.state in (ClassicState.COMPLETING_REBALANCE, ClassicState.STABLE):
+        return member is not None or len(live.members) < limit
+    return True
+
+
+# A member without an id.
+
+
+def _join_without_id(join: JoinStep, group: ClassicGroup) -> None:
+    tx, live, instance_id = join.tx, group.live, join.request.group_instance_id
+    member_id = f"{join.context.client_id if instance_id is None else instance_id}-{tx.new_id()}"
+    if instance_id is None and join.context.version >= _KNOWN_MEMBER_ID_FROM:
+        live.pending.add(member_id)
+        expect_within(tx, group, member_id, join.request.session_timeout_ms)
+        join.refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
+    elif instance_id is not None and instance_id in live.static_members:
+        _replace_static_member(join, group, live.static_members[instance_id], member_id)
+    else:
+        _add_member(join, group, member_id)
+
+
+def _add_member(join: JoinStep, group: ClassicGroup, member_id: str) -> None:
+    live, request = group.live, join.request
+    member = ClassicMember(
+        member_id=member_id,
+        instance_id=request.group_instance_id,
+        client_id=join.context.client_id,
+        client_host=join.context.client_host,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        session_timeout_ms=request.session_timeout_ms,
+        protocol_type=request.protocol_type,
+        protocols=request.protocols,
+        is_new=True,
+    )
+    if live.state is ClassicState.PREPARING_REBALANCE and live.previous is ClassicState.EMPTY:
+        live.member_added = True
+    live.add(member, join.answer)
+    expect_within(join.tx, group, member_id, JOIN_TIMEOUT_MS)
+    rebalance_or_complete(join.tx, group)
+
+
+def _replace_static_member(join: JoinStep, group: ClassicGroup, old_id: str, member_id: str) -> None:
+    """Let a static member that has lost its id join with a new one. It may keep its assignment (KIP-345)."""
+    tx, live = join.tx, group.live
+    old_leader = live.leader
+    member = live.replace_static(old_id, member_id)
+    expect_heartbeat(tx, group, member)
+    before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
+    _update(join, live, member)
+    if live.state is ClassicState.PREPARING_REBALANCE:
+        complete_join_if_ready(tx, group)
+    elif live.state is not ClassicState.STABLE or live.select_protocol() != live.protocol_name:
+        prepare_rebalance(tx, group)
+    else:
+
+        def appended(error: GroupError | None) -> None:
+            if error is None:
+                _keep_generation(join, live, member, old_leader)
+            elif live.members.get(member_id) is member:
+                live.update(member, *before, None)
+                expect_heartbeat(tx, group, live.replace_static(member_id, old_id))
+                join.answer.resolve(
+                    evolve(live.join_response(""), leader=old_leader or "", error_code=operation_error(error).error)
+                )
+
+        tx.after_append(appended)
+        emit_metadata(tx, group.group_id, live.metadata({each.member_id: each.assignment for each in live.members}))
+
+
+def _keep_generation(join: JoinStep, live: Membership, member: ClassicMember, old_leader: str | None) -> None:
+    """Answer a static member that came back and keeps its assignment.
+
+    An old client would assign again if it learnt that it leads. So it sees the leader as it was before.
+    """
+    if join.context.version < _SKIP_ASSIGNMENT_FROM:
+        live.answer_join(member, evolve(live.join_response(member.member_id), leader=old_leader or ""))
+        return
+    leads = live.leader == member.member_id
+    if not leads or live.state is not ClassicState.PREPARING_REBALANCE:
+        live.answer_join(member, live.join_response(member.member_id, with_members=leads, skip_assignment=leads))
+
+
+# A member with an id.
+
+
+def _join_with_id(join: JoinStep, group: ClassicGroup) -> None:
+    live, request = group.live, join.request
+    if request.member_id in live.pending:
+        if request.group_instance_id is not None:
+            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        _add_member(join, group, request.member_id)
+        return
+    try:
+        member = live.validate_member(request.member_id, request.group_instance_id)
+    except GroupError as error:
+        join.refuse(error.error, member_id=request.member_id, protocol_name=None)
+        return
+    leads = live.leader == member.member_id
+    if _needs_rebalance(live, leads, member.protocols == request.protocols):
+        _update(join, live, member)
+        rebalance_or_complete(join.tx, group)
+    else:
+        with_members = leads and live.state is ClassicState.COMPLETING_REBALANCE
+        join.answer.resolve(live.join_response(member.member_id, with_members=with_members))
+
+
+def _needs_rebalance(live: Membership, leads: bool, unchanged: bool) -> bool:
+    """Whether a member that joins again starts a rebalance, or takes part in the one that is under way."""
+    if live.state is ClassicState.PREPARING_REBALANCE:
+        return True
+    return not unchanged or (leads and live.state is ClassicState.STABLE)
+
+
+def _update(join: JoinStep, live: Membership, member: ClassicMember) -> None:
+    request = join.request
+    live.update(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, join.answer)

@@ -1,0 +1,110 @@
+"""The members of a classic group: what they joined with, what they wait for, and the order Kafka walks them in."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+
+from attrs import define
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.assignors.java_order import DEFAULT_CAPACITY, grown, hash_map_order
+from kafka_msgs.groups.promise import Promise
+from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
+from kafka_msgs.messages.join_group_response import JoinGroupResponse
+from kafka_msgs.messages.sync_group_response import SyncGroupResponse
+
+__all__ = ["ClassicMember", "MemberTable"]
+
+
+@define(kw_only=True, eq=False)
+class ClassicMember:
+    """A member of a classic group, as it is now (Kafka's ``ClassicGroupMember``).
+
+    ``joining`` and ``syncing`` are the answers that the member waits for. ``is_new`` says that the member has not been
+    part of a generation yet. Timeouts are in milliseconds.
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocol_type: str
+    protocols: tuple[JoinGroupRequestProtocol, ...]
+    assignment: bytes = b""
+    joining: Promise[JoinGroupResponse] | None = None
+    syncing: Promise[SyncGroupResponse] | None = None
+    is_new: bool = False
+
+    @property
+    def is_waiting(self) -> bool:
+        """True while the member waits for an answer, and so does not need to send heartbeats."""
+        return not self.is_new and (self.joining is not None or self.syncing is not None)
+
+    def metadata(self, protocol_name: str | None) -> bytes:
+        """Return what the member sent for a protocol. Raises ``GroupError`` if it does not support the protocol."""
+        for protocol in self.protocols:
+            if protocol.name == protocol_name:
+                return protocol.metadata
+        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    def vote(self, candidates: Container[str]) -> str:
+        """Return the first protocol of the member that is a candidate. Raises ``GroupError`` if there is none."""
+        for protocol in self.protocols:
+            if protocol.name in candidates:
+                return protocol.name
+        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    def answer_sync(self, response: SyncGroupResponse) -> bool:
+        """Answer the SyncGroup request of the member if it waits for one, and tell whether it did."""
+        promise, self.syncing = self.syncing, None
+        if promise is not None:
+            promise.resolve(response)
+        return promise is not None
+
+
+class MemberTable:
+    """Members by id. The order is that of a ``java.util.HashMap``, which clients see in answers and records.
+
+    A table of Java grows with its members and never shrinks, so the order depends on the greatest size it had.
+    """
+
+    __slots__ = ("_by_id", "_order", "_peak")
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, ClassicMember] = {}
+        self._order: list[ClassicMember] | None = None
+        self._peak = 0
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __contains__(self, member_id: object) -> bool:
+        return member_id in self._by_id
+
+    def __iter__(self) -> Iterator[ClassicMember]:
+        if self._order is None:
+            self._order = [
+                self._by_id[member_id]
+                for member_id in hash_map_order(self._by_id, capacity=grown(DEFAULT_CAPACITY, self._peak))
+            ]
+        return iter(self._order)
+
+    def get(self, member_id: str) -> ClassicMember | None:
+        """Return the member of that id, or None."""
+        return self._by_id.get(member_id)
+
+    def put(self, member: ClassicMember) -> None:
+        """Add a member."""
+        self._by_id[member.member_id] = member
+        self._peak = max(self._peak, len(self._by_id))
+        self._order = None
+
+    def pop(self, member_id: str) -> ClassicMember | None:
+        """Remove and return the member of that id. None if there is none."""
+        member = self._by_id.pop(member_id, None)
+        if member is not None:
+            self._order = None
+        return member
