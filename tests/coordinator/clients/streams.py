@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.coordinator.clients.base import Client, ignore
+from tests.coordinator.clients.base import ignore
+from tests.coordinator.clients.epochs import EpochClient
 from tests.coordinator.clients.topologies import DESCRIPTION, other_topology
 from tests.coordinator.world import Body, World
 
@@ -14,26 +15,20 @@ __all__ = ["StreamsClient"]
 Tasks = dict[str, set[int]]
 
 _ROLES = ("activeTasks", "standbyTasks", "warmupTasks")
-_LOST = (25, 69, 110)
 
 
-class StreamsClient(Client):
+class StreamsClient(EpochClient):
     """Joins with a topology, takes over tasks in phases, leaves or falls silent, and comes back."""
 
     def __init__(
         self, world: World, group: str, name: str, topology: list[Body], *, instance: str | None = None
     ) -> None:
-        super().__init__(world, group, name)
-        self.member = name
-        self.instance = instance
+        super().__init__(world, group, name, instance=instance)
         self.process = self.random.choice((f"process-{name}", "process-1", "process-2"))
         self.topology = {"epoch": 0, "subtopologies": topology}
-        self.endpoint = self.random.choice((None, {"host": f"host-{name}", "port": 1}))
+        self.endpoint = self.random.choice((None, None, {"host": f"host-{name}", "port": 1}))
         self.tags = self.random.choice(([], [{"key": "zone", "value": self.random.choice("ab")}]))
-        self.epoch: int | None = None
         self.endpoints_epoch = -1
-        self.owned: dict[str, Tasks] = {role: {} for role in _ROLES}
-        self.target: dict[str, Tasks] = {role: {} for role in _ROLES}
         self.describe_topology = False
 
     def actions(self) -> Mapping[Callable[[], None], int]:
@@ -44,7 +39,7 @@ class StreamsClient(Client):
             self.heartbeat: 55,
             self.reconcile: 45,
             self.report_offsets: 5,
-            self.change_metadata: 3,
+            self.change: 3,
             self.upload_description: 20 if self.describe_topology else 1,
             self.commit: 4,
             self.leave: 3,
@@ -55,23 +50,8 @@ class StreamsClient(Client):
             self.shut_down: 1 if self.random.random() < 0.2 else 0,
         }
 
-    @property
-    def settled(self) -> bool:
-        """Whether it is a member that owns what it was given."""
-        return self.epoch is not None and self.owned == self.target
-
-    def settle(self) -> None:
-        """Do what brings the group to rest: be a member, own what was given, send heartbeats."""
-        if self.busy:
-            return
-        if self.epoch is None:
-            self.join()
-        elif self.settled:
-            self.heartbeat()
-        else:
-            self.reconcile()
-
-    def _send(self, epoch: int, **fields: Any) -> None:
+    def send(self, epoch: int, **fields: Any) -> None:
+        """Send a heartbeat with some fields."""
         body = {
             "groupId": self.group,
             "memberId": self.member,
@@ -79,7 +59,7 @@ class StreamsClient(Client):
             "instanceId": self.instance,
             "endpointInformationEpoch": self.random.choice((self.endpoints_epoch, self.endpoints_epoch, -1)),
         }
-        self.request("StreamsGroupHeartbeat", body | fields, self._answered)
+        self.request("StreamsGroupHeartbeat", body | fields, self.answered)
 
     def join(self) -> None:
         """Join with the whole state."""
@@ -95,21 +75,17 @@ class StreamsClient(Client):
             "userEndpoint": self.endpoint,
             "clientTags": self.tags,
         }
-        self._send(0, **state, **{role: [] for role in _ROLES})
+        self.send(0, **state, **{role: [] for role in _ROLES})
 
     def join_with_another_topology(self) -> None:
         """Join with what an upgraded application would bring."""
         self._join(other_topology(self.topology, self.random))
 
-    def heartbeat(self) -> None:
-        """Say nothing new."""
-        self._send(self.epoch or 0)
-
     def reconcile(self) -> None:
         """Give up what is no longer wanted; once that is done, own what was given."""
         kept = {role: _both(self.owned[role], self.target[role]) for role in _ROLES}
         self.owned = dict(self.target) if kept == self.owned else kept
-        self._send(self.epoch or 0, **{role: _task_ids(self.owned[role]) for role in _ROLES})
+        self.send(self.epoch or 0, **{role: _task_ids(self.owned[role]) for role in _ROLES})
 
     def report_offsets(self) -> None:
         """Report how far stores are."""
@@ -120,9 +96,9 @@ class StreamsClient(Client):
             {"subtopologyId": name, "partition": number, "offset": self.random.randint(0, 1000)}
             for name, number in sorted(set(tasks))
         ]
-        self._send(self.epoch or 0, taskOffsets=offsets, taskEndOffsets=self.random.choice((None, offsets)))
+        self.send(self.epoch or 0, taskOffsets=offsets, taskEndOffsets=self.random.choice((None, offsets)))
 
-    def change_metadata(self) -> None:
+    def change(self) -> None:
         """Move to another process, endpoint or rack."""
         self.endpoint = self.random.choice((None, {"host": "moved", "port": 2}))
         changes = {
@@ -133,7 +109,7 @@ class StreamsClient(Client):
             "rebalanceTimeoutMs": 7000,
         }
         name = self.random.choice(list(changes))
-        self._send(self.epoch or 0, **{name: changes[name]})
+        self.send(self.epoch or 0, **{name: changes[name]})
 
     def upload_description(self) -> None:
         """Upload the description of the topology."""
@@ -148,48 +124,18 @@ class StreamsClient(Client):
         }
         self.request("StreamsGroupTopologyDescriptionUpdate", body, ignore)
 
-    def commit(self) -> None:
-        """Commit an offset as a member."""
-        partition = {"partitionIndex": self.random.randint(0, 2), "committedOffset": self.random.randint(0, 99)}
-        body = {
-            "groupId": self.group,
-            "generationIdOrMemberEpoch": self.epoch,
-            "memberId": self.member,
-            "groupInstanceId": self.instance,
-            "topics": [{"name": "in", "partitions": [partition]}],
-        }
-        self.request("OffsetCommit", body, ignore, lowest=8, highest=9)
-
-    def leave(self) -> None:
-        """Leave for good."""
-        self._send(-1)
-        self.epoch = None
-
-    def leave_for_a_while(self) -> None:
-        """Leave as a static member that will be back."""
-        self._send(-2)
-        self.epoch = None
-        self.member = f"{self.name}{self.random.randint(1, 3)}"
-
-    def fall_silent(self) -> None:
-        """Crash: say nothing until it joins anew."""
-        self.epoch = None
-        if self.random.random() < 0.5:
-            self.member = f"{self.name}{self.random.randint(1, 3)}"
-
     def shut_down(self) -> None:
         """Ask all members of the application to end."""
-        self._send(self.epoch or 0, shutdownApplication=True)
+        self.send(self.epoch or 0, shutdownApplication=True)
 
-    def _answered(self, answer: Body) -> None:
+    def answered(self, answer: Body) -> None:
+        """Take over epochs and target."""
+        super().answered(answer)
         if answer["errorCode"] == 0:
-            self.epoch = answer["memberEpoch"] if answer["memberEpoch"] >= 0 else None
             self.endpoints_epoch = answer.get("endpointInformationEpoch", -1)
             self.describe_topology = answer.get("topologyDescriptionRequired", False)
             if answer["activeTasks"] is not None:
                 self.target = {role: _tasks(answer[role] or []) for role in _ROLES}
-        elif answer["errorCode"] in _LOST:
-            self.epoch = None
 
 
 def _tasks(entries: list[Body]) -> Tasks:
