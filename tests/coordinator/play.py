@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import sys
+from base64 import b64encode
 from collections import deque
 from collections.abc import Iterable
 from typing import Any, Final
@@ -31,7 +32,7 @@ from kafka_msgs.groups.profiles import Quirks
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.create_topics_request import CreateTopicsRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
-from kafka_msgs.topics.records import TopicRecord
+from kafka_msgs.topics.records import TopicRecord, encode_record
 from tests.coordinator.oracle import Command, Result
 
 __all__ = ["Player", "play"]
@@ -70,6 +71,7 @@ class _Session:
 
     def __init__(self, command: Command, quirks: Quirks) -> None:
         self.now: int = command.get("now", 0)
+        self.show_bytes: bool = command.get("bytes", False)
         config = {name: str(value) for name, value in command.get("config", {}).items()}
         config.pop(_PLUGIN, None)
         self.log = MemoryLog()
@@ -248,7 +250,13 @@ class _Session:
             head |= {"producer": batch.producer_id, "epoch": batch.producer_epoch}
         if isinstance(batch, Marker):
             return [head | {"marker": "COMMIT" if batch.committed else "ABORT"}]
-        return [head | _record(record) for record in batch.records]
+        return [head | self._bytes(record) | _record(record) for record in batch.records]
+
+    def _bytes(self, record: TopicRecord) -> dict[str, Any]:
+        if not self.show_bytes:
+            return {}
+        key, value = (part if part is None else b64encode(part).decode() for part in encode_record(record))
+        return {"keyBytes": key, "valueBytes": value}
 
 
 def _record(record: TopicRecord) -> dict[str, Any]:
