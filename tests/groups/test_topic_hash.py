@@ -1,0 +1,32 @@
+"""The hash of topics' metadata is the one that Kafka wrote to the records of groups."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from uuid import UUID
+
+from kafka_msgs.groups.image import EMPTY_IMAGE, Topic
+from kafka_msgs.groups.topic_hash import group_hash
+
+
+def topic(name: str, partitions: int) -> Topic:
+    return Topic(name=name, id=UUID(bytes=sha256(name.encode()).digest()[:16]), racks=(("r0",),) * partitions)
+
+
+def test_hash_is_kafkas() -> None:
+    # The record of the group in the transcript of two members of a consumer group.
+    image = EMPTY_IMAGE.changed(put=[topic("t", 3)])
+    assert group_hash(image, ["t"]) == 7526476620504986264
+
+
+def test_topics_that_do_not_exist_count_for_nothing() -> None:
+    image = EMPTY_IMAGE.changed(put=[topic("t", 3)])
+    assert group_hash(image, ["u", "t", "v"]) == group_hash(image, ["t"])
+    assert group_hash(image, ["u"]) == 0
+
+
+def test_each_fact_about_a_topic_changes_the_hash() -> None:
+    image = EMPTY_IMAGE.changed(put=[topic("t", 3)])
+    grown = image.changed(put=[topic("t", 4)])
+    moved = image.changed(put=[Topic(name="t", id=topic("t", 3).id, racks=(("r0",), ("r0",), ("r1",)))])
+    assert len({group_hash(each, ["t"]) for each in (image, grown, moved)}) == 3
