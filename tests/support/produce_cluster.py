@@ -89,6 +89,8 @@ class PartitionLog:
     """By producer id: the epoch, and the sequence of the last record."""
     places: dict[tuple[int, int, int], int] = field(factory=dict)
     """By producer id, epoch and base sequence: the base offset."""
+    takes_any_first: bool = False
+    """Whether any sequence of a producer that is not known is good, as in Kafka 4. Older brokers refuse all but 0."""
 
     def append(self, batch: RecordBatch) -> tuple[ErrorCode, int]:
         """Take a batch as Kafka's ``ProducerStateManager`` does; return the error and the base offset."""
@@ -110,7 +112,8 @@ class PartitionLog:
     def _check(self, batch: RecordBatch) -> ErrorCode:
         known = self.last.get(batch.producer_id)
         if known is None:
-            return ErrorCode.NONE if batch.base_sequence == 0 else ErrorCode.UNKNOWN_PRODUCER_ID
+            good = self.takes_any_first or batch.base_sequence == 0
+            return ErrorCode.NONE if good else ErrorCode.UNKNOWN_PRODUCER_ID
         epoch, sequence = known
         if batch.producer_epoch < epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH

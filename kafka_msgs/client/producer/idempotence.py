@@ -97,12 +97,17 @@ class Idempotence:
         """Whether the epochs of the producer id are used up, so that another id is needed."""
 
     def may_send(self, sequences: Sequences, batch: ProducerBatch) -> bool:
-        """Whether the first batch of a partition may leave now."""
+        """Whether the first batch of a partition may leave now.
+
+        Nothing follows the first batch of a producer before the broker has it. A broker that does not know the
+        producer yet accepts any sequence. If it refused the first batch (it is not the leader yet) and accepted the
+        second, it would refuse the first for ever.
+        """
         if self.producer == NO_PRODUCER or self.needs_new_id:
             return False
         if batch.sequence == NO_SEQUENCE:
-            stale = sequences.producer != self.producer and sequences.in_flight
-            return not stale and not sequences.unresolved
+            unknown = sequences.producer != self.producer or sequences.last_acked == NO_SEQUENCE
+            return not (unknown and sequences.in_flight) and not sequences.unresolved
         return sequences.in_flight[0] is batch
 
     def assign(self, sequences: Sequences, batch: ProducerBatch) -> None:

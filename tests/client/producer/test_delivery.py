@@ -87,6 +87,18 @@ def test_after_a_fault_each_record_is_there_once_and_in_order(fault: Fault) -> N
     assert offsets(records) == list(range(300))
 
 
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+def test_a_first_batch_that_is_refused_does_not_lose_its_place(fault: Fault) -> None:
+    cluster = ProduceCluster()
+    cluster.logs[1].takes_any_first = True
+    producer = cluster.producer(**SMALL)
+    cluster.faults.append(fault)
+    records = cluster.add(producer, VALUES, partition=1)
+    cluster.flush(producer)
+    assert cluster.logs[1].values == VALUES
+    assert offsets(records) == list(range(300))
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_any_mixture_of_faults_loses_and_repeats_nothing(seed: int) -> None:
     random = Random(seed)
