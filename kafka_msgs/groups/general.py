@@ -9,9 +9,11 @@ from typing import Final
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.api import ManyGroups, Protocol
+from kafka_msgs.groups.assignors.java_order import copy_capacity, hash_map_order
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.offsets.records import delete_all_offsets
+from kafka_msgs.groups.promise import Promise
 from kafka_msgs.groups.timeline import walk
 from kafka_msgs.groups.transaction import Transaction
 from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
@@ -50,12 +52,30 @@ def _respond_list(
 
 
 def _groups_to_delete(request: DeleteGroupsRequest, version: int) -> Iterator[tuple[str, str]]:
-    return ((group_id, group_id) for group_id in dict.fromkeys(request.groups_names))
+    """The groups in the order in which Kafka deletes them: that of a ``HashSet``."""
+    names = request.groups_names
+    ordered = hash_map_order(dict.fromkeys(names), capacity=copy_capacity(len(names)))
+    return ((group_id, group_id) for group_id in ordered)
 
 
 def _delete_groups(
     tx: Transaction, context: RequestContext, request: DeleteGroupsRequest, group_ids: Sequence[str]
-) -> list[DeletableGroupResult]:
+) -> Promise[Sequence[DeletableGroupResult]]:
+    """Delete groups as soon as all records before are committed.
+
+    Kafka looks for share groups first, in a step of its own, since their state is with another coordinator.
+    """
+    results: Promise[Sequence[DeletableGroupResult]] = Promise()
+
+    def delete(error: GroupError | None) -> None:
+        if error is None:
+            tx.submit(lambda step: _delete(step, context, group_ids)).then(results.follow)
+
+    tx.after_append(delete)
+    return results
+
+
+def _delete(tx: Transaction, context: RequestContext, group_ids: Sequence[str]) -> Sequence[DeletableGroupResult]:
     results = []
     for group_id in group_ids:
         group = tx.state.groups.get(group_id)

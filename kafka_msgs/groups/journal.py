@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol, TypeVar
 
+from kafka_msgs.groups.timeline import TimelineMap
+
 __all__ = ["DIRECT", "Change", "Changes", "Journal"]
 
 K = TypeVar("K")
@@ -77,6 +79,19 @@ class Journal:
         while len(changes) > mark:
             undone.append(_swap(*changes.pop()))
         return undone
+
+    def revert(self, mark: int) -> None:
+        """Take back all changes after the first ``mark`` changes, as Kafka does after a failed append.
+
+        Kafka takes the changed entries of its tables out and puts the former ones back. So they become the newest.
+        """
+        changed: dict[tuple[int, Any], TimelineMap[Any, Any]] = {
+            (id(table), key): table for table, key, _ in self._changes[mark:] if isinstance(table, TimelineMap)
+        }
+        self.undo(mark)
+        for (_, key), table in changed.items():
+            if key in table:
+                table[key] = table.pop(key)
 
     def redo(self, undone: list[Change]) -> None:
         """Make changes again that ``undo`` took back."""

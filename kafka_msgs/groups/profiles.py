@@ -116,6 +116,12 @@ class Quirks:
     ``of_release`` switches all on.
     """
 
+    commit_makes_group: bool = _quirk()
+    """A commit from outside a group makes the group before it looks at the offsets.
+
+    If no offset is stored, no record tells of the group. It is there until the partition is loaded again.
+    """
+
     streams_unchecked_input: bool = _quirk()
     """A copartition index out of range, a name that is listed twice, and a negative topology epoch give
     UNKNOWN_SERVER_ERROR. Without the quirk: STREAMS_INVALID_TOPOLOGY or INVALID_REQUEST."""

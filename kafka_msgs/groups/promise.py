@@ -49,6 +49,13 @@ class Promise(Generic[T]):
         else:
             self._callbacks.append(callback)
 
+    def follow(self, other: Promise[T]) -> None:
+        """Settle this promise as ``other``, which is settled."""
+        if other.error is not None:
+            self.fail(other.error)
+        else:
+            self.resolve(other.value)  # type: ignore[arg-type]
+
     def _settle(self) -> None:
         self.done = True
         callbacks, self._callbacks = self._callbacks, []

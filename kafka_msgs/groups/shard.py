@@ -56,6 +56,8 @@ class Shard:
         self.state = State(self.setting.simple_group)
         self.soft = SoftState()
         self._journal = Journal()
+        self._in_flight = 0
+        self._mark = 0
         self.written = self.committed = 0
         self._flights: deque[Flight] = deque()
         self._waiting: deque[Step] = deque()
@@ -154,9 +156,8 @@ class Shard:
 
         ``reply`` is called with the promise of the step when it is settled.
         """
-        journal = self._journal
-        mark = len(journal)
         step = Step(done)
+        self._mark = len(self._journal)
         try:
             if self.status is not Status.ACTIVE:
                 self.require_active()
@@ -166,19 +167,18 @@ class Shard:
             if tx.records:
                 self._append(tx, producer, step)
         except GroupError as error:
-            journal.undo(mark)
+            self._journal.undo(self._mark)
             step.complete(error)
             return
         except BaseException:
-            journal.undo(mark)
+            self._journal.undo(self._mark)
             raise
         if not tx.records:
             if self._flights:
                 self._flights[-1].waiting.append(step)
+                self._wait(step)
             else:
                 step.complete(None)
-                return
-        self._wait(step)
 
     def _append(self, tx: Transaction, producer: Producer, step: Step) -> None:
         batch = Batch(
@@ -188,9 +188,20 @@ class Shard:
             producer_epoch=producer.epoch,
             atomic=tx.atomic,
         )
-        self.written = self.setting.append(batch)
+        self._take_off(batch, step)
+        self._wait(step)
+
+    def _take_off(self, batch: Batch | Marker, step: Step) -> None:
+        """Append a batch. If that fails, all changes after the batch before it are undone."""
+        try:
+            self.written = self.setting.append(batch)
+        except GroupError:
+            self._journal.revert(self._in_flight)
+            raise
         self.setting.outcome.batches.append(batch)
-        self._flights.append(Flight(self.written, self._uncommitted(), [step]))
+        changes = len(self._journal) - self._in_flight
+        self._in_flight += changes
+        self._flights.append(Flight(self.written, changes, [step]))
 
     def _wait(self, step: Step) -> None:
         """Let a step wait for the commit, but not for ever."""
@@ -219,9 +230,10 @@ class Shard:
         """Set an attribute that is not recorded. It counts as a change of the next batch."""
         self._journal.assign(target, attribute, value)
 
-    def _uncommitted(self) -> int:
-        """Return the number of changes since the last batch: those of the present one, and derived ones before it."""
-        return len(self._journal) - sum(flight.changes for flight in self._flights)
+    def keep_simple_group(self, group_id: str) -> None:
+        """Make a group that no record tells of, and keep it even if the present step fails."""
+        self._journal.set(self.state.groups, group_id, self.state.simple_group(group_id))
+        self._mark = len(self._journal)
 
     def commit(self, offset: int) -> None:
         """Note that all records before ``offset`` are committed, and complete the steps that wait for them."""
@@ -233,6 +245,7 @@ class Shard:
         while flights and flights[0].end <= offset:
             flight = flights.popleft()
             self._journal.forget(flight.changes)
+            self._in_flight -= flight.changes
             steps.extend(flight.waiting)
         for step in steps:
             step.complete(None)
@@ -243,22 +256,20 @@ class Shard:
         self, producer: Producer, committed: bool, done: Callable[[Any, GroupError | None], None]
     ) -> None:
         """Write the marker that ends a transaction, and apply it."""
-        mark = len(self._journal)
         step = Step(done)
+        self._mark = len(self._journal)
         try:
             self.require_active()
             self._end(self._journal, producer.id, committed)
             marker = Marker(
                 partition=self.partition, producer_id=producer.id, producer_epoch=producer.epoch, committed=committed
             )
-            self.written = self.setting.append(marker)
+            self._take_off(marker, step)
         except GroupError as error:
-            self._journal.undo(mark)
+            self._journal.undo(self._mark)
             step.complete(error)
-            return
-        self.setting.outcome.batches.append(marker)
-        self._flights.append(Flight(self.written, self._uncommitted(), [step]))
-        self._wait(step)
+        else:
+            self._wait(step)
 
     def _end(self, changes: Any, producer_id: int, committed: bool) -> None:
         for protocol in self.setting.protocols:
@@ -273,7 +284,7 @@ class Shard:
             if error is not None:
                 promise.fail(error)
             elif isinstance(value, Promise):
-                value.then(lambda inner: _pass_on(inner, promise))
+                value.then(promise.follow)
             else:
                 promise.resolve(value)
 
@@ -362,10 +373,3 @@ def _ignore(value: Any, error: GroupError | None) -> None:
 
 def _no_reply(promise: Promise[Any]) -> None:
     """What follows a promise of a step that is not a request."""
-
-
-def _pass_on(source: Promise[T], target: Promise[T]) -> None:
-    if source.error is not None:
-        target.fail(source.error)
-    else:
-        target.resolve(source.value)  # type: ignore[arg-type]

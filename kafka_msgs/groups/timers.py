@@ -77,7 +77,7 @@ class Timers:
     def schedule(
         self, key: str, delay_ms: int, operation: Operation, *, retry_backoff_ms: int | None = RETRY_BACKOFF_MS
     ) -> None:
-        """Run ``operation`` after ``delay_ms``. A timer of the same key is replaced.
+        """Run ``operation`` after ``delay_ms``, at once if that is negative. A timer of the same key is replaced.
 
         If the operation fails, it runs again after ``retry_backoff_ms``. None means that it does not run again.
         """
@@ -85,7 +85,7 @@ class Timers:
         if timer is None:
             timer = self._timers[key] = Timer(key)
         clock = self.clock
-        deadline = timer.deadline = clock.now + delay_ms
+        deadline = timer.deadline = clock.now + max(delay_ms, 0)
         arrival = timer.arrival = clock.arrive()
         timer.operation = operation
         timer.retry_backoff = retry_backoff_ms

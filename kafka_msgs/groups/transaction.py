@@ -136,6 +136,10 @@ class Transaction:
         """
         self._shard.derive(target, attribute, value)
 
+    def keep_simple_group(self, group_id: str) -> None:
+        """Make a group that no record tells of, for ``Quirks.commit_makes_group`` only."""
+        self._shard.keep_simple_group(group_id)
+
     def after_append(self, callback: Callable[[GroupError | None], None]) -> None:
         """Call ``callback`` with None when the records of this step are committed, or with the error if they fail.
 

@@ -80,9 +80,11 @@ def commit_offsets(tx: Transaction, context: RequestContext, request: OffsetComm
             epoch=request.generation_id_or_member_epoch,
             transactional=False,
         )
-    elif request.generation_id_or_member_epoch >= 0:
-        if context.version >= _NOT_FOUND_SINCE:
-            raise group_not_found(request.group_id)
+    elif request.generation_id_or_member_epoch < 0:
+        _come_from_outside(tx, request.group_id)
+    elif context.version >= _NOT_FOUND_SINCE:
+        raise group_not_found(request.group_id)
+    else:
         raise GroupError(error=ErrorCode.ILLEGAL_GENERATION)
     expires = _NO_RETENTION if request.retention_time_ms == _NO_RETENTION else tx.now + request.retention_time_ms
     errors = _commit(tx, request.group_id, request.topics, check, expires)
@@ -115,9 +117,17 @@ def _commit_in_transaction(tx: Transaction, context: RequestContext, request: Tx
             epoch=request.generation_id_or_member_epoch,
             transactional=True,
         )
-    elif request.generation_id_or_member_epoch >= 0:
+    elif request.generation_id_or_member_epoch < 0:
+        _come_from_outside(tx, request.group_id)
+    else:
         raise group_not_found(request.group_id)
     return _commit(tx, request.group_id, request.topics, check, _NO_RETENTION)
+
+
+def _come_from_outside(tx: Transaction, group_id: str) -> None:
+    """Accept a commit for a group that does not exist. Its offsets make the group."""
+    if tx.quirks.commit_makes_group:
+        tx.keep_simple_group(group_id)
 
 
 def _commit(

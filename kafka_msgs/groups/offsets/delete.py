@@ -25,24 +25,30 @@ def delete_offsets(tx: Transaction, context: RequestContext, request: OffsetDele
     if group is None:
         raise group_not_found(request.group_id)
     group.validate_offset_delete(tx)
-    topics = {topic.name: _delete_topic(tx, group, topic) for topic in request.topics}
-    tx.metrics.record(OFFSET_DELETIONS, len(tx.records))
-    return OffsetDeleteResponse(topics=tuple(topics.values()))
+    keys: list[tuple[str, int]] = []
+    topics = tuple(_delete_topic(tx, group, topic, keys) for topic in request.topics)
+    for topic, index in keys:
+        emit_offset_tombstone(tx, group.group_id, topic, index)
+    tx.metrics.record(OFFSET_DELETIONS, len(keys))
+    return OffsetDeleteResponse(topics=topics)
 
 
-def _delete_topic(tx: Transaction, group: Group, topic: OffsetDeleteRequestTopic) -> OffsetDeleteResponseTopic:
+def _delete_topic(
+    tx: Transaction, group: Group, topic: OffsetDeleteRequestTopic, keys: list[tuple[str, int]]
+) -> OffsetDeleteResponseTopic:
+    """Add to ``keys`` the partitions that have an offset. A request may name a partition twice."""
     subscribed = group.subscribes_to(topic.name)
     error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
     state, group_id = tx.state, group.group_id
-    partitions = dict.fromkeys(each.partition_index for each in topic.partitions)
-    for index in partitions if not subscribed else ():
-        known = find(state.offsets, group_id, topic.name, index) is not None
-        if known or is_open(state, group_id, topic.name, index):
-            emit_offset_tombstone(tx, group_id, topic.name, index)
+    for each in topic.partitions if not subscribed else ():
+        known = find(state.offsets, group_id, topic.name, each.partition_index) is not None
+        if known or is_open(state, group_id, topic.name, each.partition_index):
+            keys.append((topic.name, each.partition_index))
     return OffsetDeleteResponseTopic(
         name=topic.name,
         partitions=tuple(
-            OffsetDeleteResponsePartition(partition_index=index, error_code=error) for index in partitions
+            OffsetDeleteResponsePartition(partition_index=each.partition_index, error_code=error)
+            for each in topic.partitions
         ),
     )
 

@@ -122,7 +122,12 @@ def _no_offset(index: int, error: int) -> OffsetFetchResponsePartitions:
 
 
 def refuse_fetch(asked: OffsetFetchRequestGroup, error: GroupError, version: int) -> OffsetFetchResponseGroup:
-    """Return the answer for a group that failed as a whole, as the version has a place for it."""
+    """Return the answer for a group that failed as a whole, as the version has a place for it.
+
+    Clients do not expect COORDINATOR_NOT_AVAILABLE here, so it becomes NOT_COORDINATOR.
+    """
+    if error.error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+        error = GroupError(error=ErrorCode.NOT_COORDINATOR)
     if version >= _GROUP_ERROR_SINCE:
         return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error.error)
     return OffsetFetchResponseGroup(
