@@ -1,0 +1,88 @@
+"""The answer to a heartbeat, and its status list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from kafka_msgs.groups.assignors.java_order import hash_map_order
+from kafka_msgs.groups.streams.endpoints import all_endpoints
+from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, Problem, StatusCode
+from kafka_msgs.groups.streams.target import TAGS
+from kafka_msgs.groups.streams.tasks import Task, grouped
+from kafka_msgs.messages.streams_group_heartbeat_response import Status, StreamsGroupHeartbeatResponse, TaskIds
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.streams.heartbeat import Heartbeat
+
+__all__ = ["answer"]
+
+_COMMA: Final = re.compile(r"\s*,\s*")
+
+
+def answer(
+    beat: Heartbeat, configured: ConfiguredTopology, configs: Mapping[str, str]
+) -> StreamsGroupHeartbeatResponse:
+    """Emit the records of a heartbeat, and return its answer."""
+    tx, group, member, updated = beat.tx, beat.group, beat.member, beat.updated
+    changed = member.assigned != updated.assigned
+    endpoint_changed = member.metadata.user_endpoint != updated.metadata.user_endpoint
+    soft = group.soft
+    if beat.joins or changed or endpoint_changed or beat.replaced is not None:
+        soft.endpoints.pop(updated.member_id, None)
+        if beat.replaced is not None:
+            soft.endpoints.pop(beat.replaced, None)
+    if endpoint_changed or (changed and updated.metadata.user_endpoint is not None):
+        soft.endpoint_epoch += 1
+    endpoints = None
+    if soft.endpoint_epoch != beat.request.endpoint_information_epoch:
+        endpoints = all_endpoints(tx, group, updated, beat.replaced)
+    _add_problems(beat, configured, configs)
+    if configured.problem is not None:
+        tx.create_topics(configured.to_create)
+    for key, value in beat.written:
+        tx.emit(key, value)
+    config = tx.group_config(group.group_id)
+    tasks = updated.assigned if beat.joins or changed else None
+    return StreamsGroupHeartbeatResponse(
+        member_id=updated.member_id,
+        member_epoch=updated.epoch,
+        heartbeat_interval_ms=config.streams_heartbeat_interval_ms,
+        task_offset_interval_ms=config.streams_task_offset_interval_ms,
+        acceptable_recovery_lag=config.streams_acceptable_recovery_lag,
+        status=tuple(Status(status_code=each.status, status_detail=each.detail) for each in beat.problems),
+        active_tasks=None if tasks is None else _task_ids(tasks.active),
+        standby_tasks=None if tasks is None else _task_ids(tasks.standby),
+        warmup_tasks=None if tasks is None else _task_ids(tasks.warmup),
+        endpoint_information_epoch=0 if beat.is_new else soft.endpoint_epoch,
+        partitions_by_user_endpoint=endpoints,
+    )
+
+
+def _add_problems(beat: Heartbeat, configured: ConfiguredTopology, configs: Mapping[str, str]) -> None:
+    problems = beat.problems
+    if configured.problem is not None:
+        problems.append(configured.problem)
+    requester = beat.group.soft.shutdown_member
+    if requester is not None:
+        detail = (
+            f"Streams group member {requester} encountered a fatal error "
+            "and requested a shutdown for the entire application."
+        )
+        problems.append(Problem(StatusCode.SHUTDOWN_APPLICATION, detail))
+    tags = configs.get(TAGS, "").strip()
+    if tags and beat.context.version >= 1:
+        known = {tag.key for tag in beat.updated.metadata.client_tags}
+        missing = [tag for tag in _COMMA.split(tags) if tag not in known]
+        if missing:
+            detail = (
+                "Missing required client tags for rack-aware standby assignment: "
+                f"[{', '.join(missing)}]. Configure them via 'client.tag.<tagKey>' in your Streams config."
+            )
+            problems.append(Problem(StatusCode.MISSING_CLIENT_TAGS, detail))
+
+
+def _task_ids(tasks: Iterable[Task]) -> tuple[TaskIds, ...]:
+    by_subtopology = dict(grouped(tasks))
+    return tuple(TaskIds(subtopology_id=key, partitions=by_subtopology[key]) for key in hash_map_order(by_subtopology))

@@ -1,0 +1,188 @@
+"""StreamsGroupDescribe: what the records say about groups, as of the last committed one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.api import ManyGroups
+from kafka_msgs.groups.assignors.java_order import hash_map_order, string_key
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
+from kafka_msgs.groups.streams.internal_topics import ConfiguredSubtopology, ConfiguredTopic
+from kafka_msgs.groups.streams.member import StreamsMember
+from kafka_msgs.groups.streams.membership import live_group
+from kafka_msgs.groups.streams.target import assignor_name
+from kafka_msgs.groups.streams.tasks import NO_TARGET, AssignedTasks, TargetTasks, Task, grouped
+from kafka_msgs.groups.streams.topology import StreamsTopology
+from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.messages import streams_group_topology_value as record
+from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
+from kafka_msgs.messages.streams_group_describe_response import (
+    Assignment,
+    DescribedGroup,
+    Endpoint,
+    KeyValue,
+    Member,
+    StreamsGroupDescribeResponse,
+    Subtopology,
+    TaskIds,
+    TaskOffset,
+    TopicInfo,
+    Topology,
+)
+
+__all__ = ["DESCRIBE", "described"]
+
+
+def describe(
+    tx: Transaction, context: RequestContext, request: StreamsGroupDescribeRequest, group_ids: Sequence[str]
+) -> list[DescribedGroup]:
+    """Describe the groups of one partition."""
+    return [_described_or_error(tx, group_id) for group_id in group_ids]
+
+
+def _described_or_error(tx: Transaction, group_id: str) -> DescribedGroup:
+    try:
+        return described(tx, live_group(tx, group_id))
+    except GroupError as error:
+        if error.error != ErrorCode.GROUP_ID_NOT_FOUND:
+            raise
+        return DescribedGroup(group_id=group_id, error_code=error.error, error_message=error.message)
+
+
+def described(tx: Transaction, group: StreamsGroup) -> DescribedGroup:
+    """Return the description of a group. Raises ``GroupError`` if it has no topology."""
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state_name(),
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=assignor_name(tx, group.group_id),
+        topology=_topology(group),
+        members=tuple(
+            _member(
+                group.members[each],
+                group.targets.get(each, NO_TARGET),
+                group.soft.offsets.get(each, TaskOffsets()),
+            )
+            for each in walk(group.members)
+        ),
+    )
+
+
+def _topology(group: StreamsGroup) -> Topology:
+    configured = group.configured
+    if configured is not None and configured.ready and configured.subtopologies is not None:
+        subtopologies = [_configured(key, each) for key, each in configured.subtopologies.items()]
+        return Topology(epoch=configured.epoch, subtopologies=tuple(subtopologies))
+    if group.topology is None:
+        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    return Topology(epoch=group.topology.epoch, subtopologies=tuple(_unconfigured(group.topology)))
+
+
+def _configured(key: str, subtopology: ConfiguredSubtopology) -> Subtopology:
+    return Subtopology(
+        subtopology_id=key,
+        source_topics=_sorted_names(dict.fromkeys(subtopology.source_topics)),
+        repartition_sink_topics=_sorted_names(dict.fromkeys(subtopology.subtopology.repartition_sink_topics)),
+        repartition_source_topics=_configured_topics(subtopology.repartition_source_topics),
+        state_changelog_topics=_configured_topics(subtopology.state_changelog_topics),
+    )
+
+
+def _configured_topics(topics: Mapping[str, ConfiguredTopic]) -> tuple[TopicInfo, ...]:
+    return tuple(
+        TopicInfo(
+            name=name,
+            partitions=topics[name].partitions,
+            replication_factor=topics[name].replication_factor,
+            topic_configs=tuple(KeyValue(key=key, value=value) for key, value in topics[name].configs.items()),
+        )
+        for name in _sorted_names(topics)
+    )
+
+
+def _unconfigured(topology: StreamsTopology) -> Iterator[Subtopology]:
+    for key in _sorted_names(topology.subtopologies):
+        subtopology = topology.subtopologies[key]
+        yield Subtopology(
+            subtopology_id=key,
+            source_topics=_sorted_names(subtopology.source_topics),
+            repartition_sink_topics=_sorted_names(subtopology.repartition_sink_topics),
+            repartition_source_topics=_topics(subtopology.repartition_source_topics),
+            state_changelog_topics=_topics(subtopology.state_changelog_topics),
+        )
+
+
+def _topics(topics: Iterable[record.TopicInfo]) -> tuple[TopicInfo, ...]:
+    return tuple(
+        TopicInfo(
+            name=topic.name,
+            partitions=topic.partitions,
+            replication_factor=topic.replication_factor,
+            topic_configs=tuple(KeyValue(key=config.key, value=config.value) for config in topic.topic_configs),
+        )
+        for topic in sorted(topics, key=lambda topic: string_key(topic.name))
+    )
+
+
+def _member(member: StreamsMember, target: TargetTasks, offsets: TaskOffsets) -> Member:
+    metadata = member.metadata
+    endpoint = metadata.user_endpoint
+    tags = {tag.key: tag.value for tag in metadata.client_tags}
+    return Member(
+        member_id=member.member_id,
+        member_epoch=member.epoch,
+        instance_id=metadata.instance_id,
+        rack_id=metadata.rack_id,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        topology_epoch=metadata.topology_epoch,
+        process_id=metadata.process_id,
+        user_endpoint=None if endpoint is None else Endpoint(host=endpoint.host, port=endpoint.port),
+        client_tags=tuple(KeyValue(key=key, value=tags[key]) for key in hash_map_order(tags)),
+        task_offsets=_offsets(offsets.offsets),
+        task_end_offsets=_offsets(offsets.end_offsets),
+        assignment=_assignment(member.assigned),
+        target_assignment=_assignment(target),
+    )
+
+
+def _assignment(tasks: AssignedTasks | TargetTasks) -> Assignment:
+    return Assignment(
+        active_tasks=_task_ids(tasks.active),
+        standby_tasks=_task_ids(tasks.standby),
+        warmup_tasks=_task_ids(tasks.warmup),
+    )
+
+
+def _task_ids(tasks: Iterable[Task]) -> tuple[TaskIds, ...]:
+    return tuple(TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
+
+
+def _offsets(offsets: Mapping[Task, int]) -> tuple[TaskOffset, ...]:
+    return tuple(
+        TaskOffset(subtopology_id=subtopology, partition=partition, offset=offsets[subtopology, partition])
+        for subtopology, partition in sorted(offsets)
+    )
+
+
+def _sorted_names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(names, key=string_key))
+
+
+def _refuse(group_id: str, error: GroupError, version: int) -> DescribedGroup:
+    return DescribedGroup(group_id=group_id, error_code=error.error)
+
+
+DESCRIBE: Final = ManyGroups(
+    request=StreamsGroupDescribeRequest,
+    groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
+    handle=describe,
+    refuse=_refuse,
+    respond=lambda request, groups, version: StreamsGroupDescribeResponse(groups=tuple(groups)),
+)

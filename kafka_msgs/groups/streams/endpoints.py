@@ -1,0 +1,67 @@
+"""Where the state of an application can be asked for: the partitions of each member with an endpoint.
+
+Kafka's ``EndpointToPartitionsManager``, and the cache of ``StreamsGroup``. The list of a member is computed once and
+kept until its tasks, its endpoint or the topics change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.assignors.java_order import hash_map_order
+from kafka_msgs.groups.streams.group import StreamsGroup
+from kafka_msgs.groups.streams.member import StreamsMember
+from kafka_msgs.groups.streams.tasks import Task, grouped
+from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.messages.streams_group_heartbeat_response import Endpoint, EndpointToPartitions, TopicPartition
+
+__all__ = ["all_endpoints"]
+
+
+def all_endpoints(
+    tx: Transaction, group: StreamsGroup, member: StreamsMember, replaced: str | None
+) -> tuple[EndpointToPartitions, ...]:
+    """Return the partitions of each member with an endpoint; ``member`` is the one that the heartbeat is from, last.
+
+    ``replaced`` is the id of the static member that it takes the place of.
+    """
+    others = (group.members[each] for each in walk(group.members) if each not in (member.member_id, replaced))
+    return tuple(_endpoint(tx, group, each) for each in (*others, member) if each.metadata.user_endpoint is not None)
+
+
+def _endpoint(tx: Transaction, group: StreamsGroup, member: StreamsMember) -> EndpointToPartitions:
+    cache = group.soft.endpoints
+    found = cache.get(member.member_id)
+    if found is None:
+        endpoint = member.metadata.user_endpoint
+        assert endpoint is not None
+        found = cache[member.member_id] = EndpointToPartitions(
+            user_endpoint=Endpoint(host=endpoint.host, port=endpoint.port),
+            active_partitions=tuple(_partitions(tx, group, member.assigned.active)),
+            standby_partitions=tuple(_partitions(tx, group, member.assigned.standby | member.assigned.warmup)),
+        )
+    return found
+
+
+def _partitions(tx: Transaction, group: StreamsGroup, tasks: Iterable[Task]) -> Iterator[TopicPartition]:
+    configured = None if group.configured is None else group.configured.subtopologies
+    if configured is None:
+        if tx.quirks.streams_endpoint_needs_topology:
+            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        return
+    by_subtopology = dict(grouped(tasks))
+    for key in hash_map_order(by_subtopology):
+        subtopology = configured.get(key)
+        if subtopology is None:
+            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        names = dict.fromkeys((*subtopology.source_topics, *subtopology.repartition_source_topics))
+        for name in hash_map_order(names):
+            topic = tx.image.topics.get(name)
+            if topic is None:
+                raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+            partitions = tuple(each for each in by_subtopology[key] if each < topic.partitions)
+            if partitions:
+                yield TopicPartition(topic=name, partitions=partitions)

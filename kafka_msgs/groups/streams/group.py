@@ -1,0 +1,268 @@
+"""A streams group: what its records say, and what follows from them. Kafka's ``StreamsGroup``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final
+from uuid import UUID
+
+from attrs import Factory, define, frozen
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.group import CommitCheck, ExpiryCondition
+from kafka_msgs.groups.modern import ModernGroup, Refresh, unknown_member
+from kafka_msgs.groups.state import Offset
+from kafka_msgs.groups.streams import records
+from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology
+from kafka_msgs.groups.streams.member import StreamsMember
+from kafka_msgs.groups.streams.tasks import TargetTasks, Task
+from kafka_msgs.groups.streams.topology import StreamsTopology
+from kafka_msgs.groups.timeline import walk
+from kafka_msgs.messages.streams_group_heartbeat_response import EndpointToPartitions
+from kafka_msgs.topics.replay import GroupKind
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = [
+    "NO_EPOCH",
+    "Refined",
+    "StreamsGroup",
+    "StreamsGroupState",
+    "StreamsSoft",
+    "TaskOffsets",
+    "initial_rebalance_key",
+]
+
+NO_EPOCH: Final = -1
+"""The epoch of a topology, or of its description, that does not exist."""
+
+
+class StreamsGroupState(StrEnum):
+    """The states of a streams group, as Kafka writes them."""
+
+    EMPTY = "Empty"
+    NOT_READY = "NotReady"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+@frozen
+class Refined:
+    """The assignment that members reconcile to, for an assignment epoch. It is kept, so that it does not change
+    while the epoch stays.
+    """
+
+    epoch: int
+    tasks: Mapping[str, TargetTasks]
+    targets_version: object = None
+
+
+_NOT_REFINED: Final = Refined(-1, {})
+
+
+@frozen
+class TaskOffsets:
+    """The offsets of state that a member reported, and the end offsets that it knows, by task."""
+
+    offsets: Mapping[Task, int] = {}
+    end_offsets: Mapping[Task, int] = {}
+
+
+@define
+class StreamsSoft(Refresh):
+    """What is lost when the coordinator moves.
+
+    ``shutdown_member`` asked for the end of the application. ``endpoint_epoch`` grows when the tasks of a member with
+    an endpoint change, and ``endpoints`` keeps what is answered for each member. ``offsets`` has what members reported.
+    """
+
+    shutdown_member: str | None = None
+    endpoint_epoch: int = 0
+    endpoints: dict[str, EndpointToPartitions] = Factory(dict)
+    offsets: dict[str, TaskOffsets] = Factory(dict)
+
+
+class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
+    """A group of the streams protocol. Appliers fill it; the other methods read it.
+
+    ``validated_epoch`` is the epoch of the topology that was found to fit the topics. ``configs`` are the settings of
+    the last assignment. ``stored_description`` and ``failed_description`` are epochs of topology descriptions
+    (KIP-1331). ``configured`` is the topology with partition counts, or None before the first heartbeat after a load.
+    ``settled`` counts members in state ``STABLE`` by their epoch, so that the state of the group is known without a
+    walk over its members. ``targets_version`` is another object after each change of ``targets``.
+    """
+
+    __slots__ = (
+        "active_processes",
+        "configs",
+        "configured",
+        "failed_description",
+        "refined",
+        "settled",
+        "standby_processes",
+        "stored_description",
+        "targets_version",
+        "topology",
+        "validated_epoch",
+        "warmup_processes",
+    )
+
+    kind: ClassVar[GroupKind] = "streams"
+    protocol_type: ClassVar[str] = "streams"
+    soft_class: ClassVar[type[Refresh]] = StreamsSoft
+
+    soft: StreamsSoft
+
+    def __init__(self, group_id: str) -> None:
+        super().__init__(group_id)
+        self.validated_epoch = NO_EPOCH
+        self.configs: Mapping[str, str] = {}
+        self.stored_description = NO_EPOCH
+        self.failed_description = NO_EPOCH
+        self.topology: StreamsTopology | None = None
+        self.configured: ConfiguredTopology | None = None
+        self.refined = _NOT_REFINED
+        self.targets_version = object()
+        self.settled: dict[int, int] = {}
+        self.active_processes: dict[Task, str] = {}
+        self.standby_processes: dict[Task, frozenset[str]] = {}
+        self.warmup_processes: dict[Task, frozenset[str]] = {}
+
+    @property
+    def topology_epoch(self) -> int:
+        """The epoch of the topology, -1 if there is none."""
+        return NO_EPOCH if self.topology is None else self.topology.epoch
+
+    @property
+    def state(self) -> StreamsGroupState:
+        """The state of the group, which follows from its records."""
+        if not self.members:
+            return StreamsGroupState.EMPTY
+        if self.topology is None or self.topology.epoch != self.validated_epoch:
+            return StreamsGroupState.NOT_READY
+        if self.epoch > self.assignment_epoch:
+            return StreamsGroupState.ASSIGNING
+        if self.settled.get(self.assignment_epoch, 0) < len(self.members):
+            return StreamsGroupState.RECONCILING
+        return StreamsGroupState.STABLE
+
+    def state_name(self) -> str:
+        """Return the name of the state as Kafka writes it."""
+        return self.state.value
+
+    # What the rules of reconciliation ask.
+
+    def active_process(self, task: Task) -> str | None:
+        """Return the process that runs the active task."""
+        return self.active_processes.get(task)
+
+    def has_standby(self, task: Task, process_id: str) -> bool:
+        """Tell whether a member of the process runs the standby task."""
+        return process_id in self.standby_processes.get(task, ())
+
+    def has_warmup(self, task: Task, process_id: str) -> bool:
+        """Tell whether a member of the process runs the warm-up task."""
+        return process_id in self.warmup_processes.get(task, ())
+
+    # What offsets ask.
+
+    def validate_offset_commit(
+        self,
+        tx: Transaction,
+        context: RequestContext,
+        *,
+        member_id: str,
+        instance_id: str | None,
+        epoch: int,
+        transactional: bool,
+    ) -> CommitCheck | None:
+        """Check that a member may commit. An older epoch may commit the active tasks that it had already."""
+        if epoch < 0 and not self.members:
+            return None
+        if transactional and epoch == -1 and member_id == "" and instance_id is None:
+            return None
+        member = self.member(member_id)
+        if not transactional and context.version < 9:
+            raise GroupError(
+                error=ErrorCode.UNSUPPORTED_VERSION,
+                message="OffsetCommit version 9 or above must be used by members using the streams group protocol",
+            )
+        if epoch == member.epoch:
+            return None
+        if epoch > member.epoch:
+            raise _stale(f"Received member epoch {epoch} is newer than current member epoch {member.epoch}.")
+        if self.topology is None:
+            raise _stale("Topology is not available for offset commit validation.")
+        return partial(_check_commit, self.topology, member, epoch)
+
+    def validate_offset_fetch(self, tx: Transaction, *, member_id: str | None, epoch: int) -> None:
+        """Check that a member may fetch offsets: it must name its own epoch. Without a member all is open."""
+        if member_id is None and epoch < 0:
+            return
+        member = None if member_id is None else self.members.get(member_id)
+        if member is None:
+            raise unknown_member("null" if member_id is None else member_id, self.group_id)
+        if epoch != member.epoch:
+            raise _stale(f"The received member epoch {epoch} does not match the expected member epoch {member.epoch}.")
+
+    def validate_offset_delete(self, tx: Transaction) -> None:
+        """Accept: the topics that the group reads are checked one by one."""
+
+    def validate_delete(self, tx: Transaction) -> None:
+        """Refuse to delete a group with members."""
+        if self.members:
+            raise GroupError(error=ErrorCode.NON_EMPTY_GROUP)
+
+    def emit_tombstones(self, tx: Transaction) -> None:
+        """Emit the tombstones of all records of the group."""
+        for key, value in records.group_tombstones(self.group_id, walk(self.members)):
+            tx.emit(key, value)
+
+    def cancel_timers(self, tx: Transaction) -> None:
+        """Cancel the timer of the initial rebalance."""
+        tx.timers.cancel(initial_rebalance_key(self.group_id))
+
+    def subscribes_to(self, topic: str) -> bool:
+        """Tell whether a group with members reads the topic."""
+        return bool(self.members) and self.topology is not None and topic in self.topology.subtopology_of_source
+
+    def offset_expiration(self) -> ExpiryCondition:
+        """Offsets expire by the time of their commit."""
+        return _is_expired
+
+
+def _check_commit(
+    topology: StreamsTopology, member: StreamsMember, epoch: int, topic: str, topic_id: UUID, partition: int
+) -> None:
+    """Check that a member had the task of a partition already at an older epoch."""
+    subtopology = topology.subtopology_of_source.get(topic)
+    if subtopology is None:
+        raise _stale(f"Topic {topic} is not in the topology.")
+    task = (subtopology.subtopology_id, partition)
+    name = f"{task[0]}-{task[1]}"
+    assigned_at = member.assigned.active.get(task, member.revoking.active.get(task))
+    if assigned_at is None:
+        raise _stale(f"Task {name} is not assigned or pending revocation for member.")
+    if epoch < assigned_at:
+        raise _stale(f"Received member epoch {epoch} is older than assignment epoch {assigned_at} for task {name}.")
+
+
+def initial_rebalance_key(group_id: str) -> str:
+    """Return the key of the timer that delays the first assignment of an empty group."""
+    return f"initial-rebalance-timeout-{group_id}"
+
+
+def _is_expired(offset: Offset, now: int, retention_ms: int) -> bool:
+    expire = offset.value.expire_timestamp
+    return now >= (offset.value.commit_timestamp + retention_ms if expire == -1 else expire)
+
+
+def _stale(message: str) -> GroupError:
+    return GroupError(error=ErrorCode.STALE_MEMBER_EPOCH, message=message)

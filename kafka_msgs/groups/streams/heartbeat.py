@@ -1,0 +1,315 @@
+"""StreamsGroupHeartbeat: joining a streams group, staying in it, and what each heartbeat brings forward.
+
+A heartbeat decides everything against the state before it, collects its records, and emits them at the end. The order
+of the steps is that of Kafka's ``GroupMetadataManager.streamsGroupHeartbeat``:
+
+1. find or make the group and the member, and update what is known of the member;
+2. compare the topology, configure it for the topics of the cluster, and check the tasks that the member has;
+3. increase the group epoch if something changed, and compute the target assignment if it is time;
+4. bring the member one step closer to its target;
+5. answer, with the status of the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum, auto
+from typing import Final
+
+from attrs import evolve
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.metrics import STREAMS_REBALANCES
+from kafka_msgs.groups.modern import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, rebalance_key
+from kafka_msgs.groups.streams import leave, membership, records
+from kafka_msgs.groups.streams.answer import answer
+from kafka_msgs.groups.streams.group import Refined, StreamsGroup, StreamsGroupState, TaskOffsets, initial_rebalance_key
+from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, Problem, StatusCode, configure
+from kafka_msgs.groups.streams.member import MemberState
+from kafka_msgs.groups.streams.offsets import updated_offsets
+from kafka_msgs.groups.streams.reconcile import reconcile
+from kafka_msgs.groups.streams.target import Target, assignment_configs, next_target
+from kafka_msgs.groups.streams.tasks import NO_TARGET, TargetTasks, TaskIds, owned_tasks
+from kafka_msgs.groups.streams.topology import StreamsTopology, topology_value
+from kafka_msgs.groups.streams.validation import check_sound, invalid_request
+from kafka_msgs.groups.topic_hash import group_hash
+from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
+
+__all__ = ["Heartbeat", "heartbeat"]
+
+_REFRESH_MS: Final = 2**31 - 1
+"""How long the topics are not looked at again, in milliseconds. A change of the topics ends it before."""
+
+
+class Update(Enum):
+    """Why the group epoch increases: not at all, only because members get other tasks of the same target, or because
+    the target must be computed again.
+    """
+
+    NONE = auto()
+    REFINED = auto()
+    RECOMPUTE = auto()
+
+
+def heartbeat(
+    tx: Transaction, context: RequestContext, request: StreamsGroupHeartbeatRequest
+) -> StreamsGroupHeartbeatResponse:
+    """Handle a heartbeat that passed ``validation.check``. Raises ``GroupError``."""
+    if not tx.quirks.streams_unchecked_input:
+        check_sound(request)
+    if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
+        return leave.leave(tx, request)
+    return Heartbeat(tx, context, request).run()
+
+
+class Heartbeat:
+    """One heartbeat on its way through the steps.
+
+    ``member`` is the member before the heartbeat, ``updated`` after it. ``replaced`` is the id of the static member
+    whose place it takes. ``problems`` become the status list of the answer.
+    """
+
+    def __init__(self, tx: Transaction, context: RequestContext, request: StreamsGroupHeartbeatRequest) -> None:
+        self.tx = tx
+        self.context = context
+        self.request = request
+        self.joins = request.member_epoch == JOIN_EPOCH
+        self.written: list[records.Record] = []
+        self.problems: list[Problem] = []
+        self.group = self._find_group()
+        self.is_new = tx.state.groups.get(request.group_id) is not self.group
+        self.replaced = self._replaced()
+        if request.instance_id is None:
+            self.member = membership.dynamic_member(self.group, request)
+        else:
+            self.member = membership.static_member(self.group, request, self.written)
+        self.updated = self.member
+        self.update = Update.NONE
+
+    def run(self) -> StreamsGroupHeartbeatResponse:
+        """Go through the steps. Raises ``GroupError``."""
+        tx, group, request = self.tx, self.group, self.request
+        self._update_metadata()
+        topology = self._topology()
+        self._note_stale_topology()
+        configured, metadata_hash = self._configured(topology)
+        validated = topology.epoch if configured.ready else -1
+        self._check_owned(configured)
+        if request.task_offsets is not None or request.task_end_offsets is not None:
+            known = group.soft.offsets.get(request.member_id, TaskOffsets())
+            group.soft.offsets[request.member_id] = updated_offsets(known, request)
+        configs = assignment_configs(tx, group)
+        if validated != group.validated_epoch or (self.update is Update.NONE and configs != group.configs):
+            self.update = Update.RECOMPUTE
+        refined = self._refined_if_stable()
+        epoch = group.epoch
+        if self.update is not Update.NONE:
+            epoch += 1
+            self.written.append(
+                records.metadata_record(
+                    group,
+                    epoch=epoch,
+                    metadata_hash=metadata_hash,
+                    validated_topology_epoch=validated,
+                    last_assignment_configs=configs,
+                )
+            )
+            tx.metrics.record(STREAMS_REBALANCES)
+            group.soft.deadline_ms, group.soft.epoch = tx.now + _REFRESH_MS, epoch
+        if not group.members:
+            schedule_initial_rebalance(tx, group)
+        target = next_target(
+            tx,
+            group,
+            epoch,
+            configured,
+            configs,
+            member=self.updated,
+            replaced=self.replaced,
+            refine_only=self.update is Update.REFINED,
+        )
+        self.written += target.written
+        if target.delay is not None:
+            self.problems.append(target.delay)
+        self._reconcile(target.epoch, self._refined(target, refined).get(request.member_id, NO_TARGET))
+        leave.schedule_session_timeout(tx, group, request.member_id)
+        if request.shutdown_application:
+            leave.request_shutdown(group, request.member_id)
+        return answer(self, configured, configs)
+
+    # The group and the member
+
+    def _find_group(self) -> StreamsGroup:
+        tx, request = self.tx, self.request
+        if not self.joins:
+            return membership.existing_group(tx, request.group_id)
+        group = tx.state.groups.get(request.group_id)
+        if group is None:
+            found = StreamsGroup(request.group_id)
+        elif group.kind == "classic" and group.is_empty:
+            group.emit_tombstones(tx)
+            group.cancel_timers(tx)
+            found = StreamsGroup(request.group_id)
+        else:
+            found = membership.require_streams(group)
+        membership.check_capacity(tx, found, request)
+        return found
+
+    def _replaced(self) -> str | None:
+        group, member_id = self.group, self.request.member_id
+        old = group.static_member(self.request.instance_id)
+        if old is None or old.member_id == member_id:
+            return None
+        refined = group.refined
+        if old.member_id in refined.tasks:
+            tasks = {each: tasks for each, tasks in refined.tasks.items() if each != old.member_id}
+            tasks[member_id] = refined.tasks[old.member_id]
+            relabelled = Refined(refined.epoch, tasks)
+            if self.tx.quirks.streams_join_relabels_first:
+                group.refined = relabelled
+            elif old.epoch == STATIC_LEAVE_EPOCH and self.joins:
+                self.tx.derive(group, "refined", relabelled)
+        return old.member_id
+
+    def _update_metadata(self) -> None:
+        known = self.member.metadata
+        metadata = membership.reported(known, self.context, self.request)
+        if metadata is known:
+            return
+        self.updated = evolve(self.member, metadata=metadata)
+        self.written.append(records.member_record(self.group.group_id, self.updated))
+        if self.request.instance_id is None or membership.needs_rebalance(known, metadata):
+            self.update = Update.RECOMPUTE
+
+    # The topology
+
+    def _topology(self) -> StreamsTopology:
+        known, requested = self.group.topology, self.request.topology
+        if requested is None:
+            if known is None:
+                raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+            return known
+        topology = StreamsTopology(topology_value(requested))
+        if known is None:
+            self.written.append(records.topology_record(self.group.group_id, topology.value))
+            return topology
+        if known.epoch > topology.epoch:
+            return known
+        if not known.same_as(topology):
+            raise invalid_request("Topology updates are not supported yet.")
+        return known
+
+    def _note_stale_topology(self) -> None:
+        topology, epoch = self.group.topology, self.updated.metadata.topology_epoch
+        if topology is not None and epoch < topology.epoch:
+            self.problems.append(
+                Problem(
+                    StatusCode.STALE_TOPOLOGY,
+                    f"The member's topology epoch {epoch} is behind the group's topology epoch {topology.epoch}.",
+                )
+            )
+
+    def _configured(self, topology: StreamsTopology) -> tuple[ConfiguredTopology, int]:
+        """Return the topology with partition counts, and the hash of the topics that it was configured for."""
+        tx, group = self.tx, self.group
+        known, metadata_hash = group.configured, group.metadata_hash
+        is_new = group.topology is None
+        if not is_new and known is not None and not group.needs_refresh(tx.now):
+            return known, metadata_hash
+        metadata_hash = group_hash(tx.image, topology.required_topics)
+        if metadata_hash != group.metadata_hash:
+            self.update = Update.RECOMPUTE
+        elif not is_new and known is not None:
+            return known, metadata_hash
+        configured = configure(topology, tx.image.topics, metadata_hash)
+        tx.derive(group, "configured", configured)
+        group.soft.endpoints.clear()
+        return configured, metadata_hash
+
+    def _check_owned(self, configured: ConfiguredTopology) -> None:
+        if configured.ready:
+            request = self.request
+            for tasks in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
+                if tasks:
+                    _check_tasks(configured, tasks)
+
+    # The assignment
+
+    def _refined_if_stable(self) -> Mapping[str, TargetTasks] | None:
+        """Return what members reconcile to, if the group is settled and nothing else changes.
+
+        Then it may be another part of the same target than before.
+        """
+        if self.update is not Update.NONE or self.group.state is not StreamsGroupState.STABLE:
+            return None
+        refined = self.group.targets
+        if not refined.get(self.request.member_id, NO_TARGET).same_as(self.updated.assigned):
+            self.update = Update.REFINED
+        return refined
+
+    def _refined(self, target: Target, refined: Mapping[str, TargetTasks] | None) -> Mapping[str, TargetTasks]:
+        """Return what members reconcile to. It stays the same while the assignment epoch stays."""
+        group = self.group
+        known = group.refined
+        if refined is None:
+            if known.epoch == target.epoch:
+                return known.tasks
+            refined = target.tasks
+        if self.tx.group_config(group.group_id).streams_num_warmup_replicas > 0:
+            version = group.targets_version if refined is group.targets else None
+            if version is None or known.targets_version is not version or known.epoch != target.epoch:
+                self.tx.derive(group, "refined", Refined(target.epoch, dict(refined), version))
+        return refined
+
+    def _reconcile(self, epoch: int, tasks: TargetTasks) -> None:
+        member, request = self.updated, self.request
+        if member.is_reconciled_to(epoch):
+            return
+        owned = owned_tasks(request.active_tasks, request.standby_tasks, request.warmup_tasks)
+        moved = reconcile(member, epoch, tasks, owned, self.group)
+        if moved == member:
+            return
+        self.updated = moved
+        group_id = self.group.group_id
+        self.written.append(records.current_record(group_id, moved))
+        if moved.state == MemberState.UNREVOKED_TASKS:
+            leave.schedule_rebalance_timeout(self.tx, self.group, moved)
+        else:
+            self.tx.timers.cancel(rebalance_key(group_id, moved.member_id))
+
+
+def _check_tasks(configured: ConfiguredTopology, tasks: Iterable[TaskIds]) -> None:
+    subtopologies = configured.subtopologies or {}
+    for each in tasks:
+        subtopology = subtopologies.get(each.subtopology_id)
+        if subtopology is None:
+            raise invalid_request(f"Subtopology {each.subtopology_id} does not exist in the topology.")
+        for partition in each.partitions:
+            if not 0 <= partition < subtopology.tasks:
+                raise invalid_request(
+                    f"Task {partition} for subtopology {each.subtopology_id} is invalid. "
+                    f"Number of tasks for this subtopology: {subtopology.tasks}"
+                )
+
+
+def schedule_initial_rebalance(tx: Transaction, group: StreamsGroup) -> None:
+    """Delay the first assignment of an empty group, so that more members can join before it."""
+    key = initial_rebalance_key(group.group_id)
+    delay = tx.group_config(group.group_id).streams_initial_rebalance_delay_ms
+    if delay > 0 and not tx.timers.is_scheduled(key):
+        group_id = group.group_id
+        tx.timers.schedule(key, delay, lambda later: _assign_delayed(later, group_id), retry_backoff_ms=None)
+
+
+def _assign_delayed(tx: Transaction, group_id: str) -> None:
+    group = tx.state.groups.get(group_id)
+    if not isinstance(group, StreamsGroup) or group.is_empty or group.epoch <= group.assignment_epoch:
+        return
+    if group.configured is not None:
+        target = next_target(tx, group, group.epoch, group.configured, group.configs)
+        for key, value in target.written:
+            tx.emit(key, value)

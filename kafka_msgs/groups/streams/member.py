@@ -1,0 +1,60 @@
+"""A member of a streams group: Kafka's ``StreamsGroupMember``."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+from attrs import evolve, frozen
+
+from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from kafka_msgs.groups.streams.tasks import NO_TASKS, AssignedTasks
+from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue
+
+__all__ = ["NEW_METADATA", "MemberState", "StreamsMember"]
+
+
+class MemberState(IntEnum):
+    """How far a member is on the way to its target, as its record has it."""
+
+    STABLE = 1
+    UNREVOKED_TASKS = 2
+    UNRELEASED_TASKS = 3
+    UNKNOWN = 127
+
+    @classmethod
+    def of(cls, value: int) -> MemberState:
+        """Return the state of a record. A number that this release does not know is ``UNKNOWN``."""
+        return cls(value) if value in _STATES else cls.UNKNOWN
+
+
+_STATES: Final = frozenset(MemberState)
+
+NEW_METADATA: Final = StreamsGroupMemberMetadataValue(instance_id=None, rack_id=None, topology_epoch=-1)
+"""What is known of a member before its first heartbeat is read."""
+
+
+@frozen(kw_only=True)
+class StreamsMember:
+    """What the records say about a member: what it reported about itself, and its current assignment."""
+
+    member_id: str
+    metadata: StreamsGroupMemberMetadataValue = NEW_METADATA
+    epoch: int = 0
+    previous_epoch: int = 0
+    state: MemberState = MemberState.STABLE
+    assigned: AssignedTasks = NO_TASKS
+    revoking: AssignedTasks = NO_TASKS
+    """The tasks that the member must give up, and has not yet."""
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        """Tell whether the member has reached the target assignment of an epoch."""
+        return self.epoch == epoch and self.state == MemberState.STABLE
+
+    def away(self) -> StreamsMember:
+        """Return the static member after it left for a while."""
+        return evolve(self, epoch=STATIC_LEAVE_EPOCH, revoking=NO_TASKS, assigned=self.assigned.with_epoch(0))
+
+    def as_new_member(self, member_id: str) -> StreamsMember:
+        """Return the member that takes the place of this static member."""
+        return evolve(self, member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)

@@ -1,0 +1,232 @@
+"""Who a heartbeat is from: finding or making the group and the member, and what the heartbeat changes about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import evolve
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.group import Group, group_not_found
+from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from kafka_msgs.groups.streams import records
+from kafka_msgs.groups.streams.group import StreamsGroup
+from kafka_msgs.groups.streams.member import StreamsMember
+from kafka_msgs.groups.streams.tasks import NO_TARGET, Task, TaskIds
+from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+from kafka_msgs.messages.streams_group_member_metadata_value import (
+    Endpoint,
+    KeyValue,
+    StreamsGroupMemberMetadataValue,
+)
+
+__all__ = [
+    "check_capacity",
+    "check_epoch",
+    "dynamic_member",
+    "existing_group",
+    "held_static_member",
+    "live_group",
+    "needs_rebalance",
+    "replace_member",
+    "reported",
+    "require_streams",
+    "static_member",
+]
+
+
+def existing_group(tx: Transaction, group_id: str) -> StreamsGroup:
+    """Return the streams group that a member is already in. Raises ``GroupError`` with ``GROUP_ID_NOT_FOUND``."""
+    group = tx.state.groups.get(group_id)
+    if group is None:
+        raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"Streams group {group_id} not found.")
+    return require_streams(group)
+
+
+def require_streams(group: Group) -> StreamsGroup:
+    """Return the group if it is a streams group. Raises ``GroupError`` with ``GROUP_ID_NOT_FOUND``."""
+    if isinstance(group, StreamsGroup):
+        return group
+    raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"Group {group.group_id} is not a streams group.")
+
+
+def check_capacity(tx: Transaction, group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> None:
+    """Refuse a new member of a full group. A member that takes the place of a static one is not new."""
+    size = tx.config.group_streams_max_size
+    if request.instance_id is not None and request.instance_id in group.static_members:
+        return
+    if len(group.members) >= size and request.member_id not in group.members:
+        raise GroupError(
+            error=ErrorCode.GROUP_MAX_SIZE_REACHED,
+            message=f"The streams group has reached its maximum capacity of {size} members.",
+        )
+
+
+def dynamic_member(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> StreamsMember:
+    """Return the member of a heartbeat without an instance id. A member that joins may be new."""
+    if request.member_epoch == JOIN_EPOCH:
+        return group.members.get(request.member_id) or StreamsMember(member_id=request.member_id)
+    member = group.member(request.member_id)
+    check_epoch(member, request)
+    return member
+
+
+def static_member(
+    group: StreamsGroup, request: StreamsGroupHeartbeatRequest, written: list[records.Record]
+) -> StreamsMember:
+    """Return the static member of a heartbeat. One that joins takes the place of the member that left for a while."""
+    if request.member_epoch != JOIN_EPOCH:
+        member = held_static_member(group, request)
+        check_epoch(member, request)
+        return member
+    old = group.static_member(request.instance_id)
+    if old is None:
+        return group.members.get(request.member_id) or StreamsMember(member_id=request.member_id)
+    if old.epoch != STATIC_LEAVE_EPOCH:
+        raise GroupError(
+            error=ErrorCode.UNRELEASED_INSTANCE_ID,
+            message=f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group "
+            f"because the instance id is owned by {old.member_id} member.",
+        )
+    member = old.as_new_member(request.member_id)
+    replace_member(group, old, member, written)
+    return member
+
+
+def held_static_member(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> StreamsMember:
+    """Return the static member that a heartbeat is from.
+
+    Raises ``GroupError``: ``UNKNOWN_MEMBER_ID`` if nobody has the instance id, ``FENCED_INSTANCE_ID`` if another
+    member has it.
+    """
+    member = group.static_member(request.instance_id)
+    if member is None:
+        raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=f"Instance id {request.instance_id} is unknown.")
+    if member.member_id != request.member_id:
+        raise GroupError(
+            error=ErrorCode.FENCED_INSTANCE_ID,
+            message=f"Static member {request.member_id} with instance id {request.instance_id} "
+            f"was fenced by member {member.member_id}.",
+        )
+    return member
+
+
+def replace_member(group: StreamsGroup, old: StreamsMember, new: StreamsMember, written: list[records.Record]) -> None:
+    """Write the records by which a member takes the place, the target and the tasks of a static member."""
+    written += records.member_tombstones(group.group_id, old.member_id)
+    written.append(records.member_record(group.group_id, new))
+    target = group.targets.get(old.member_id, NO_TARGET)
+    written.append(records.target_record(group.group_id, new.member_id, target))
+    written.append(records.current_record(group.group_id, new))
+
+
+def check_epoch(member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> None:
+    """Refuse a heartbeat at a wrong epoch with ``FENCED_MEMBER_EPOCH``.
+
+    The previous epoch is right as well if the member has no task that it should not have: then only the answer that
+    told it the new epoch was lost.
+    """
+    epoch = request.member_epoch
+    if epoch == member.epoch or epoch == JOIN_EPOCH:
+        return
+    if epoch < member.epoch and epoch == member.previous_epoch and _owns_only_assigned(member, request):
+        return
+    relation = "greater" if epoch > member.epoch else "smaller"
+    raise GroupError(
+        error=ErrorCode.FENCED_MEMBER_EPOCH,
+        message=f"The streams group member has a {relation} member epoch ({epoch}) than the one known by the group "
+        f"coordinator ({member.epoch}). The member must abandon all its partitions and rejoin.",
+    )
+
+
+def _owns_only_assigned(member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> bool:
+    assigned = member.assigned
+    return (
+        _within(request.active_tasks, assigned.active)
+        and _within(request.standby_tasks, assigned.standby)
+        and _within(request.warmup_tasks, assigned.warmup)
+    )
+
+
+def _within(owned: Iterable[TaskIds] | None, assigned: Iterable[Task]) -> bool:
+    """Tell whether a heartbeat says what a member owns in a role, and all of it is assigned to the member."""
+    if owned is None:
+        return False
+    known = set(assigned)
+    subtopologies = {subtopology for subtopology, _ in known}
+    return all(
+        each.subtopology_id in subtopologies
+        and all((each.subtopology_id, partition) in known for partition in each.partitions)
+        for each in owned
+    )
+
+
+def reported(
+    known: StreamsGroupMemberMetadataValue, context: RequestContext, request: StreamsGroupHeartbeatRequest
+) -> StreamsGroupMemberMetadataValue:
+    """Return what is known of a member after a heartbeat. What the heartbeat leaves out stays as it was."""
+    endpoint = request.user_endpoint
+    joins = request.member_epoch == JOIN_EPOCH
+    if not joins and _says_nothing_new(known, context, request):
+        return known
+    updated = evolve(
+        known,
+        instance_id=known.instance_id if request.instance_id is None else request.instance_id,
+        rack_id=known.rack_id if request.rack_id is None else request.rack_id,
+        rebalance_timeout_ms=known.rebalance_timeout_ms
+        if request.rebalance_timeout_ms == -1
+        else request.rebalance_timeout_ms,
+        topology_epoch=known.topology_epoch if request.topology is None else request.topology.epoch,
+        client_id=context.client_id,
+        client_host=context.client_host,
+        process_id=known.process_id if request.process_id is None else request.process_id,
+        client_tags=known.client_tags if request.client_tags is None else _tags(request),
+        user_endpoint=(None if joins else known.user_endpoint)
+        if endpoint is None
+        else Endpoint(host=endpoint.host, port=endpoint.port),
+    )
+    return known if updated == known else updated
+
+
+def _says_nothing_new(
+    known: StreamsGroupMemberMetadataValue, context: RequestContext, request: StreamsGroupHeartbeatRequest
+) -> bool:
+    return (
+        request.process_id is None
+        and request.client_tags is None
+        and request.user_endpoint is None
+        and request.rebalance_timeout_ms == -1
+        and (request.rack_id is None or request.rack_id == known.rack_id)
+        and (request.instance_id is None or request.instance_id == known.instance_id)
+        and context.client_id == known.client_id
+        and context.client_host == known.client_host
+    )
+
+
+def _tags(request: StreamsGroupHeartbeatRequest) -> tuple[KeyValue, ...]:
+    """Return the client tags in the form of the record, sorted by key."""
+    tags = {tag.key: tag.value for tag in request.client_tags or ()}
+    if len(tags) != len(request.client_tags or ()):
+        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    return tuple(KeyValue(key=key, value=tags[key]) for key in sorted(tags))
+
+
+def live_group(tx: Transaction, group_id: str) -> StreamsGroup:
+    """Return the streams group that a member leaves. Raises ``GroupError`` with ``GROUP_ID_NOT_FOUND``."""
+    group = tx.state.groups.get(group_id)
+    if group is None:
+        raise group_not_found(group_id)
+    return require_streams(group)
+
+
+def needs_rebalance(old: StreamsGroupMemberMetadataValue, new: StreamsGroupMemberMetadataValue) -> bool:
+    """Tell whether a change of what is known of a static member calls for a new assignment."""
+    return (old.topology_epoch, old.rack_id, old.client_tags, old.process_id) != (
+        new.topology_epoch,
+        new.rack_id,
+        new.client_tags,
+        new.process_id,
+    )

@@ -1,0 +1,44 @@
+"""The streams group protocol as rows of the coordinator's tables."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.api import OneGroup, Protocol
+from kafka_msgs.groups.streams.describe import DESCRIBE
+from kafka_msgs.groups.streams.group import StreamsGroup
+from kafka_msgs.groups.streams.heartbeat import heartbeat
+from kafka_msgs.groups.streams.leave import loaded
+from kafka_msgs.groups.streams.replay import APPLIERS
+from kafka_msgs.groups.streams.validation import check
+from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
+
+__all__ = ["PROTOCOL"]
+
+
+def _refuse(request: StreamsGroupHeartbeatRequest, error: GroupError, version: int) -> StreamsGroupHeartbeatResponse:
+    return StreamsGroupHeartbeatResponse(error_code=error.error, error_message=error.message)
+
+
+def _refresh(tx: Transaction, group: StreamsGroup) -> None:
+    group.request_refresh()
+
+
+PROTOCOL: Final = Protocol(
+    apis=(
+        OneGroup(
+            request=StreamsGroupHeartbeatRequest,
+            group=lambda request: request.group_id,
+            handle=heartbeat,
+            refuse=_refuse,
+            check=check,
+        ),
+        DESCRIBE,
+    ),
+    appliers=APPLIERS,
+    loaded={"streams": loaded},
+    topics_changed={"streams": _refresh},
+)

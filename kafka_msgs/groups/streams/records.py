@@ -1,0 +1,143 @@
+"""The records of a streams group: Kafka's ``StreamsCoordinatorRecordHelpers``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from kafka_msgs.groups.streams.member import StreamsMember
+from kafka_msgs.groups.streams.tasks import AssignedTasks, TargetTasks, Task, grouped
+from kafka_msgs.message import CoordinatorValue, Message
+from kafka_msgs.messages import streams_group_current_member_assignment_value as current
+from kafka_msgs.messages import streams_group_target_assignment_member_value as target
+from kafka_msgs.messages.streams_group_current_member_assignment_key import StreamsGroupCurrentMemberAssignmentKey
+from kafka_msgs.messages.streams_group_current_member_assignment_value import StreamsGroupCurrentMemberAssignmentValue
+from kafka_msgs.messages.streams_group_member_metadata_key import StreamsGroupMemberMetadataKey
+from kafka_msgs.messages.streams_group_metadata_key import StreamsGroupMetadataKey
+from kafka_msgs.messages.streams_group_metadata_value import LastAssignmentConfig, StreamsGroupMetadataValue
+from kafka_msgs.messages.streams_group_target_assignment_member_key import StreamsGroupTargetAssignmentMemberKey
+from kafka_msgs.messages.streams_group_target_assignment_member_value import StreamsGroupTargetAssignmentMemberValue
+from kafka_msgs.messages.streams_group_target_assignment_metadata_key import StreamsGroupTargetAssignmentMetadataKey
+from kafka_msgs.messages.streams_group_target_assignment_metadata_value import StreamsGroupTargetAssignmentMetadataValue
+from kafka_msgs.messages.streams_group_topology_key import StreamsGroupTopologyKey
+from kafka_msgs.messages.streams_group_topology_value import StreamsGroupTopologyValue
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.streams.group import StreamsGroup
+
+__all__ = [
+    "Record",
+    "assignment_record",
+    "current_record",
+    "group_tombstones",
+    "member_record",
+    "member_tombstones",
+    "metadata_record",
+    "target_record",
+    "topology_record",
+]
+
+Record: TypeAlias = tuple[Message, CoordinatorValue | None]
+"""A key and its value, or None for a tombstone."""
+
+
+def metadata_record(group: StreamsGroup, **changes: Any) -> Record:
+    """Return the record of the group's own metadata, with changes: fields of ``StreamsGroupMetadataValue``."""
+    configs: Mapping[str, str] = changes.pop("last_assignment_configs", group.configs)
+    known = {
+        "epoch": group.epoch,
+        "metadata_hash": group.metadata_hash,
+        "validated_topology_epoch": group.validated_epoch,
+        "stored_description_topology_epoch": group.stored_description,
+        "failed_description_topology_epoch": group.failed_description,
+    }
+    value = StreamsGroupMetadataValue(
+        **(known | changes),
+        last_assignment_configs=tuple(LastAssignmentConfig(key=key, value=configs[key]) for key in sorted(configs)),
+    )
+    return StreamsGroupMetadataKey(group_id=group.group_id), value
+
+
+def topology_record(group_id: str, value: StreamsGroupTopologyValue) -> Record:
+    """Return the record of the group's topology."""
+    return StreamsGroupTopologyKey(group_id=group_id), value
+
+
+def member_record(group_id: str, member: StreamsMember) -> Record:
+    """Return the record of what a member reported about itself."""
+    return StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), member.metadata
+
+
+def assignment_record(group_id: str, epoch: int, timestamp: int) -> Record:
+    """Return the record of the epoch of the target assignment, and of the time when it was computed."""
+    value = StreamsGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp)
+    return StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), value
+
+
+def target_record(group_id: str, member_id: str, tasks: TargetTasks) -> Record:
+    """Return the record of a member's target."""
+    value = StreamsGroupTargetAssignmentMemberValue(
+        active_tasks=_target_ids(tasks.active),
+        standby_tasks=_target_ids(tasks.standby),
+        warmup_tasks=_target_ids(tasks.warmup),
+    )
+    return StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value
+
+
+def current_record(group_id: str, member: StreamsMember) -> Record:
+    """Return the record of a member's epoch and current assignment."""
+    assigned, revoking = member.assigned, member.revoking
+    value = StreamsGroupCurrentMemberAssignmentValue(
+        member_epoch=member.epoch,
+        previous_member_epoch=member.previous_epoch,
+        state=member.state,
+        active_tasks=_active_ids(assigned),
+        standby_tasks=_current_ids(assigned.standby),
+        warmup_tasks=_current_ids(assigned.warmup),
+        active_tasks_pending_revocation=_active_ids(revoking),
+        standby_tasks_pending_revocation=_current_ids(revoking.standby),
+        warmup_tasks_pending_revocation=_current_ids(revoking.warmup),
+    )
+    return StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value
+
+
+def _target_ids(tasks: Iterable[Task]) -> tuple[target.TaskIds, ...]:
+    return tuple(target.TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
+
+
+def _current_ids(tasks: Iterable[Task]) -> tuple[current.TaskIds, ...]:
+    return tuple(current.TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
+
+
+def _active_ids(tasks: AssignedTasks) -> tuple[current.TaskIds, ...]:
+    return tuple(
+        current.TaskIds(
+            subtopology_id=key,
+            partitions=partitions,
+            assignment_epochs=tuple(tasks.active[key, partition] for partition in partitions),
+        )
+        for key, partitions in grouped(tasks.active)
+    )
+
+
+def member_tombstones(group_id: str, member_id: str) -> tuple[Record, ...]:
+    """Return the tombstones of a member: its current assignment, its target, and its metadata."""
+    return (
+        (StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
+        (StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
+        (StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None),
+    )
+
+
+def group_tombstones(group_id: str, member_ids: Iterable[str]) -> Iterator[Record]:
+    """Give the tombstones of a group, in an order in which each can be applied."""
+    members = list(member_ids)
+    for member_id in members:
+        yield StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None
+    for member_id in members:
+        yield StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None
+    yield StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), None
+    for member_id in members:
+        yield StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None
+    yield StreamsGroupMetadataKey(group_id=group_id), None
+    yield StreamsGroupTopologyKey(group_id=group_id), None

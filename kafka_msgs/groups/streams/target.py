@@ -1,0 +1,186 @@
+"""The target assignment of a streams group: when it is computed, from what, and its records.
+
+Kafka's ``maybeUpdateStreamsTargetAssignment`` and ``TargetAssignmentBuilder``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from attrs import frozen
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import AssignorError, GroupError
+from kafka_msgs.groups.assignors import spec
+from kafka_msgs.groups.assignors.java_order import hash_map_order
+from kafka_msgs.groups.assignors.sticky import assign_sticky
+from kafka_msgs.groups.modern import may_assign
+from kafka_msgs.groups.streams import records
+from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets, initial_rebalance_key
+from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, Problem, StatusCode
+from kafka_msgs.groups.streams.member import StreamsMember
+from kafka_msgs.groups.streams.tasks import NO_TARGET, TargetTasks, Task
+from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["STANDBY_REPLICAS", "TAGS", "Target", "assignment_configs", "assignor_name", "current_target", "next_target"]
+
+STANDBY_REPLICAS: Final = "num.standby.replicas"
+TAGS: Final = "rack.aware.assignment.tags"
+
+_STICKY: Final = "sticky"
+_ASSIGNORS: Final[Mapping[str, spec.TaskAssignor]] = {_STICKY: assign_sticky}
+
+_INITIAL_DELAY: Final = Problem(
+    StatusCode.ASSIGNMENT_DELAYED, "Assignment delayed due to the configured initial rebalance delay."
+)
+_INTERVAL: Final = Problem(
+    StatusCode.ASSIGNMENT_DELAYED, "Assignment delayed due to the configured assignment interval."
+)
+
+
+@frozen
+class Target:
+    """The target assignment of an epoch, by member. ``delay`` tells why it is not the one of the group epoch."""
+
+    epoch: int
+    tasks: Mapping[str, TargetTasks]
+    written: tuple[records.Record, ...] = ()
+    delay: Problem | None = None
+
+
+def assignment_configs(tx: Transaction, group: StreamsGroup) -> Mapping[str, str]:
+    """Return the settings of a group that an assignment depends on, in the form of its record."""
+    config = tx.group_config(group.group_id)
+    configs = {STANDBY_REPLICAS: str(config.streams_num_standby_replicas)}
+    if config.streams_rack_aware_assignment_tags:
+        configs[TAGS] = ",".join(config.streams_rack_aware_assignment_tags)
+    return configs
+
+
+def assignor_name(tx: Transaction, group_id: str) -> str:
+    """Return the name of the assignor of a group. A name that the coordinator does not have means the first one."""
+    names = tx.config.group_streams_assignors
+    name = tx.group_config(group_id).streams_assignor_name
+    return name if name in names else names[0]
+
+
+def current_target(group: StreamsGroup, member: StreamsMember, replaced: str | None) -> Mapping[str, TargetTasks]:
+    """Return the targets by member, where ``member`` has taken the place of the member with the id ``replaced``."""
+    if replaced is None:
+        return group.targets
+    targets = dict(group.targets)
+    target = targets.pop(replaced, None)
+    if target is not None:
+        targets[member.member_id] = target
+    return targets
+
+
+def next_target(
+    tx: Transaction,
+    group: StreamsGroup,
+    epoch: int,
+    configured: ConfiguredTopology,
+    configs: Mapping[str, str],
+    *,
+    member: StreamsMember | None = None,
+    replaced: str | None = None,
+    refine_only: bool = False,
+) -> Target:
+    """Return the target assignment of the group epoch, or the present one if it must stay for a while.
+
+    ``member`` is the member that the heartbeat is from, as it will be, and ``replaced`` the id of the static member
+    that it takes the place of. With ``refine_only`` the target stays and gets the new epoch.
+    """
+    if tx.timers.is_scheduled(initial_rebalance_key(group.group_id)):
+        return Target(group.assignment_epoch, {}, delay=_INITIAL_DELAY)
+    targets = group.targets if member is None else current_target(group, member, replaced)
+    if group.assignment_epoch >= epoch:
+        return Target(group.assignment_epoch, targets)
+    if refine_only and group.assignment_epoch >= group.epoch:
+        record = records.assignment_record(group.group_id, epoch, group.assignment_timestamp)
+        return Target(epoch, targets, (record,))
+    if not may_assign(group, tx.group_config(group.group_id).streams_assignment_interval_ms, tx.now):
+        return Target(group.assignment_epoch, targets, delay=_INTERVAL)
+    members = _members(group, member, replaced)
+    computed = _computed(tx, group, members, configured, configs)
+    written = [
+        records.target_record(group.group_id, member_id, tasks)
+        for member_id, tasks in computed.items()
+        if targets.get(member_id) != tasks
+    ]
+    written.append(records.assignment_record(group.group_id, epoch, tx.now))
+    return Target(epoch, computed, tuple(written))
+
+
+def _members(group: StreamsGroup, member: StreamsMember | None, replaced: str | None) -> Mapping[str, StreamsMember]:
+    """Return the members as they will be, in the order of the ``HashMap`` that Kafka puts them into."""
+    members = {each: group.members[each] for each in walk(group.members) if each != replaced}
+    if member is not None:
+        members[member.member_id] = member
+    return {each: members[each] for each in hash_map_order(members)}
+
+
+def _computed(
+    tx: Transaction,
+    group: StreamsGroup,
+    members: Mapping[str, StreamsMember],
+    configured: ConfiguredTopology,
+    configs: Mapping[str, str],
+) -> Mapping[str, TargetTasks]:
+    if not configured.ready or configured.subtopologies is None:
+        return dict.fromkeys(members, NO_TARGET)
+    offsets = group.soft.offsets
+    given = spec.StreamsSpec(
+        members={each: _specified(members[each], offsets.get(each, TaskOffsets())) for each in members},
+        subtopologies=tuple(
+            spec.Subtopology(key, subtopology.tasks, subtopology.stateful)
+            for key, subtopology in configured.subtopologies.items()
+        ),
+        standby_replicas=int(configs.get(STANDBY_REPLICAS, "0")),
+        warmup_replicas=tx.group_config(group.group_id).streams_num_warmup_replicas,
+        acceptable_recovery_lag=tx.group_config(group.group_id).streams_acceptable_recovery_lag,
+    )
+    try:
+        assigned = _ASSIGNORS[assignor_name(tx, group.group_id)](given)
+    except AssignorError:
+        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR) from None
+    return {each: _target(assigned.get(each, spec.NO_TASKS)) for each in members}
+
+
+def _specified(member: StreamsMember, offsets: TaskOffsets) -> spec.StreamsMember:
+    metadata, assigned = member.metadata, member.assigned
+    return spec.StreamsMember(
+        process_id=metadata.process_id,
+        active=_by_subtopology(assigned.active),
+        standby=_by_subtopology(assigned.standby),
+        warmup=_by_subtopology(assigned.warmup),
+        instance_id=metadata.instance_id,
+        rack_id=metadata.rack_id,
+        client_tags={tag.key: tag.value for tag in metadata.client_tags},
+        offsets=_offsets(offsets.offsets),
+        end_offsets=_offsets(offsets.end_offsets),
+    )
+
+
+def _by_subtopology(tasks: Iterable[Task]) -> dict[str, list[int]]:
+    grouped: dict[str, list[int]] = {}
+    for subtopology, partition in tasks:
+        grouped.setdefault(subtopology, []).append(partition)
+    return grouped
+
+
+def _offsets(offsets: Mapping[Task, int]) -> dict[str, dict[int, int]]:
+    grouped: dict[str, dict[int, int]] = {}
+    for (subtopology, partition), offset in offsets.items():
+        grouped.setdefault(subtopology, {})[partition] = offset
+    return grouped
+
+
+def _target(given: spec.TaskAssignment) -> TargetTasks:
+    return TargetTasks(_tasks(given.active), _tasks(given.standby), _tasks(given.warmup))
+
+
+def _tasks(given: spec.Tasks) -> frozenset[Task]:
+    return frozenset((subtopology, partition) for subtopology, partitions in given.items() for partition in partitions)

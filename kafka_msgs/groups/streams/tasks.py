@@ -1,0 +1,116 @@
+"""Tasks of a member, by role: what the assignor wants it to run, and what it runs.
+
+A task is a subtopology id and a partition. Records and requests group tasks by subtopology; here they are flat sets,
+so that the rules of reconciliation are operations on sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final, Protocol, TypeAlias
+
+from attrs import evolve, frozen
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+
+__all__ = [
+    "NO_TARGET",
+    "NO_TASKS",
+    "AssignedTasks",
+    "TargetTasks",
+    "Task",
+    "TaskIds",
+    "grouped",
+    "owned_tasks",
+    "task_set",
+]
+
+Task: TypeAlias = tuple[str, int]
+"""A subtopology id and a partition."""
+
+
+class TaskIds(Protocol):
+    """The form that tasks have in messages and records."""
+
+    @property
+    def subtopology_id(self) -> str: ...
+
+    @property
+    def partitions(self) -> tuple[int, ...]: ...
+
+
+@frozen
+class TargetTasks:
+    """The tasks that a member should run."""
+
+    active: frozenset[Task] = frozenset()
+    standby: frozenset[Task] = frozenset()
+    warmup: frozenset[Task] = frozenset()
+
+    def same_as(self, assigned: AssignedTasks) -> bool:
+        """Tell whether a member runs exactly these tasks."""
+        return (
+            self.active == assigned.active.keys()
+            and self.standby == assigned.standby
+            and self.warmup == assigned.warmup
+        )
+
+    def overlaps(self, assigned: AssignedTasks) -> bool:
+        """Tell whether a task is in both, in the same role."""
+        return not (
+            self.active.isdisjoint(assigned.active)
+            and self.standby.isdisjoint(assigned.standby)
+            and self.warmup.isdisjoint(assigned.warmup)
+        )
+
+
+@frozen
+class AssignedTasks:
+    """The tasks that a member runs, or must give up. Each active task has the member epoch at which it was assigned."""
+
+    active: Mapping[Task, int] = {}
+    standby: frozenset[Task] = frozenset()
+    warmup: frozenset[Task] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.active or self.standby or self.warmup)
+
+    def with_epoch(self, epoch: int) -> AssignedTasks:
+        """Return the same tasks, all assigned at another epoch."""
+        return evolve(self, active=dict.fromkeys(self.active, epoch))
+
+
+NO_TARGET: Final = TargetTasks()
+NO_TASKS: Final = AssignedTasks()
+
+
+def task_set(groups: Iterable[TaskIds]) -> frozenset[Task]:
+    """Return the tasks of a message or a record."""
+    return frozenset((group.subtopology_id, partition) for group in groups for partition in group.partitions)
+
+
+def owned_tasks(
+    active: Collection[TaskIds] | None, standby: Collection[TaskIds] | None, warmup: Collection[TaskIds] | None
+) -> TargetTasks | None:
+    """Return the tasks that a heartbeat says the member has, or None if it does not say.
+
+    Raises ``GroupError`` if a role names a subtopology twice, as Kafka does.
+    """
+    if active is None or standby is None or warmup is None:
+        return None
+    for groups in (active, standby, warmup):
+        if len({group.subtopology_id for group in groups}) != len(groups):
+            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    return TargetTasks(task_set(active), task_set(standby), task_set(warmup))
+
+
+_FIRST: Final[Any] = itemgetter(0)
+
+
+def grouped(tasks: Iterable[Task]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Group tasks by subtopology: ids and partitions in rising order."""
+    for subtopology, group in groupby(sorted(tasks), _FIRST):
+        yield subtopology, tuple(partition for _, partition in group)

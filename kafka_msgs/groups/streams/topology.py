@@ -1,0 +1,156 @@
+"""The topology of a streams group, as the first member sent it: Kafka's ``StreamsTopology``.
+
+A topology is kept in the form of its record, ``StreamsGroupTopologyValue``. How many partitions its internal topics
+need is not part of it: that follows from the topics of the cluster, see ``internal_topics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+from attrs import evolve, frozen
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.assignors.java_order import hash_map_order
+from kafka_msgs.messages import streams_group_heartbeat_request as request
+from kafka_msgs.messages import streams_group_topology_value as record
+from kafka_msgs.messages.streams_group_topology_value import StreamsGroupTopologyValue, Subtopology
+
+__all__ = ["StreamsTopology", "canonical", "source_topic_names", "topology_value"]
+
+
+def source_topic_names(subtopology: Subtopology) -> Iterator[str]:
+    """Give the names of the topics that a subtopology reads: those of the user, then the repartition topics."""
+    yield from subtopology.source_topics
+    for topic in subtopology.repartition_source_topics:
+        yield topic.name
+
+
+@frozen(slots=False)
+class StreamsTopology:
+    """The topology of a group, with what is derived from it.
+
+    Raises ``GroupError`` with ``UNKNOWN_SERVER_ERROR``, as Kafka answers, for a negative epoch and for two
+    subtopologies of the same id. ``validation`` refuses both before, unless the quirk of the release is on.
+    """
+
+    value: StreamsGroupTopologyValue
+
+    def __attrs_post_init__(self) -> None:
+        if self.value.epoch < 0 or len(self.subtopologies) != len(self.value.subtopologies):
+            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the client gave to the topology."""
+        return self.value.epoch
+
+    @cached_property
+    def subtopologies(self) -> Mapping[str, Subtopology]:
+        """The subtopologies by id, in the order of a Java ``HashMap``: the order in which Kafka goes through them."""
+        by_id = {subtopology.subtopology_id: subtopology for subtopology in self.value.subtopologies}
+        return {key: by_id[key] for key in hash_map_order(by_id)}
+
+    @cached_property
+    def required_topics(self) -> tuple[str, ...]:
+        """The names of all source, repartition source and changelog topics, in the order of a Java ``HashSet``."""
+        names: dict[str, None] = {}
+        for subtopology in self.subtopologies.values():
+            names |= dict.fromkeys(source_topic_names(subtopology))
+            names |= dict.fromkeys(topic.name for topic in subtopology.state_changelog_topics)
+        return tuple(hash_map_order(names))
+
+    @cached_property
+    def subtopology_of_source(self) -> Mapping[str, Subtopology]:
+        """For each topic that is read, the subtopology that reads it: the last one, if there are several."""
+        return {
+            name: subtopology for subtopology in self.subtopologies.values() for name in source_topic_names(subtopology)
+        }
+
+    @cached_property
+    def stateful(self) -> bool:
+        """True if a subtopology has a changelog topic."""
+        return any(subtopology.state_changelog_topics for subtopology in self.subtopologies.values())
+
+    def same_as(self, other: StreamsTopology) -> bool:
+        """Tell whether the other topology has the same epoch and subtopologies. The order of subtopologies is free."""
+        return self.epoch == other.epoch and self.subtopologies == other.subtopologies
+
+
+def topology_value(topology: request.Topology) -> StreamsGroupTopologyValue:
+    """Return the record value of a topology that a heartbeat brought."""
+    return StreamsGroupTopologyValue(
+        epoch=topology.epoch, subtopologies=tuple(_subtopology(each) for each in topology.subtopologies)
+    )
+
+
+def _subtopology(subtopology: request.Subtopology) -> Subtopology:
+    return Subtopology(
+        subtopology_id=subtopology.subtopology_id,
+        source_topics=subtopology.source_topics,
+        source_topic_regex=subtopology.source_topic_regex,
+        state_changelog_topics=_topic_infos(subtopology.state_changelog_topics),
+        repartition_sink_topics=subtopology.repartition_sink_topics,
+        repartition_source_topics=_topic_infos(subtopology.repartition_source_topics),
+        copartition_groups=tuple(
+            record.CopartitionGroup(
+                source_topics=group.source_topics,
+                source_topic_regex=group.source_topic_regex,
+                repartition_source_topics=group.repartition_source_topics,
+            )
+            for group in subtopology.copartition_groups
+        ),
+    )
+
+
+def _topic_infos(topics: Iterable[request.TopicInfo]) -> tuple[record.TopicInfo, ...]:
+    return tuple(
+        record.TopicInfo(
+            name=topic.name,
+            partitions=topic.partitions,
+            replication_factor=topic.replication_factor,
+            topic_configs=tuple(
+                record.TopicConfig(key=config.key, value=config.value) for config in topic.topic_configs
+            ),
+        )
+        for topic in topics
+    )
+
+
+def canonical(topology: StreamsTopology) -> object:
+    """Return what two topologies have in common that differ only in the order of what has no order.
+
+    Subtopologies, topics and topic configurations are sorted, and the positions in copartition groups become names.
+    """
+    return topology.epoch, tuple(
+        (key, _canonical_subtopology(topology.subtopologies[key])) for key in sorted(topology.subtopologies)
+    )
+
+
+def _canonical_subtopology(subtopology: Subtopology) -> object:
+    repartition = tuple(topic.name for topic in subtopology.repartition_source_topics)
+    return (
+        sorted(subtopology.source_topics),
+        sorted(subtopology.source_topic_regex),
+        sorted(subtopology.repartition_sink_topics),
+        _canonical_topics(subtopology.repartition_source_topics),
+        _canonical_topics(subtopology.state_changelog_topics),
+        sorted(
+            (
+                sorted(subtopology.source_topics[index] for index in group.source_topics),
+                sorted(subtopology.source_topic_regex[index] for index in group.source_topic_regex),
+                sorted(repartition[index] for index in group.repartition_source_topics),
+            )
+            for group in subtopology.copartition_groups
+        ),
+    )
+
+
+def _canonical_topics(topics: Iterable[record.TopicInfo]) -> object:
+    ordered = (
+        evolve(topic, topic_configs=tuple(sorted(topic.topic_configs, key=lambda config: config.key)))
+        for topic in topics
+    )
+    return sorted(ordered, key=lambda topic: topic.name)

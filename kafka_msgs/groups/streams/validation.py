@@ -1,0 +1,190 @@
+"""Checks of a StreamsGroupHeartbeat request by itself, in the order in which Kafka makes them.
+
+``check`` runs before the request goes to its partition. The texts are those that clients see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NoReturn
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.api import Checking
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from kafka_msgs.groups.profiles import StreamsRules
+from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, Subtopology, Topology
+
+__all__ = ["check", "check_sound", "invalid_request"]
+
+_BLANKS: Final = "".join(map(chr, range(33)))
+"""The characters that Java's ``String.trim`` removes."""
+
+
+def check(checking: Checking, context: RequestContext, request: StreamsGroupHeartbeatRequest) -> None:
+    """Refuse a request that is wrong by itself, with ``INVALID_REQUEST`` or ``STREAMS_INVALID_TOPOLOGY``."""
+    rules = checking.profile.streams
+    if not rules.source_patterns:
+        _check_no_patterns(request.topology)
+    _check_names(rules, request)
+    if request.member_epoch == JOIN_EPOCH:
+        _check_join(rules, request)
+    elif request.member_epoch == STATIC_LEAVE_EPOCH and request.instance_id is None:
+        _refuse("InstanceId can't be null.")
+    elif request.member_epoch < STATIC_LEAVE_EPOCH:
+        _refuse(f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.")
+    _check_roles(rules, request)
+    if request.topology is not None and request.member_epoch != JOIN_EPOCH:
+        _refuse("Topology can only be provided when (re-)joining.")
+
+
+def _check_no_patterns(topology: Topology | None) -> None:
+    if topology is not None and any(subtopology.source_topic_regex for subtopology in topology.subtopologies):
+        _refuse("Regular expressions for source topics are not supported yet.")
+
+
+def _check_roles(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> None:
+    roles = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
+    if all(tasks is None for tasks in roles):
+        return
+    if any(tasks is None for tasks in roles):
+        _refuse("If one task-type is non-null, all must be non-null.")
+    if rules.disjoint_roles:
+        _check_disjoint(request)
+
+
+def _check_names(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> None:
+    joins = request.member_epoch == JOIN_EPOCH
+    names = (
+        ("MemberId", None if rules.gives_member_ids and joins and not request.member_id else request.member_id),
+        ("GroupId", request.group_id),
+        ("InstanceId", request.instance_id),
+        ("RackId", request.rack_id),
+    )
+    for label, name in names:
+        if name is not None and not name.strip(_BLANKS):
+            _refuse(f"{label} can't be empty.")
+
+
+def _check_join(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> None:
+    if request.rebalance_timeout_ms == -1:
+        _refuse("RebalanceTimeoutMs must be provided in first request.")
+    if rules.complete_joins and request.rebalance_timeout_ms <= 0:
+        _refuse("RebalanceTimeoutMs must be larger than zero in the first request.")
+    for name, tasks in (
+        ("ActiveTasks", request.active_tasks),
+        ("StandbyTasks", request.standby_tasks),
+        ("WarmupTasks", request.warmup_tasks),
+    ):
+        if tasks is None or tasks:
+            _refuse(f"{name} must be empty when (re-)joining.")
+    if request.topology is None:
+        _refuse("Topology must be non-null when (re-)joining.")
+    if rules.complete_joins and not request.topology.subtopologies:
+        _refuse("Topology must have a subtopology.")
+    _check_changelogs(request.topology)
+    if rules.checks_topics:
+        _check_topics(request.topology.subtopologies)
+
+
+def _check_disjoint(request: StreamsGroupHeartbeatRequest) -> None:
+    seen: set[tuple[str, int]] = set()
+    for tasks in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
+        here = {(each.subtopology_id, partition) for each in tasks or () for partition in each.partitions}
+        if not seen.isdisjoint(here):
+            _refuse("ActiveTasks, StandbyTasks and WarmupTasks must be disjoint.")
+        seen |= here
+
+
+def _check_changelogs(topology: Topology) -> None:
+    for subtopology in topology.subtopologies:
+        for topic in subtopology.state_changelog_topics:
+            if topic.partitions != 0:
+                _refuse_topology(
+                    f"Changelog topic {topic.name} must have an undefined partition count, "
+                    f"but it is set to {topic.partitions}."
+                )
+
+
+def _check_topics(subtopologies: Sequence[Subtopology]) -> None:
+    """Check that the internal topics of a topology have one role each (KIP-1071, "Request Validation")."""
+    sources = {name for each in subtopologies for name in each.source_topics}
+    sinks = {name for each in subtopologies for name in each.repartition_sink_topics}
+    changelogs = {topic.name for each in subtopologies for topic in each.state_changelog_topics}
+    repartition = {topic.name for each in subtopologies for topic in each.repartition_source_topics}
+    for name in sorted(repartition & (sources | changelogs)):
+        _refuse_topology(f"Repartition topic {name} is also a source or changelog topic.")
+    for name in sorted(changelogs & (sources | sinks)):
+        _refuse_topology(f"Changelog topic {name} is also a source or repartition topic.")
+    for index, subtopology in enumerate(subtopologies):
+        others = {name for at, each in enumerate(subtopologies) if at != index for name in each.repartition_sink_topics}
+        for topic in subtopology.repartition_source_topics:
+            if topic.name not in others:
+                _refuse_topology(f"Repartition topic {topic.name} is not a sink of another subtopology.")
+
+
+def check_sound(request: StreamsGroupHeartbeatRequest) -> None:
+    """Refuse what Kafka 4.4.0 does not check, and then answers with ``UNKNOWN_SERVER_ERROR``.
+
+    The quirk ``streams_unchecked_input`` leaves it out.
+    """
+    for tasks in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
+        if _has_twice(each.subtopology_id for each in tasks or ()):
+            _refuse("A subtopology is listed twice in the tasks of one role.")
+    if _has_twice(tag.key for tag in request.client_tags or ()):
+        _refuse("A client tag is given twice.")
+    topology = request.topology
+    if topology is None:
+        return
+    if topology.epoch < 0:
+        _refuse("The topology epoch must not be negative.")
+    if _has_twice(each.subtopology_id for each in topology.subtopologies):
+        _refuse_topology("A subtopology id is used twice.")
+    for subtopology in topology.subtopologies:
+        _check_subtopology(subtopology)
+
+
+def _check_subtopology(subtopology: Subtopology) -> None:
+    where = f"Subtopology {subtopology.subtopology_id}"
+    for topics in (subtopology.repartition_source_topics, subtopology.state_changelog_topics):
+        if _has_twice(topic.name for topic in topics):
+            _refuse_topology(f"{where} has an internal topic twice.")
+        for topic in topics:
+            if topic.partitions < 0:
+                _refuse_topology(f"Topic {topic.name} has a negative number of partitions.")
+            if _has_twice(config.key for config in topic.topic_configs):
+                _refuse_topology(f"Topic {topic.name} has a configuration twice.")
+    for index, length in _copartition_indices(subtopology):
+        if not 0 <= index < length:
+            _refuse_topology(f"{where} has a copartition group with the index {index}, which is out of range.")
+
+
+def _copartition_indices(subtopology: Subtopology) -> Iterator[tuple[int, int]]:
+    """Give each index of a copartition group, with the length of the list that it points into."""
+    for group in subtopology.copartition_groups:
+        for indices, topics in (
+            (group.source_topics, subtopology.source_topics),
+            (group.source_topic_regex, subtopology.source_topic_regex),
+            (group.repartition_source_topics, subtopology.repartition_source_topics),
+        ):
+            for index in indices:
+                yield index, len(topics)
+
+
+def _has_twice(names: Iterable[str]) -> bool:
+    listed = list(names)
+    return len(set(listed)) < len(listed)
+
+
+def invalid_request(message: str) -> GroupError:
+    """Return the error of a request that breaks a rule."""
+    return GroupError(error=ErrorCode.INVALID_REQUEST, message=message)
+
+
+def _refuse(message: str) -> NoReturn:
+    raise invalid_request(message)
+
+
+def _refuse_topology(message: str) -> NoReturn:
+    raise GroupError(error=ErrorCode.STREAMS_INVALID_TOPOLOGY, message=message)
