@@ -12,6 +12,7 @@ import kafka_msgs
 from kafka_msgs import errors
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import (
+    AssignorError,
     AuthenticationError,
     BrokerError,
     BudgetExceededError,
@@ -120,6 +121,7 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
         DeadlineError(waiting_for="b", cause=REFUSED),
         "the time is over while waiting for b; the last failure was: b:1: connect: no",
     ),
+    (AssignorError(reason="Partitions were left unassigned"), "Partitions were left unassigned"),
     (GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID), "UNKNOWN_MEMBER_ID"),
     (CaptureError(file="a.pcap", packet=3, reason="packet 3: gone"), "a.pcap: packet 3: gone"),
     (FrameSizeError(size=-1, limit=100), "a frame of -1 bytes, at most 100 are allowed"),
