@@ -21,6 +21,8 @@ __all__ = [
     "copy_capacity",
     "grown",
     "hash_map_order",
+    "hash_set_order",
+    "map_copy_capacity",
     "sized_capacity",
     "string_key",
 ]
@@ -50,6 +52,11 @@ def sized_capacity(size: int) -> int:
 def copy_capacity(count: int) -> int:
     """Return the number of buckets of ``new HashSet(collection)`` of Java 17, for a collection of ``count``."""
     return sized_capacity(max(4 * count // 3 + 1, DEFAULT_CAPACITY))
+
+
+def map_copy_capacity(count: int) -> int:
+    """Return the number of buckets of ``new HashMap(map)``, for a map of ``count``."""
+    return sized_capacity(4 * count // 3 + 1)
 
 
 def grown(capacity: int, count: int) -> int:
@@ -159,3 +166,8 @@ def _are_close(numbers: Sequence[int]) -> bool:
 def hash_map_order(keys: Iterable[K], *, capacity: int = DEFAULT_CAPACITY) -> list[K]:
     """Return keys that were put into a ``HashMap`` or ``HashSet`` that began with ``capacity``, in its order."""
     return HashTable(hash_code, keys, capacity=capacity).walk()
+
+
+def hash_set_order(numbers: Sequence[int], *, capacity: int = DEFAULT_CAPACITY) -> list[int]:
+    """Return distinct numbers that were put into a ``HashSet<Integer>`` that began with ``capacity``, in its order."""
+    return NumberTable(numbers, capacity=capacity).walk()

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from attrs import define
 
-from kafka_msgs.groups.assignors.java_order import hash_map_order, sized_capacity, string_key
+from kafka_msgs.groups.assignors.java_order import hash_map_order, map_copy_capacity, string_key
 from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, Member
 
 __all__ = ["assign_range"]
@@ -51,7 +51,7 @@ def assign_range(spec: GroupSpec) -> Assignment:
         given = {topic: run for topic in subscribed if (run := runs[topic].next())}
         table = (size, tuple(given))
         if table not in ordered:
-            ordered[table] = hash_map_order(given, capacity=sized_capacity(4 * size // 3 + 1))
+            ordered[table] = hash_map_order(given, capacity=map_copy_capacity(size))
         assignment[member_id] = {topic: given[topic] for topic in ordered[table]}
     return assignment
 

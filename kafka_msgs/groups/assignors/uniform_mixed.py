@@ -11,7 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from kafka_msgs.errors import AssignorError
-from kafka_msgs.groups.assignors.java_order import sized_capacity
+from kafka_msgs.groups.assignors.java_order import map_copy_capacity
 from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec
 from kafka_msgs.groups.assignors.target import Target
 
@@ -88,7 +88,7 @@ class _State:
                 self.targets[owner].drop(topic)
             self.sizes[owner] -= 1
         share = -(-len(self.owners[topic]) // len(self.subscribers[topic]))
-        self.targets[member].add(topic, (number,), capacity=sized_capacity(4 * share // 3 + 1))
+        self.targets[member].add(topic, (number,), capacity=map_copy_capacity(share))
         self.owners[topic][number] = member
         self.sizes[member] += 1
 
