@@ -227,8 +227,14 @@ class Shard:
         self.setting.appliers[type(key)](state, self._journal, key, value)
 
     def derive(self, target: object, attribute: str, value: object) -> None:
-        """Set an attribute that is not recorded. It counts as a change of the next batch."""
+        """Set an attribute that is not recorded. It counts as a change of the next batch.
+
+        It stays if the present step fails before it changes anything else.
+        """
+        comes_first = self._mark == len(self._journal)
         self._journal.assign(target, attribute, value)
+        if comes_first:
+            self._mark = len(self._journal)
 
     def keep_simple_group(self, group_id: str) -> None:
         """Make a group that no record tells of, and keep it even if the present step fails."""

@@ -131,8 +131,8 @@ class Transaction:
     def derive(self, target: object, attribute: str, value: object) -> None:
         """Set an attribute that follows from hard state and from the topics of the cluster, and is not recorded.
 
-        It is undone with the step, and the state as of the last committed record does not have it before the next
-        batch is committed.
+        It is undone if an append fails, and the state as of the last committed record does not have it before the
+        next batch is committed.
         """
         self._shard.derive(target, attribute, value)
 

@@ -80,8 +80,8 @@ class Heartbeat:
         self.joins = request.member_epoch == JOIN_EPOCH
         self.written: list[records.Record] = []
         self.problems: list[Problem] = []
+        self.is_new = request.group_id not in tx.state.groups
         self.group = self._find_group()
-        self.is_new = tx.state.groups.get(request.group_id) is not self.group
         self.replaced = self._replaced()
         if request.instance_id is None:
             self.member = membership.dynamic_member(self.group, request)
