@@ -14,11 +14,13 @@ argument. While records are loaded nothing can be undone, and ``DIRECT`` changes
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, Protocol, TypeVar
 
 from kafka_msgs.groups.timeline import TimelineMap
 
-__all__ = ["DIRECT", "Change", "Changes", "Journal"]
+__all__ = ["DIRECT", "Change", "Changes", "Entry", "Journal"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -27,6 +29,10 @@ _ABSENT: Final = object()
 
 Change = tuple[Any, Any, Any]
 """A table or an object, the key or the name of the attribute, and the value before the change."""
+
+
+Entry = tuple[Any, TimelineMap[Any, Any]]
+"""A key and its table."""
 
 
 class Changes(Protocol):
@@ -72,7 +78,7 @@ class Journal:
     def undo(self, mark: int) -> list[Change]:
         """Take back all changes after the first ``mark`` changes, the latest first.
 
-        Return what ``redo`` needs to make them again.
+        Return the changes that make them again, the last one first.
         """
         undone: list[Change] = []
         changes = self._changes
@@ -80,27 +86,55 @@ class Journal:
             undone.append(_swap(*changes.pop()))
         return undone
 
-    def revert(self, mark: int) -> None:
+    def revert(self, mark: int) -> list[Entry]:
         """Take back all changes after the first ``mark`` changes, as Kafka does after a failed append.
 
         Kafka takes the changed entries of its tables out and puts the former ones back. So they become the newest.
+        Return these entries.
         """
-        changed: dict[tuple[int, Any], TimelineMap[Any, Any]] = {
-            (id(table), key): table for table, key, _ in self._changes[mark:] if isinstance(table, TimelineMap)
-        }
+        touched = self._touched(mark)
         self.undo(mark)
-        for (_, key), table in changed.items():
-            if key in table:
-                table[key] = table.pop(key)
+        _renew(touched)
+        return [(key, table) for key, table in touched if key in table]
 
-    def redo(self, undone: list[Change]) -> None:
-        """Make changes again that ``undo`` took back."""
-        for change in reversed(undone):
-            self._changes.append(_swap(*change))
+    @contextmanager
+    def before(self) -> Iterator[list[Entry]]:
+        """Give the state before all changes that can be undone, for as long as the context lasts.
+
+        Nothing may be changed meanwhile. Entries that changed since come last, as in a snapshot of Kafka. The context
+        gives these entries.
+        """
+        touched = self._touched(0)
+        orders = {id(table): (table, list(table)) for _, table in touched}
+        undone = self.undo(0)
+        _renew(touched)
+        try:
+            yield touched
+        finally:
+            for change in reversed(undone):
+                self._changes.append(_swap(*change))
+            for table, order in orders.values():
+                entries = dict(table)
+                table.clear()
+                table.update((key, entries[key]) for key in order)
+
+    def _touched(self, mark: int) -> list[Entry]:
+        """The keys that changed after a mark, and their tables, in the order of the first change."""
+        touched = {
+            (id(table), key): (key, table) for table, key, _ in self._changes[mark:] if isinstance(table, TimelineMap)
+        }
+        return list(touched.values())
 
     def forget(self, count: int) -> None:
         """Forget the oldest ``count`` changes. They cannot be undone any more."""
         del self._changes[:count]
+
+
+def _renew(touched: list[Entry]) -> None:
+    """Make entries the newest of their tables."""
+    for key, table in touched:
+        if key in table:
+            table[key] = table.pop(key)
 
 
 def _swap(target: Any, key: Any, value: Any) -> Change:

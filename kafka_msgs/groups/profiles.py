@@ -122,6 +122,12 @@ class Quirks:
     If no offset is stored, no record tells of the group. It is there until the partition is loaded again.
     """
 
+    failed_append_repeats: bool = _quirk()
+    """What a failed append would have changed is listed twice by reads, until the next commit.
+
+    A snapshot of Kafka's tables keeps the entries that it gave back. Without the quirk: each entry is listed once.
+    """
+
     streams_unchecked_input: bool = _quirk()
     """A copartition index out of range, a name that is listed twice, and a negative topology epoch give
     UNKNOWN_SERVER_ERROR. Without the quirk: STREAMS_INVALID_TOPOLOGY or INVALID_REQUEST."""

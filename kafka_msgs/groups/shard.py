@@ -9,14 +9,15 @@ resign, and what waits. What a step does is up to its protocol.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.api import Producer, TopicChange
 from kafka_msgs.groups.image import EMPTY_IMAGE, Image
-from kafka_msgs.groups.journal import DIRECT, Journal
+from kafka_msgs.groups.journal import DIRECT, Entry, Journal
 from kafka_msgs.groups.outcome import NO_EPOCH, Batch, Marker, Work
 from kafka_msgs.groups.promise import Promise
 from kafka_msgs.groups.state import SoftState, State
@@ -57,6 +58,7 @@ class Shard:
         self.soft = SoftState()
         self._journal = Journal()
         self._in_flight = 0
+        self._reverted: list[tuple[int, Entry]] = []
         self._mark = 0
         self.written = self.committed = 0
         self._flights: deque[Flight] = deque()
@@ -196,7 +198,9 @@ class Shard:
         try:
             self.written = self.setting.append(batch)
         except GroupError:
-            self._journal.revert(self._in_flight)
+            reverted = self._journal.revert(self._in_flight)
+            if self.setting.quirks.failed_append_repeats:
+                self._reverted.extend((self.written, entry) for entry in reverted)
             raise
         self.setting.outcome.batches.append(batch)
         changes = len(self._journal) - self._in_flight
@@ -213,11 +217,25 @@ class Shard:
     def read(self, operation: Callable[[Transaction], T]) -> T:
         """Run an operation on the state as of the last committed record. Raises ``GroupError``."""
         self.require_active()
-        undone = self._journal.undo(0)
+        tx = Transaction(self, NO_PRODUCER, _no_reply)
+        if not len(self._journal) and not self._reverted:
+            return operation(tx)
+        with self._journal.before() as changed, self._repeating(changed):
+            return operation(tx)
+
+    @contextmanager
+    def _repeating(self, changed: Sequence[Entry]) -> Iterator[None]:
+        """Let walks repeat what came back after a failed append, see ``Quirks.failed_append_repeats``."""
+        present = {(id(table), key) for key, table in changed}
+        entries = {(id(table), key): (key, table) for _, (key, table) in self._reverted}
+        for place, (key, table) in entries.items():
+            if place not in present and key in table:
+                table.repeated.append(key)
         try:
-            return operation(Transaction(self, NO_PRODUCER, _no_reply))
+            yield
         finally:
-            self._journal.redo(undone)
+            for _, table in entries.values():
+                table.repeated = []
 
     def apply(self, key: Message, value: Message | None, index: int, producer_id: int) -> None:
         """Apply the record of that index in the batch of the present step."""
@@ -247,6 +265,8 @@ class Shard:
             return
         self.committed = max(self.committed, offset)
         flights = self._flights
+        if self._reverted:
+            self._reverted = [each for each in self._reverted if each[0] >= self.committed]
         steps: list[Step] = []
         while flights and flights[0].end <= offset:
             flight = flights.popleft()

@@ -26,10 +26,10 @@ _MASK_64: Final = 0xFFFFFFFFFFFFFFFF
 class TimelineMap(dict[K, V]):
     """A dict with the capacity of Kafka's table, which grows and never shrinks.
 
-    ``expected`` is the size that Kafka expects when it makes the table.
+    ``expected`` is the size that Kafka expects when it makes the table. ``walk`` gives the keys in ``repeated`` twice.
     """
 
-    __slots__ = ("capacity",)
+    __slots__ = ("capacity", "repeated")
 
     def __init__(self, expected: int = 0) -> None:
         super().__init__()
@@ -37,6 +37,7 @@ class TimelineMap(dict[K, V]):
         while capacity * _LOAD_FACTOR < expected:
             capacity *= 2
         self.capacity = capacity
+        self.repeated: list[K] = []
 
     def __setitem__(self, key: K, value: V) -> None:
         if (len(self) + 1) * _LOAD_FACTOR > self.capacity:
@@ -46,7 +47,7 @@ class TimelineMap(dict[K, V]):
 
 def walk(table: TimelineMap[K, V]) -> list[K]:
     """Return the keys of a table in the order in which Kafka walks through them."""
-    keys = list(reversed(table))
+    keys = list(reversed([*table, *table.repeated]))
     if len(keys) > 1:
         shift = 65 - table.capacity.bit_length()
         keys.sort(key=lambda key: ((hash_code(key) * _FIBONACCI) & _MASK_64) >> shift)
