@@ -66,6 +66,7 @@ class Checking:
 
     config: CoordinatorConfig
     profile: Profile
+    plugin: Any = None
 
 
 def check_nothing(checking: Checking, context: RequestContext, request: Any) -> None:

@@ -63,7 +63,7 @@ class GroupCoordinator:
         self.shards: dict[int, Shard] = {}
         self._events: deque[Callable[[], None]] = deque()
         self._clock = Clock()
-        self.checking = Checking(config=self.config, profile=profile)
+        self.checking = Checking(config=self.config, profile=profile, plugin=plugin)
         self._setting = Setting(
             protocols=protocols,
             config=self.config,

@@ -29,9 +29,16 @@ from kafka_msgs.groups.image import Topic
 from kafka_msgs.groups.memory import MemoryLog
 from kafka_msgs.groups.outcome import Answer, Batch, Marker, Outcome, Work
 from kafka_msgs.groups.profiles import Quirks
+from kafka_msgs.groups.streams.plugin import (
+    DescriptionFailure,
+    InMemoryDescriptions,
+    PluginError,
+    TopologyDescriptions,
+)
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.create_topics_request import CreateTopicsRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
+from kafka_msgs.messages.streams_group_topology_description_update_request import TopologyDescription
 from kafka_msgs.topics.records import TopicRecord, encode_record
 from tests.coordinator.oracle import Command, Result
 
@@ -66,6 +73,31 @@ def play(commands: Iterable[Command], quirks: Quirks | None = None) -> list[Resu
     return [player.do(command) for command in commands]
 
 
+class _Descriptions(InMemoryDescriptions):
+    """The plugin of the oracle: a call after ``fail-plugin`` fails."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fail_next: DescriptionFailure | None = None
+
+    def set_topology(self, group_id: str, epoch: int, description: TopologyDescription) -> None:
+        self._fail()
+        super().set_topology(group_id, epoch, description)
+
+    def get_topology(self, group_id: str, epoch: int) -> TopologyDescription | None:
+        self._fail()
+        return super().get_topology(group_id, epoch)
+
+    def delete_topology(self, group_id: str) -> None:
+        self._fail()
+        super().delete_topology(group_id)
+
+    def _fail(self) -> None:
+        failure, self.fail_next = self.fail_next, None
+        if failure is not None:
+            raise PluginError("no, never" if failure is DescriptionFailure.PERMANENT else "not now", failure)
+
+
 class _Session:
     """What lives from one ``start`` to the next."""
 
@@ -73,7 +105,8 @@ class _Session:
         self.now: int = command.get("now", 0)
         self.show_bytes: bool = command.get("bytes", False)
         config = {name: str(value) for name, value in command.get("config", {}).items()}
-        config.pop(_PLUGIN, None)
+        self.descriptions = _Descriptions()
+        plugin = TopologyDescriptions(self.descriptions, lambda: 0.5) if config.pop(_PLUGIN, None) else None
         self.log = MemoryLog()
         self.ids = 0
         self.coordinator = GroupCoordinator(
@@ -81,6 +114,7 @@ class _Session:
             config=CoordinatorConfig.parse(config),
             quirks=quirks,
             new_id=self._new_id,
+            plugin=plugin,
         )
         self.log.on_commit = self.coordinator.committed
         self.brokers: dict[int, str | None] = {}
@@ -206,7 +240,7 @@ class _Session:
         self.log.fail_next = GroupError(error=ErrorCode[command["error"]])
 
     def _do_fail_plugin(self, command: Command) -> None:
-        raise AssertionError("no plugin")
+        self.descriptions.fail_next = DescriptionFailure(command["kind"])
 
     def _do_hold(self, command: Command) -> None:
         self.log.hold = command.get("commits", self.log.hold)

@@ -10,6 +10,7 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.api import ManyGroups
 from kafka_msgs.groups.assignors.java_order import hash_map_order, string_key
 from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.streams.descriptions import with_description
 from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
 from kafka_msgs.groups.streams.internal_topics import ConfiguredSubtopology, ConfiguredTopic
 from kafka_msgs.groups.streams.member import StreamsMember
@@ -42,12 +43,14 @@ def describe(
     tx: Transaction, context: RequestContext, request: StreamsGroupDescribeRequest, group_ids: Sequence[str]
 ) -> list[DescribedGroup]:
     """Describe the groups of one partition."""
-    return [_described_or_error(tx, group_id) for group_id in group_ids]
+    return [_described_or_error(tx, request, group_id) for group_id in group_ids]
 
 
-def _described_or_error(tx: Transaction, group_id: str) -> DescribedGroup:
+def _described_or_error(tx: Transaction, request: StreamsGroupDescribeRequest, group_id: str) -> DescribedGroup:
     try:
-        return described(tx, live_group(tx, group_id))
+        group = live_group(tx, group_id)
+        found = described(tx, group)
+        return with_description(tx, group, found) if request.include_topology_description else found
     except GroupError as error:
         if error.error != ErrorCode.GROUP_ID_NOT_FOUND:
             raise

@@ -23,8 +23,10 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.metrics import STREAMS_REBALANCES
 from kafka_msgs.groups.modern import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, rebalance_key
+from kafka_msgs.groups.promise import Promise
 from kafka_msgs.groups.streams import leave, membership, records
 from kafka_msgs.groups.streams.answer import answer
+from kafka_msgs.groups.streams.descriptions import ask_for_description
 from kafka_msgs.groups.streams.group import Refined, StreamsGroup, StreamsGroupState, TaskOffsets, initial_rebalance_key
 from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, Problem, StatusCode, configure
 from kafka_msgs.groups.streams.member import MemberState
@@ -57,7 +59,7 @@ class Update(Enum):
 
 def heartbeat(
     tx: Transaction, context: RequestContext, request: StreamsGroupHeartbeatRequest
-) -> StreamsGroupHeartbeatResponse:
+) -> StreamsGroupHeartbeatResponse | Promise[StreamsGroupHeartbeatResponse]:
     """Handle a heartbeat that passed ``validation.check``. Raises ``GroupError``."""
     if not tx.quirks.streams_unchecked_input:
         check_sound(request)
@@ -90,7 +92,7 @@ class Heartbeat:
         self.updated = self.member
         self.update = Update.NONE
 
-    def run(self) -> StreamsGroupHeartbeatResponse:
+    def run(self) -> StreamsGroupHeartbeatResponse | Promise[StreamsGroupHeartbeatResponse]:
         """Go through the steps. Raises ``GroupError``."""
         tx, group, request = self.tx, self.group, self.request
         self._update_metadata()
@@ -139,7 +141,7 @@ class Heartbeat:
         leave.schedule_session_timeout(tx, group, request.member_id)
         if request.shutdown_application:
             leave.request_shutdown(group, request.member_id)
-        return answer(self, configured, configs)
+        return ask_for_description(tx, self.context, group, topology.epoch, answer(self, configured, configs))
 
     # The group and the member
 

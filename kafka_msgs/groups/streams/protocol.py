@@ -7,6 +7,7 @@ from typing import Final
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.api import OneGroup, Protocol
 from kafka_msgs.groups.streams.describe import DESCRIBE
+from kafka_msgs.groups.streams.descriptions import UPDATE
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.heartbeat import heartbeat
 from kafka_msgs.groups.streams.leave import loaded
@@ -37,6 +38,7 @@ PROTOCOL: Final = Protocol(
             check=check,
         ),
         DESCRIBE,
+        UPDATE,
     ),
     appliers=APPLIERS,
     loaded={"streams": loaded},

@@ -16,7 +16,7 @@ from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from kafka_msgs.groups.profiles import StreamsRules
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, Subtopology, Topology
 
-__all__ = ["check", "check_sound", "invalid_request"]
+__all__ = ["check", "check_names", "check_sound", "invalid_request"]
 
 _BLANKS: Final = "".join(map(chr, range(33)))
 """The characters that Java's ``String.trim`` removes."""
@@ -56,12 +56,16 @@ def _check_roles(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> 
 
 def _check_names(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> None:
     joins = request.member_epoch == JOIN_EPOCH
-    names = (
+    check_names(
         ("MemberId", None if rules.gives_member_ids and joins and not request.member_id else request.member_id),
         ("GroupId", request.group_id),
         ("InstanceId", request.instance_id),
         ("RackId", request.rack_id),
     )
+
+
+def check_names(*names: tuple[str, str | None]) -> None:
+    """Refuse a name that is given and blank. Each name comes with its label."""
     for label, name in names:
         if name is not None and not name.strip(_BLANKS):
             _refuse(f"{label} can't be empty.")

@@ -1,0 +1,225 @@
+"""StreamsGroupTopologyDescriptionUpdate, and where else topology descriptions show (KIP-1331).
+
+Before the plugin is called, the group records that its stored epoch is uncertain. So a coordinator that fails in
+between does not believe in a description that may not be there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import evolve
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.api import Checking, OneGroup
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.streams import records
+from kafka_msgs.groups.streams.group import NO_EPOCH, StreamsGroup
+from kafka_msgs.groups.streams.internal_topics import StatusCode
+from kafka_msgs.groups.streams.membership import live_group
+from kafka_msgs.groups.streams.plugin import DescriptionFailure, PluginError, TopologyDescriptions
+from kafka_msgs.groups.streams.validation import check_names, invalid_request
+from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.messages import streams_group_describe_response as shown
+from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
+from kafka_msgs.messages.streams_group_topology_description_update_request import (
+    StreamsGroupTopologyDescriptionUpdateRequest,
+    TopologyDescription,
+    TopologyDescriptionNode,
+)
+from kafka_msgs.messages.streams_group_topology_description_update_response import (
+    StreamsGroupTopologyDescriptionUpdateResponse,
+)
+
+__all__ = ["UPDATE", "ask_for_description", "with_description"]
+
+UNCERTAIN: Final = -2
+"""The stored epoch while a call of the plugin may or may not have had its effect."""
+
+_SOURCE, _PROCESSOR, _SINK = 1, 2, 3
+_NOT_STORED, _FAILED, _SHOWN = 1, 2, 3
+_MOVED: Final = frozenset(
+    {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE}
+)
+
+
+def ask_for_description(
+    tx: Transaction,
+    context: RequestContext,
+    group: StreamsGroup,
+    topology_epoch: int,
+    response: StreamsGroupHeartbeatResponse,
+) -> StreamsGroupHeartbeatResponse | Promise[StreamsGroupHeartbeatResponse]:
+    """Return the answer to a heartbeat, which asks the member for a description if the plugin needs one.
+
+    Whether it does is decided when the records of the heartbeat are committed.
+    """
+    plugin: TopologyDescriptions | None = tx.plugin
+    is_stale = any(status.status_code == StatusCode.STALE_TOPOLOGY for status in response.status or ())
+    known = (group.stored_description, group.failed_description)
+    if plugin is None or context.version < 1 or topology_epoch in (NO_EPOCH, *known) or is_stale:
+        return response
+    promise = tx.promise()
+
+    def finish(error: GroupError | None) -> None:
+        if error is not None:
+            promise.fail(error)
+        else:
+            asks = plugin.may_ask(group.group_id, topology_epoch, tx.now)
+            promise.resolve(evolve(response, topology_description_required=True) if asks else response)
+
+    tx.after_append(finish)
+    return promise
+
+
+def _check(checking: Checking, context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest) -> None:
+    if checking.plugin is None:
+        raise GroupError(
+            error=ErrorCode.UNSUPPORTED_VERSION,
+            message="The broker has no streams group topology description plugin configured.",
+        )
+    check_names(("MemberId", request.member_id), ("GroupId", request.group_id))
+
+
+def update(
+    tx: Transaction, context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest
+) -> Promise[StreamsGroupTopologyDescriptionUpdateResponse]:
+    """Give a description to the plugin, and record that it has it, or that it refuses it for good."""
+    group = live_group(tx, request.group_id)
+    group.member(request.member_id)
+    if request.topology_epoch != group.topology_epoch:
+        raise invalid_request(
+            f"Topology epoch {request.topology_epoch} does not match the group's current topology epoch "
+            f"{group.topology_epoch}."
+        )
+    _check_description(request.topology_description)
+    if group.stored_description != UNCERTAIN:
+        tx.emit(*records.metadata_record(group, stored_description_topology_epoch=UNCERTAIN))
+    promise = tx.promise()
+
+    def follow(error: GroupError | None) -> None:
+        if error is None:
+            _store(tx, request, promise)
+        else:
+            promise.fail(error)
+
+    tx.after_append(follow)
+    return promise
+
+
+def _check_description(description: TopologyDescription) -> None:
+    stores = [node for store in description.global_stores for node in (store.source, store.processor)]
+    for node in (*(node for each in description.subtopologies for node in each.nodes), *stores):
+        if node.node_type not in (_SOURCE, _PROCESSOR, _SINK):
+            raise invalid_request(f"Unknown topology node type: {node.node_type}")
+    for store in description.global_stores:
+        if (store.source.node_type, store.processor.node_type) != (_SOURCE, _PROCESSOR):
+            raise invalid_request("Global store must be composed of a source and a processor node.")
+
+
+def _store(tx: Transaction, request: StreamsGroupTopologyDescriptionUpdateRequest, promise: Promise[object]) -> None:
+    """Call the plugin, and record the result in a step of its own."""
+    plugin: TopologyDescriptions = tx.plugin
+    group_id, epoch = request.group_id, request.topology_epoch
+    response = StreamsGroupTopologyDescriptionUpdateResponse()
+    is_refused = False
+    tx.report_plugin(f"set {group_id} {epoch}")
+    try:
+        plugin.plugin.set_topology(group_id, epoch, request.topology_description)
+    except PluginError as error:
+        response = StreamsGroupTopologyDescriptionUpdateResponse(
+            error_code=ErrorCode.STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED, error_message=error.message
+        )
+        if error.failure is DescriptionFailure.TRANSIENT:
+            plugin.wait_longer(group_id, epoch, tx.now)
+            promise.resolve(response)
+            return
+        is_refused = True
+
+    def finish(written: Promise[None]) -> None:
+        error = written.error
+        if error is None:
+            plugin.clear(group_id, epoch)
+            promise.resolve(response)
+            return
+        if error.error == ErrorCode.GROUP_ID_NOT_FOUND:
+            plugin.clear(group_id)
+        elif error.error not in _MOVED:
+            plugin.wait_longer(group_id, epoch, tx.now)
+        promise.fail(error)
+
+    tx.submit(lambda step: _note_result(step, group_id, epoch, is_refused)).then(finish)
+
+
+def _note_result(tx: Transaction, group_id: str, epoch: int, is_refused: bool) -> None:
+    group = live_group(tx, group_id)
+    stored, failed = group.stored_description, group.failed_description
+    if is_refused:
+        failed = max(failed, epoch)
+    else:
+        stored = UNCERTAIN if stored == NO_EPOCH else max(stored, epoch)
+    tx.emit(
+        *records.metadata_record(
+            group, stored_description_topology_epoch=stored, failed_description_topology_epoch=failed
+        )
+    )
+
+
+def with_description(tx: Transaction, group: StreamsGroup, described: shown.DescribedGroup) -> shown.DescribedGroup:
+    """Return the description of a group with that of its topology, and with the status that tells why it is missing."""
+    plugin: TopologyDescriptions | None = tx.plugin
+    topology = described.topology
+    if plugin is None or topology is None or group.stored_description != topology.epoch:
+        return evolve(described, topology_description_status=_NOT_STORED)
+    tx.report_plugin(f"get {group.group_id} {topology.epoch}")
+    try:
+        found = plugin.plugin.get_topology(group.group_id, topology.epoch)
+    except PluginError:
+        return evolve(described, topology_description_status=_FAILED)
+    if found is None:
+        return evolve(described, topology_description_status=_NOT_STORED)
+    return evolve(described, topology_description=_shown(found), topology_description_status=_SHOWN)
+
+
+def _shown(description: TopologyDescription) -> shown.TopologyDescription:
+    return shown.TopologyDescription(
+        subtopologies=tuple(
+            shown.TopologyDescriptionSubtopology(
+                subtopology_id=each.subtopology_id, nodes=tuple(_shown_node(node) for node in each.nodes)
+            )
+            for each in description.subtopologies
+        ),
+        global_stores=tuple(
+            shown.TopologyDescriptionGlobalStore(source=_shown_node(each.source), processor=_shown_node(each.processor))
+            for each in description.global_stores
+        ),
+    )
+
+
+def _shown_node(node: TopologyDescriptionNode) -> shown.TopologyDescriptionNode:
+    """Return a node with what its type has: topics of a source, stores of a processor, the topic of a sink."""
+    return shown.TopologyDescriptionNode(
+        name=node.name,
+        node_type=node.node_type,
+        source_topics=tuple(dict.fromkeys(node.source_topics)) if node.node_type == _SOURCE else (),
+        sink_topic=node.sink_topic if node.node_type == _SINK else None,
+        stores=tuple(dict.fromkeys(node.stores)) if node.node_type == _PROCESSOR else (),
+        successors=tuple(dict.fromkeys(node.successors)),
+    )
+
+
+def _refuse(
+    request: StreamsGroupTopologyDescriptionUpdateRequest, error: GroupError, version: int
+) -> StreamsGroupTopologyDescriptionUpdateResponse:
+    return StreamsGroupTopologyDescriptionUpdateResponse(error_code=error.error, error_message=error.message)
+
+
+UPDATE: Final = OneGroup(
+    request=StreamsGroupTopologyDescriptionUpdateRequest,
+    group=lambda request: request.group_id,
+    handle=update,
+    refuse=_refuse,
+    check=_check,
+)
