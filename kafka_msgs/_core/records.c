@@ -801,7 +801,7 @@ static PyType_Spec collector_spec = {
 };
 
 /* What the delivery of a record keeps: a batch, the place in it, and the timestamp. A producer makes one for each record.
- * The collector does not visit it: a batch never refers to its deliveries. */
+ * The collector does not visit it: a batch never refers to its deliveries, and to its producer only until it is done. */
 typedef struct {
     PyObject_HEAD
     PyObject *batch;
@@ -820,6 +820,7 @@ static PyObject *delivery_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     if (PyErr_Occurred()) return NULL;
     Delivery *self = (Delivery *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
+    if (PyType_IS_GC(type)) PyObject_GC_UnTrack(self); /* as every class is that Python code makes */
     self->batch = Py_NewRef(PyTuple_GET_ITEM(args, 0));
     self->index = index;
     self->timestamp = timestamp;

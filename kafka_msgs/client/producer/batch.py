@@ -106,7 +106,7 @@ class ProducerBatch:
         self.created = created
         """When the first record came, in seconds of the network's clock."""
         self.owner: Any = None
-        """The producer, for deliveries that wait."""
+        """The producer, for deliveries that wait; None when the batch is done."""
         self.append = builder.append
         self.count = 0
         self.reserved = 0
@@ -232,6 +232,7 @@ class ProducerBatch:
     def _drop(self) -> None:
         """Give the memory of the records back: deliveries may live for long."""
         self._built = b""
+        self.owner = None
         if self._builder is not None:
             self._builder = None
             del self.append

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 from typing import Any
 
@@ -59,6 +60,22 @@ def test_a_delivery_is_made_of_three_things() -> None:
     for arguments in wrong:
         with pytest.raises((TypeError, OverflowError)):
             Delivery(*arguments)
+
+
+@pytest.mark.skipif(backend() != "c", reason="the collector visits what is made in Python")
+@pytest.mark.parametrize("kind", [Delivery, AsyncDelivery])
+def test_the_collector_does_not_visit_deliveries(kind: type[Delivery] | type[AsyncDelivery]) -> None:
+    assert not gc.is_tracked(kind(a_batch(), 0, 0))
+
+
+def test_a_batch_that_is_done_leaves_its_producer() -> None:
+    done, failed, split = a_batch(), a_batch(), a_batch()
+    for batch in (done, failed, split):
+        batch.owner = object()
+    done.complete(base_offset=1)
+    failed.fail(ValueError("no"))
+    assert all(part.owner is not None for part in split.split(1))
+    assert [batch.owner for batch in (done, failed, split)] == [None] * 3
 
 
 def test_a_delivery_in_c_keeps_its_batch_alive_and_lets_it_go() -> None:
