@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.outcome import Batch, Marker
@@ -45,7 +45,7 @@ class MemoryLog:
         for partition in self.partitions:
             self._committed(partition)
 
-    def records(self, partition: int) -> Iterable[TopicRecord | TransactionEnd]:
+    def records(self, partition: int) -> tuple[TopicRecord | TransactionEnd, ...]:
         """Return the log of a partition, as a coordinator loads it."""
         return tuple(self.partitions[partition])
 

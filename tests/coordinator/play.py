@@ -56,13 +56,26 @@ class Player:
         self._quirks = quirks or Quirks.of_release()
         self._session: _Session | None = None
 
+    @property
+    def coordinator(self) -> GroupCoordinator:
+        """The coordinator of the present session."""
+        return self._started().coordinator
+
+    @property
+    def log(self) -> MemoryLog:
+        """The log of the present session."""
+        return self._started().log
+
+    def _started(self) -> _Session:
+        assert self._session is not None, "a script begins with start"
+        return self._session
+
     def do(self, command: Command) -> Result:
         """Run a command and return its result. A wrong command gives a result with ``error``."""
         try:
             if command["op"] == "start":
                 self._session = _Session(command, self._quirks)
-            assert self._session is not None, "a script begins with start"
-            return self._session.do(command)
+            return self._started().do(command)
         except Exception as error:
             return {"error": repr(error)}
 
