@@ -11,8 +11,7 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-import xxhash
-
+from kafka_msgs.errors import MissingExtraError
 from kafka_msgs.groups.image import Image, Topic
 
 __all__ = ["group_hash", "topic_hash"]
@@ -25,24 +24,37 @@ _CACHED: Final = 65536
 
 @lru_cache(maxsize=_CACHED)
 def topic_hash(topic: Topic) -> int:
-    """Return the hash of a topic, as an unsigned int64."""
+    """Return the hash of a topic, as an unsigned int64. Raises ``MissingExtraError``."""
     parts = [_MAGIC, topic.id.bytes[7::-1], topic.id.bytes[:7:-1], _text(topic.name), _INT.pack(topic.partitions)]
     for partition, racks in enumerate(topic.racks):
         parts.append(_INT.pack(partition))
-        for rack in sorted(racks):
-            parts += (_INT.pack(len(rack.encode("utf-16-le")) // 2), _text(rack))
-    return xxhash.xxh3_64_intdigest(b"".join(parts))
+        for rack in map(_text, sorted(racks, key=_code_units)):
+            parts += (rack[-_INT.size :], rack)
+    return _xxh3(b"".join(parts))
 
 
 def group_hash(image: Image, names: Iterable[str]) -> int:
     """Return the hash of the topics of a group, as an int64: 0 for no topics. Topics that do not exist are left out."""
-    known = sorted(name for name in set(names) if name in image.topics)
+    known = sorted((name for name in set(names) if name in image.topics), key=_code_units)
     if not known:
         return 0
-    digest = xxhash.xxh3_64_digest(b"".join(_HASH.pack(topic_hash(image.topics[name])) for name in known))
-    return int.from_bytes(digest, "big", signed=True)
+    code = _xxh3(b"".join(_HASH.pack(topic_hash(image.topics[name])) for name in known))
+    return code - 2**64 if code >= 2**63 else code
+
+
+def _code_units(text: str) -> bytes:
+    """Return a sort key that orders strings as Java does."""
+    return text.encode("utf-16-be", "surrogatepass")
 
 
 def _text(text: str) -> bytes:
     encoded = text.encode("utf-16-le", "surrogatepass")
     return encoded + _INT.pack(len(encoded) // 2)
+
+
+def _xxh3(data: bytes) -> int:
+    try:
+        from xxhash import xxh3_64_intdigest
+    except ImportError:
+        raise MissingExtraError(feature="a group coordinator", extra="groups", package="xxhash") from None
+    return xxh3_64_intdigest(data)

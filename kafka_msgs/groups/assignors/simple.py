@@ -6,11 +6,11 @@ far as balance allows. Where members subscribe to different topics, each topic i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from math import ceil
 from operator import itemgetter
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from kafka_msgs.errors import AssignorError
@@ -22,6 +22,8 @@ from kafka_msgs.groups.timeline import hash_code
 __all__ = ["assign_simple"]
 
 _Partition: TypeAlias = tuple[UUID, int]
+
+_NOBODY: Final = NumberTable()
 
 
 def assign_simple(spec: GroupSpec) -> Assignment:
@@ -136,8 +138,8 @@ class _Share:
         unfilled = [member for member in sorted(room) if room[member] > 0]
         place, useful = 0, False
         for partition in self.table.walk():
-            holders: Container[int] = self.holders.get(partition, ())
-            missing = self.sharing - len(self.holders.get(partition, ()))
+            holders = self.holders.get(partition, _NOBODY)
+            missing = self.sharing - len(holders)
             while missing > 0:
                 if place == len(unfilled):
                     if not useful:
