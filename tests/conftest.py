@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.coordinator.oracle import CoordinatorOracle
+from tests.coordinator.oracle import AssignorOracle, CoordinatorOracle
 from tests.oracle import Oracle
 from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster, cluster_needs
 from tests.support.shared_cluster import shared_cluster
@@ -55,7 +55,7 @@ def _missing(item: pytest.Item) -> str | None:
         available, reason = Oracle.available()
         if not available:
             return f"no oracle: {reason}"
-    if "kafka_coordinator" in getattr(item, "fixturenames", ()):
+    if {"kafka_coordinator", "kafka_assignors"}.intersection(getattr(item, "fixturenames", ())):
         available, reason = CoordinatorOracle.available()
         if not available:
             return f"no coordinator oracle: {reason}"
@@ -93,6 +93,14 @@ def oracle() -> Oracle:
 def kafka_coordinator() -> CoordinatorOracle:
     """Kafka's own group coordinator in one Java process; begin with a ``start`` command."""
     return CoordinatorOracle.shared()
+
+
+@pytest.fixture(scope="session")
+def kafka_assignors() -> Iterator[AssignorOracle]:
+    """Kafka's own assignors, and the order of Java's hash tables."""
+    oracle = AssignorOracle()
+    yield oracle
+    oracle.close()
 
 
 @pytest.fixture(scope="session")

@@ -121,19 +121,23 @@ class _Share:
             self.table.compute(partition)
         for member, partitions in self._give().items():
             for topic, numbers in groupby(partitions, key=itemgetter(0)):
-                self.targets[member].add(topic, [number for _, number in numbers])
+                listed = [number for _, number in numbers]
+                self.targets[member].add(topic, list(dict.fromkeys(listed)))
+                if len(set(listed)) < len(listed):
+                    self.targets[member].add(topic, ())
 
     def _take(self, partition: _Partition, member: int) -> None:
         self.held[member].remove(partition)
         self.holders[partition].remove(member)
         self.targets[member].remove(*partition)
 
-    def _give(self) -> dict[int, dict[_Partition, None]]:
+    def _give(self) -> dict[int, list[_Partition]]:
         """Return what each member gets: partitions with too few members go to the members below their share in turn.
 
-        A partition that all these members have gets no more.
+        A partition that all these members have gets no more. As in Kafka, few members may get the same one twice,
+        which is as good as once.
         """
-        given: dict[int, dict[_Partition, None]] = {}
+        given: dict[int, list[_Partition]] = {}
         room = {member: count - len(self.held.get(member, ())) for member, count in self.desired.items()}
         unfilled = [member for member in sorted(room) if room[member] > 0]
         place, useful = 0, False
@@ -153,9 +157,11 @@ class _Share:
                     continue
                 missing -= 1
                 useful = True
-                gained = given.setdefault(member, {})
-                gained[partition] = None
-                if len(gained) >= room[member]:
+                gained = given.setdefault(member, [])
+                if not gained or gained[-1] != partition:
+                    room[member] -= 1
+                gained.append(partition)
+                if room[member] <= 0:
                     place -= 1
                     del unfilled[place]
             if not unfilled:
