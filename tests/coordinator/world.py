@@ -165,10 +165,10 @@ class World:
             self.do("hold", commits=True)
             self._holding = True
             return
-        self.do("commit")
         if self.random.random() < 0.8:
             self.do("hold", commits=False)
             self._holding = False
+        self.do("commit")
 
     def hold_background(self) -> None:
         """Hold background work back, or run what waits."""

@@ -116,7 +116,7 @@ public final class CoordinatorOracle {
     private void run(JsonNode command) {
         switch (command.get("op").textValue()) {
             case "topics" -> {
-                if (log.holdCommits && !command.path("delete").isEmpty()) {
+                if (log.holdsCommits() && !command.path("delete").isEmpty()) {
                     throw new IllegalStateException("the service waits for the commit of what a deletion writes");
                 }
                 loop.runWithEventsAtOnce(() -> cluster.change(command, service::onMetadataUpdate));

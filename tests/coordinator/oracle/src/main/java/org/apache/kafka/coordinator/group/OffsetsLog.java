@@ -30,6 +30,7 @@ final class OffsetsLog implements PartitionWriter, CoordinatorLoader<Coordinator
     private final GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
     private final Map<TopicPartition, List<Entry>> logs = new HashMap<>();
     private final Map<TopicPartition, List<Listener>> listeners = new HashMap<>();
+    private final Map<TopicPartition, Integer> committed = new HashMap<>();
     private final List<Entry> appended = new ArrayList<>();
     private final LogConfig config;
     private int batches;
@@ -52,7 +53,14 @@ final class OffsetsLog implements PartitionWriter, CoordinatorLoader<Coordinator
         logs.forEach(this::notifyCommitted);
     }
 
+    /** Whether something that was appended waits for `commit`, or would. */
+    boolean holdsCommits() {
+        return holdCommits
+            || logs.entrySet().stream().anyMatch(e -> committed.getOrDefault(e.getKey(), 0) < e.getValue().size());
+    }
+
     private void notifyCommitted(TopicPartition tp, List<Entry> log) {
+        committed.put(tp, log.size());
         for (var listener : List.copyOf(listeners.getOrDefault(tp, List.of()))) {
             listener.onHighWatermarkUpdated(tp, log.size());
         }
