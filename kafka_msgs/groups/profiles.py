@@ -128,6 +128,10 @@ class Quirks:
     A snapshot of Kafka's tables keeps the entries that it gave back. Without the quirk: each entry is listed once.
     """
 
+    fetch_needs_member_id: bool = _quirk()
+    """OffsetFetch with a member epoch and without a member id gives UNKNOWN_SERVER_ERROR. Without the quirk:
+    UNKNOWN_MEMBER_ID."""
+
     streams_unchecked_input: bool = _quirk()
     """A copartition index out of range, a name that is listed twice, and a negative topology epoch give
     UNKNOWN_SERVER_ERROR. Without the quirk: STREAMS_INVALID_TOPOLOGY or INVALID_REQUEST."""

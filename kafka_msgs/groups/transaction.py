@@ -128,6 +128,10 @@ class Transaction:
             TopicRecord(topic=OFFSETS_TOPIC, key=key, value=value, version=version, producer_id=self.producer_id)
         )
 
+    def as_committed(self, check: Callable[[Transaction], T]) -> T:
+        """Return what ``check`` gives for the state as of the last committed record. Nothing may be emitted before."""
+        return self._shard.read(check)
+
     def derive(self, target: object, attribute: str, value: object) -> None:
         """Set an attribute that follows from hard state and from the topics of the cluster, and is not recorded.
 

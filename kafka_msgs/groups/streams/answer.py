@@ -7,10 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.groups.assignors.java_order import hash_map_order
+from kafka_msgs.groups.streams.creation import ask_for_topics
 from kafka_msgs.groups.streams.endpoints import all_endpoints
+from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, Problem, StatusCode
 from kafka_msgs.groups.streams.target import TAGS
 from kafka_msgs.groups.streams.tasks import Task, grouped
+from kafka_msgs.groups.transaction import Transaction
 from kafka_msgs.messages.streams_group_heartbeat_response import Status, StreamsGroupHeartbeatResponse, TaskIds
 
 if TYPE_CHECKING:
@@ -39,10 +42,10 @@ def answer(
     if soft.endpoint_epoch != beat.request.endpoint_information_epoch:
         endpoints = all_endpoints(tx, group, updated, beat.replaced)
     _add_problems(beat, configured, configs)
-    if configured.problem is not None:
-        tx.create_topics(configured.to_create)
     for key, value in beat.written:
         tx.emit(key, value)
+    if beat.is_new and not tx.quirks.streams_first_join_forgets:
+        _adopt(tx, group)
     config = tx.group_config(group.group_id)
     tasks = updated.assigned if beat.joins or changed else None
     return StreamsGroupHeartbeatResponse(
@@ -51,19 +54,20 @@ def answer(
         heartbeat_interval_ms=config.streams_heartbeat_interval_ms,
         task_offset_interval_ms=config.streams_task_offset_interval_ms,
         acceptable_recovery_lag=config.streams_acceptable_recovery_lag,
-        status=tuple(Status(status_code=each.status, status_detail=each.detail) for each in beat.problems),
+        status=_status(beat),
         active_tasks=None if tasks is None else _task_ids(tasks.active),
         standby_tasks=None if tasks is None else _task_ids(tasks.standby),
         warmup_tasks=None if tasks is None else _task_ids(tasks.warmup),
-        endpoint_information_epoch=0 if beat.is_new else soft.endpoint_epoch,
+        endpoint_information_epoch=0 if beat.is_new and tx.quirks.streams_first_join_forgets else soft.endpoint_epoch,
         partitions_by_user_endpoint=endpoints,
     )
 
 
 def _add_problems(beat: Heartbeat, configured: ConfiguredTopology, configs: Mapping[str, str]) -> None:
     problems = beat.problems
-    if configured.problem is not None:
-        problems.append(configured.problem)
+    problem = ask_for_topics(beat.tx, beat.context, beat.group, configured)
+    if problem is not None:
+        problems.append(problem)
     requester = beat.group.soft.shutdown_member
     if requester is not None:
         detail = (
@@ -81,6 +85,24 @@ def _add_problems(beat: Heartbeat, configured: ConfiguredTopology, configs: Mapp
                 f"[{', '.join(missing)}]. Configure them via 'client.tag.<tagKey>' in your Streams config."
             )
             problems.append(Problem(StatusCode.MISSING_CLIENT_TAGS, detail))
+
+
+def _status(beat: Heartbeat) -> tuple[Status, ...] | None:
+    """Return the status list, or None if the member knows it and only changes are told."""
+    status = tuple(Status(status_code=each.status, status_detail=each.detail) for each in beat.problems)
+    if not beat.tx.profile.streams.tells_changes_only:
+        return status
+    known = beat.group.soft.statuses.get(beat.updated.member_id, ())
+    beat.group.soft.statuses[beat.updated.member_id] = status
+    return None if status == known and not beat.joins else status
+
+
+def _adopt(tx: Transaction, made: StreamsGroup) -> None:
+    """Give what is not recorded of a new group to the group that its records made."""
+    group = tx.state.groups[made.group_id]
+    group.soft = made.soft
+    tx.derive(group, "configured", made.configured)
+    tx.derive(group, "refined", made.refined)
 
 
 def _task_ids(tasks: Iterable[Task]) -> tuple[TaskIds, ...]:

@@ -87,14 +87,8 @@ def update(
     tx: Transaction, context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest
 ) -> Promise[StreamsGroupTopologyDescriptionUpdateResponse]:
     """Give a description to the plugin, and record that it has it, or that it refuses it for good."""
+    tx.as_committed(lambda committed: _check_update(committed, request))
     group = live_group(tx, request.group_id)
-    group.member(request.member_id)
-    if request.topology_epoch != group.topology_epoch:
-        raise invalid_request(
-            f"Topology epoch {request.topology_epoch} does not match the group's current topology epoch "
-            f"{group.topology_epoch}."
-        )
-    _check_description(request.topology_description)
     if group.stored_description != UNCERTAIN:
         tx.emit(*records.metadata_record(group, stored_description_topology_epoch=UNCERTAIN))
     promise = tx.promise()
@@ -107,6 +101,17 @@ def update(
 
     tx.after_append(follow)
     return promise
+
+
+def _check_update(tx: Transaction, request: StreamsGroupTopologyDescriptionUpdateRequest) -> None:
+    group = live_group(tx, request.group_id)
+    group.member(request.member_id)
+    if request.topology_epoch != group.topology_epoch:
+        raise invalid_request(
+            f"Topology epoch {request.topology_epoch} does not match the group's current topology epoch "
+            f"{group.topology_epoch}."
+        )
+    _check_description(request.topology_description)
 
 
 def _check_description(description: TopologyDescription) -> None:

@@ -22,7 +22,7 @@ from kafka_msgs.groups.streams.member import StreamsMember
 from kafka_msgs.groups.streams.tasks import TargetTasks, Task
 from kafka_msgs.groups.streams.topology import StreamsTopology
 from kafka_msgs.groups.timeline import walk
-from kafka_msgs.messages.streams_group_heartbeat_response import EndpointToPartitions
+from kafka_msgs.messages.streams_group_heartbeat_response import EndpointToPartitions, Status
 from kafka_msgs.topics.replay import GroupKind
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_EPOCH",
+    "Creation",
     "Refined",
     "StreamsGroup",
     "StreamsGroupState",
@@ -75,18 +76,30 @@ class TaskOffsets:
     end_offsets: Mapping[Task, int] = {}
 
 
+@frozen
+class Creation:
+    """How often internal topics were asked for, when it may be done again, and why it failed."""
+
+    attempts: int = 0
+    next_attempt: int = 0
+    failure: str | None = None
+
+
 @define
 class StreamsSoft(Refresh):
     """What is lost when the coordinator moves.
 
     ``shutdown_member`` asked for the end of the application. ``endpoint_epoch`` grows when the tasks of a member with
-    an endpoint change, and ``endpoints`` keeps what is answered for each member. ``offsets`` has what members reported.
+    an endpoint change, and ``endpoints`` keeps what is answered for each member. ``offsets`` has what members reported,
+    and ``statuses`` what they were told. ``creation`` is about missing internal topics.
     """
 
     shutdown_member: str | None = None
     endpoint_epoch: int = 0
     endpoints: dict[str, EndpointToPartitions] = Factory(dict)
     offsets: dict[str, TaskOffsets] = Factory(dict)
+    statuses: dict[str, tuple[Status, ...]] = Factory(dict)
+    creation: Creation | None = None
 
 
 class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
@@ -206,6 +219,8 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
         """Check that a member may fetch offsets: it must name its own epoch. Without a member all is open."""
         if member_id is None and epoch < 0:
             return
+        if member_id is None and tx.quirks.fetch_needs_member_id:
+            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
         member = None if member_id is None else self.members.get(member_id)
         if member is None:
             raise unknown_member("null" if member_id is None else member_id, self.group_id)

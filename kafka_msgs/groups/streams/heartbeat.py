@@ -31,10 +31,12 @@ from kafka_msgs.groups.streams.group import Refined, StreamsGroup, StreamsGroupS
 from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, Problem, StatusCode, configure
 from kafka_msgs.groups.streams.member import MemberState
 from kafka_msgs.groups.streams.offsets import updated_offsets
+from kafka_msgs.groups.streams.patterns import resolved, unmatched
 from kafka_msgs.groups.streams.reconcile import reconcile
 from kafka_msgs.groups.streams.target import Target, assignment_configs, next_target
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TargetTasks, TaskIds, owned_tasks
 from kafka_msgs.groups.streams.topology import StreamsTopology, topology_value
+from kafka_msgs.groups.streams.upgrade import accepted_topology
 from kafka_msgs.groups.streams.validation import check_sound, invalid_request
 from kafka_msgs.groups.topic_hash import group_hash
 from kafka_msgs.groups.transaction import Transaction
@@ -65,7 +67,22 @@ def heartbeat(
         check_sound(request)
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
         return leave.leave(tx, request)
-    return Heartbeat(tx, context, request).run()
+    if request.member_id == "":
+        request = evolve(request, member_id=tx.new_id())
+    try:
+        beat = Heartbeat(tx, context, request)
+    except GroupError as error:
+        if error.error is ErrorCode.FENCED_MEMBER_EPOCH and tx.profile.streams.fencing_removes:
+            return _fence(tx, request, error)
+        raise
+    return beat.run()
+
+
+def _fence(tx: Transaction, request: StreamsGroupHeartbeatRequest, error: GroupError) -> StreamsGroupHeartbeatResponse:
+    """Remove a member that is at a wrong epoch, and refuse its heartbeat."""
+    group = membership.existing_group(tx, request.group_id)
+    leave.remove_member(tx, group, group.member(request.member_id))
+    return StreamsGroupHeartbeatResponse(error_code=error.error, error_message=error.message)
 
 
 class Heartbeat:
@@ -97,10 +114,10 @@ class Heartbeat:
         tx, group, request = self.tx, self.group, self.request
         self._update_metadata()
         topology = self._topology()
-        self._note_stale_topology()
+        self._note_stale_topology(topology)
         configured, metadata_hash = self._configured(topology)
         validated = topology.epoch if configured.ready else -1
-        self._check_owned(configured)
+        self._check_owned(configured, topology)
         if request.task_offsets is not None or request.task_end_offsets is not None:
             known = group.soft.offsets.get(request.member_id, TaskOffsets())
             group.soft.offsets[request.member_id] = updated_offsets(known, request)
@@ -139,7 +156,7 @@ class Heartbeat:
             self.problems.append(target.delay)
         self._reconcile(target.epoch, self._refined(target, refined).get(request.member_id, NO_TARGET))
         leave.schedule_session_timeout(tx, group, request.member_id)
-        if request.shutdown_application:
+        if request.shutdown_application and not tx.profile.streams.shutdown_on_leave:
             leave.request_shutdown(group, request.member_id)
         return ask_for_description(tx, self.context, group, topology.epoch, answer(self, configured, configs))
 
@@ -184,7 +201,8 @@ class Heartbeat:
             return
         self.updated = evolve(self.member, metadata=metadata)
         self.written.append(records.member_record(self.group.group_id, self.updated))
-        if self.request.instance_id is None or membership.needs_rebalance(known, metadata):
+        each_change = self.request.instance_id is None and not self.tx.profile.streams.bumps_for_assignment_only
+        if each_change or membership.needs_rebalance(known, metadata):
             self.update = Update.RECOMPUTE
 
     # The topology
@@ -199,15 +217,14 @@ class Heartbeat:
         if known is None:
             self.written.append(records.topology_record(self.group.group_id, topology.value))
             return topology
-        if known.epoch > topology.epoch:
-            return known
-        if not known.same_as(topology):
-            raise invalid_request("Topology updates are not supported yet.")
-        return known
+        accepted = accepted_topology(known, topology, updates=self.tx.profile.streams.topology_updates)
+        if accepted is topology:
+            self.written.append(records.topology_record(self.group.group_id, topology.value))
+        return accepted
 
-    def _note_stale_topology(self) -> None:
-        topology, epoch = self.group.topology, self.updated.metadata.topology_epoch
-        if topology is not None and epoch < topology.epoch:
+    def _note_stale_topology(self, topology: StreamsTopology) -> None:
+        epoch = self.updated.metadata.topology_epoch
+        if epoch < topology.epoch:
             self.problems.append(
                 Problem(
                     StatusCode.STALE_TOPOLOGY,
@@ -219,21 +236,26 @@ class Heartbeat:
         """Return the topology with partition counts, and the hash of the topics that it was configured for."""
         tx, group = self.tx, self.group
         known, metadata_hash = group.configured, group.metadata_hash
-        is_new = group.topology is None
+        rules = tx.profile.streams
+        is_new = topology is not group.topology
         if not is_new and known is not None and not group.needs_refresh(tx.now):
             return known, metadata_hash
-        metadata_hash = group_hash(tx.image, topology.required_topics)
+        missing = unmatched(topology, tx.image.topics) if rules.source_patterns else []
+        topology = resolved(topology, tx.image.topics) if rules.source_patterns else topology
+        names = topology.input_topics if rules.watches_input_only else topology.required_topics
+        metadata_hash = group_hash(tx.image, names)
         if metadata_hash != group.metadata_hash:
             self.update = Update.RECOMPUTE
-        elif not is_new and known is not None:
+        elif not is_new and known is not None and not rules.watches_input_only:
             return known, metadata_hash
-        configured = configure(topology, tx.image.topics, metadata_hash)
+        configured = configure(topology, tx.image.topics, metadata_hash, missing)
         tx.derive(group, "configured", configured)
         group.soft.endpoints.clear()
         return configured, metadata_hash
 
-    def _check_owned(self, configured: ConfiguredTopology) -> None:
-        if configured.ready:
+    def _check_owned(self, configured: ConfiguredTopology, topology: StreamsTopology) -> None:
+        is_old = self.updated.metadata.topology_epoch < topology.epoch
+        if configured.ready and not (is_old and self.tx.profile.streams.spares_old_topologies):
             request = self.request
             for tasks in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
                 if tasks:
@@ -300,6 +322,8 @@ def _check_tasks(configured: ConfiguredTopology, tasks: Iterable[TaskIds]) -> No
 
 def schedule_initial_rebalance(tx: Transaction, group: StreamsGroup) -> None:
     """Delay the first assignment of an empty group, so that more members can join before it."""
+    if tx.profile.streams.assigns_at_once:
+        return
     key = initial_rebalance_key(group.group_id)
     delay = tx.group_config(group.group_id).streams_initial_rebalance_delay_ms
     if delay > 0 and not tx.timers.is_scheduled(key):

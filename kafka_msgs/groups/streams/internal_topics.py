@@ -110,8 +110,10 @@ class ConfiguredTopology:
 PartitionCount = Callable[[str], int | None]
 
 
-def configure(topology: StreamsTopology, topics: Mapping[str, Topic], metadata_hash: int) -> ConfiguredTopology:
-    """Configure a topology for the topics of the cluster.
+def configure(
+    topology: StreamsTopology, topics: Mapping[str, Topic], metadata_hash: int, missing: Iterable[str] = ()
+) -> ConfiguredTopology:
+    """Configure a topology for the topics of the cluster. ``missing`` are patterns of sources that match no topic.
 
     Raises ``GroupError``: ``STREAMS_INVALID_TOPOLOGY`` if no number of partitions follows from the topology, and
     ``UNKNOWN_SERVER_ERROR`` where Kafka meets a topology that it did not check.
@@ -120,7 +122,7 @@ def configure(topology: StreamsTopology, topics: Mapping[str, Topic], metadata_h
     decided: dict[str, int] = {}
     count = partial(_partition_count, topics, decided)
     try:
-        _require_source_topics(topology, topics)
+        _require_source_topics(topology, topics, missing)
         decided |= _repartition_counts(topology.subtopologies.values(), count)
         _enforce_copartitioning(topology, groups, decided, count)
         decided |= _changelog_counts(topology.subtopologies.values(), count)
@@ -143,8 +145,9 @@ def _partition_count(topics: Mapping[str, Topic], decided: Mapping[str, int], na
     return decided.get(name) if topic is None else topic.partitions
 
 
-def _require_source_topics(topology: StreamsTopology, topics: Mapping[str, Topic]) -> None:
+def _require_source_topics(topology: StreamsTopology, topics: Mapping[str, Topic], patterns: Iterable[str]) -> None:
     missing = {name for each in topology.subtopologies.values() for name in each.source_topics if name not in topics}
+    missing.update(patterns)
     if missing:
         detail = f"Source topics {_summary(sorted(missing))} are missing."
         raise _MismatchError(StatusCode.MISSING_SOURCE_TOPICS, detail)

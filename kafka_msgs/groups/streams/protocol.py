@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import OneGroup, Protocol
+from kafka_msgs.groups.api import OneGroup, Protocol, TopicChange
 from kafka_msgs.groups.streams.describe import DESCRIBE
 from kafka_msgs.groups.streams.descriptions import UPDATE
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.heartbeat import heartbeat
 from kafka_msgs.groups.streams.leave import loaded
+from kafka_msgs.groups.streams.patterns import has_patterns
 from kafka_msgs.groups.streams.replay import APPLIERS
 from kafka_msgs.groups.streams.validation import check
 from kafka_msgs.groups.transaction import Transaction
@@ -28,6 +29,14 @@ def _refresh(tx: Transaction, group: StreamsGroup) -> None:
     group.request_refresh()
 
 
+def _refresh_patterns(tx: Transaction, change: TopicChange) -> None:
+    """Look at the topics again for all groups that find topics by patterns."""
+    if tx.profile.streams.source_patterns:
+        for group in tx.state.groups.values():
+            if isinstance(group, StreamsGroup) and group.topology is not None and has_patterns(group.topology):
+                group.request_refresh()
+
+
 PROTOCOL: Final = Protocol(
     apis=(
         OneGroup(
@@ -42,5 +51,6 @@ PROTOCOL: Final = Protocol(
     ),
     appliers=APPLIERS,
     loaded={"streams": loaded},
+    image_changed=(_refresh_patterns,),
     topics_changed={"streams": _refresh},
 )

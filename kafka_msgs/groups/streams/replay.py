@@ -202,6 +202,7 @@ def _remove(changes: Changes, group: StreamsGroup, member_id: str) -> None:
         changes.delete(group.static_members, member.metadata.instance_id)
     group.soft.endpoints.pop(member_id, None)
     group.soft.offsets.pop(member_id, None)
+    group.soft.statuses.pop(member_id, None)
     if not group.members:
         group.soft.shutdown_member = None
 

@@ -21,6 +21,7 @@ from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets, initial_r
 from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, Problem, StatusCode
 from kafka_msgs.groups.streams.member import StreamsMember
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TargetTasks, Task
+from kafka_msgs.groups.streams.upgrade import keep_old_members
 from kafka_msgs.groups.timeline import walk
 from kafka_msgs.groups.transaction import Transaction
 
@@ -101,10 +102,15 @@ def next_target(
     if refine_only and group.assignment_epoch >= group.epoch:
         record = records.assignment_record(group.group_id, epoch, group.assignment_timestamp)
         return Target(epoch, targets, (record,))
-    if not may_assign(group, tx.group_config(group.group_id).streams_assignment_interval_ms, tx.now):
+    if not tx.profile.streams.assigns_at_once and not may_assign(
+        group, tx.group_config(group.group_id).streams_assignment_interval_ms, tx.now
+    ):
         return Target(group.assignment_epoch, targets, delay=_INTERVAL)
     members = _members(group, member, replaced)
     computed = _computed(tx, group, members, configured, configs)
+    if tx.profile.streams.spares_old_topologies:
+        old = [each for each in members if members[each].metadata.topology_epoch < configured.epoch]
+        computed = keep_old_members(computed, targets, old) if old else computed
     written = [
         records.target_record(group.group_id, member_id, tasks)
         for member_id, tasks in computed.items()

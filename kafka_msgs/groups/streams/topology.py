@@ -63,6 +63,11 @@ class StreamsTopology:
         return tuple(hash_map_order(names))
 
     @cached_property
+    def input_topics(self) -> tuple[str, ...]:
+        """The names of all source and repartition source topics."""
+        return tuple(name for each in self.subtopologies.values() for name in source_topic_names(each))
+
+    @cached_property
     def subtopology_of_source(self) -> Mapping[str, Subtopology]:
         """For each topic that is read, the subtopology that reads it: the last one, if there are several."""
         return {

@@ -1,0 +1,54 @@
+"""When the coordinator asks for missing internal topics, and what the status says about it (KIP-1071).
+
+The release asks at each heartbeat, and its broker limits the attempts. The document wants one attempt at a time with a
+back-off, and a detail that tells about it: ``StreamsRules.limits_creation``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import evolve
+
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.streams.group import Creation, StreamsGroup
+from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, Problem
+from kafka_msgs.groups.streams.membership import live_group
+from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["ask_for_topics", "creation_failed"]
+
+_FIRST_WAIT_MS: Final = 1000
+_LAST_WAIT_MS: Final = 60_000
+
+
+def ask_for_topics(
+    tx: Transaction, context: RequestContext, group: StreamsGroup, configured: ConfiguredTopology
+) -> Problem | None:
+    """Ask for the missing topics, if it is time. Return the problem of the topology for the status list."""
+    problem = configured.problem
+    if problem is None or not configured.to_create:
+        group.soft.creation = None
+        return problem
+    if not tx.profile.streams.limits_creation:
+        tx.create_topics(configured.to_create)
+        return problem
+    if not context.may_create_topics:
+        return evolve(problem, detail=f"{problem.detail}. The client is not authorized to create them.")
+    known = group.soft.creation or Creation()
+    if tx.now >= known.next_attempt:
+        tx.create_topics(configured.to_create)
+        wait = min(_FIRST_WAIT_MS << min(known.attempts, 6), _LAST_WAIT_MS)
+        group.soft.creation = Creation(known.attempts + 1, tx.now + wait, known.failure)
+        attempt = "An attempt to create them was made"
+    else:
+        attempt = "The next attempt to create them is made later"
+    failure = f"; the last one failed: {known.failure}" if known.failure is not None else ""
+    return evolve(problem, detail=f"{problem.detail}. {attempt}{failure}.")
+
+
+def creation_failed(tx: Transaction, group_id: str, reason: str) -> None:
+    """Note why the topics of a group could not be created. The next status tells it."""
+    group = live_group(tx, group_id)
+    known = group.soft.creation or Creation()
+    group.soft.creation = evolve(known, failure=reason)
