@@ -104,7 +104,8 @@ class ManyGroups(Generic[Req, Res, Item]):
     partitions. ``handle`` answers the questions of one partition: it gives the items of the response. A request that
     ``reads`` sees the state as of the last committed record, and emits nothing. ``refuse`` makes the item for a
     question and an error. A question with the group name None is refused with INVALID_GROUP_ID. ``respond`` makes the
-    response of all items.
+    response of all items. If an api asks ``apart``, each question is a step of its own, in the order of the request;
+    otherwise the questions of a partition are one step.
     """
 
     request: type[Req]
@@ -113,6 +114,7 @@ class ManyGroups(Generic[Req, Res, Item]):
     refuse: Callable[[Any, GroupError, int], Item]
     respond: Callable[[Req, Sequence[Item], int], Res]
     reads: Callable[[Req], bool] = lambda request: True
+    apart: bool = False
 
 
 Api: TypeAlias = OneGroup[Any, Any] | ManyGroups[Any, Any, Any]

@@ -103,9 +103,12 @@ def ask_many(
 def _parts(
     shards: Shards, api: ManyGroups[Any, Any, Any], request: Any, context: RequestContext
 ) -> list[tuple[int | None, list[Any]]]:
-    """The questions by partition; those without a group are under None, one by one."""
+    """The questions that are asked together, with their partition; it is None for questions without a group."""
     if api.groups is None:
         return [(partition, [request]) for partition in shards.shards]
+    if api.apart:
+        asked = api.groups(request, context.version)
+        return [(None if name is None else shards.partition_for(name), [question]) for name, question in asked]
     nameless: list[tuple[int | None, list[Any]]] = []
     by_partition: dict[int | None, list[Any]] = {}
     for group_id, question in api.groups(request, context.version):

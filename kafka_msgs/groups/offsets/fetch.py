@@ -57,13 +57,7 @@ def fetch_offsets(
     tx: Transaction, context: RequestContext, request: OffsetFetchRequest, groups: Sequence[OffsetFetchRequestGroup]
 ) -> list[OffsetFetchResponseGroup]:
     """Return the offsets of groups."""
-    answers = []
-    for asked in groups:
-        try:
-            answers.append(_fetch(tx, asked, request.require_stable))
-        except GroupError as error:
-            answers.append(refuse_fetch(asked, error, context.version))
-    return answers
+    return [_fetch(tx, asked, request.require_stable) for asked in groups]
 
 
 def _fetch(tx: Transaction, asked: OffsetFetchRequestGroup, stable: bool) -> OffsetFetchResponseGroup:

@@ -53,6 +53,7 @@ PROTOCOL: Final = Protocol(
             refuse=refuse_fetch,
             respond=respond,
             reads=lambda request: not request.require_stable,
+            apart=True,
         ),
     ),
     appliers={OffsetCommitKey: apply_offset, LegacyOffsetCommitKey: apply_legacy_offset},
