@@ -59,6 +59,7 @@ def _metadata(
         changes.assign(group, "stored_description", value.stored_description_topology_epoch)
         changes.assign(group, "failed_description", value.failed_description_topology_epoch)
         changes.assign(group, "configs", {config.key: config.value for config in value.last_assignment_configs or ()})
+        _forget_shutdown(group)
     elif (known := _known(state, changes, key.group_id)) is not None:
         if known.topology is not None:
             subscribe(state, changes, known.group_id, known.topology.required_topics, ())
@@ -76,6 +77,7 @@ def _topology(
     after = () if topology is None else topology.required_topics
     subscribe(state, changes, group.group_id, before, after)
     changes.assign(group, "topology", topology)
+    _forget_shutdown(group)
 
 
 def _assignment(
@@ -87,8 +89,10 @@ def _assignment(
     if value is not None:
         group = _group(state, changes, key.group_id)
         set_target_metadata(changes, group, value.assignment_epoch, value.assignment_timestamp)
+        _forget_shutdown(group)
     elif (known := _known(state, changes, key.group_id)) is not None:
         remove_target_metadata(changes, known)
+        _forget_shutdown(known)
 
 
 def _target(
@@ -203,6 +207,11 @@ def _remove(changes: Changes, group: StreamsGroup, member_id: str) -> None:
     group.soft.endpoints.pop(member_id, None)
     group.soft.offsets.pop(member_id, None)
     group.soft.statuses.pop(member_id, None)
+    _forget_shutdown(group)
+
+
+def _forget_shutdown(group: StreamsGroup) -> None:
+    """A request to shut down ends with the last member. Kafka looks at this with each record of the group."""
     if not group.members:
         group.soft.shutdown_member = None
 
