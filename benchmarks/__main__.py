@@ -31,6 +31,7 @@ NAMES: Final = (
     "requests",
     "admin",
     "produce",
+    "groups",
     "import_time",
     "hostile",
 )

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 from attrs import frozen
 
 from kafka_msgs.codec import Buffer, codec_for
+from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.options import as_bytes
 from kafka_msgs.errors import (
     DecodeError,
@@ -134,9 +135,16 @@ def decode_record(
     and ``UnsupportedVersionError`` for a value of a known type at an unknown version. Bytes left over are an error.
     """
     place = internal_topic(topic)
-    decode = _decode_frame if place.framed else _decode_keyed
-    raw_key, raw_value = (None if data is None else as_bytes(data) for data in (key, value))
-    return decode(place, raw_key, raw_value, producer_id)
+    raw_key = key if key is None or type(key) is bytes else as_bytes(key)
+    raw_value = value if value is None or type(value) is bytes else as_bytes(value)
+    if place.framed:
+        return _decode_frame(place, raw_key, raw_value, producer_id)
+    if raw_key is not None and (known := _KNOWN.get((topic, raw_key[:2], raw_value and raw_value[:2]))) is not None:
+        # Most records are of a few types and versions, and nothing about those is looked up again.
+        typed_key = known.key.decode(raw_key, 2)
+        message = None if raw_value is None or known.value is None else known.value.decode(raw_value, 2)
+        return TopicRecord(topic=topic, key=typed_key, value=message, version=known.version, producer_id=producer_id)
+    return _decode_keyed(place, raw_key, raw_value, producer_id)
 
 
 def encode_record(record: InternalRecord) -> KeyValue:
@@ -149,6 +157,18 @@ def encode_record(record: InternalRecord) -> KeyValue:
     if isinstance(record, UnknownRecord):
         return KeyValue(record.key, record.value)
     return _encode_frame(place, record) if place.framed else _encode_keyed(place, record)
+
+
+class _Codecs(NamedTuple):
+    """The codecs of the records of one type and one version of the value."""
+
+    key: Codec[Any]
+    value: Codec[Any] | None
+    version: int | None
+
+
+_KNOWN: Final[dict[tuple[str, bytes, bytes | None], _Codecs]] = {}
+"""The codecs by topic and by the first two bytes of key and value, of what was decoded before."""
 
 
 @cache
@@ -171,8 +191,11 @@ def _decode_keyed(topic: InternalTopic, key: bytes | None, value: bytes | None, 
         return UnknownRecord(topic=topic.name, record_type=number, key=key, value=value, producer_id=producer_id)
     typed_key = decode_versioned(key_class, key).message
     if value is None:
+        _KNOWN[topic.name, key[:2], None] = _Codecs(codec_for(key_class, 0), None, None)
         return TopicRecord(topic=topic.name, key=typed_key, producer_id=producer_id)
     version, message = decode_versioned(value_class, value)
+    codecs = _Codecs(codec_for(key_class, 0), codec_for(value_class, version), version)
+    _KNOWN[topic.name, key[:2], value[:2]] = codecs
     return TopicRecord(topic=topic.name, key=typed_key, value=message, version=version, producer_id=producer_id)
 
 
