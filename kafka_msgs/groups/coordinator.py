@@ -8,7 +8,7 @@ of ``GroupCoordinatorService``; what a step does to a partition is in ``shard``.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import uuid4
 
@@ -61,6 +61,7 @@ class GroupCoordinator:
         self.metrics = Metrics()
         self.image = EMPTY_IMAGE
         self.shards: dict[int, Shard] = {}
+        self._given_up: list[Shard] = []
         self._events: deque[Callable[[], None]] = deque()
         self._clock = Clock()
         self.checking = Checking(config=self.config, profile=profile, plugin=plugin)
@@ -113,18 +114,24 @@ class GroupCoordinator:
     @property
     def next_timer(self) -> int | None:
         """The moment, in milliseconds, at which ``tick`` has something to do. None means never."""
-        due = [first for shard in self.shards.values() if (first := shard.next_due()) is not None]
+        due = [first for shard in self._timed() if (first := shard.next_due()) is not None]
         return min((first[0] for first in due), default=None)
 
     def pending_timers(self) -> list[tuple[str, int]]:
         """Return the timers that wait, in the order in which they are due: the key, and the moment in ms."""
-        timers = sorted(timer for shard in self.shards.values() for timer in shard.timers.pending())
+        timers = sorted(timer for shard in self._timed() for timer in shard.timers.pending())
         return [(key, deadline) for deadline, _, key in timers]
+
+    def _timed(self) -> Iterator[Shard]:
+        """The shards that may have timers, those with the quirk ``timers_outlive_leadership`` included."""
+        self._given_up = [shard for shard in self._given_up if shard.next_due() is not None]
+        yield from self.shards.values()
+        yield from self._given_up
 
     def tick(self, now: int) -> Outcome:
         """Run all timers that are due at ``now``, each at its own moment."""
         while True:
-            due = [(*each, shard) for shard in self.shards.values() if (each := shard.next_due()) is not None]
+            due = [(*each, shard) for shard in self._timed() if (each := shard.next_due()) is not None]
             first = min(due, key=lambda each: each[:2], default=None)
             if first is None or first[0] > now:
                 break
@@ -179,7 +186,7 @@ class GroupCoordinator:
         self._clock.now = now
         shard = self.shards.get(partition)
         if shard is not None and shard.resign(epoch):
-            del self.shards[partition]
+            self._given_up.append(self.shards.pop(partition))
         return self._settle()
 
     def committed(self, partition: int, offset: int, *, now: int | None = None) -> Outcome:

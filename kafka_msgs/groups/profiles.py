@@ -132,6 +132,10 @@ class Quirks:
     """OffsetFetch with a member epoch and without a member id gives UNKNOWN_SERVER_ERROR. Without the quirk:
     UNKNOWN_MEMBER_ID."""
 
+    timers_outlive_leadership: bool = _quirk()
+    """A partition is given up while a record is not committed. What follows the failure schedules timers, and they
+    stay. They expire later without an effect. Without the quirk: they are cancelled."""
+
     streams_unchecked_input: bool = _quirk()
     """A copartition index out of range, a name that is listed twice, and a negative topology epoch give
     UNKNOWN_SERVER_ERROR. Without the quirk: STREAMS_INVALID_TOPOLOGY or INVALID_REQUEST."""

@@ -122,7 +122,8 @@ class Shard:
                 group = self.state.groups[group_id]
                 for hook in self.setting.hooks("unloaded", group.kind):
                     hook(tx, group)
-            self.timers.cancel_all()
+            if not self.setting.quirks.timers_outlive_leadership:
+                self.timers.cancel_all()
         self._start_afresh()
 
     def _start(self, tx: Transaction) -> None:
