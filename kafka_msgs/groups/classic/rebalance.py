@@ -43,6 +43,9 @@ _RECORD_VERSION: Final = 3
 JOIN_TIMEOUT_MS: Final = 300_000
 """How long a new member may wait for its first generation, in milliseconds."""
 
+_NOBODY_JOINED_WAIT_MS: Final = 500
+"""How long a rebalance waits for static members whose rebalance timeout is 0, in ms. Kafka would try without end."""
+
 
 def emit_metadata(tx: Transaction, group_id: str, value: GroupMetadataValue) -> None:
     """Emit the record of a classic group."""
@@ -103,8 +106,9 @@ def _delay_initial(tx: Transaction, group: ClassicGroup, delay: int, remaining: 
     _schedule(tx, _join_key(group), delay, group.group_id, elapsed)
 
 
-def _wait_for_joins(tx: Transaction, group: ClassicGroup) -> None:
-    _schedule(tx, _join_key(group), group.live.rebalance_timeout_ms, group.group_id, complete_join)
+def _wait_for_joins(tx: Transaction, group: ClassicGroup, without_timeout_ms: int = 0) -> None:
+    timeout = group.live.rebalance_timeout_ms or without_timeout_ms
+    _schedule(tx, _join_key(group), timeout, group.group_id, complete_join)
 
 
 def complete_join(tx: Transaction, group: ClassicGroup) -> None:
@@ -117,7 +121,7 @@ def complete_join(tx: Transaction, group: ClassicGroup) -> None:
     if live.state is ClassicState.DEAD:
         return
     if not live.elect_joined_leader() and live.members:
-        _wait_for_joins(tx, group)
+        _wait_for_joins(tx, group, _NOBODY_JOINED_WAIT_MS)
         return
     live.next_generation(tx.now)
     if live.state is ClassicState.EMPTY:
