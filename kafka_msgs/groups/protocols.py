@@ -7,10 +7,17 @@ from typing import Final
 from kafka_msgs.groups import general
 from kafka_msgs.groups.api import Protocol
 from kafka_msgs.groups.classic import apis as classic
+from kafka_msgs.groups.consumer import apis as consumer
 from kafka_msgs.groups.offsets import protocol as offsets
 from kafka_msgs.groups.streams import protocol as streams
 
 __all__ = ["PROTOCOLS"]
 
-PROTOCOLS: Final[tuple[Protocol, ...]] = (offsets.PROTOCOL, general.PROTOCOL, classic.PROTOCOL, streams.PROTOCOL)
+PROTOCOLS: Final[tuple[Protocol, ...]] = (
+    offsets.PROTOCOL,
+    general.PROTOCOL,
+    classic.PROTOCOL,
+    consumer.PROTOCOL,
+    streams.PROTOCOL,
+)
 """The protocols in the order in which their hooks run."""

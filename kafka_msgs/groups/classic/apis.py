@@ -19,6 +19,8 @@ from kafka_msgs.groups.classic.lifecycle import group_loaded, group_unloaded
 from kafka_msgs.groups.classic.rebalance import expect_heartbeat
 from kafka_msgs.groups.classic.states import ClassicState
 from kafka_msgs.groups.classic.sync import sync_classic_group
+from kafka_msgs.groups.consumer.classic_members import classic_heartbeat, classic_join, classic_leave, classic_sync
+from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.promise import Promise
@@ -57,10 +59,14 @@ def _check_join(checking: Checking, context: RequestContext, request: JoinGroupR
         raise GroupError(error=ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
-def join(tx: Transaction, context: RequestContext, request: JoinGroupRequest) -> Promise[JoinGroupResponse]:
+def join(
+    tx: Transaction, context: RequestContext, request: JoinGroupRequest
+) -> JoinGroupResponse | Promise[JoinGroupResponse]:
     """Let a member join a group. The answer comes when the next generation begins, or with an error."""
-    step = JoinStep(tx=tx, context=context, request=request, answer=tx.promise())
     group = tx.state.groups.get(request.group_id)
+    if isinstance(group, ConsumerGroup) and not group.is_empty:
+        return classic_join(tx, context, group, request)
+    step = JoinStep(tx=tx, context=context, request=request, answer=tx.promise())
     if group is None or group.kind == "classic" or _becomes_classic(group):
         join_classic_group(step)
     else:
@@ -80,10 +86,14 @@ def _refuse_join(request: JoinGroupRequest, error: GroupError, version: int) -> 
 # SyncGroup.
 
 
-def sync(tx: Transaction, context: RequestContext, request: SyncGroupRequest) -> Promise[SyncGroupResponse]:
+def sync(
+    tx: Transaction, context: RequestContext, request: SyncGroupRequest
+) -> SyncGroupResponse | Promise[SyncGroupResponse]:
     """Give a member its assignment, as soon as the leader has sent it."""
-    answer: Promise[SyncGroupResponse] = tx.promise()
     group = tx.state.groups.get(request.group_id)
+    if isinstance(group, ConsumerGroup) and not group.is_empty:
+        return classic_sync(tx, group, request)
+    answer: Promise[SyncGroupResponse] = tx.promise()
     if group is None or group.is_empty or not isinstance(group, ClassicGroup):
         answer.resolve(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
     else:
@@ -103,6 +113,8 @@ def heartbeat(tx: Transaction, context: RequestContext, request: HeartbeatReques
     group = tx.state.groups.get(request.group_id)
     if isinstance(group, ClassicGroup):
         return _heartbeat_of_member(tx, group, request)
+    if isinstance(group, ConsumerGroup):
+        return classic_heartbeat(tx, group, request)
     raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID)
 
 
@@ -132,6 +144,8 @@ def leave(tx: Transaction, context: RequestContext, request: LeaveGroupRequest) 
     group = tx.state.groups.get(request.group_id)
     if isinstance(group, ClassicGroup):
         return leave_classic_group(tx, group, request)
+    if isinstance(group, ConsumerGroup):
+        return classic_leave(tx, group, request)
     raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID)
 
 

@@ -84,6 +84,17 @@ class Membership:
             self.add(_restored(member, record))
         self.subscribed = self._subscriptions()
 
+    @classmethod
+    def of_consumers(cls, generation: int, members: Iterable[ClassicMember], now: int) -> Membership:
+        """Return the state of a stable group of consumers that did not begin with JoinGroup."""
+        live = cls(None)
+        live.state, live.since, live.generation = ClassicState.STABLE, now, generation
+        for member in members:
+            live.add(member)
+        live.protocol_name = live.select_protocol()
+        live.subscribed = live._subscriptions()
+        return live
+
     # Members.
 
     def add(self, member: ClassicMember, promise: Promise[JoinGroupResponse] | None = None) -> None:

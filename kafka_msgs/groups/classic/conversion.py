@@ -1,0 +1,55 @@
+"""Classic groups that come from consumer groups, and that become consumer groups: the part of the classic group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.groups.classic.group import ClassicGroup
+from kafka_msgs.groups.classic.members import ClassicMember
+from kafka_msgs.groups.classic.membership import Membership
+from kafka_msgs.groups.classic.rebalance import emit_metadata, expect_heartbeat, prepare_rebalance
+from kafka_msgs.messages.join_group_response import JoinGroupResponse
+from kafka_msgs.messages.sync_group_response import SyncGroupResponse
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["dissolve", "found_classic_group"]
+
+
+def dissolve(group: ClassicGroup) -> None:
+    """Let all members that wait for an answer join again, because their group becomes another one."""
+    for member in group.live.members:
+        error = ErrorCode.REBALANCE_IN_PROGRESS
+        group.live.answer_join(member, JoinGroupResponse(error_code=error, member_id=member.member_id))
+    for member in group.live.members:
+        member.answer_sync(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+
+
+def found_classic_group(
+    tx: Transaction,
+    group_id: str,
+    generation: int,
+    members: Iterable[ClassicMember],
+    assignment: Callable[[ClassicMember, bytes], bytes],
+    *,
+    rebalance: bool,
+) -> None:
+    """Make a classic group of consumers, and record it.
+
+    ``assignment`` gives the assignment of a member as bytes, from what it sent for the protocol of the group. The
+    members must join again if ``rebalance`` is set. The group of that name must not exist any more.
+    """
+    live = Membership.of_consumers(generation, members, tx.now)
+    for member in live.members:
+        member.assignment = assignment(member, member.metadata(live.protocol_name))
+    emit_metadata(tx, group_id, live.metadata({member.member_id: member.assignment for member in live.members}))
+    group = tx.state.groups[group_id]
+    assert isinstance(group, ClassicGroup)
+    group.soft = live
+    for member in live.members:
+        expect_heartbeat(tx, group, member)
+    if rebalance:
+        prepare_rebalance(tx, group)

@@ -1,0 +1,95 @@
+"""ConsumerGroupDescribe: a consumer group with its members, as of the last committed record (KIP-848)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.assignors.java_order import HashTable, copy_capacity, hash_map_order
+from kafka_msgs.groups.consumer.group import ConsumerGroup
+from kafka_msgs.groups.consumer.member import Member
+from kafka_msgs.groups.consumer.membership import find_group
+from kafka_msgs.groups.consumer.subscription import default_assignor
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.image import Image
+from kafka_msgs.groups.timeline import hash_code, walk
+from kafka_msgs.messages import consumer_group_describe_response as response
+from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["describe", "refuse_description"]
+
+_CLASSIC = 0
+_CONSUMER = 1
+
+
+def describe(
+    tx: Transaction, context: RequestContext, request: ConsumerGroupDescribeRequest, group_ids: Sequence[str]
+) -> list[response.DescribedGroup]:
+    """Describe groups. A group that is not a consumer group has an error in its place."""
+    described = []
+    for group_id in group_ids:
+        try:
+            described.append(_group(tx, find_group(tx, group_id)))
+        except GroupError as error:
+            described.append(refuse_description(group_id, error, context.version))
+    return described
+
+
+def refuse_description(group_id: str, error: GroupError, version: int) -> response.DescribedGroup:
+    """Return the place of a group that cannot be described."""
+    return response.DescribedGroup(error_code=error.error, error_message=error.message, group_id=group_id)
+
+
+def _group(tx: Transaction, group: ConsumerGroup) -> response.DescribedGroup:
+    return response.DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state_name(),
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.preferred_assignor() or default_assignor(tx),
+        members=tuple(_member(tx, group, group.members[member_id]) for member_id in walk(group.members)),
+    )
+
+
+def _member(tx: Transaction, group: ConsumerGroup, member: Member) -> response.Member:
+    metadata = member.metadata
+    names = metadata.subscribed_topic_names
+    return response.Member(
+        member_id=member.member_id,
+        instance_id=metadata.instance_id,
+        rack_id=metadata.rack_id,
+        member_epoch=member.epoch,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        subscribed_topic_names=tuple(hash_map_order(names, capacity=copy_capacity(len(names)))),
+        subscribed_topic_regex=metadata.subscribed_topic_regex,
+        assignment=_assignment(_owned(member), tx.image),
+        target_assignment=_assignment(group.targets.get(member.member_id, {}), tx.image),
+        member_type=_CONSUMER if member.classic is None else _CLASSIC,
+    )
+
+
+def _owned(member: Member) -> Mapping[UUID, Sequence[int]]:
+    """Return what a member owns, also what it has to give up: in the order of Kafka's map of both."""
+    owned: dict[UUID, list[int]] = {}
+    table: HashTable[UUID] = HashTable(hash_code)
+    for part in (member.assigned, member.revoking):
+        for topic, epochs in part.items():
+            owned.setdefault(topic, []).extend(epochs)
+            table.compute(topic)
+    return {topic: owned[topic] for topic in table.walk()}
+
+
+def _assignment(partitions: Mapping[UUID, Iterable[int]], image: Image) -> response.Assignment:
+    return response.Assignment(
+        topic_partitions=tuple(
+            response.TopicPartitions(topic_id=topic, topic_name=image.by_id[topic].name, partitions=tuple(each))
+            for topic, each in partitions.items()
+            if topic in image.by_id
+        )
+    )

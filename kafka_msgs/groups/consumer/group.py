@@ -1,0 +1,304 @@
+"""A consumer group (KIP-848): its members and what follows from them, ``ConsumerGroup`` of Kafka.
+
+Only the appliers change it. Counts by topic, assignor and regular expression follow the members, so that no request
+walks through all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, NoReturn, TypeAlias
+from uuid import UUID
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.consumer.emit import emit_tombstones
+from kafka_msgs.groups.consumer.member import Member
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.group import CommitCheck, ExpiryCondition
+from kafka_msgs.groups.journal import Changes
+from kafka_msgs.groups.modern import LEAVE_EPOCH, ModernGroup, unknown_member
+from kafka_msgs.groups.state import Offset, State, subscribe
+from kafka_msgs.groups.timeline import TimelineMap, walk
+from kafka_msgs.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
+from kafka_msgs.topics.replay import GroupKind
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["ConsumerGroup", "Subscribers", "Target", "most_wanted"]
+
+Target: TypeAlias = Mapping[UUID, Sequence[int]]
+"""The target assignment of a member: partitions by topic id, in the order of Kafka's maps."""
+
+_FIRST_COMMIT_BY_EPOCH: Final = 9
+
+
+class Subscribers(NamedTuple):
+    """How many members name a topic, and how many regular expressions match it."""
+
+    by_name: int = 0
+    by_regex: int = 0
+
+
+class ConsumerGroup(ModernGroup[Member, Target]):
+    """A consumer group.
+
+    ``topics`` counts the subscribers of each topic, ``assignors`` the members that ask for each assignor, ``regexes``
+    the members of each regular expression. ``resolved`` has the topics of regular expressions. ``classic_members`` is
+    the number of members of the classic protocol, ``classic_protocols`` counts the protocols that they support.
+    ``owner_epochs`` has the epoch of the owner of each partition. ``heterogeneous`` is set if members subscribe to
+    different topics, as of the latest change of a member. ``has_partition_metadata`` is set while the group has a
+    record that an earlier release wrote.
+    """
+
+    __slots__ = (
+        "assignors",
+        "classic_members",
+        "classic_protocols",
+        "has_partition_metadata",
+        "heterogeneous",
+        "owner_epochs",
+        "regexes",
+        "resolved",
+        "topics",
+    )
+
+    kind: ClassVar[GroupKind] = "consumer"
+    protocol_type: ClassVar[str] = "consumer"
+
+    def __init__(self, group_id: str) -> None:
+        super().__init__(group_id)
+        self.topics: dict[str, Subscribers] = {}
+        self.assignors: TimelineMap[str, int] = TimelineMap()
+        self.regexes: TimelineMap[str, int] = TimelineMap()
+        self.resolved: TimelineMap[str, ConsumerGroupRegularExpressionValue] = TimelineMap()
+        self.classic_members = 0
+        self.classic_protocols: dict[str, int] = {}
+        self.owner_epochs: dict[UUID, dict[int, int]] = {}
+        self.heterogeneous = False
+        self.has_partition_metadata = False
+
+    def subscribes_to(self, topic: str) -> bool:
+        """Whether a member subscribes to the topic, by name or by regular expression."""
+        return topic in self.topics
+
+    def owner_epoch(self, topic: UUID, partition: int) -> int | None:
+        """Return the member epoch of the owner of a partition; None if no member owns it."""
+        return self.owner_epochs.get(topic, {}).get(partition)
+
+    def names_of(self, member: Member) -> frozenset[str]:
+        """Return the names of the topics that a member subscribes to, by name or by regular expression."""
+        names = frozenset(member.metadata.subscribed_topic_names)
+        resolved = self.resolved.get(member.regex) if member.regex else None
+        return names if resolved is None else names.union(resolved.topics)
+
+    def preferred_assignor(self) -> str | None:
+        """Return the assignor that most members ask for; None if no member asks for one."""
+        return most_wanted(self.assignors, walk(self.assignors))
+
+    def put_member(self, state: State, changes: Changes, member: Member) -> None:
+        """Add or replace a member, and what follows from it. For appliers."""
+        old = self.members.get(member.member_id)
+        changes.set(self.members, member.member_id, member)
+        self._recount(state, changes, old, member)
+        if old is not None and old.instance_id is not None:
+            changes.delete(self.static_members, old.instance_id)
+        if member.instance_id is not None:
+            changes.set(self.static_members, member.instance_id, member.member_id)
+        self._own(changes, member)
+        changes.assign(self, "heterogeneous", self.is_heterogeneous())
+
+    def drop_member(self, state: State, changes: Changes, member: Member) -> None:
+        """Remove a member, and what follows from it. For appliers."""
+        changes.delete(self.members, member.member_id)
+        self._recount(state, changes, member, None)
+        if member.instance_id is not None:
+            changes.delete(self.static_members, member.instance_id)
+        changes.assign(self, "heterogeneous", self.is_heterogeneous())
+
+    def resolve(
+        self, state: State, changes: Changes, regex: str, value: ConsumerGroupRegularExpressionValue | None
+    ) -> None:
+        """Set or remove the topics of a regular expression. For appliers."""
+        old = self.resolved.get(regex)
+        for topic in dict.fromkeys(old.topics) if old is not None else ():
+            self._subscribers(state, changes, topic, 0, -1)
+        if value is None:
+            changes.delete(self.resolved, regex)
+            return
+        changes.set(self.resolved, regex, value)
+        for topic in dict.fromkeys(value.topics):
+            self._subscribers(state, changes, topic, 0, 1)
+
+    def is_heterogeneous(self) -> bool:
+        """Tell whether members subscribe to different topics, as Kafka decides it from its counts."""
+        count = len(self.members)
+        if not self.regexes:
+            return any(each.by_name != count for each in self.topics.values())
+        if self.regexes[walk(self.regexes)[0]] != count:
+            return True
+        return any(each.by_regex != 1 or each.by_name > 0 for each in self.topics.values())
+
+    def _recount(self, state: State, changes: Changes, old: Member | None, new: Member | None) -> None:
+        for member, by in ((old, -1), (new, 1)):
+            if member is None:
+                continue
+            metadata = member.metadata
+            for topic in dict.fromkeys(metadata.subscribed_topic_names):
+                self._subscribers(state, changes, topic, by, 0)
+            if metadata.server_assignor is not None:
+                _count(changes, self.assignors, metadata.server_assignor, by)
+            if member.regex:
+                _count(changes, self.regexes, member.regex, by)
+            if member.classic is not None:
+                changes.assign(self, "classic_members", self.classic_members + by)
+                for protocol in member.classic.supported_protocols:
+                    _count(changes, self.classic_protocols, protocol.name, by)
+            if by < 0:
+                self._disown(changes, member)
+
+    def _subscribers(self, state: State, changes: Changes, topic: str, by_name: int, by_regex: int) -> None:
+        old = self.topics.get(topic, Subscribers())
+        new = Subscribers(old.by_name + by_name, old.by_regex + by_regex)
+        if not any(old):
+            subscribe(state, changes, self.group_id, (), (topic,))
+        if any(new):
+            changes.set(self.topics, topic, new)
+        else:
+            changes.delete(self.topics, topic)
+            subscribe(state, changes, self.group_id, (topic,), ())
+
+    def _own(self, changes: Changes, member: Member) -> None:
+        for topic, partition in _partitions(member):
+            owners = self.owner_epochs.get(topic)
+            if owners is None:
+                changes.set(self.owner_epochs, topic, owners := {})
+            present = owners.get(partition)
+            if present is not None and present >= member.epoch:
+                self._refuse_owner(topic, partition, member.epoch, present)
+            changes.set(owners, partition, member.epoch)
+
+    def _disown(self, changes: Changes, member: Member) -> None:
+        for topic, partition in _partitions(member):
+            owners = self.owner_epochs.get(topic)
+            if owners is not None and owners.get(partition) == member.epoch:
+                changes.delete(owners, partition)
+                if not owners:
+                    changes.delete(self.owner_epochs, topic)
+
+    def _refuse_owner(self, topic: UUID, partition: int, epoch: int, present: int) -> NoReturn:
+        message = f"Cannot set the epoch of {topic}-{partition} to {epoch}: its owner is at epoch {present}."
+        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message)
+
+    # What the coordinator asks of each group
+
+    def validate_offset_commit(
+        self,
+        tx: Transaction,
+        context: RequestContext,
+        *,
+        member_id: str,
+        instance_id: str | None,
+        epoch: int,
+        transactional: bool,
+    ) -> CommitCheck | None:
+        """Check that a member may commit offsets: at its epoch, or at the epoch at which it got the partition."""
+        if epoch < 0 and not self.members:
+            return None
+        if transactional and epoch == LEAVE_EPOCH and not member_id and instance_id is None:
+            return None
+        member = self.member(member_id)
+        if not transactional and member.classic is None and context.version < _FIRST_COMMIT_BY_EPOCH:
+            message = "OffsetCommit version 9 or above must be used by members using the consumer group protocol"
+            raise GroupError(error=ErrorCode.UNSUPPORTED_VERSION, message=message)
+        if epoch == member.epoch:
+            return None
+        if epoch > member.epoch:
+            name = "generation id" if member.classic is not None else "member epoch"
+            message = f"Received {name} {epoch} is newer than current member epoch {member.epoch}."
+            raise _stale(member, message)
+        return _partition_check(member, epoch)
+
+    def validate_offset_fetch(self, tx: Transaction, *, member_id: str | None, epoch: int) -> None:
+        """Check that a member may fetch offsets: at its own epoch."""
+        if member_id is None and epoch < 0:
+            return
+        if member_id is None and tx.quirks.fetch_needs_member_id:
+            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        member = self.members.get(member_id or "")
+        if member is None:
+            raise unknown_member(member_id or "", self.group_id)
+        if epoch != member.epoch:
+            name = "generation id" if member.classic is not None else "member epoch"
+            message = f"The received {name} {epoch} does not match the expected member epoch {member.epoch}."
+            raise _stale(member, message)
+
+    def validate_offset_delete(self, tx: Transaction) -> None:
+        """Offsets may always be deleted, except those of topics that a member subscribes to."""
+
+    def validate_delete(self, tx: Transaction) -> None:
+        """Check that the group has no members."""
+        if self.members:
+            raise GroupError(error=ErrorCode.NON_EMPTY_GROUP, message="The group is not empty.")
+
+    def emit_tombstones(self, tx: Transaction) -> None:
+        """Emit the tombstones of all records of the group."""
+        emit_tombstones(tx, self.group_id, walk(self.members), walk(self.resolved))
+
+    def cancel_timers(self, tx: Transaction) -> None:
+        """Nothing to cancel: an empty group has no timers."""
+
+    def offset_expiration(self) -> ExpiryCondition | None:
+        """Offsets expire by the time of their commit."""
+        return _expired
+
+
+def _expired(offset: Offset, now: int, retention_ms: int) -> bool:
+    expire = offset.value.expire_timestamp
+    return now - offset.value.commit_timestamp >= retention_ms if expire == -1 else now >= expire
+
+
+def _stale(member: Member, message: str) -> GroupError:
+    code = ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
+    return GroupError(error=code, message=message)
+
+
+def _partition_check(member: Member, epoch: int) -> CommitCheck:
+    """Return the check of a commit at an old epoch: it must not be older than the assignment of the partition."""
+
+    def check(topic: str, topic_id: UUID, partition: int) -> None:
+        assigned = member.assigned.get(topic_id, {}).get(partition)
+        if assigned is None:
+            assigned = member.revoking.get(topic_id, {}).get(partition)
+        if assigned is None:
+            message = f"Partition {topic}-{partition} is not assigned or pending revocation for member."
+            raise _stale(member, message)
+        if epoch < assigned:
+            name = "generation id" if member.classic is not None else "member epoch"
+            message = (
+                f"Received {name} {epoch} is older than assignment epoch {assigned} for partition {topic}-{partition}."
+            )
+            raise _stale(member, message)
+
+    return check
+
+
+def _partitions(member: Member) -> Iterator[tuple[UUID, int]]:
+    for owned in (member.assigned, member.revoking):
+        for topic, epochs in owned.items():
+            for partition in epochs:
+                yield topic, partition
+
+
+def _count(changes: Changes, table: dict[str, int], key: str, by: int) -> None:
+    count = table.get(key, 0) + by
+    if count > 0:
+        changes.set(table, key, count)
+    else:
+        changes.delete(table, key)
+
+
+def most_wanted(counts: Mapping[str, int], order: Iterable[str]) -> str | None:
+    """Return the name with the greatest count, the first one in ``order`` if several have it."""
+    return max(order, key=lambda name: counts[name], default=None)

@@ -1,0 +1,229 @@
+"""ConsumerGroupHeartbeat: a member joins, reports, gets its assignment, and leaves (KIP-848)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NoReturn
+from uuid import UUID
+
+from attrs import evolve
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.consumer.emit import emit_current_assignment
+from kafka_msgs.groups.consumer.group import ConsumerGroup
+from kafka_msgs.groups.consumer.member import NOTHING, Member, Owned
+from kafka_msgs.groups.consumer.membership import (
+    Entry,
+    fence_member,
+    find_group,
+    joining_group,
+    new_member_id,
+    refuse_fenced_instance,
+    replace_member,
+    require_room,
+    require_static_member,
+    schedule_member_session,
+    sorted_names,
+)
+from kafka_msgs.groups.consumer.reconcile import Reported
+from kafka_msgs.groups.consumer.subscription import View, live_group, update_subscription
+from kafka_msgs.groups.consumer.targets import approach, update_target
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.modern import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from kafka_msgs.messages.consumer_group_heartbeat_response import (
+    Assignment,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from kafka_msgs.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.api import Checking
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["check_heartbeat", "heartbeat"]
+
+_CLIENT_MAKES_ID: Final = 1
+
+
+def check_heartbeat(checking: Checking, context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> None:
+    """Raise ``GroupError`` for a request that is wrong by itself."""
+    epoch = request.member_epoch
+    if context.version >= _CLIENT_MAKES_ID or epoch > 0 or epoch == LEAVE_EPOCH:
+        _refuse_blank(request.member_id, "MemberId")
+    _refuse_blank(request.group_id, "GroupId")
+    _refuse_blank(request.instance_id, "InstanceId")
+    _refuse_blank(request.rack_id, "RackId")
+    if epoch == JOIN_EPOCH:
+        _check_first(request)
+    elif epoch == STATIC_LEAVE_EPOCH and request.instance_id is None:
+        _refuse("InstanceId can't be null.")
+    elif epoch < STATIC_LEAVE_EPOCH:
+        _refuse("MemberEpoch is invalid.")
+    known = checking.config.group_consumer_assignors
+    if request.server_assignor is not None and request.server_assignor not in known:
+        message = f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(known)}."
+        raise GroupError(error=ErrorCode.UNSUPPORTED_ASSIGNOR, message=message)
+
+
+def _check_first(request: ConsumerGroupHeartbeatRequest) -> None:
+    if request.rebalance_timeout_ms == -1:
+        _refuse("RebalanceTimeoutMs must be provided in first request.")
+    if request.topic_partitions is None or request.topic_partitions:
+        _refuse("TopicPartitions must be empty when (re-)joining.")
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        _refuse("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
+
+
+def _refuse_blank(value: str | None, name: str) -> None:
+    if value is not None and not value.strip():
+        _refuse(f"{name} can't be empty.")
+
+
+def _refuse(message: str) -> NoReturn:
+    raise GroupError(error=ErrorCode.INVALID_REQUEST, message=message)
+
+
+def heartbeat(
+    tx: Transaction, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse:
+    """Answer a heartbeat. Raises ``GroupError``."""
+    if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
+        return _leave(tx, request)
+    joins = request.member_epoch == JOIN_EPOCH
+    entered = (
+        joining_group(tx, request.group_id) if joins else Entry(find_group(tx, request.group_id, "Consumer group"))
+    )
+    group = entered.group
+    require_room(tx, group, request.member_id, request.instance_id)
+    member_id = request.member_id or new_member_id(tx)
+    view = View.of(tx, group, member_id, request.instance_id, exists=entered.exists)
+    reported = _reported(request)
+    member = _member(tx, group, member_id, request, reported)
+    updated = evolve(member, metadata=_metadata(member, context, request))
+    change = update_subscription(tx, request.group_id, view, member, updated)
+    group = live_group(tx, request.group_id)
+    goal = update_target(tx, group, view, change, updated)
+    updated = approach(tx, group, updated, goal, changed=change.subscription, reported=reported, fence=fence_member)
+    config = tx.group_config(request.group_id)
+    schedule_member_session(tx, group, member_id, config.consumer_session_timeout_ms)
+    is_full = (
+        request.rebalance_timeout_ms != -1
+        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
+        and reported is not None
+    )
+    shows = joins or is_full or member.assigned != updated.assigned
+    return ConsumerGroupHeartbeatResponse(
+        member_id=updated.member_id,
+        member_epoch=updated.epoch,
+        heartbeat_interval_ms=config.consumer_heartbeat_interval_ms,
+        assignment=_assignment(updated.assigned) if shows else None,
+    )
+
+
+def _member(
+    tx: Transaction,
+    group: ConsumerGroup,
+    member_id: str,
+    request: ConsumerGroupHeartbeatRequest,
+    reported: Reported | None,
+) -> Member:
+    """Return the member that a heartbeat comes from; a new one if it joins."""
+    joins = request.member_epoch == JOIN_EPOCH
+    if request.instance_id is None:
+        member = group.members.get(member_id) if joins else group.member(member_id)
+        member = member or Member(member_id=member_id)
+        _require_epoch(member, request.member_epoch, reported)
+        return member
+    existing = group.static_member(request.instance_id)
+    if not joins:
+        member = require_static_member(existing, request.instance_id)
+        refuse_fenced_instance(member, member_id, request.instance_id)
+        _require_epoch(member, request.member_epoch, reported)
+        return member
+    if existing is None:
+        return group.members.get(member_id) or Member(member_id=member_id)
+    if existing.classic is None and existing.epoch != STATIC_LEAVE_EPOCH:
+        message = (
+            f"Static member {member_id} with instance id {request.instance_id} cannot join the group because the "
+            f"instance id is owned by {existing.member_id} member."
+        )
+        raise GroupError(error=ErrorCode.UNRELEASED_INSTANCE_ID, message=message)
+    return replace_member(tx, group, existing, member_id)
+
+
+def _require_epoch(member: Member, epoch: int, reported: Reported | None) -> None:
+    """Refuse a member at another epoch, unless it missed the answer that gave it the present one."""
+    if epoch in (JOIN_EPOCH, member.epoch):
+        return
+    greater = epoch > member.epoch
+    if not greater and epoch == member.previous_epoch and _is_subset(reported, member.assigned):
+        return
+    message = (
+        f"The consumer group member has a {'greater' if greater else 'smaller'} member epoch ({epoch}) than the one "
+        f"known by the group coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
+    )
+    raise GroupError(error=ErrorCode.FENCED_MEMBER_EPOCH, message=message)
+
+
+def _is_subset(reported: Reported | None, owned: Owned) -> bool:
+    if reported is None:
+        return False
+    return all(
+        topic in owned and all(partition in owned[topic] for partition in partitions)
+        for topic, partitions in reported.items()
+    )
+
+
+def _reported(request: ConsumerGroupHeartbeatRequest) -> Reported | None:
+    """Return what a member says it owns; None if it does not say it."""
+    if request.topic_partitions is None:
+        return None
+    reported: dict[UUID, list[int]] = {}
+    for topic in request.topic_partitions:
+        reported.setdefault(topic.topic_id, []).extend(topic.partitions)
+    return reported
+
+
+def _metadata(
+    member: Member, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupMemberMetadataValue:
+    """Return what is known about a member: fields that a request leaves out keep their values."""
+    old = member.metadata
+    names, regex, timeout = request.subscribed_topic_names, request.subscribed_topic_regex, request.rebalance_timeout_ms
+    return ConsumerGroupMemberMetadataValue(
+        instance_id=old.instance_id if request.instance_id is None else request.instance_id,
+        rack_id=old.rack_id if request.rack_id is None else request.rack_id,
+        client_id=context.client_id,
+        client_host=context.client_host,
+        subscribed_topic_names=old.subscribed_topic_names if names is None else sorted_names(names),
+        subscribed_topic_regex=old.subscribed_topic_regex if regex is None else regex,
+        rebalance_timeout_ms=old.rebalance_timeout_ms if timeout == -1 else timeout,
+        server_assignor=old.server_assignor if request.server_assignor is None else request.server_assignor,
+        classic_member_metadata=None,
+    )
+
+
+def _assignment(assigned: Owned) -> Assignment:
+    return Assignment(
+        topic_partitions=tuple(
+            TopicPartitions(topic_id=topic, partitions=tuple(epochs)) for topic, epochs in assigned.items()
+        )
+    )
+
+
+def _leave(tx: Transaction, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+    group = find_group(tx, request.group_id)
+    if request.instance_id is None:
+        fence_member(tx, group, group.member(request.member_id))
+    else:
+        member = require_static_member(group.static_member(request.instance_id), request.instance_id)
+        refuse_fenced_instance(member, request.member_id, request.instance_id)
+        if request.member_epoch == STATIC_LEAVE_EPOCH:
+            assigned = {topic: dict.fromkeys(epochs, 0) for topic, epochs in member.assigned.items()}
+            left = evolve(member, epoch=STATIC_LEAVE_EPOCH, assigned=assigned, revoking=NOTHING)
+            emit_current_assignment(tx, request.group_id, left)
+        else:
+            fence_member(tx, group, member)
+    return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)

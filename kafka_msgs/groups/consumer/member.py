@@ -1,0 +1,124 @@
+"""A member of a consumer group (KIP-848): what it reported, its epochs, and the partitions that it owns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import Final, TypeAlias
+from uuid import UUID
+
+from attrs import evolve, field, frozen
+
+from kafka_msgs.groups.assignors.java_order import hash_map_order
+from kafka_msgs.groups.consumer.tables import number_order
+from kafka_msgs.messages.consumer_group_current_member_assignment_value import (
+    ConsumerGroupCurrentMemberAssignmentValue,
+    TopicPartitions,
+)
+from kafka_msgs.messages.consumer_group_member_metadata_value import (
+    ClassicMemberMetadata,
+    ConsumerGroupMemberMetadataValue,
+)
+
+__all__ = ["NOTHING", "Member", "MemberState", "Owned", "current_assignment", "from_current_assignment"]
+
+Owned: TypeAlias = Mapping[UUID, Mapping[int, int]]
+"""Partitions by topic id, each with the member epoch at which it was assigned. In the order of Kafka's maps."""
+
+NOTHING: Final[Owned] = {}
+
+
+class MemberState(IntEnum):
+    """How far a member is on the way to its target (``MemberState`` of Kafka)."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+    UNKNOWN = 127
+
+
+_STATES: Final[Mapping[int, MemberState]] = {state.value: state for state in MemberState}
+
+_NEW_METADATA: Final = ConsumerGroupMemberMetadataValue(
+    instance_id=None, rack_id=None, server_assignor=None, classic_member_metadata=None
+)
+
+
+@frozen(kw_only=True)
+class Member:
+    """A member. ``metadata`` is the value of its record. ``assigned`` and ``revoking`` are the partitions that it owns
+    for good, and those that it has to give up first.
+    """
+
+    member_id: str
+    metadata: ConsumerGroupMemberMetadataValue = _NEW_METADATA
+    epoch: int = 0
+    previous_epoch: int = -1
+    state: MemberState = MemberState.STABLE
+    assigned: Owned = field(default=NOTHING)
+    revoking: Owned = field(default=NOTHING)
+
+    @property
+    def instance_id(self) -> str | None:
+        """The name of a static member; None for a dynamic one."""
+        return self.metadata.instance_id
+
+    @property
+    def regex(self) -> str:
+        """The regular expression that the member subscribes to; empty for none."""
+        return self.metadata.subscribed_topic_regex or ""
+
+    @property
+    def classic(self) -> ClassicMemberMetadata | None:
+        """What a member of the classic protocol reported; None for a member of the consumer protocol."""
+        return self.metadata.classic_member_metadata
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        """Tell whether the member has reached the target of that epoch."""
+        return self.state is MemberState.STABLE and self.epoch == epoch
+
+    def moved(self, epoch: int, state: MemberState, assigned: Owned, revoking: Owned) -> Member:
+        """Return the member at its next epoch."""
+        return evolve(self, epoch=epoch, previous_epoch=self.epoch, state=state, assigned=assigned, revoking=revoking)
+
+
+def current_assignment(member: Member) -> ConsumerGroupCurrentMemberAssignmentValue:
+    """Return the value of the record for the present assignment of a member."""
+    return ConsumerGroupCurrentMemberAssignmentValue(
+        member_epoch=member.epoch,
+        previous_member_epoch=member.previous_epoch,
+        state=member.state.value,
+        assigned_partitions=_topic_partitions(member.assigned),
+        partitions_pending_revocation=_topic_partitions(member.revoking),
+    )
+
+
+def from_current_assignment(member: Member, value: ConsumerGroupCurrentMemberAssignmentValue) -> Member:
+    """Return the member with the assignment of a record."""
+    return evolve(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=_STATES.get(value.state, MemberState.UNKNOWN),
+        assigned=_owned(value.assigned_partitions, value.member_epoch),
+        revoking=_owned(value.partitions_pending_revocation, value.member_epoch),
+    )
+
+
+def _topic_partitions(owned: Owned) -> tuple[TopicPartitions, ...]:
+    return tuple(
+        TopicPartitions(topic_id=topic, partitions=tuple(epochs), assignment_epochs=tuple(epochs.values()))
+        for topic, epochs in owned.items()
+    )
+
+
+def _owned(topics: Iterable[TopicPartitions], member_epoch: int) -> Owned:
+    """Return the partitions of a record. A record of an older release has no epochs: the member's stands for them."""
+    found: dict[UUID, dict[int, int]] = {}
+    for topic in topics:
+        epochs = topic.assignment_epochs
+        if epochs is None or len(epochs) != len(topic.partitions):
+            epochs = (max(member_epoch, 0),) * len(topic.partitions)
+        table = dict(zip(topic.partitions, epochs, strict=True))
+        found[topic.topic_id] = {partition: table[partition] for partition in number_order(list(table))}
+    return {topic_id: found[topic_id] for topic_id in hash_map_order(found)} if len(found) > 1 else found

@@ -1,0 +1,180 @@
+"""Who is in a consumer group: groups are found and made, members replaced and fenced.
+
+A member of the consumer protocol that joins a classic group of consumers turns it into a consumer group. When the last
+member of the consumer protocol is gone, the group becomes a classic one again. ``migration`` does that.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from attrs import evolve
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.assignors.java_order import string_key
+from kafka_msgs.groups.classic.group import ClassicGroup
+from kafka_msgs.groups.consumer.emit import (
+    emit_current_assignment,
+    emit_epoch,
+    emit_member,
+    emit_regex,
+    emit_removal,
+    emit_target,
+    emit_target_metadata,
+)
+from kafka_msgs.groups.consumer.group import ConsumerGroup
+from kafka_msgs.groups.consumer.member import Member
+from kafka_msgs.groups.consumer.migration import downgrade, may_downgrade, upgrade
+from kafka_msgs.groups.modern import rebalance_key, schedule_session, session_key
+from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.topic_hash import group_hash
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = [
+    "Entry",
+    "fence_member",
+    "fence_members",
+    "find_group",
+    "join_key",
+    "joining_group",
+    "new_member_id",
+    "refuse_fenced_instance",
+    "replace_member",
+    "require_room",
+    "require_static_member",
+    "schedule_member_session",
+    "sorted_names",
+    "sync_key",
+]
+
+
+class Entry(NamedTuple):
+    """The group of a request, and whether it was a consumer group before the request."""
+
+    group: ConsumerGroup
+    exists: bool = True
+
+
+def find_group(tx: Transaction, group_id: str, name: str = "Group") -> ConsumerGroup:
+    """Return a consumer group. Raises ``GroupError`` with GROUP_ID_NOT_FOUND, which calls a missing group ``name``."""
+    group = tx.state.groups.get(group_id)
+    if isinstance(group, ConsumerGroup):
+        return group
+    if group is None:
+        raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"{name} {group_id} not found.")
+    message = f"Group {group_id} is not a consumer group."
+    raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
+
+
+def joining_group(tx: Transaction, group_id: str) -> Entry:
+    """Return the group that a member joins. A new one is not in the state before its first record.
+
+    An empty classic group is deleted, another classic group becomes a consumer group. Raises ``GroupError``.
+    """
+    group = tx.state.groups.get(group_id)
+    if isinstance(group, ConsumerGroup):
+        return Entry(group)
+    if group is None:
+        return Entry(ConsumerGroup(group_id), exists=False)
+    if not isinstance(group, ClassicGroup):
+        return Entry(find_group(tx, group_id))
+    if group.is_empty:
+        group.emit_tombstones(tx)
+        group.cancel_timers(tx)
+        return Entry(ConsumerGroup(group_id), exists=False)
+    return Entry(upgrade(tx, group, fence_member), exists=False)
+
+
+def new_member_id(tx: Transaction) -> str:
+    """Return an id for a member that did not make one itself, in the text form of Kafka's ids."""
+    return urlsafe_b64encode(UUID(tx.new_id()).bytes).rstrip(b"=").decode()
+
+
+def require_room(tx: Transaction, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
+    """Raise ``GroupError`` with GROUP_MAX_SIZE_REACHED if a new member finds no place."""
+    size = tx.config.group_consumer_max_size
+    known = instance_id in group.static_members if instance_id is not None else False
+    if not known and len(group.members) >= size and member_id not in group.members:
+        message = f"The consumer group has reached its maximum capacity of {size} members."
+        raise GroupError(error=ErrorCode.GROUP_MAX_SIZE_REACHED, message=message)
+
+
+def require_static_member(member: Member | None, instance_id: str) -> Member:
+    """Return a static member. Raises ``GroupError`` with UNKNOWN_MEMBER_ID if nobody has the instance id."""
+    if member is None:
+        raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=f"Instance id {instance_id} is unknown.")
+    return member
+
+
+def refuse_fenced_instance(member: Member, member_id: str, instance_id: str) -> None:
+    """Raise ``GroupError`` with FENCED_INSTANCE_ID if an instance id belongs to another member."""
+    if member.member_id != member_id:
+        message = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
+        raise GroupError(error=ErrorCode.FENCED_INSTANCE_ID, message=message)
+
+
+def replace_member(tx: Transaction, group: ConsumerGroup, old: Member, member_id: str) -> Member:
+    """Give the place of a static member to a member with a new id. Return the new one."""
+    target = group.targets.get(old.member_id, {})
+    new = evolve(old, member_id=member_id, epoch=0, previous_epoch=0)
+    emit_removal(tx, group.group_id, old.member_id)
+    emit_member(tx, group.group_id, new)
+    emit_target(tx, group.group_id, member_id, target)
+    emit_current_assignment(tx, group.group_id, new)
+    return new
+
+
+def fence_member(tx: Transaction, group: ConsumerGroup, member: Member) -> None:
+    """Remove a member: it left, or it did not do in time what it had to do."""
+    fence_members(tx, group, (member,))
+
+
+def fence_members(tx: Transaction, group: ConsumerGroup, members: Sequence[Member]) -> None:
+    """Remove members. The group becomes a classic one if only members of the classic protocol are left."""
+    if not members:
+        return
+    if may_downgrade(tx, group, members):
+        order = walk(group.members)
+        staying = [group.members[member_id] for member_id in order if group.members[member_id] not in members]
+        downgrade(tx, group, members=order, staying=staying, rebalance=True)
+        return
+    group_id, epoch = group.group_id, group.epoch + 1
+    counts, is_last = dict(group.regexes), len(members) == len(group.members)
+    for member in members:
+        emit_removal(tx, group_id, member.member_id)
+    for regex, count in Counter(member.regex for member in members if member.regex).items():
+        if counts[regex] == count:
+            emit_regex(tx, group_id, regex, None)
+    emit_epoch(tx, group_id, epoch, group_hash(tx.image, group.topics))
+    if is_last:
+        emit_target_metadata(tx, group_id, epoch, 0)
+    for member in members:
+        for key in (session_key, rebalance_key, join_key, sync_key):
+            tx.timers.cancel(key(group_id, member.member_id))
+
+
+def schedule_member_session(tx: Transaction, group: ConsumerGroup, member_id: str, timeout_ms: int) -> None:
+    """Fence a member if it sends nothing for a time."""
+    schedule_session(tx, group, member_id, timeout_ms, fence_member)
+
+
+def join_key(group_id: str, member_id: str) -> str:
+    """Return the key of the timer within which a member of the classic protocol must join again."""
+    return f"join-{group_id}-{member_id}"
+
+
+def sync_key(group_id: str, member_id: str) -> str:
+    """Return the key of the timer within which a member of the classic protocol must send SyncGroup."""
+    return f"sync-{group_id}-{member_id}"
+
+
+def sorted_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of topics as a record has them: each once, in Java's order of strings."""
+    return tuple(sorted(set(names), key=string_key))

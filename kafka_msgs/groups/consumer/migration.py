@@ -1,0 +1,215 @@
+"""Groups that change their protocol while they live: classic to consumer and back.
+
+A member of the consumer protocol turns a classic group of consumers into a consumer group: the upgrade. The members of
+the classic protocol stay, and speak it to the consumer group. When only such members are left, the group becomes a
+classic one again: the downgrade. ``group.consumer.migration.policy`` allows each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import DecodeError, GroupError
+from kafka_msgs.groups.assignors.java_order import hash_map_order, string_key
+from kafka_msgs.groups.classic.conversion import dissolve, found_classic_group
+from kafka_msgs.groups.classic.group import ClassicGroup
+from kafka_msgs.groups.classic.members import ClassicMember
+from kafka_msgs.groups.consumer.embedded import read_assignment, read_subscription, write_assignment
+from kafka_msgs.groups.consumer.emit import (
+    emit_current_assignment,
+    emit_epoch,
+    emit_member,
+    emit_target,
+    emit_target_metadata,
+    emit_tombstones,
+)
+from kafka_msgs.groups.consumer.group import ConsumerGroup
+from kafka_msgs.groups.consumer.member import Member
+from kafka_msgs.groups.consumer.tables import number_order, set_order
+from kafka_msgs.groups.image import Image
+from kafka_msgs.groups.modern import schedule_session
+from kafka_msgs.groups.timeline import TimelineMap, walk
+from kafka_msgs.groups.topic_hash import group_hash
+from kafka_msgs.messages.consumer_group_member_metadata_value import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
+    ConsumerGroupMemberMetadataValue,
+)
+from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.modern import Fence
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["accepts_classic_members", "downgrade", "may_downgrade", "may_downgrade_replacing", "upgrade"]
+
+_UPGRADES: Final = ("upgrade", "bidirectional")
+_DOWNGRADES: Final = ("downgrade", "bidirectional")
+_DISABLED: Final = "disabled"
+
+
+def accepts_classic_members(tx: Transaction) -> bool:
+    """Tell whether members of the classic protocol may join a consumer group."""
+    return _policy(tx) != _DISABLED
+
+
+def _policy(tx: Transaction) -> str:
+    return tx.config.group_consumer_migration_policy.lower()
+
+
+def may_downgrade(tx: Transaction, group: ConsumerGroup, leaving: Sequence[Member]) -> bool:
+    """Tell whether a group becomes a classic one when members leave: members of the classic protocol are left."""
+    left = len(group.members) - len(leaving)
+    classic = group.classic_members - sum(member.classic is not None for member in leaving)
+    return 0 < left == classic and _policy(tx) in _DOWNGRADES and left <= tx.config.group_max_size
+
+
+def may_downgrade_replacing(tx: Transaction, group: ConsumerGroup, replaced: Member | None) -> bool:
+    """Tell whether a group becomes a classic one when a static member comes back with the classic protocol."""
+    return (
+        replaced is not None
+        and replaced.classic is None
+        and group.classic_members == len(group.members) - 1
+        and _policy(tx) in _DOWNGRADES
+        and len(group.members) <= tx.config.group_max_size
+    )
+
+
+def downgrade(
+    tx: Transaction,
+    group: ConsumerGroup,
+    *,
+    members: Sequence[str],
+    staying: Sequence[Member],
+    rebalance: bool,
+) -> None:
+    """Make a classic group of a consumer group.
+
+    ``members`` are all members of the group, in the order of their tombstones. ``staying`` are those of the classic
+    group, in the order in which they join it. ``rebalance`` is set if they must join again.
+    """
+    targets = {member.member_id: group.targets.get(member.member_id, {}) for member in staying}
+    generation = group.epoch
+    emit_tombstones(tx, group.group_id, members, walk(group.resolved))
+    try:
+        found_classic_group(
+            tx,
+            group.group_id,
+            generation,
+            [_classic_member(member) for member in staying],
+            lambda member, metadata: write_assignment(targets[member.member_id], tx.image, metadata),
+            rebalance=rebalance,
+        )
+    except DecodeError as error:
+        message = f"Cannot downgrade the classic group {group.group_id}: {error}."
+        raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message) from error
+
+
+def _classic_member(member: Member) -> ClassicMember:
+    classic = member.classic
+    assert classic is not None
+    return ClassicMember(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        client_id=member.metadata.client_id,
+        client_host=member.metadata.client_host,
+        rebalance_timeout_ms=member.metadata.rebalance_timeout_ms,
+        session_timeout_ms=classic.session_timeout_ms,
+        protocol_type="consumer",
+        protocols=tuple(
+            JoinGroupRequestProtocol(name=each.name, metadata=each.metadata) for each in classic.supported_protocols
+        ),
+    )
+
+
+def upgrade(tx: Transaction, group: ClassicGroup, fence: Fence) -> ConsumerGroup:
+    """Make a consumer group of a classic group. Raises ``GroupError`` with GROUP_ID_NOT_FOUND if that cannot be."""
+    group_id, generation = group.group_id, group.live.generation
+    _require_upgradable(tx, group)
+    dissolve(group)
+    table: TimelineMap[str, Member] = TimelineMap()
+    try:
+        for each in group.live.members:
+            table[each.member_id] = _consumer_member(each, group, tx.image)
+    except DecodeError as error:
+        raise _cannot_upgrade(group_id, "because the embedded consumer protocol is malformed.") from error
+    members = [table[member_id] for member_id in walk(table)]
+    group.emit_tombstones(tx)
+    for member in members:
+        emit_member(tx, group_id, member)
+    names = {name for member in members for name in member.metadata.subscribed_topic_names}
+    emit_epoch(tx, group_id, generation, group_hash(tx.image, names))
+    for member in members:
+        target = {topic: set_order(list(epochs)) for topic, epochs in member.assigned.items()}
+        emit_target(tx, group_id, member.member_id, target)
+    emit_target_metadata(tx, group_id, generation, 0)
+    for member in members:
+        emit_current_assignment(tx, group_id, member)
+    made = tx.state.groups[group_id]
+    assert isinstance(made, ConsumerGroup)
+    for member in members:
+        assert member.classic is not None
+        schedule_session(tx, made, member.member_id, member.classic.session_timeout_ms, fence)
+    return made
+
+
+def _require_upgradable(tx: Transaction, group: ClassicGroup) -> None:
+    if _policy(tx) not in _UPGRADES:
+        raise _cannot_upgrade(group.group_id, "because online upgrade is disabled.")
+    if not group.uses_consumer_protocol:
+        raise _cannot_upgrade(group.group_id, "because the group does not use the consumer embedded protocol.")
+    if len(group.live.members) > tx.config.group_consumer_max_size:
+        raise _cannot_upgrade(group.group_id, "because the group size exceeds the consumer group maximum size.")
+
+
+def _cannot_upgrade(group_id: str, reason: str) -> GroupError:
+    message = f"Cannot upgrade classic group {group_id} to consumer group {reason}"
+    return GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
+
+
+def _consumer_member(member: ClassicMember, group: ClassicGroup, image: Image) -> Member:
+    epoch = group.live.generation
+    assigned = _assigned(member, group.group_id, image)
+    subscription = read_subscription(member.metadata(group.live.protocol_name))
+    return Member(
+        member_id=member.member_id,
+        metadata=ConsumerGroupMemberMetadataValue(
+            instance_id=member.instance_id,
+            rack_id=subscription.rack_id or None,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            subscribed_topic_names=tuple(sorted(set(subscription.topics), key=string_key)),
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            server_assignor=None,
+            classic_member_metadata=ClassicMemberMetadata(
+                session_timeout_ms=member.session_timeout_ms,
+                supported_protocols=tuple(
+                    ClassicProtocol(name=each.name, metadata=each.metadata) for each in member.protocols
+                ),
+            ),
+        ),
+        epoch=epoch,
+        previous_epoch=epoch,
+        assigned={topic: dict.fromkeys(each, epoch) for topic, each in assigned.items()},
+    )
+
+
+def _assigned(member: ClassicMember, group_id: str, image: Image) -> Mapping[UUID, Sequence[int]]:
+    if not member.assignment:
+        return {}
+    assignment = read_assignment(member.assignment)
+    if assignment.user_data:
+        raise _cannot_upgrade(
+            group_id,
+            "because an unsupported custom assignor is in use. Please refer to the documentation or switch to a "
+            "default assignor before re-attempting the upgrade.",
+        )
+    found = {
+        image.topics[each.topic].id: number_order(list(dict.fromkeys(each.partitions)))
+        for each in assignment.assigned_partitions
+        if each.topic in image.topics
+    }
+    return {topic: found[topic] for topic in hash_map_order(found)}

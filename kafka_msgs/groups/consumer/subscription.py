@@ -1,0 +1,132 @@
+"""What a request changes in the subscription of a consumer group: records of the member, and a new group epoch.
+
+Kafka decides on the state before the request, because its records take effect at the end. Here each record takes effect
+at once. So ``View`` keeps what those decisions need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from kafka_msgs.groups.assignors.java_order import HashTable
+from kafka_msgs.groups.consumer.emit import emit_epoch, emit_member, remove_partition_metadata
+from kafka_msgs.groups.consumer.group import ConsumerGroup, most_wanted
+from kafka_msgs.groups.consumer.member import Member
+from kafka_msgs.groups.consumer.regexes import RegexChange, RegexView, update_regexes
+from kafka_msgs.groups.consumer.tables import copied
+from kafka_msgs.groups.timeline import hash_code, walk
+from kafka_msgs.groups.topic_hash import group_hash
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["Change", "View", "default_assignor", "live_group", "update_subscription"]
+
+
+@frozen(kw_only=True)
+class View:
+    """A group before a request changes it.
+
+    ``exists`` is not set for a group that the request makes. ``is_new`` is set if the member is not in the group,
+    ``new_instance`` if it comes with an instance id that the group does not know. ``assignors`` counts
+    the members that ask for each assignor, in the order in which Kafka walks through them. ``preferred`` is the one
+    that most of them ask for, or the default.
+    """
+
+    exists: bool
+    is_new: bool
+    new_instance: bool
+    heterogeneous: bool
+    capacity: int
+    assignors: Mapping[str, int]
+    preferred: str
+    regexes: RegexView
+
+    @classmethod
+    def of(
+        cls, tx: Transaction, group: ConsumerGroup, member_id: str, instance_id: str | None, *, exists: bool = True
+    ) -> View:
+        """Return the view of a group for a request of a member."""
+        return cls(
+            exists=exists,
+            is_new=member_id not in group.members,
+            new_instance=instance_id is not None and instance_id not in group.static_members,
+            heterogeneous=group.heterogeneous,
+            capacity=group.members.capacity,
+            assignors={name: group.assignors[name] for name in walk(group.assignors)},
+            preferred=group.preferred_assignor() or default_assignor(tx),
+            regexes=RegexView.of(group),
+        )
+
+
+@frozen
+class Change:
+    """What a request changed.
+
+    ``subscription`` is set if the member subscribes to something else now. ``epoch`` is set if that needs a new group
+    epoch: a member that has a new regular expression waits until its topics are known. ``heterogeneous`` and
+    ``assignor`` are for the next target assignment.
+    """
+
+    subscription: bool
+    epoch: bool
+    heterogeneous: bool
+    assignor: str
+
+
+def default_assignor(tx: Transaction) -> str:
+    """Return the name of the assignor of a group whose members ask for none."""
+    return tx.config.group_consumer_assignors[0]
+
+
+def live_group(tx: Transaction, group_id: str) -> ConsumerGroup:
+    """Return a group that a record was emitted for, so that it exists."""
+    group = tx.state.groups[group_id]
+    assert isinstance(group, ConsumerGroup)
+    return group
+
+
+def update_subscription(tx: Transaction, group_id: str, view: View, old: Member, new: Member) -> Change:
+    """Record what a member reported, and give the group a new epoch if its subscriptions or topics changed."""
+    if new.metadata != old.metadata:
+        emit_member(tx, group_id, new)
+    group = live_group(tx, group_id)
+    names = new.metadata.subscribed_topic_names != old.metadata.subscribed_topic_names
+    regex = update_regexes(tx, group, view.regexes, old, new)
+    assignor = _preferred(tx, group, view, old, new)
+    if new.classic is None:
+        bump = names or regex is RegexChange.UPDATED_AND_RESOLVED or assignor != view.preferred
+    else:
+        bump = names or regex is not RegexChange.NONE
+    heterogeneous = view.heterogeneous
+    if bump or group.needs_refresh(tx.now):
+        heterogeneous = group.is_heterogeneous()
+        _update_epoch(tx, group, view, bump)
+    return Change(names or regex is not RegexChange.NONE, bump, heterogeneous, assignor)
+
+
+def _preferred(tx: Transaction, group: ConsumerGroup, view: View, old: Member, new: Member) -> str:
+    """Return the assignor that most members ask for after the request.
+
+    If several are asked for as often, the order of the table decides in which Kafka counts them for this.
+    """
+    table = HashTable(hash_code, view.assignors, capacity=copied(view.assignors))
+    left = old.metadata.server_assignor
+    if left is not None and view.assignors.get(left) == 1:
+        table.remove(left)
+    if new.metadata.server_assignor is not None:
+        table.compute(new.metadata.server_assignor)
+    return most_wanted(group.assignors, table.walk()) or default_assignor(tx)
+
+
+def _update_epoch(tx: Transaction, group: ConsumerGroup, view: View, bump: bool) -> None:
+    metadata_hash = group_hash(tx.image, group.topics)
+    if bump or metadata_hash != group.metadata_hash:
+        emit_epoch(tx, group.group_id, group.epoch + 1, metadata_hash)
+    if view.exists:
+        group.refreshed(tx.now)
+    if group.has_partition_metadata:
+        remove_partition_metadata(tx, group.group_id)

@@ -1,0 +1,166 @@
+"""The target assignment of a consumer group, computed by one of its assignors, and the way of a member to it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import AssignorError, GroupError
+from kafka_msgs.groups.assignors.java_order import copy_capacity, hash_map_order
+from kafka_msgs.groups.assignors.range import assign_range
+from kafka_msgs.groups.assignors.spec import Assignment, GroupAssignor, GroupSpec, Partitions, Subscription
+from kafka_msgs.groups.assignors.spec import Member as AssignorMember
+from kafka_msgs.groups.assignors.uniform import assign_uniform
+from kafka_msgs.groups.consumer.emit import emit_current_assignment, emit_target, emit_target_metadata
+from kafka_msgs.groups.consumer.group import ConsumerGroup, Target
+from kafka_msgs.groups.consumer.member import Member, MemberState
+from kafka_msgs.groups.consumer.reconcile import Reported, Step, reconcile
+from kafka_msgs.groups.consumer.subscription import Change, View
+from kafka_msgs.groups.image import Image
+from kafka_msgs.groups.modern import Fence, may_assign, rebalance_key, schedule_rebalance
+from kafka_msgs.groups.timeline import TimelineMap, walk
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["Goal", "approach", "last_target", "update_target"]
+
+
+_ASSIGNORS: Final[Mapping[str, GroupAssignor]] = {"uniform": assign_uniform, "range": assign_range}
+
+
+class Goal(NamedTuple):
+    """The target assignment of a member, and its epoch."""
+
+    epoch: int
+    target: Target
+
+
+def last_target(group: ConsumerGroup, view: View, member: Member) -> Goal:
+    """Return the target assignment that a member has now. One with a new instance id has none yet."""
+    return Goal(group.assignment_epoch, {} if view.new_instance else group.targets.get(member.member_id, {}))
+
+
+def update_target(tx: Transaction, group: ConsumerGroup, view: View, change: Change, member: Member) -> Goal:
+    """Compute the target assignment if the group is at a newer epoch, and the last time is long enough ago.
+
+    Raises ``GroupError`` if the assignor fails.
+    """
+    interval = tx.group_config(group.group_id).consumer_assignment_interval_ms
+    if group.assignment_epoch >= group.epoch or not may_assign(group, interval, tx.now):
+        return last_target(group, view, member)
+    order = hash_map_order(_members_in_order(group, view, member))
+    subscriptions = _Subscriptions(group, tx.image)
+    spec = GroupSpec(
+        members={
+            member_id: AssignorMember(
+                subscription=subscriptions.of(group.members[member_id]),
+                assigned=group.targets.get(member_id, {}),
+                instance_id=group.members[member_id].instance_id,
+            )
+            for member_id in order
+        },
+        partitions={topic.id: topic.partitions for topic in tx.image.topics.values()},
+        homogeneous=not change.heterogeneous,
+    )
+    assignment = _assign(change.assignor, group, spec)
+    for member_id in order:
+        target = assignment.get(member_id, {})
+        if not _same(target, group.targets.get(member_id)):
+            emit_target(tx, group.group_id, member_id, target)
+    emit_target_metadata(tx, group.group_id, group.epoch, tx.now)
+    return Goal(group.epoch, assignment.get(member.member_id, {}))
+
+
+def approach(
+    tx: Transaction,
+    group: ConsumerGroup,
+    member: Member,
+    goal: Goal,
+    *,
+    changed: bool,
+    reported: Reported | None,
+    fence: Fence,
+) -> Member:
+    """Let a member take its next step to its target, and record it. Return the member after it."""
+    if not changed and member.is_reconciled_to(goal.epoch):
+        return member
+    names = group.names_of(member)
+    topics = tx.image.by_id
+    step = Step(
+        target_epoch=goal.epoch,
+        target=goal.target,
+        subscription_changed=changed,
+        subscribed=lambda topic: topic in topics and topics[topic].name in names,
+        subscribes_to_nothing=not names,
+        owner_epoch=group.owner_epoch,
+        reported=reported,
+    )
+    after = reconcile(member, step)
+    if after != member:
+        emit_current_assignment(tx, group.group_id, after)
+        if after.classic is None and after.state is MemberState.UNREVOKED_PARTITIONS:
+            timeout = after.metadata.rebalance_timeout_ms
+            schedule_rebalance(tx, group, after.member_id, after.epoch, timeout, fence)
+        elif after.classic is None:
+            tx.timers.cancel(rebalance_key(group.group_id, after.member_id))
+    return after
+
+
+def _assign(name: str, group: ConsumerGroup, spec: GroupSpec) -> Assignment:
+    try:
+        return _ASSIGNORS[name](spec)
+    except AssignorError as error:
+        message = f"Failed to compute a new target assignment for epoch {group.epoch}: {error}"
+        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message) from error
+
+
+def _members_in_order(group: ConsumerGroup, view: View, member: Member) -> Sequence[str]:
+    """Return the members in the order in which Kafka's assignment sees them: a new one comes last."""
+    if not view.is_new:
+        return walk(group.members)
+    others: TimelineMap[str, None] = TimelineMap()
+    for member_id in group.members:
+        if member_id != member.member_id:
+            others[member_id] = None
+    others.capacity = view.capacity
+    return [*walk(others), member.member_id]
+
+
+class _Subscriptions:
+    """The topics that members subscribe to. Members that subscribe to the same share one value."""
+
+    def __init__(self, group: ConsumerGroup, image: Image) -> None:
+        self._group = group
+        self._image = image
+        self._known: dict[tuple[tuple[str, ...], str], Subscription] = {}
+
+    def of(self, member: Member) -> Subscription:
+        """Return the subscription of a member."""
+        key = (member.metadata.subscribed_topic_names, member.regex)
+        found = self._known.get(key)
+        if found is None:
+            names = self._names(*key)
+            topics = self._image.topics
+            found = self._known[key] = Subscription(
+                tuple(topics[name].id for name in names if name in topics), len(names)
+            )
+        return found
+
+    def _names(self, names: tuple[str, ...], regex: str) -> Sequence[str]:
+        own = _set_order(names)
+        resolved = self._group.resolved.get(regex) if regex else None
+        matched = _set_order(resolved.topics) if resolved is not None else []
+        large, small = (own, matched) if len(own) > len(matched) else (matched, own)
+        return [*large, *(name for name in small if name not in large)]
+
+
+def _set_order(names: Collection[str]) -> Sequence[str]:
+    return hash_map_order(names, capacity=copy_capacity(len(names)))
+
+
+def _same(one: Partitions, other: Target | None) -> bool:
+    if other is None or one.keys() != other.keys():
+        return False
+    return all(set(partitions) == set(other[topic]) for topic, partitions in one.items())
