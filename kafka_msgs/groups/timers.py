@@ -85,7 +85,7 @@ class Timers:
         if timer is None:
             timer = self._timers[key] = Timer(key)
         clock = self.clock
-        deadline = timer.deadline = clock.now + max(delay_ms, 0)
+        deadline = timer.deadline = clock.now + delay_ms
         arrival = timer.arrival = clock.arrive()
         timer.operation = operation
         timer.retry_backoff = retry_backoff_ms

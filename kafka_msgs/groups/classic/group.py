@@ -61,6 +61,11 @@ class ClassicGroup(Group):
     def is_empty(self) -> bool:
         return self.live.state is ClassicState.EMPTY
 
+    @property
+    def is_simple(self) -> bool:
+        live = self.live
+        return live.state is ClassicState.EMPTY and live.protocol_type is None and not live.pending
+
     def listed(self) -> ListedGroup:
         return ListedGroup(
             group_id=self.group_id,

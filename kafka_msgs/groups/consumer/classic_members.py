@@ -81,7 +81,7 @@ def classic_join(
         promise.resolve(JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED))
         return promise
     view = View.of(tx, group, member_id, instance_id)
-    order = walk(group.members)
+    order, epoch = walk(group.members), group.epoch
     replaced = group.static_member(instance_id)
     becomes_classic = may_downgrade_replacing(tx, group, replaced)
     member = _joining_member(tx, group, member_id, request, replaced)
@@ -91,12 +91,12 @@ def classic_join(
     reported = _reported(subscription, tx.image)
     if becomes_classic and group.assignment_epoch < group.epoch:
         assert replaced is not None
-        _become_classic(tx, group, order, replaced, updated, rebalance=True)
+        _become_classic(tx, group, epoch, order, replaced, updated, rebalance=True)
     elif becomes_classic:
         assert replaced is not None
         goal = last_target(group, view, updated)
         updated = approach(tx, group, updated, goal, changed=change.subscription, reported=reported, fence=fence_member)
-        _become_classic(tx, group, order, replaced, updated, rebalance=False)
+        _become_classic(tx, group, epoch, order, replaced, updated, rebalance=False)
     else:
         goal = update_target(tx, group, view, change, updated)
         updated = approach(tx, group, updated, goal, changed=change.subscription, reported=reported, fence=fence_member)
@@ -172,11 +172,19 @@ def _reported(subscription: ConsumerProtocolSubscription, image: Image) -> Repor
 
 
 def _become_classic(
-    tx: Transaction, group: ConsumerGroup, order: Sequence[str], replaced: Member, joining: Member, *, rebalance: bool
+    tx: Transaction,
+    group: ConsumerGroup,
+    epoch: int,
+    order: Sequence[str],
+    replaced: Member,
+    joining: Member,
+    *,
+    rebalance: bool,
 ) -> None:
+    """Make a classic group at ``epoch``, the epoch of the group before the request."""
     staying = [group.members[member_id] for member_id in order if member_id != replaced.member_id]
     members = [joining.member_id if member_id == replaced.member_id else member_id for member_id in order]
-    downgrade(tx, group, members=members, staying=[*staying, joining], rebalance=rebalance)
+    downgrade(tx, group, epoch, members=members, staying=[*staying, joining], rebalance=rebalance)
 
 
 def _joined(

@@ -143,7 +143,7 @@ def fence_members(tx: Transaction, group: ConsumerGroup, members: Sequence[Membe
     if may_downgrade(tx, group, members):
         order = walk(group.members)
         staying = [group.members[member_id] for member_id in order if group.members[member_id] not in members]
-        downgrade(tx, group, members=order, staying=staying, rebalance=True)
+        downgrade(tx, group, group.epoch, members=order, staying=staying, rebalance=True)
         return
     group_id, epoch = group.group_id, group.epoch + 1
     counts, is_last = dict(group.regexes), len(members) == len(group.members)

@@ -81,6 +81,7 @@ def may_downgrade_replacing(tx: Transaction, group: ConsumerGroup, replaced: Mem
 def downgrade(
     tx: Transaction,
     group: ConsumerGroup,
+    generation: int,
     *,
     members: Sequence[str],
     staying: Sequence[Member],
@@ -92,7 +93,6 @@ def downgrade(
     group, in the order in which they join it. ``rebalance`` is set if they must join again.
     """
     targets = {member.member_id: group.targets.get(member.member_id, {}) for member in staying}
-    generation = group.epoch
     emit_tombstones(tx, group.group_id, members, walk(group.resolved))
     try:
         found_classic_group(
