@@ -1,0 +1,214 @@
+"""A group coordinator in memory with members that send heartbeats, for tests of streams groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.groups.api import TopicChange
+from kafka_msgs.groups.config import CoordinatorConfig
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.coordinator import GroupCoordinator
+from kafka_msgs.groups.image import Topic
+from kafka_msgs.groups.memory import MemoryLog
+from kafka_msgs.groups.outcome import Batch, Outcome
+from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
+from kafka_msgs.groups.streams.group import StreamsGroup
+from kafka_msgs.message import Request
+from kafka_msgs.messages import streams_group_heartbeat_request as wire
+from kafka_msgs.messages.create_topics_request import CreatableTopic
+from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
+from kafka_msgs.messages.streams_group_describe_response import DescribedGroup
+from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
+from kafka_msgs.topics.records import TopicRecord
+
+__all__ = ["Broker", "changelog", "join_classic", "page", "subtopology", "tasks", "topology"]
+
+AT_ONCE = {"group_streams_initial_rebalance_delay_ms": 0, "group_streams_assignment_interval_ms": 0}
+
+
+def changelog(name: str, partitions: int = 0, **fields: Any) -> wire.TopicInfo:
+    return wire.TopicInfo(name=name, partitions=partitions, **fields)
+
+
+def subtopology(key: str = "0", *sources: str, **fields: Any) -> wire.Subtopology:
+    return wire.Subtopology(subtopology_id=key, source_topics=sources, **fields)
+
+
+def topology(*subtopologies: wire.Subtopology, epoch: int = 0) -> wire.Topology:
+    return wire.Topology(epoch=epoch, subtopologies=subtopologies or (subtopology("0", "in"),))
+
+
+def tasks(**by: Sequence[int]) -> tuple[wire.TaskIds, ...]:
+    """``tasks(_0=[0, 1])`` are partitions 0 and 1 of subtopology 0."""
+    return tuple(
+        wire.TaskIds(subtopology_id=key.lstrip("_"), partitions=tuple(partitions)) for key, partitions in by.items()
+    )
+
+
+class Broker:
+    """A coordinator of one partition. ``creates`` has the topics that the last answer asked for."""
+
+    def __init__(
+        self,
+        profile: Profile = SHIPPED,
+        topics: Mapping[str, int] | None = None,
+        config: Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> None:
+        self.log = MemoryLog()
+        self.fields = fields
+        self.config = CoordinatorConfig(**{"offsets_topic_num_partitions": 1, **AT_ONCE, **(config or {})})
+        self.profile = profile
+        self.now = 1000
+        self.epoch = 0
+        self.creates: tuple[CreatableTopic, ...] = ()
+        self.batches: list[Batch] = []
+        self.racks: dict[str, int] = {}
+        self._start()
+        self.topics(**({"in": 2} if topics is None else topics))
+
+    def _start(self) -> None:
+        self.coordinator = GroupCoordinator(self.log.append, config=self.config, profile=self.profile, **self.fields)
+        self.log.on_commit = self.coordinator.committed
+        self.epoch += 1
+        self.coordinator.elect(0, self.epoch, now=self.now)
+        self.coordinator.load(0, self.log.records(0))
+        self.coordinator.loaded(0, now=self.now)
+
+    def reload(self) -> None:
+        """Begin again with what the log has."""
+        image = self.coordinator.image
+        self._start()
+        self.coordinator.change_image(TopicChange(self.coordinator.image, image, tuple(image.topics), (), ()), now=0)
+
+    def topics(self, **partitions: int) -> None:
+        """Create topics, or let them grow."""
+        before = self.coordinator.image
+        put = [
+            Topic(name=name, id=UUID(bytes=name.encode().ljust(16)[:16]), racks=((),) * count)
+            for name, count in partitions.items()
+        ]
+        created = tuple(name for name in partitions if name not in before.topics)
+        changed = tuple(name for name in partitions if name in before.topics)
+        change = TopicChange(before, before.changed(put=put), created, changed, ())
+        self.coordinator.change_image(change, now=self.now)
+
+    def delete_topic(self, name: str) -> None:
+        before = self.coordinator.image
+        change = TopicChange(before, before.changed(delete=(name,)), (), (), (name,))
+        self.coordinator.change_image(change, now=self.now)
+
+    def ask(self, request: Request[Any], **context: Any) -> Any:
+        """Send a request. Return the answer, or None if it comes later."""
+        given = RequestContext(**{"version": request.INFO.versions.highest, **context})
+        outcome = self.coordinator.handle(request, given, now=self.now, token="asked")
+        self._note(outcome)
+        for answer in outcome.answers:
+            if answer.token == "asked":
+                self.creates = answer.creates
+                return answer.response
+        return None
+
+    def _note(self, outcome: Outcome) -> None:
+        self.batches = [batch for batch in outcome.batches if isinstance(batch, Batch)]
+
+    @property
+    def records(self) -> list[TopicRecord]:
+        """The records of the last command."""
+        return [record for batch in self.batches for record in batch.records]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of the records of the last command. A tombstone has a minus before it."""
+        names = [(str(record.key.INFO.name), record.value) for record in self.records if record.key is not None]
+        prefix, suffix = "StreamsGroup", "Key"
+        return [
+            ("-" if value is None else "") + name.removeprefix(prefix).removesuffix(suffix) for name, value in names
+        ]
+
+    def advance(self, ms: int) -> None:
+        self.now += ms
+        self._note(self.coordinator.tick(self.now))
+
+    def heartbeat(self, member: str = "A", epoch: int = 0, group: str = "g", **fields: Any) -> Any:
+        """Send a heartbeat; a join has what a join needs."""
+        context = {name: fields.pop(name) for name in ("version", "may_create_topics", "client_id") if name in fields}
+        if epoch == 0:
+            fields = {
+                "topology": topology(),
+                "rebalance_timeout_ms": 60_000,
+                "active_tasks": (),
+                "standby_tasks": (),
+                "warmup_tasks": (),
+                "process_id": f"process-{member}",
+                "client_tags": (),
+                **fields,
+            }
+        fields.setdefault("endpoint_information_epoch", -1)
+        request = StreamsGroupHeartbeatRequest(group_id=group, member_id=member, member_epoch=epoch, **fields)
+        return self.ask(request, **context)
+
+    def error(self, member: str = "A", epoch: int = 0, **fields: Any) -> ErrorCode:
+        """Return the error of a heartbeat."""
+        return ErrorCode(self.heartbeat(member, epoch, **fields).error_code)
+
+    def group(self, group_id: str = "g") -> StreamsGroup:
+        group = self.coordinator.shards[0].state.groups[group_id]
+        assert isinstance(group, StreamsGroup)
+        return group
+
+    def describe(self, group_id: str = "g") -> DescribedGroup:
+        answer = self.ask(StreamsGroupDescribeRequest(group_ids=(group_id,)), version=1)
+        described: DescribedGroup = answer.groups[0]
+        return described
+
+    def settle(self, *members: str, rounds: int = 12) -> dict[str, StreamsGroupHeartbeatResponse]:
+        """Let members send heartbeats, with the tasks that they were given, until nothing changes any more."""
+        last: dict[str, Any] = {}
+        for _ in range(rounds):
+            for name in members:
+                known = self.group().members[name]
+                owned = [
+                    tuple(
+                        wire.TaskIds(subtopology_id=key, partitions=tuple(sorted(p for k, p in held if k == key)))
+                        for key in sorted({key for key, _ in held})
+                    )
+                    for held in (known.assigned.active, known.assigned.standby, known.assigned.warmup)
+                ]
+                last[name] = self.heartbeat(
+                    name, known.epoch, active_tasks=owned[0], standby_tasks=owned[1], warmup_tasks=owned[2]
+                )
+        return last
+
+    def active(self, member: str) -> set[tuple[str, int]]:
+        """The active tasks that a member runs."""
+        return set(self.group().members[member].assigned.active)
+
+    def target(self, member: str) -> set[tuple[str, int]]:
+        """The active tasks that a member should run."""
+        return set(self.group().targets[member].active)
+
+
+def page(**fields: Any) -> Broker:
+    """A broker of the document."""
+    return Broker(PAGE, **fields)
+
+
+def join_classic(broker: Broker, group_id: str) -> None:
+    """Let a member of the classic protocol join a group."""
+    metadata = b"\0\0\0\0\0\0\0\0\0\0"
+    broker.ask(
+        JoinGroupRequest(
+            group_id=group_id,
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=10_000,
+            protocol_type="consumer",
+            protocols=(JoinGroupRequestProtocol(name="stream", metadata=metadata),),
+        ),
+        version=3,
+    )
