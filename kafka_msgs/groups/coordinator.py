@@ -139,7 +139,7 @@ class GroupCoordinator:
             self._clock.now = max(self._clock.now, deadline)
             shard.fire(timer)
             self._run()
-        self._clock.now = now
+        self._clock.now = max(self._clock.now, now)
         return self._settle()
 
     def finish(self, work: Work, value: Any, error: Exception | None, *, now: int) -> Outcome:

@@ -169,7 +169,8 @@ def persisted(state: State, changes: Changes, cls: type[G], group_id: str, *, cr
     """Return the group that a record is about, for an applier.
 
     A group that does not exist is made if ``create`` is set. Else the result is None, because a tombstone needs no
-    group. Raises ``GroupError`` for a group of another kind.
+    group. A group that has only offsets becomes one of the kind of the record. Raises ``GroupError`` for a group of
+    another kind.
     """
     group = state.groups.get(group_id)
     if isinstance(group, cls):
@@ -177,7 +178,7 @@ def persisted(state: State, changes: Changes, cls: type[G], group_id: str, *, cr
     if group is not None and not group.is_simple:
         message = f"Group {group_id} is not a {cls.kind} group"
         raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message)
-    if not create:
+    if group is None and not create:
         return None
     made = cls(group_id)
     entry: Group = made
