@@ -11,8 +11,7 @@ import importlib.util
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Literal
 
@@ -20,13 +19,18 @@ import pytest
 
 from kafka_msgs.admin import Admin, AsyncAdmin, GroupDescription, GroupState, GroupType, NewTopic
 from kafka_msgs.client import Consumer, TopicPartition
+from kafka_msgs.drafts.kip_88 import describe_groups_response as draft
 from kafka_msgs.errors import BrokerError
 from tests.recorders.broker import java_command
+from tests.support.cluster_topics import make_topics, new_name
+from tests.support.eventually import until
 from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster
 
-TOPIC: Final = "clients-orders"
+OWN = new_name("clients")
+
+TOPIC: Final = f"{OWN}-orders"
 BOTH: Final = (TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1))
-OLD: Final = TopicPartition("clients-payments", 0)
+OLD: Final = TopicPartition(f"{OWN}-payments", 0)
 CONSOLE: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 SHARE: Final = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
 TYPES: Final = {"classic": GroupType.CLASSIC, "consumer": GroupType.CONSUMER}
@@ -35,16 +39,8 @@ TYPES: Final = {"classic": GroupType.CLASSIC, "consumer": GroupType.CONSUMER}
 @pytest.fixture(scope="module")
 def admin(kafka_cluster: ClusterAddresses) -> Iterator[Admin]:
     with Admin(kafka_cluster.bootstrap_servers) as admin:
-        admin.create_topics([NewTopic(TOPIC, 2), NewTopic(OLD.topic, 1)])
+        make_topics(kafka_cluster, NewTopic(TOPIC, 2), NewTopic(OLD.topic, 1))
         yield admin
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition of the cluster holds; fail after a minute."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "the cluster does not get there"
-        time.sleep(0.1)
 
 
 @contextmanager
@@ -98,7 +94,7 @@ def check(admin: Admin, group: GroupDescription, kind: GroupType) -> None:
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_group_of_kafkas_own_consumer(kafka_cluster: ClusterAddresses, admin: Admin, protocol: str) -> None:
-    group_id = f"clients-java-{protocol}"
+    group_id = f"{OWN}-java-{protocol}"
     properties = (f"group.protocol={protocol}", f"client.id=java-{protocol}")
     options = [word for each in properties for word in ("--command-property", each)]
     with running(CONSOLE, kafka_cluster, "--group", group_id, *options):
@@ -111,16 +107,16 @@ def test_a_group_of_kafkas_own_consumer(kafka_cluster: ClusterAddresses, admin: 
 
 
 def test_a_share_group_of_kafkas_own_consumer(kafka_cluster: ClusterAddresses, admin: Admin) -> None:
-    with running(SHARE, kafka_cluster, "--group", "clients-share"):
-        group = settled(admin, "clients-share")
+    with running(SHARE, kafka_cluster, "--group", f"{OWN}-share"):
+        group = settled(admin, f"{OWN}-share")
         check(admin, group, GroupType.SHARE)
-    assert admin.describe_share_groups(["clients-share"])["clients-share"].assignor == "simple"
+    assert admin.describe_share_groups([f"{OWN}-share"])[f"{OWN}-share"].assignor == "simple"
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_group_of_librdkafka(kafka_cluster: ClusterAddresses, admin: Admin, protocol: str) -> None:
     confluent_kafka = pytest.importorskip("confluent_kafka", reason="NOT RUN: confluent-kafka is not installed")
-    group_id = f"clients-librdkafka-{protocol}"
+    group_id = f"{OWN}-librdkafka-{protocol}"
     config = {"bootstrap.servers": kafka_cluster.bootstrap_servers, "group.id": group_id, "group.protocol": protocol}
     consumer = confluent_kafka.Consumer({**config, "client.id": "librdkafka"})
     try:
@@ -138,11 +134,11 @@ def test_a_group_of_aiokafka_on_the_same_loop(kafka_cluster: ClusterAddresses, a
 
     async def describe() -> GroupDescription:
         servers = kafka_cluster.bootstrap_servers
-        consumer = AIOKafkaConsumer(TOPIC, bootstrap_servers=servers, group_id="clients-aiokafka", client_id="aio")
+        consumer = AIOKafkaConsumer(TOPIC, bootstrap_servers=servers, group_id=f"{OWN}-aiokafka", client_id="aio")
         await consumer.start()
         try:
             async with AsyncAdmin(servers) as on_loop:
-                return (await on_loop.describe_consumer_groups(["clients-aiokafka"]))["clients-aiokafka"]
+                return (await on_loop.describe_consumer_groups([f"{OWN}-aiokafka"]))[f"{OWN}-aiokafka"]
         finally:
             await consumer.stop()
 
@@ -158,7 +154,7 @@ def test_a9_b12_a_group_that_reads_only_some_topics_gives_all_of_its_offsets(
     kafka_cluster: ClusterAddresses, admin: Admin, protocol: Literal["classic", "consumer"]
 ) -> None:
     """B9 too: with the assignment, it is clear which partition nobody owns."""
-    group_id = f"clients-partly-{protocol}"
+    group_id = f"{OWN}-partly-{protocol}"
     admin.alter_group_offsets(group_id, {BOTH[0]: 0, BOTH[1]: 0, OLD: 42}).all()
     with Consumer(kafka_cluster.bootstrap_servers, group_id=group_id, group_protocol=protocol) as consumer:
         consumer.subscribe([TOPIC])
@@ -174,10 +170,46 @@ def test_a9_b12_a_group_that_reads_only_some_topics_gives_all_of_its_offsets(
     admin.alter_group_offsets(group_id, {OLD: 43}).all()
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_c7_c8_what_the_rejected_draft_would_have_said_is_known_from_two_requests(
+    kafka_cluster: ClusterAddresses, admin: Admin, protocol: Literal["classic", "consumer"]
+) -> None:
+    """The draft has offsets in the description of a group: of all partitions of its members, and of an empty group."""
+    group_id = f"{OWN}-drafted-{protocol}"
+
+    def described() -> tuple[set[TopicPartition], draft.Group]:
+        (group,) = admin.describe_consumer_groups([group_id]).all().values()
+        offsets = admin.list_group_offsets(group_id).all()
+        message = draft.Group(
+            group_id=group_id,
+            state=group.state.value,
+            members=tuple(draft.Member(member_id=each.member_id) for each in group.members),
+            offsets=tuple(draft.Offset(topic=t, partition=n, offset=each.offset) for (t, n), each in offsets.items()),
+        )
+        assigned = {partition for each in group.members for partition in each.assignment}
+        response = draft.DescribeGroupsResponse(groups=(message,))
+        assert draft.DescribeGroupsResponse.decode(response.encode(1), 1) == response
+        return assigned, message
+
+    admin.alter_group_offsets(group_id, {OLD: 42}).all()
+    with Consumer(kafka_cluster.bootstrap_servers, group_id=group_id, group_protocol=protocol) as consumer:
+        consumer.subscribe([TOPIC])
+        until(lambda: len(consumer.poll(timeout=0.2)) == 0 and len(consumer.assignment) == 2)
+        for each in BOTH:
+            consumer.position(each)
+        consumer.commit()
+        assigned, message = described()
+    offsets = {TopicPartition(each.topic, each.partition) for each in message.offsets}
+    assert offsets > assigned == set(BOTH)
+    until(lambda: not admin.describe_consumer_groups([group_id])[group_id].members)
+    _, message = described()
+    assert (message.state, message.members, len(message.offsets)) == ("Empty", (), 3)
+
+
 def test_b5_a_real_coordinator_moves(own_kafka_cluster: KafkaCluster) -> None:
     partition = TopicPartition("moves", 0)
     with Admin(own_kafka_cluster.bootstrap_servers) as admin:
-        admin.create_topics([NewTopic("moves", assignments={0: [1, 2, 3]})])
+        make_topics(own_kafka_cluster, NewTopic("moves", assignments={0: [1, 2, 3]}))
         names = [f"moves-{number}" for number in range(9)]
         for number, name in enumerate(names):
             admin.alter_group_offsets(name, {partition: number}).all()

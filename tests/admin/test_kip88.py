@@ -22,8 +22,11 @@ from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequest
 from kafka_msgs.messages.offset_fetch_response import OffsetFetchResponse, OffsetFetchResponseTopic
+from tests.support.cluster_topics import make_topics, new_name
 from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.simulated_cluster import SimulatedCluster
+
+OWN = new_name("kip88")
 
 Stored = dict[str, dict[TopicPartition, int]]
 
@@ -291,40 +294,40 @@ def test_a_broker_that_is_gone_takes_only_its_own_groups_with_it() -> None:
 def admin(kafka_cluster: ClusterAddresses) -> Iterator[Admin]:
     """Administration of a real cluster that has two topics."""
     with Admin(kafka_cluster.bootstrap_servers) as admin:
-        admin.create_topics([NewTopic("kip88-a", 2), NewTopic("kip88-b", 1)])
+        make_topics(kafka_cluster, NewTopic(f"{OWN}-a", 2), NewTopic(f"{OWN}-b", 1))
         yield admin
 
 
-A0, A1, B0 = TopicPartition("kip88-a", 0), TopicPartition("kip88-a", 1), TopicPartition("kip88-b", 0)
+A0, A1, B0 = TopicPartition(f"{OWN}-a", 0), TopicPartition(f"{OWN}-a", 1), TopicPartition(f"{OWN}-b", 0)
 
 
 def test_a8_a_group_without_members_gives_all_of_its_offsets(admin: Admin) -> None:
-    admin.alter_group_offsets("kip88-empty", {A0: 11, A1: CommittedOffset(12, 3, "note"), B0: 13}).all()
-    assert admin.list_group_offsets("kip88-empty").all() == {
+    admin.alter_group_offsets(f"{OWN}-empty", {A0: 11, A1: CommittedOffset(12, 3, "note"), B0: 13}).all()
+    assert admin.list_group_offsets(f"{OWN}-empty").all() == {
         A0: CommittedOffset(11, -1, ""),
         A1: CommittedOffset(12, 3, "note"),
         B0: CommittedOffset(13, -1, ""),
     }
-    assert admin.describe_groups(["kip88-empty"])["kip88-empty"].members == ()
+    assert admin.describe_groups([f"{OWN}-empty"])[f"{OWN}-empty"].members == ()
 
 
 def test_a10_real_brokers_answer_for_what_was_asked(admin: Admin) -> None:
-    admin.alter_group_offsets("kip88-some", {A0: 11}).all()
-    asked = admin.list_group_offsets("kip88-some", [A0, A1])
+    admin.alter_group_offsets(f"{OWN}-some", {A0: 11}).all()
+    asked = admin.list_group_offsets(f"{OWN}-some", [A0, A1])
     assert {key: value.offset for key, value in asked.items()} == {A0: 11, A1: -1}
 
 
 def test_a15_a_real_group_that_does_not_exist_has_no_offsets(admin: Admin) -> None:
-    assert admin.list_group_offsets("kip88-never-seen").all() == {}
+    assert admin.list_group_offsets(f"{OWN}-never-seen").all() == {}
 
 
 @pytest.mark.parametrize("version", range(2, 10))
 def test_every_version_of_a_real_broker_says_the_same(
     kafka_cluster: ClusterAddresses, admin: Admin, version: int
 ) -> None:
-    admin.alter_group_offsets("kip88-versions", {A0: 11, B0: 13}).all()
+    admin.alter_group_offsets(f"{OWN}-versions", {A0: 11, B0: 13}).all()
     with Client(kafka_cluster.bootstrap_servers) as client:
-        response = client.call(offset_fetch({"kip88-versions": None}, version), version=version)
+        response = client.call(offset_fetch({f"{OWN}-versions": None}, version), version=version)
     (group,) = response.groups if version >= 8 else (response,)
     found = {
         (topic.name, each.partition_index): each.committed_offset for topic in group.topics for each in topic.partitions
@@ -335,20 +338,34 @@ def test_every_version_of_a_real_broker_says_the_same(
 def test_a12_a_real_broker_that_is_not_the_coordinator_says_so_at_the_top(
     kafka_cluster: ClusterAddresses, admin: Admin
 ) -> None:
-    place = admin.find_coordinators(["kip88-empty"])["kip88-empty"]
+    place = admin.find_coordinators([f"{OWN}-empty"])[f"{OWN}-empty"]
     elsewhere = next(node for node in kafka_cluster.nodes if node != place)
     with Client(kafka_cluster.bootstrap_servers) as client:
-        response = client.call(offset_fetch({"kip88-empty": None}, 2), version=2, node=elsewhere)
+        response = client.call(offset_fetch({f"{OWN}-empty": None}, 2), version=2, node=elsewhere)
     assert (response.error_code, response.topics) == (ErrorCode.NOT_COORDINATOR, ())
 
 
+@pytest.mark.parametrize(("version", "code"), [(1, ErrorCode.NONE), (2, ErrorCode.NOT_COORDINATOR)])
+def test_a11_no_topics_give_no_topics_and_version_1_cannot_say_why(
+    kafka_cluster: ClusterAddresses, admin: Admin, version: int, code: ErrorCode
+) -> None:
+    group = f"{OWN}-asked-for-nothing"
+    admin.alter_group_offsets(group, {A0: 11}).all()
+    place = admin.find_coordinators([group])[group]
+    elsewhere = next(node for node in kafka_cluster.nodes if node != place)
+    with Client(kafka_cluster.bootstrap_servers) as client:
+        for node, expected in ((place, ErrorCode.NONE), (elsewhere, code)):
+            response = client.call(offset_fetch({group: []}, version), version=version, node=node)
+            assert (response.topics, response.error_code) == ((), expected)
+
+
 def test_many_real_groups_are_listed_as_kafkas_tool_lists_them(kafka_cluster: ClusterAddresses, admin: Admin) -> None:
-    names = [f"kip88-many-{number}" for number in range(20)]
+    names = [f"{OWN}-many-{number}" for number in range(20)]
     for number, name in enumerate(names):
         admin.alter_group_offsets(name, {A0: number, B0: 2 * number}).all()
     ours = admin.list_offsets_of_groups(dict.fromkeys(names)).all()
     printed = kafka_cluster.consumer_groups("--describe", *(word for name in names for word in ("--group", name)))
-    rows = [line.split() for line in printed.splitlines() if line.startswith("kip88-many-")]
+    rows = [line.split() for line in printed.splitlines() if line.startswith(f"{OWN}-many-")]
     theirs = {(row[0], row[1], int(row[2])): int(row[3]) for row in rows}
     assert theirs == {
         (name, *partition): offset.offset for name, offsets in ours.items() for partition, offset in offsets.items()

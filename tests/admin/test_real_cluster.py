@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
@@ -37,17 +36,21 @@ from kafka_msgs.admin import (
 from kafka_msgs.client import Client, CoordinatorKind, TopicPartition
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, UnsupportedVersionError
+from tests.support.cluster_topics import make_topics, new_name
+from tests.support.eventually import until
 from tests.support.kafka_cluster import ClusterAddresses
 
-TOPIC = "admin-topic"
+OWN = new_name("admin")
+
+TOPIC = f"{OWN}-topic"
 P0, P1 = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
-MISSING = TopicPartition("admin-missing", 0)
+MISSING = TopicPartition(f"{OWN}-missing", 0)
 
 
 @pytest.fixture(scope="module")
 def admin(kafka_cluster: ClusterAddresses) -> Iterator[Admin]:
     with Admin(kafka_cluster.bootstrap_servers) as admin:
-        admin.create_topics([NewTopic(TOPIC, 2, 3)])
+        make_topics(kafka_cluster, NewTopic(TOPIC, 2, 3))
         kafka_cluster.console_producer(TOPIC, [f"record {number}" for number in range(10)])
         yield admin
 
@@ -57,16 +60,8 @@ def code_of(error: Exception) -> ErrorCode:
     return ErrorCode(error.error)
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait until a change has reached the broker that is asked; fail after half a minute."""
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "the cluster does not get there"
-        time.sleep(0.05)
-
-
 def test_topics_are_created_described_grown_and_deleted(kafka_cluster: ClusterAddresses, admin: Admin) -> None:
-    name = "admin-grows"
+    name = f"{OWN}-grows"
     created = admin.create_topics(
         [
             NewTopic(name, assignments={0: [1, 2], 1: [2, 3]}, configs={"retention.ms": "3600000"}),
@@ -77,19 +72,19 @@ def test_topics_are_created_described_grown_and_deleted(kafka_cluster: ClusterAd
     assert code_of(created.errors["not a name"]) is ErrorCode.INVALID_TOPIC_EXCEPTION
     topic_id = created[name].topic_id
     until(lambda: topic_id in admin.describe_topics([topic_id]).ok)
-    described = admin.describe_topics([name, topic_id, "admin-missing"], include_authorized_operations=True)
+    described = admin.describe_topics([name, topic_id, f"{OWN}-missing"], include_authorized_operations=True)
     assert described[name].topic_id == described[topic_id].topic_id == topic_id
     assert [each.replica_nodes for each in sorted(described[name].partitions, key=lambda p: p.partition_index)] == [
         (1, 2),
         (2, 3),
     ]
-    assert code_of(described.errors["admin-missing"]) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    grown = admin.create_partitions({name: NewPartitions(3, [[3, 1]]), "admin-missing": 2})
-    assert list(grown.errors) == ["admin-missing"]
+    assert code_of(described.errors[f"{OWN}-missing"]) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    grown = admin.create_partitions({name: NewPartitions(3, [[3, 1]]), f"{OWN}-missing": 2})
+    assert list(grown.errors) == [f"{OWN}-missing"]
     until(lambda: len(admin.describe_topic_partitions([name], partitions_per_request=1)[name].partitions) == 3)
     assert f"Topic: {name}\tPartition: 2\tLeader: 3" in kafka_cluster.topics("--describe", "--topic", name)
     assert name in admin.list_topics()
-    deleted = admin.delete_topics([topic_id, "admin-missing"])
+    deleted = admin.delete_topics([topic_id, f"{OWN}-missing"])
     assert list(deleted.ok) == [topic_id]
     until(lambda: name not in admin.list_topics())
     assert "__consumer_offsets" not in admin.list_topics()
@@ -97,10 +92,10 @@ def test_topics_are_created_described_grown_and_deleted(kafka_cluster: ClusterAd
 
 def test_what_is_only_validated_is_not_created(admin: Admin) -> None:
     assert (
-        admin.create_topics([NewTopic("admin-validated", 4, 1)], validate_only=True)["admin-validated"].num_partitions
+        admin.create_topics([NewTopic(f"{OWN}-validated", 4, 1)], validate_only=True)[f"{OWN}-validated"].num_partitions
         == 4
     )
-    assert "admin-validated" not in admin.list_topics()
+    assert f"{OWN}-validated" not in admin.list_topics()
 
 
 def test_offsets_of_partitions(admin: Admin) -> None:
@@ -116,21 +111,21 @@ def test_offsets_of_partitions(admin: Admin) -> None:
 
 
 def test_records_are_deleted_up_to_an_offset(kafka_cluster: ClusterAddresses, admin: Admin) -> None:
-    admin.create_topics([NewTopic("admin-short", 1)])
-    kafka_cluster.console_producer("admin-short", ["a", "b", "c"])
-    partition = TopicPartition("admin-short", 0)
+    make_topics(kafka_cluster, NewTopic(f"{OWN}-short", 1))
+    kafka_cluster.console_producer(f"{OWN}-short", ["a", "b", "c"])
+    partition = TopicPartition(f"{OWN}-short", 0)
     assert admin.delete_records({partition: 2, MISSING: 1}).ok == {partition: 2}
     assert admin.list_offsets({partition: OffsetSpec.EARLIEST})[partition].offset == 2
     assert admin.delete_records({partition: -1})[partition] == 3
     assert code_of(admin.delete_records({partition: 99}).errors[partition]) is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_replicas_are_moved_and_leaders_elected(admin: Admin) -> None:
-    admin.create_topics([NewTopic("admin-moves", assignments={0: [1]})])
-    partition = TopicPartition("admin-moves", 0)
+def test_replicas_are_moved_and_leaders_elected(kafka_cluster: ClusterAddresses, admin: Admin) -> None:
+    make_topics(kafka_cluster, NewTopic(f"{OWN}-moves", assignments={0: [1]}))
+    partition = TopicPartition(f"{OWN}-moves", 0)
 
     def replicas() -> tuple[int, ...]:
-        return admin.describe_topics(["admin-moves"])["admin-moves"].partitions[0].replica_nodes
+        return admin.describe_topics([f"{OWN}-moves"])[f"{OWN}-moves"].partitions[0].replica_nodes
 
     result = admin.alter_partition_reassignments({partition: [2, 3], MISSING: [1]})
     assert list(result.ok) == [partition]
@@ -147,7 +142,7 @@ def test_replicas_are_moved_and_leaders_elected(admin: Admin) -> None:
 
 def test_configurations_are_changed_one_by_one(kafka_cluster: ClusterAddresses, admin: Admin) -> None:
     topic, broker = ConfigResource(ConfigResourceType.TOPIC, TOPIC), ConfigResource(ConfigResourceType.BROKER, "2")
-    missing = ConfigResource(ConfigResourceType.TOPIC, "admin-missing")
+    missing = ConfigResource(ConfigResourceType.TOPIC, f"{OWN}-missing")
     changes = [
         ConfigChange("retention.ms", "7200000"),
         ConfigChange("cleanup.policy", "compact", AlterConfigOp.APPEND),
@@ -171,13 +166,13 @@ def test_configurations_are_changed_one_by_one(kafka_cluster: ClusterAddresses, 
 
 
 def test_subscriptions_of_client_metrics_are_resources(admin: Admin) -> None:
-    subscription = ConfigResource(ConfigResourceType.CLIENT_METRICS, "admin-metrics")
+    subscription = ConfigResource(ConfigResourceType.CLIENT_METRICS, f"{OWN}-metrics")
     admin.alter_configs({subscription: [ConfigChange("interval.ms", "5000")]}).all()
-    until(lambda: "admin-metrics" in admin.list_client_metrics_resources())
+    until(lambda: f"{OWN}-metrics" in admin.list_client_metrics_resources())
     assert subscription in admin.list_config_resources([ConfigResourceType.CLIENT_METRICS])
     assert ConfigResource(ConfigResourceType.TOPIC, TOPIC) in admin.list_config_resources()
     admin.alter_configs({subscription: [ConfigChange("interval.ms", op=AlterConfigOp.DELETE)]}).all()
-    until(lambda: "admin-metrics" not in admin.list_client_metrics_resources())
+    until(lambda: f"{OWN}-metrics" not in admin.list_client_metrics_resources())
     with pytest.raises(UnsupportedVersionError):
         admin.telemetry_subscriptions()
 
@@ -197,7 +192,7 @@ def test_log_directories_of_every_broker(kafka_cluster: ClusterAddresses, admin:
 
 def test_access_control(admin: Admin) -> None:
     rule = AclBinding(
-        ResourceType.TOPIC, "admin-", "User:admin-test", AclOperation.READ, pattern_type=PatternType.PREFIXED
+        ResourceType.TOPIC, f"{OWN}-", "User:admin-test", AclOperation.READ, pattern_type=PatternType.PREFIXED
     )
     mine = AclFilter(principal="User:admin-test")
     admin.create_acls([rule]).all()
@@ -208,13 +203,13 @@ def test_access_control(admin: Admin) -> None:
 
 
 def test_quotas(admin: Admin) -> None:
-    alice = frozenset({("user", "admin-alice"), ("client-id", None)})
+    alice = frozenset({("user", f"{OWN}-alice"), ("client-id", None)})
     unknown = frozenset({("planet", "mars")})
     result = admin.alter_client_quotas({alice: {"consumer_byte_rate": 1000.0}, unknown: {"consumer_byte_rate": 1.0}})
     assert (list(result.ok), list(result.errors)) == ([alice], [unknown])
-    until(lambda: alice in admin.describe_client_quotas({"user": "admin-alice", "client-id": None}))
+    until(lambda: alice in admin.describe_client_quotas({"user": f"{OWN}-alice", "client-id": None}))
     assert admin.describe_client_quotas({"user": ANY_NAME})[alice] == {"consumer_byte_rate": 1000.0}
-    assert admin.describe_client_quotas({"user": "admin-alice"}, strict=True) == {}
+    assert admin.describe_client_quotas({"user": f"{OWN}-alice"}, strict=True) == {}
     admin.alter_client_quotas({alice: {"consumer_byte_rate": None}}).all()
     until(lambda: alice not in admin.describe_client_quotas())
 
@@ -223,16 +218,16 @@ def test_a_user_with_scram_credentials_can_connect_until_they_are_deleted(
     kafka_cluster: ClusterAddresses, admin: Admin
 ) -> None:
     admin.alter_user_scram_credentials(
-        [ScramUpsertion("admin-new", ScramMechanism.SCRAM_SHA_256, "secret", 8192)]
+        [ScramUpsertion(f"{OWN}-new", ScramMechanism.SCRAM_SHA_256, "secret", 8192)]
     ).all()
-    until(lambda: "admin-new" in admin.describe_user_scram_credentials().ok)
-    (info,) = admin.describe_user_scram_credentials(["admin-new"])["admin-new"]
+    until(lambda: f"{OWN}-new" in admin.describe_user_scram_credentials().ok)
+    (info,) = admin.describe_user_scram_credentials([f"{OWN}-new"])[f"{OWN}-new"]
     assert (info.mechanism, info.iterations) == (ScramMechanism.SCRAM_SHA_256, 8192)
-    deleted = admin.alter_user_scram_credentials([ScramDeletion("admin-new", ScramMechanism.SCRAM_SHA_256)])
-    assert deleted["admin-new"] is None
-    until(lambda: "admin-new" not in admin.describe_user_scram_credentials().ok)
-    nobody = admin.describe_user_scram_credentials(["admin-new"])
-    assert code_of(nobody.errors["admin-new"]) is ErrorCode.RESOURCE_NOT_FOUND
+    deleted = admin.alter_user_scram_credentials([ScramDeletion(f"{OWN}-new", ScramMechanism.SCRAM_SHA_256)])
+    assert deleted[f"{OWN}-new"] is None
+    until(lambda: f"{OWN}-new" not in admin.describe_user_scram_credentials().ok)
+    nobody = admin.describe_user_scram_credentials([f"{OWN}-new"])
+    assert code_of(nobody.errors[f"{OWN}-new"]) is ErrorCode.RESOURCE_NOT_FOUND
 
 
 def test_the_cluster_its_features_and_its_quorum(kafka_cluster: ClusterAddresses, admin: Admin) -> None:
@@ -261,7 +256,7 @@ def test_the_cluster_its_features_and_its_quorum(kafka_cluster: ClusterAddresses
 
 
 def test_coordinators_are_where_the_broker_finds_them(kafka_cluster: ClusterAddresses, admin: Admin) -> None:
-    keys = [f"admin-key-{number}" for number in range(12)]
+    keys = [f"{OWN}-key-{number}" for number in range(12)]
     for kind in (CoordinatorKind.GROUP, CoordinatorKind.TRANSACTION):
         found = admin.find_coordinators(keys, kind).all()
         assert set(found.values()) <= set(kafka_cluster.nodes)
@@ -269,18 +264,18 @@ def test_coordinators_are_where_the_broker_finds_them(kafka_cluster: ClusterAddr
 
 
 def test_transactions_and_producers(kafka_cluster: ClusterAddresses, admin: Admin) -> None:
-    fenced = admin.fence_producers(["admin-tx-1", "admin-tx-2"]).all()
-    again = admin.fence_producers(["admin-tx-1"])["admin-tx-1"]
-    assert (again.producer_id, again.epoch) == (fenced["admin-tx-1"].producer_id, fenced["admin-tx-1"].epoch + 1)
-    described = admin.describe_transactions(["admin-tx-1", "admin-tx-none"])
-    assert (described["admin-tx-1"].transaction_state, described["admin-tx-1"].producer_id) == (
+    fenced = admin.fence_producers([f"{OWN}-tx-1", f"{OWN}-tx-2"]).all()
+    again = admin.fence_producers([f"{OWN}-tx-1"])[f"{OWN}-tx-1"]
+    assert (again.producer_id, again.epoch) == (fenced[f"{OWN}-tx-1"].producer_id, fenced[f"{OWN}-tx-1"].epoch + 1)
+    described = admin.describe_transactions([f"{OWN}-tx-1", f"{OWN}-tx-none"])
+    assert (described[f"{OWN}-tx-1"].transaction_state, described[f"{OWN}-tx-1"].producer_id) == (
         "Empty",
         again.producer_id,
     )
-    assert code_of(described.errors["admin-tx-none"]) is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+    assert code_of(described.errors[f"{OWN}-tx-none"]) is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
     listed = {each.transactional_id for each in admin.list_transactions(states=["Empty"])}
-    assert {"admin-tx-1", "admin-tx-2"} <= listed
-    assert {each.transactional_id for each in admin.list_transactions(id_pattern="admin-tx-1")} == {"admin-tx-1"}
+    assert {f"{OWN}-tx-1", f"{OWN}-tx-2"} <= listed
+    assert {each.transactional_id for each in admin.list_transactions(id_pattern=f"{OWN}-tx-1")} == {f"{OWN}-tx-1"}
     producers = admin.describe_producers([P0, P1, MISSING])
     assert len([each for part in producers.ok.values() for each in part]) >= 1
     assert list(producers.errors) == [MISSING]
@@ -304,24 +299,24 @@ def test_delegation_tokens_need_an_authenticated_user(admin: Admin) -> None:
 
 
 def test_share_groups(admin: Admin) -> None:
-    assert admin.alter_share_group_offsets("admin-share", {P0: 1, MISSING: 1}).errors.keys() == {MISSING}
-    offsets = admin.list_share_group_offsets({"admin-share": None, "admin-none": None})
-    assert offsets["admin-share"][P0].start_offset == 1
-    group = admin.describe_groups(["admin-share"])["admin-share"]
-    assert (group.group_id, getattr(group, "type", None)) == ("admin-share", GroupType.SHARE)
-    assert admin.delete_share_group_offsets("admin-share", [TOPIC])[TOPIC] is None
-    assert admin.delete_groups(["admin-share", "admin-none"]).errors.keys() == {"admin-none"}
+    assert admin.alter_share_group_offsets(f"{OWN}-share", {P0: 1, MISSING: 1}).errors.keys() == {MISSING}
+    offsets = admin.list_share_group_offsets({f"{OWN}-share": None, f"{OWN}-none": None})
+    assert offsets[f"{OWN}-share"][P0].start_offset == 1
+    group = admin.describe_groups([f"{OWN}-share"])[f"{OWN}-share"]
+    assert (group.group_id, getattr(group, "type", None)) == (f"{OWN}-share", GroupType.SHARE)
+    assert admin.delete_share_group_offsets(f"{OWN}-share", [TOPIC])[TOPIC] is None
+    assert admin.delete_groups([f"{OWN}-share", f"{OWN}-none"]).errors.keys() == {f"{OWN}-none"}
 
 
 def test_asyncio_has_the_same_operations(kafka_cluster: ClusterAddresses, admin: Admin) -> None:
-    admin.alter_group_offsets("admin-async", {P0: 1}).all()
+    admin.alter_group_offsets(f"{OWN}-async", {P0: 1}).all()
 
     async def ask() -> tuple[int, GroupState, int]:
         async with AsyncAdmin(kafka_cluster.bootstrap_servers) as on_loop:
             offsets, groups, cluster = await asyncio.gather(
-                on_loop.list_group_offsets("admin-async"), on_loop.list_groups(), on_loop.describe_cluster()
+                on_loop.list_group_offsets(f"{OWN}-async"), on_loop.list_groups(), on_loop.describe_cluster()
             )
-            (group,) = (each for each in groups if each.group_id == "admin-async")
+            (group,) = (each for each in groups if each.group_id == f"{OWN}-async")
             return offsets[P0].offset, group.state, len(cluster.nodes)
 
     assert asyncio.run(ask()) == (1, GroupState.EMPTY, 3)

@@ -6,14 +6,8 @@ that this library plays, and with an application of Kafka Streams.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-import os
-import signal
-import subprocess
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,14 +16,8 @@ from kafka_msgs.admin import (
     AclOperation,
     Admin,
     AsyncAdmin,
-    CommittedOffset,
-    ConfigChange,
-    ConfigResource,
-    ConfigResourceType,
     GroupState,
     GroupType,
-    NewTopic,
-    OffsetTarget,
     StreamsGroupDescription,
     StreamsGroupMemberDescription,
     StreamsGroupSubtopologyDescription,
@@ -38,14 +26,13 @@ from kafka_msgs.admin import (
 from kafka_msgs.admin.group_offsets import alter_group_offsets, delete_topic_offsets, list_offsets_of_groups
 from kafka_msgs.admin.groups import delete_groups, list_groups
 from kafka_msgs.admin.streams_groups import describe_streams_groups
-from kafka_msgs.client import Client, TopicPartition
+from kafka_msgs.client import TopicPartition
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError
 from kafka_msgs.messages import offset_commit_response as committed
 from kafka_msgs.messages import offset_delete_response as deleted
 from kafka_msgs.messages import offset_fetch_response as fetched
 from kafka_msgs.messages import streams_group_describe_response as described
-from kafka_msgs.messages import streams_group_heartbeat_request as heartbeat
 from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
 from kafka_msgs.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from kafka_msgs.messages.list_groups_request import ListGroupsRequest
@@ -54,9 +41,6 @@ from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
 from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequest
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequest
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
-from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
-from tests.recorders.broker import java_command
-from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.simulated_cluster import SimulatedCluster
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
@@ -430,176 +414,3 @@ def test_h18_groups_are_listed_with_their_states() -> None:
     requests = cluster.asked(ListGroupsRequest)
     assert {node for node, _ in requests} == {1, 2, 3}
     assert all((each.types_filter, each.states_filter) == (("Streams",), ("NotReady",)) for _, each in requests)
-
-
-ORDERS, CHANGELOG = "streams-admin-orders", "streams-admin-app-totals-changelog"
-S0, S1 = TopicPartition(ORDERS, 0), TopicPartition(ORDERS, 1)
-
-
-@pytest.fixture(scope="module")
-def admin(kafka_cluster: ClusterAddresses) -> Iterator[Admin]:
-    with Admin(kafka_cluster.bootstrap_servers) as admin:
-        admin.create_topics([NewTopic(ORDERS, 2)])
-        yield admin
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition of the cluster holds; fail after a minute."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "the cluster does not get there"
-        time.sleep(0.1)
-
-
-def beat(client: Client, group: str, epoch: int, topology: heartbeat.Topology | None = None) -> Any:
-    joining = epoch == 0
-    return client.call(
-        StreamsGroupHeartbeatRequest(
-            group_id=group,
-            member_id=f"{group}-member",
-            member_epoch=epoch,
-            rebalance_timeout_ms=10_000 if joining else -1,
-            topology=topology,
-            active_tasks=() if joining else None,
-            standby_tasks=() if joining else None,
-            warmup_tasks=() if joining else None,
-            process_id="process-1" if joining else None,
-            user_endpoint=heartbeat.Endpoint(host="here", port=8080) if joining else None,
-            client_tags=(heartbeat.KeyValue(key="zone", value="eu"),) if joining else None,
-        )
-    )
-
-
-TOPOLOGY = heartbeat.Topology(
-    subtopologies=(
-        heartbeat.Subtopology(
-            subtopology_id="0",
-            source_topics=(ORDERS,),
-            state_changelog_topics=(heartbeat.TopicInfo(name=CHANGELOG, replication_factor=1),),
-        ),
-    )
-)
-
-
-def test_h12_to_h15_a_real_group_with_a_member(kafka_cluster: ClusterAddresses, admin: Admin) -> None:
-    with Client(kafka_cluster.bootstrap_servers, client_id="played") as client:
-        epoch = beat(client, "streams-admin-app", 0, TOPOLOGY).member_epoch
-
-        def stable() -> bool:
-            nonlocal epoch
-            epoch = max(epoch, beat(client, "streams-admin-app", epoch).member_epoch)
-            group = admin.describe_streams_groups(["streams-admin-app"]).ok.get("streams-admin-app")
-            return group is not None and bool(group.members[0].target_assignment.active_tasks)
-
-        until(stable)
-        group = admin.describe_streams_groups(["streams-admin-app"], include_authorized_operations=True).all()[
-            "streams-admin-app"
-        ]
-        (member,) = group.members
-        (subtopology,) = group.subtopologies
-        assert (member.client_id, member.process_id, member.client_tags) == ("played", "process-1", {"zone": "eu"})
-        assert (member.user_endpoint and member.user_endpoint.port, member.is_classic) == (8080, False)
-        (tasks,) = member.target_assignment.active_tasks
-        assert (tasks.subtopology_id, sorted(tasks.partitions)) == ("0", [0, 1])
-        assert subtopology.source_topics == (ORDERS,)
-        assert subtopology.state_changelog_topics[CHANGELOG].partitions == 2
-        assert AclOperation.DELETE in (group.authorized_operations or ())
-        assert group.coordinator is not None
-        assert group.coordinator.node in kafka_cluster.nodes
-        listed = {each.group_id: each for each in admin.list_groups(types=[GroupType.STREAMS])}
-        assert listed["streams-admin-app"].type is GroupType.STREAMS
-
-        refused = admin.alter_streams_group_offsets("streams-admin-app", {S0: 5})
-        assert [type(error) for error in refused.errors.values()] == [BrokerError]
-        with pytest.raises(BrokerError) as not_empty:
-            admin.delete_streams_groups(["streams-admin-app"]).all()
-        assert not_empty.value.error is ErrorCode.NON_EMPTY_GROUP
-        beat(client, "streams-admin-app", -1)
-    empty = admin.describe_groups(["streams-admin-app"])["streams-admin-app"]
-    assert isinstance(empty, StreamsGroupDescription)
-    assert (empty.group_state, empty.members) == (GroupState.EMPTY, ())
-
-    admin.alter_streams_group_offsets("streams-admin-app", {S0: 5, S1: CommittedOffset(6, 0, "x")}).all()
-    offsets = admin.list_streams_group_offsets({"streams-admin-app": None}).all()["streams-admin-app"]
-    assert {key: value.offset for key, value in offsets.items()} == {S0: 5, S1: 6}
-    admin.delete_streams_group_offsets("streams-admin-app", [ORDERS]).all()
-    assert dict(admin.list_streams_group_offsets({"streams-admin-app": None})["streams-admin-app"]) == {}
-    admin.delete_streams_groups(["streams-admin-app"]).all()
-    with pytest.raises(BrokerError) as gone:
-        admin.describe_streams_groups(["streams-admin-app"]).all()
-    assert gone.value.error is ErrorCode.GROUP_ID_NOT_FOUND
-
-
-@contextlib.contextmanager
-def application(cluster: ClusterAddresses, group: str, state: Path) -> Iterator[None]:
-    """Run an application of Kafka Streams with two instances."""
-    source = Path(__file__).parents[1] / "recorders" / "clients" / "ItemTotals.java"
-    java = java_command(str(source), [cluster.bootstrap_servers, group, str(state), "2", "60"], heap_mb=128)
-    process = subprocess.Popen(
-        ["timeout", "--signal=KILL", "120", *java],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        yield
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def test_a_real_application_is_described_reset_and_deleted(
-    kafka_cluster: ClusterAddresses, admin: Admin, tmp_path: Path
-) -> None:
-    """What is said of the application is also what Kafka's own tool says."""
-    admin.create_topics([NewTopic("orders", 2)])
-    kafka_cluster.console_producer("orders", [f'{{"order":{n},"item":"tea","quantity":1}}' for n in range(20)])
-    name = "streams-admin-totals"
-    inputs = {TopicPartition("orders", 0), TopicPartition("orders", 1)}
-    short = ConfigChange("streams.session.timeout.ms", "6000")
-    admin.alter_configs({ConfigResource(ConfigResourceType.GROUP, name): [short]}).all()
-    with application(kafka_cluster, name, tmp_path):
-
-        def running() -> bool:
-            group = admin.describe_streams_groups([name]).ok.get(name)
-            if group is None or group.group_state is not GroupState.STABLE or len(group.members) != 2:
-                return False
-            stored = admin.list_group_offsets(name).ok
-            return sum(stored[each].offset for each in inputs if each in stored) == 20
-
-        until(running)
-        group = admin.describe_streams_groups([name])[name]
-        printed = kafka_cluster.streams_groups("--describe", "--group", name, "--members", "--verbose")
-        printed_state = kafka_cluster.streams_groups("--describe", "--group", name, "--state", "--verbose")
-        printed_offsets = kafka_cluster.streams_groups("--describe", "--group", name, "--offsets", "--verbose")
-        stored = admin.list_group_offsets(name).all()
-    assert {member.member_id for member in group.members} <= set(printed.split())
-    assert {name, "Stable", str(group.group_epoch), str(group.target_assignment_epoch)} <= set(printed_state.split())
-    assert {each.subtopology_id for each in group.subtopologies} == {"0", "1"}
-    active = [
-        (task.subtopology_id, number)
-        for member in group.members
-        for task in member.assignment.active_tasks
-        for number in task.partitions
-    ]
-    assert sorted(active) == [("0", 0), ("0", 1), ("1", 0), ("1", 1)]
-
-    theirs = {
-        TopicPartition(words[1], int(words[2])): (words[3], words[4])
-        for words in map(str.split, printed_offsets.splitlines())
-        if words[:1] == [name]
-    }
-    assert inputs <= theirs.keys()
-    ours = {key: (str(each.offset), str(each.leader_epoch)) for key, each in stored.items()}
-    assert ours == {key: row for key, row in theirs.items() if row[0] != "-"}
-
-    until(lambda: not admin.describe_streams_groups([name])[name].members)
-    changes = admin.reset_group_offsets(name, OffsetTarget.earliest(), sorted(inputs)).all()
-    assert {change.after for change in changes.values()} == {0}
-    assert {each: change.before for each, change in changes.items() if change.before >= 0} == {
-        each: stored[each].offset for each in inputs if each in stored
-    }
-    assert {each.offset for each in admin.list_group_offsets(name, sorted(inputs)).values()} == {0}
-    admin.delete_streams_groups([name]).all()
-    assert name not in {each.group_id for each in admin.list_groups()}

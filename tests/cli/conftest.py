@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from uuid import uuid4
 
 import pytest
 from click.testing import CliRunner, Result
 
-from kafka_msgs import MetadataRequest
-from kafka_msgs.admin import Admin, NewTopic
+from kafka_msgs.admin import Admin
 from kafka_msgs.cli.group import command
 from kafka_msgs.client.producer import Producer
-from kafka_msgs.messages.metadata_request import MetadataRequestTopic
+from tests.support.cluster_topics import new_name, new_topic
 from tests.support.command_line import Run
 from tests.support.kafka_cluster import ClusterAddresses
 
@@ -56,15 +53,15 @@ def admin(kafka_cluster: ClusterAddresses) -> Iterator[Admin]:
 
 
 @pytest.fixture
-def topic(admin: Admin) -> str:
-    """A new topic of two partitions."""
-    return made(admin, f"cli-{uuid4().hex[:8]}")
+def topic(kafka_cluster: ClusterAddresses) -> str:
+    """A new topic of two partitions, which keeps records of any age."""
+    return new_topic(kafka_cluster, 2, replicas=3, prefix="cli", configs={"retention.ms": "-1"})
 
 
 @pytest.fixture
-def unread(admin: Admin) -> str:
+def unread(kafka_cluster: ClusterAddresses) -> str:
     """Another new topic of two partitions, without records."""
-    return made(admin, f"cli-{uuid4().hex[:8]}")
+    return new_topic(kafka_cluster, 2, replicas=3, prefix="cli")
 
 
 @pytest.fixture
@@ -80,19 +77,4 @@ def filled(topic: str, kafka_cluster: ClusterAddresses) -> str:
 @pytest.fixture
 def group() -> str:
     """The name of a group that nobody else uses."""
-    return f"cli-{uuid4().hex[:8]}"
-
-
-def made(admin: Admin, name: str) -> str:
-    """Create a topic of two partitions that keeps records of any age, and wait until every broker knows it."""
-    admin.create_topics([NewTopic(name, 2, 3, configs={"retention.ms": "-1"})]).all()
-    brokers = admin.describe_cluster().nodes
-    while not all(_known(admin, name, node) for node in brokers):
-        time.sleep(0.1)
-    return name
-
-
-def _known(admin: Admin, name: str, node: int) -> bool:
-    request = MetadataRequest(topics=(MetadataRequestTopic(name=name),), allow_auto_topic_creation=False)
-    found = admin.client.call(request, node=node).topics
-    return all(each.error_code == 0 and len(each.partitions) == 2 for each in found)
+    return new_name("cli")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -26,6 +27,7 @@ def commands(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:
 
 
 ALL = list(commands(command))
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.parametrize("words", [(), *ALL], ids=" ".join)
@@ -74,3 +76,21 @@ def test_completion_prints_a_script_for_the_shell(run: Run, shell: str) -> None:
     assert result.exit_code == 0
     assert f"_KAFKA_MSGS_COMPLETE={shell}_complete" in result.stdout
     assert "kafka-msgs" in result.stdout
+
+
+def test_i21_there_is_no_tool_that_resets_classic_applications_and_the_documents_say_so() -> None:
+    assert [words for words in ALL if "reset" in "-".join(words)] == []
+    text = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+    assert (
+        "`kafka-streams-application-reset` is for groups of the classic protocol; there is no such command here" in text
+    )
+
+
+def test_i22_the_two_lines_that_kip_88_shows_are_in_the_documents_letter_by_letter() -> None:
+    """What the commands print is compared in the tests of B7 and B8."""
+    text = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+    assert "Error: Consumer group 'audit' has no active members." in text
+    assert (
+        "Note: This will only show information about consumers that use the Java consumer API "
+        "(non-ZooKeeper-based consumers)."
+    ) in text

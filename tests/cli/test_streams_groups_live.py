@@ -22,14 +22,13 @@ from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.cli.group import command
 from kafka_msgs.client import TopicPartition
 from kafka_msgs.client.producer import Producer
-from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import BrokerError
 from tests.recorders.broker import java_command
+from tests.support.cluster_topics import make_topics, new_name
 from tests.support.command_line import squeezed
 from tests.support.kafka_cluster import ClusterAddresses
 
 _APPLICATION: Final = Path(__file__).parents[1] / "recorders" / "clients" / "ItemTotals.java"
-_INPUT: Final = "orders"
+_INPUT: Final = new_name("cli-orders")
 _RUNNING_SECONDS: Final = 75
 _PATIENCE_SECONDS: Final = 60.0
 _VIEWS: Final = [(*view, *verbose) for view in ((), ("--members",), ("--state",)) for verbose in ((), ("--verbose",))]
@@ -126,13 +125,14 @@ def _after(story: _Story) -> None:
     story.ask("--delete", "--dry-run")
     story.note("delete refused")
     story.ask("--delete")
+    story.until(lambda: not internal(story.life) & set(story._admin.list_topics()))
     story.life.topics["deleted"] = set(story._admin.list_topics())
     story.ask("--describe", "--offsets")
 
 
 @contextmanager
 def _running(cluster: ClusterAddresses, group: str, directory: Path) -> Iterator[subprocess.Popen[bytes]]:
-    given = [cluster.bootstrap_servers, group, str(directory), "1", str(_RUNNING_SECONDS)]
+    given = [cluster.bootstrap_servers, group, str(directory), "1", str(_RUNNING_SECONDS), _INPUT]
     application = subprocess.Popen(
         java_command(str(_APPLICATION), given, heap_mb=192), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -144,10 +144,8 @@ def _running(cluster: ClusterAddresses, group: str, directory: Path) -> Iterator
 
 
 def _make_input(cluster: ClusterAddresses, admin: Admin) -> None:
-    """Fill both partitions of the topic that the application reads; another test may have made it."""
-    for error in admin.create_topics([NewTopic(_INPUT, 2, 1)]).errors.values():
-        assert isinstance(error, BrokerError)
-        assert error.error == ErrorCode.TOPIC_ALREADY_EXISTS
+    """Fill both partitions of the topic that the application reads."""
+    make_topics(cluster, NewTopic(_INPUT, 2, 1))
     with Producer(cluster.bootstrap_servers) as producer:
         for number in range(40):
             order = json.dumps({"id": number, "item": f"item-{number}"})
@@ -206,7 +204,7 @@ def test_i13_a_reset_moves_the_inputs_only(life: Life) -> None:
 def test_a_topic_that_the_group_does_not_read_is_refused(life: Life) -> None:
     result = life.ours["--reset-offsets", "--input-topics", "payments", "--to-earliest", "--execute"]
     assert result.exit_code == 1
-    assert result.stderr == f"Error: payments: not an input topic of the group '{life.group}', which has orders\n"
+    assert result.stderr == f"Error: payments: not an input topic of the group '{life.group}', which has {_INPUT}\n"
 
 
 def test_i16_offsets_of_a_topic_are_deleted_and_others_are_kept(life: Life) -> None:

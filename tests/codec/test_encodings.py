@@ -58,7 +58,7 @@ def test_every_prefix_of_a_message_is_too_short(codecs: Codecs, message: Any, ve
 
 
 @pytest.mark.parametrize("version", [1])
-def test_null_topics_need_version_2(codecs: Codecs, version: int) -> None:
+def test_a5_null_topics_need_version_2(codecs: Codecs, version: int) -> None:
     with pytest.raises(EncodeError) as refused:
         codecs.encode(OffsetFetchRequest(group_id="g", topics=None), version)
     assert refused.value.path == "topics"
@@ -68,19 +68,19 @@ def test_null_topics_need_version_2(codecs: Codecs, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_null_topics_need_version_2_of_the_draft_too(codecs: Codecs, version: int) -> None:
+def test_a5_null_topics_need_version_2_of_the_draft_too(codecs: Codecs, version: int) -> None:
     with pytest.raises(EncodeError):
         codecs.encode(kip_88.OffsetFetchRequest(group_id="g", topics=None), version)
     with pytest.raises(UnexpectedNullError):
         codecs.decode(kip_88.OffsetFetchRequest, "000167 ffffffff", version)
 
 
-def test_null_and_empty_topics_stay_apart(codecs: Codecs) -> None:
+def test_a4_null_and_empty_topics_stay_apart(codecs: Codecs) -> None:
     assert codecs.decode(OffsetFetchRequest, "000167 ffffffff", 2).topics is None
     assert codecs.decode(OffsetFetchRequest, "000167 00000000", 2).topics == ()
 
 
-def test_the_topics_of_a_response_are_never_null(codecs: Codecs) -> None:
+def test_a18_the_topics_of_a_response_are_never_null(codecs: Codecs) -> None:
     for version in range(1, 8):
         null = "00 00000000 00" if version >= 6 else "ffffffff"
         throttle = "00000000" if version >= 3 else ""
@@ -90,19 +90,20 @@ def test_the_topics_of_a_response_are_never_null(codecs: Codecs) -> None:
             codecs.encode(OffsetFetchResponse(topics=None), version)  # type: ignore[arg-type]
 
 
-def test_a_top_level_error_is_dropped_below_version_2(codecs: Codecs) -> None:
+def test_a7_a_top_level_error_is_dropped_below_version_2(codecs: Codecs) -> None:
     failed = OffsetFetchResponse(error_code=16)
     assert codecs.encode(failed, 1).hex() == "00000000"
     assert codecs.encode(failed, 2).hex() == "000000000010"
 
 
-def test_version_2_of_a_response_appends_the_error(codecs: Codecs) -> None:
+def test_a2_a6_version_2_of_a_response_appends_the_error(codecs: Codecs) -> None:
     assert codecs.encode(ONE_OFFSET, 2) == codecs.encode(ONE_OFFSET, 1) + b"\0\0"
     with pytest.raises(TrailingDataError):
         codecs.decode(OffsetFetchResponse, codecs.encode(ONE_OFFSET, 2), 1)
 
 
-def test_versions_0_and_1_of_a_request_are_the_same_bytes(codecs: Codecs) -> None:
+def test_a1_a3_versions_0_and_1_of_a_request_are_the_same_bytes(codecs: Codecs) -> None:
+    assert codecs.encode(TWO_PARTITIONS, 1).hex() == "00016700000001000174000000020000000000000001"
     draft = codecs.decode(kip_88.OffsetFetchRequest, codecs.encode(TWO_PARTITIONS, 1), 0)
     assert codecs.encode(draft, 0) == codecs.encode(draft, 1) == codecs.encode(TWO_PARTITIONS, 1)
 
@@ -110,14 +111,14 @@ def test_versions_0_and_1_of_a_request_are_the_same_bytes(codecs: Codecs) -> Non
 # Drafts
 
 
-def test_the_rejected_describe_groups_refuses_null_metadata(codecs: Codecs) -> None:
+def test_c6_the_rejected_describe_groups_refuses_null_metadata(codecs: Codecs) -> None:
     group = Group(offsets=(Offset(topic="t", metadata=None),))  # type: ignore[arg-type]
     with pytest.raises(EncodeError) as refused:
         codecs.encode(kip_88.DescribeGroupsResponse(groups=(group,)), 1)
     assert refused.value.path == "groups[0].offsets[0].metadata"
 
 
-def test_the_rejected_describe_groups_leaves_version_0_as_it_was(codecs: Codecs) -> None:
+def test_c9_the_rejected_describe_groups_leaves_version_0_as_it_was(codecs: Codecs) -> None:
     offsets = (Offset(topic="t", partition=1, offset=2, metadata="m"),)
     with_offsets = kip_88.DescribeGroupsResponse(groups=(Group(group_id="g", offsets=offsets),))
     without = kip_88.DescribeGroupsResponse(groups=(Group(group_id="g"),))
@@ -126,7 +127,7 @@ def test_the_rejected_describe_groups_leaves_version_0_as_it_was(codecs: Codecs)
 
 
 @pytest.mark.parametrize("size", [0, 1, 70_000])
-def test_member_metadata_has_an_int32_length(codecs: Codecs, size: int) -> None:
+def test_c3_member_metadata_has_an_int32_length(codecs: Codecs, size: int) -> None:
     _, version, data = DRAFTS[2]
     message = codecs.decode(kip_88.DescribeGroupsResponse, data, version)
     member = message.groups[0].members[0]

@@ -1,4 +1,7 @@
-"""Topics and names of a test's own at the cluster that all tests share: two tests never meet in one topic or group."""
+"""Topics and names of a test's own at the cluster that all tests share: two tests never meet in one topic or group.
+
+A topic is made when one broker knows it. Others learn of it later, so whoever asks any broker waits for all of them.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,12 @@ from collections.abc import Mapping
 from uuid import uuid4
 
 from kafka_msgs.admin import Admin, NewTopic
+from kafka_msgs.client import Client
+from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from tests.support.eventually import until
 from tests.support.kafka_cluster import ClusterAddresses
 
-__all__ = ["new_name", "new_topic"]
+__all__ = ["make_topics", "new_name", "new_topic"]
 
 
 def new_name(prefix: str) -> str:
@@ -24,8 +30,21 @@ def new_topic(
     prefix: str = "topic",
     configs: Mapping[str, str | None] | None = None,
 ) -> str:
-    """Make a topic with a name of its own; return the name."""
+    """Make a topic with a name of its own; return the name when every broker knows its leaders."""
     name = new_name(prefix)
-    with Admin(cluster.bootstrap_servers) as admin:
-        admin.create_topics([NewTopic(name, partitions, replicas, configs=configs or {})]).all()
+    make_topics(cluster, NewTopic(name, partitions, replicas, configs=configs or {}))
     return name
+
+
+def make_topics(cluster: ClusterAddresses, *topics: NewTopic) -> None:
+    """Make topics, and wait until every broker knows the leaders of all partitions."""
+    with Admin(cluster.bootstrap_servers) as admin:
+        admin.create_topics(topics).all()
+    request = MetadataRequest(topics=tuple(MetadataRequestTopic(name=each.name) for each in topics))
+    with Client(cluster.bootstrap_servers) as client:
+
+        def known(node: int) -> bool:
+            found = client.call(request, node=node).topics
+            return all(not topic.error_code and all(p.leader_id >= 0 for p in topic.partitions) for topic in found)
+
+        until(lambda: all(known(node) for node in cluster.nodes))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from kafka_msgs import IncrementalAlterConfigsRequest, MetadataResponse
 from kafka_msgs.capture import Exchange
@@ -21,6 +21,7 @@ from kafka_msgs.cli.group import command
 from kafka_msgs.messages.incremental_alter_configs_request import AlterableConfig, AlterConfigsResource
 from kafka_msgs.redaction import Redaction
 from tests.recorders.asking import Conversation
+from tests.support.cluster_topics import new_topic
 from tests.support.kafka_cluster import ClusterAddresses, run_kafka_class
 from tests.support.kafka_listeners import Listener
 from tests.support.tapped import TappedCluster
@@ -37,10 +38,7 @@ TOOLS = "org.apache.kafka.tools."
 @pytest.fixture
 def topic(kafka_cluster: ClusterAddresses) -> str:
     """A topic of three partitions, whose leaders are three nodes."""
-    name = f"tap-{uuid.uuid4().hex[:12]}"
-    admin = AdminClient({"bootstrap.servers": kafka_cluster.bootstrap_servers})
-    admin.create_topics([NewTopic(name, 3, 3)])[name].result(30)
-    return name
+    return new_topic(kafka_cluster, 3, replicas=3, prefix="tap")
 
 
 @pytest.fixture
@@ -195,17 +193,15 @@ def test_an_application_of_kafka_streams(
     tapped: TappedCluster, kafka_cluster: ClusterAddresses, tmp_path: Path
 ) -> None:
     """An application of the streams protocol counts what is in the topic; its group is that of a real member."""
-    topics = AdminClient({"bootstrap.servers": kafka_cluster.bootstrap_servers})
-    if "orders" not in topics.list_topics(timeout=30).topics:
-        topics.create_topics([NewTopic("orders", 2, 1)])["orders"].result(30)
+    orders = new_topic(kafka_cluster, 2, prefix="orders")
     producer = Producer({"bootstrap.servers": tapped.bootstrap})
     for number in range(20):
         producer.produce(
-            "orders", json.dumps({"order": number, "item": "tea", "quantity": 2}).encode(), f"order-{number}"
+            orders, json.dumps({"order": number, "item": "tea", "quantity": 2}).encode(), f"order-{number}"
         )
     assert producer.flush(30) == 0
     group = f"totals-{uuid.uuid4().hex[:8]}"
-    run_kafka_class(str(STREAMS_APPLICATION), [tapped.bootstrap, group, str(tmp_path)], timeout=120)
+    run_kafka_class(str(STREAMS_APPLICATION), [tapped.bootstrap, group, str(tmp_path), "1", "12", orders], timeout=120)
     describe = ["--bootstrap-server", tapped.bootstrap, "--describe", "--group", group, "--state"]
     assert group in run_kafka_class(f"{TOOLS}streams.StreamsGroupCommand", describe)
     watching = Consumer({"bootstrap.servers": kafka_cluster.bootstrap_servers, "group.id": "watching"})

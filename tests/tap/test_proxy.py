@@ -121,7 +121,7 @@ def test_a_client_that_does_not_read_stops_the_broker() -> None:
             reader, writer = await asyncio.open_connection(*tap.address, limit=2**16)
             writer.write(_asked(1))
             before = -1
-            while before != sent:
+            while not sent or before != sent:
                 before = sent
                 await asyncio.sleep(0.3)
             (pair,) = tap._pairs
@@ -259,17 +259,18 @@ def test_ports_follow_the_first_and_those_in_use_are_left_out() -> None:
 
     async def work() -> None:
         with socket.socket() as first, socket.socket() as taken:
+            first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # so it only keeps others away
             first.bind((HOST, 0))
             port = first.getsockname()[1]
-            first.close()
             taken.bind((HOST, port + 1))
             taken.listen()
             broker = Endpoint("kafka.example", 9092)
             async with Tap([broker], seen=lambda item: None, listen=Endpoint(HOST, port), advertised="proxy") as tap:
                 assert tap.address == ("proxy", port)
-                assert tap._listeners.translate("b", 1) == ("proxy", port + 2)
-                assert tap._listeners.translate("c", 1) == ("proxy", port + 3)
-                assert tap._listeners.translate("b", 1) == ("proxy", port + 2)
+                b, c = (tap._listeners.translate(name, 1) for name in "bc")
+                assert (b[0], c[0]) == ("proxy", "proxy")
+                assert port + 1 < b[1] < c[1], "other programs may have taken ports, too"
+                assert tap._listeners.translate("b", 1) == b
                 with pytest.raises(TapError, match=f"{HOST}:{port}: "):
                     async with Tap([broker], seen=lambda item: None, listen=Endpoint(HOST, port)):
                         pass

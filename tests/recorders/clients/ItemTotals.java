@@ -12,15 +12,16 @@ import org.apache.kafka.streams.state.Stores;
 /**
  * Counts orders by item under the streams group protocol, for a few seconds. The count needs a repartition topic and a
  * changelog topic, so the group's topology has something of everything. Arguments: bootstrap servers, group id, a
- * directory for state; optionally how many instances run, and for how many seconds.
+ * directory for state; optionally how many instances run, for how many seconds, and the topic that is read.
  */
 public final class ItemTotals {
     public static void main(String[] arguments) throws Exception {
         int instances = arguments.length > 3 ? Integer.parseInt(arguments[3]) : 1;
         int seconds = arguments.length > 4 ? Integer.parseInt(arguments[4]) : 12;
+        String topic = arguments.length > 5 ? arguments[5] : "orders";
         List<KafkaStreams> running = new ArrayList<>();
         for (int number = 0; number < instances; number++) {
-            KafkaStreams streams = new KafkaStreams(topology(), config(arguments, number));
+            KafkaStreams streams = new KafkaStreams(topology(topic), config(arguments, number));
             running.add(streams);
             streams.start();
         }
@@ -28,9 +29,9 @@ public final class ItemTotals {
         running.forEach(KafkaStreams::close);
     }
 
-    private static Topology topology() {
+    private static Topology topology(String topic) {
         StreamsBuilder builder = new StreamsBuilder();
-        builder.<String, String>stream("orders")
+        builder.<String, String>stream(topic)
             .groupBy((key, value) -> item(value), Grouped.as("by-item"))
             .count(Materialized.as(Stores.inMemoryKeyValueStore("totals")));
         return builder.build();
