@@ -18,6 +18,7 @@ from kafka_msgs.errors import (
     BudgetExceededError,
     CaptureError,
     ClientError,
+    ClusterSizeError,
     ColumnSizeError,
     ColumnTypeError,
     CompressionError,
@@ -106,6 +107,10 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
         "Fetch: UNKNOWN_TOPIC_ID (100) for ('t', 0): gone",
     ),
     (ConnectionFailedError(address="b:1", step="connect", reason="refused"), "b:1: connect: refused"),
+    (
+        ClusterSizeError(brokers=1001, limit=1000),
+        "the metadata name 1001 brokers, more than max_brokers (1000)",
+    ),
     (PositionError(topic="t", partition=3, reason="there is none"), "t-3: there is none"),
     (
         ProducerFencedError(error=ErrorCode.PRODUCER_FENCED, retriable=False, api="EndTxn", subject="payments"),

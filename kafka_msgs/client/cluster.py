@@ -10,6 +10,7 @@ from attrs import frozen
 
 from kafka_msgs.client.network import Address
 from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import ClusterSizeError
 
 if TYPE_CHECKING:
     from kafka_msgs.messages.metadata_response import MetadataResponse, MetadataResponseTopic
@@ -48,19 +49,26 @@ class PartitionInfo:
 
 @frozen
 class TopicInfo:
-    """A topic: its id (None if the broker has no topic ids), its partitions by number, and its error code."""
+    """A topic: its id (None if the broker has no topic ids), its partitions by number, and its error code.
+
+    A partition is replaced when a response names a newer leader.
+    """
 
     name: str
     topic_id: UUID | None
     internal: bool
-    partitions: Mapping[int, PartitionInfo]
+    partitions: dict[int, PartitionInfo]
     error: ErrorCode
 
 
 class Cluster:
-    """The newest metadata that a client has. It starts empty and learns from each response."""
+    """The newest metadata that a client has. It starts empty and learns from each response.
 
-    def __init__(self) -> None:
+    ``max_brokers`` is how many brokers it may name.
+    """
+
+    def __init__(self, max_brokers: int) -> None:
+        self._max_brokers = max_brokers
         self.cluster_id: str | None = None
         self.controller: int | None = None
         self.brokers: dict[int, Broker] = {}
@@ -88,7 +96,12 @@ class Cluster:
         return self._names.get(topic_id)
 
     def learn(self, response: MetadataResponse) -> None:
-        """Take over what a response says: all of its brokers, and those topics that it has."""
+        """Take over what a response says: all of its brokers, and those topics that it has.
+
+        Raises ``ClusterSizeError`` for too many brokers, before anything is taken over.
+        """
+        if len(response.brokers) > self._max_brokers:
+            raise ClusterSizeError(brokers=len(response.brokers), limit=self._max_brokers)
         self.cluster_id = response.cluster_id or self.cluster_id
         self.controller = response.controller_id if response.controller_id >= 0 else None
         self.brokers = {
@@ -110,9 +123,7 @@ class Cluster:
         known = None if info is None else info.partitions.get(partition)
         if info is None or known is None or known.leader_epoch >= epoch:
             return
-        newer = PartitionInfo(leader, epoch, known.replicas, known.in_sync, known.offline)
-        partitions = {**info.partitions, partition: newer}
-        self.topics[topic] = TopicInfo(info.name, info.topic_id, info.internal, partitions, info.error)
+        info.partitions[partition] = PartitionInfo(leader, epoch, known.replicas, known.in_sync, known.offline)
 
     def _learn_topic(self, topic: MetadataResponseTopic, name: str) -> None:
         self.forget_topic(name)

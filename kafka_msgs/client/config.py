@@ -39,6 +39,12 @@ def _is_time(instance: object, attribute: Attribute[float], value: float) -> Non
         raise OptionError(source="client", option=attribute.name, value=value, reason=reason)
 
 
+def _is_count(instance: object, attribute: Attribute[int], value: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        reason = "expected a whole number above 0"
+        raise OptionError(source="client", option=attribute.name, value=value, reason=reason)
+
+
 @frozen(kw_only=True)
 class ClientConfig:
     """The settings of a client. Times are in seconds.
@@ -52,6 +58,9 @@ class ClientConfig:
     is drawn at random between a half and all of its length, and doubles with each trial.
     ``metadata_age``: after how long the metadata of the cluster is asked for again.
     ``max_frame_size``: the largest response in bytes.
+    ``max_brokers``: how many brokers a cluster may name. A response with more of them is refused, so that nobody makes
+    a client connect to any number of addresses.
+    ``max_in_flight``: how many requests may wait for answers on one connection. A further call waits for its turn.
     ``tls``: the context of encrypted connections, or None. It verifies certificates and host names unless you change
     it. ``credentials``: who the client is (SASL), or None.
     """
@@ -65,6 +74,8 @@ class ClientConfig:
     longest_backoff: float = field(default=1.0, validator=_is_time)
     metadata_age: float = field(default=300.0, validator=_is_time)
     max_frame_size: int = MAX_FRAME_SIZE
+    max_brokers: int = field(default=1000, validator=_is_count)
+    max_in_flight: int = field(default=1000, validator=_is_count)
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     credentials: Credentials | None = field(default=None, repr=False)
 

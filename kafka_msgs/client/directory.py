@@ -47,7 +47,7 @@ class Directory:
         self.config = config
         self.network = network
         self.random = random
-        self.cluster = Cluster()
+        self.cluster = Cluster(config.max_brokers)
         self._links: dict[tuple[int, str], Link] = {}
         self._first: Link | None = None
         self._opening: dict[Hashable, Task[Link]] = {}
@@ -140,8 +140,9 @@ class Directory:
                 trials.failed(broker_error(response.error_code, api="Metadata"), final=False)
             yield from trials.pause()
         self.cluster.learn(response)
+        answered = {each.name for each in response.topics}
         for name in wanted:
-            if isinstance(name, str) and not any(each.name == name for each in response.topics):
+            if isinstance(name, str) and name not in answered:
                 self.cluster.forget_topic(name)
         self._learned_at = self.network.now()
         return self.cluster

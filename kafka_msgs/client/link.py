@@ -6,6 +6,7 @@ the versions (KIP-35, KIP-511), and proves who the client is. Requests may follo
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka_msgs.api_keys import ApiKey
@@ -55,6 +56,8 @@ class Link:
         self._connection = ClientConnection(client_id=config.client_id, max_frame_size=config.max_frame_size)
         self._opened: Pending[None] = Pending()
         self._transport: Transport | None = None
+        self._limit = config.max_in_flight
+        self._queue: deque[Pending[None]] = deque()
         self._step = "connect"
 
     @classmethod
@@ -144,6 +147,26 @@ class Link:
         """How many requests wait for their answers."""
         return self._connection.in_flight
 
+    @property
+    def full(self) -> bool:
+        """Whether as many requests wait for their answers as may wait."""
+        return self.alive and self._connection.in_flight >= self._limit
+
+    def turn(self) -> Pending[None]:
+        """Return what is done when it is somebody's turn to send, or when the connection ends; the first one first.
+
+        Somebody else may have been faster, so look again whether the link is full. ``leave`` ends the waiting.
+        """
+        turn: Pending[None] = Pending()
+        self._queue.append(turn)
+        return turn
+
+    def leave(self, turn: Pending[None]) -> None:
+        """Take a turn out of the queue. One that was given goes on to the next who waits."""
+        if turn.done:
+            self._give_turn()
+        turn.resolve(None)
+
     def close(self) -> None:
         """End the connection. Every request that waits fails."""
         if self._transport is not None:
@@ -211,6 +234,8 @@ class Link:
                 return
             if isinstance(event, ResponseReceived):
                 event.tag[0].resolve_with(event.message)
+                if self._queue:
+                    self._give_turn()
             elif isinstance(event, NeedData):
                 return
             elif isinstance(event, TokenReceived):
@@ -219,6 +244,15 @@ class Link:
                 self._unanswered(event)
             elif isinstance(event, ConnectionClosed):
                 return
+
+    def _give_turn(self) -> None:
+        """Give the turn to the first who waits for it; to all of them after the end of the connection."""
+        while self._queue and not self.full:
+            turn = self._queue.popleft()
+            if not turn.done:
+                turn.resolve(None)
+                if self.alive:
+                    return
 
     def _unanswered(self, event: Unanswered) -> None:
         pending, cls = event.tag
@@ -244,6 +278,7 @@ class Link:
         self._opened.fail(self._failure())
         for each in self._connection.close():
             each.tag[0].fail(self._failure())
+        self._give_turn()
 
     def _failure(self) -> Exception:
         """Return the error of a request that cannot be answered any more."""

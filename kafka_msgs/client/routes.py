@@ -242,13 +242,27 @@ def answered(response: Response, items: Items) -> Iterator[tuple[Item, int]]:
 
 
 def split(request: Request[R], items: Items, place_of: Callable[[Item], int]) -> dict[int, Request[R]]:
-    """Return the request for each broker. ``place_of`` gives the broker of an item."""
-    places: dict[int, set[Item]] = {}
-    for item in items_of(request, items):
-        places.setdefault(place_of(item), set()).add(item)
+    """Return the request for each broker, in one pass over the items. ``place_of`` gives the broker of an item."""
+    places: dict[int, list[Any]] = {}
+    for element in getattr(request, items.request) or ():
+        for place, part in _parts(element, items, place_of):
+            places.setdefault(place, []).append(part)
     if len(places) == 1:
         return dict.fromkeys(places, request)
-    return {place: only(request, items, keep) for place, keep in places.items()}
+    return {place: attrs.evolve(request, **{items.request: tuple(parts)}) for place, parts in places.items()}
+
+
+def _parts(element: Any, items: Items, place_of: Callable[[Item], int]) -> Iterator[tuple[int, Any]]:
+    """Yield the brokers of one element of a request, and the part of the element for each of them."""
+    if not items.partitions:
+        yield place_of(_name(element, items)), element
+        return
+    topic = _topic(element)
+    places: dict[int, list[Any]] = {}
+    for partition in getattr(element, items.partitions):
+        places.setdefault(place_of((topic, _partition(partition))), []).append(partition)
+    for place, partitions in places.items():
+        yield place, attrs.evolve(element, **{items.partitions: tuple(partitions)})
 
 
 def error_codes(response: object) -> Iterator[int]:
@@ -308,9 +322,14 @@ def _identity(element: object) -> Hashable:
 
 def _items_of(element: Any, items: Items) -> Iterable[Item]:
     if not items.partitions:
-        return (getattr(element, items.key) if items.key and isinstance(element, Struct) else element,)
+        return (_name(element, items),)
     topic = _topic(element)
     return [(topic, _partition(each)) for each in getattr(element, items.partitions)]
+
+
+def _name(element: Any, items: Items) -> Any:
+    """Return the name of a group or a transaction: an attribute of the element, or the element itself."""
+    return getattr(element, items.key) if items.key and isinstance(element, Struct) else element
 
 
 def _filtered(message: Any, path: str, items: Items, partitions: str, keep: Collection[Item]) -> Any:
@@ -318,8 +337,7 @@ def _filtered(message: Any, path: str, items: Items, partitions: str, keep: Coll
     elements: list[Any] = []
     for element in getattr(message, path) or ():
         if not items.partitions:
-            name = getattr(element, items.key) if items.key and isinstance(element, Struct) else element
-            elements += [element] if name in keep else []
+            elements += [element] if _name(element, items) in keep else []
             continue
         topic = _topic(element)
         kept = tuple(each for each in getattr(element, partitions) if (topic, _partition(each)) in keep)

@@ -8,7 +8,9 @@ and sends the time into the generator when it goes on. This module has no socket
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from heapq import heappop, heappush
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from kafka_msgs.errors import DeadlineError
@@ -77,6 +79,18 @@ class Pending(Generic[T]):
             raise self._error
         return self._value
 
+    def on_done(self, wake: Callable[[], object]) -> None:
+        """Call a function when the value is there. It must not be there yet."""
+        if self.wakers is None:
+            self.wakers = [wake]
+        else:
+            self.wakers.append(wake)
+
+    def forget(self, wake: Callable[[], object]) -> None:
+        """Do not call a function that was given to ``on_done``."""
+        if self.wakers is not None:
+            self.wakers.remove(wake)
+
     @property
     def error(self) -> Exception | None:
         """The error, or None if there is none yet: a value that is made when it is taken may still become one."""
@@ -143,40 +157,91 @@ def sleep_until(moment: float) -> Steps[None]:
 def gather(steps: Sequence[Steps[T]]) -> Steps[list[T | Exception]]:
     """Run pieces of logic at the same time; return their values in order.
 
-    A piece that raises gives its exception as its value. If the caller goes away, all pieces are closed.
+    A piece that raises gives its exception as its value. If the caller goes away, all pieces are closed. What happens
+    costs the pieces that wait for it, and not all of them.
     """
-    results: dict[int, T | Exception] = {}
-    waits: dict[int, Wait] = {}
+    gathering = _Gathering(steps)
     try:
-        for place, piece in enumerate(steps):
-            _advance(piece, place, None, waits, results)
-        while waits:
-            now = yield _first_of(waits.values())
-            for place, wait in tuple(waits.items()):
-                if any_done(wait.pending) or (wait.deadline is not None and wait.deadline <= now):
-                    _advance(steps[place], place, now, waits, results)
+        while gathering.waits:
+            now = yield gathering.wait()
+            for place in gathering.due(now):
+                gathering.advance(place, now)
     finally:
-        for piece in steps:
+        gathering.close()
+    return [gathering.results[place] for place in range(len(steps))]
+
+
+class _Gathering(Generic[T]):
+    """Pieces of logic, what each of them waits for, and which of them can go on."""
+
+    def __init__(self, steps: Sequence[Steps[T]]) -> None:
+        self.results: dict[int, T | Exception] = {}
+        self.waits: dict[int, Wait] = {}
+        self._steps = steps
+        self._woken: Pending[None] = Pending()
+        self._ready: dict[int, None] = {}
+        self._wakers: dict[int, Callable[[], None]] = {}
+        self._alarms: list[tuple[float, int]] = []
+        for place in range(len(steps)):
+            self.advance(place, None)
+
+    def wait(self) -> Wait:
+        """Return what the pieces wait for, as one. An alarm of a piece that went on meanwhile is left out."""
+        while self._alarms and not self._is_set(*self._alarms[0]):
+            heappop(self._alarms)
+        return Wait((self._woken,), self._alarms[0][0] if self._alarms else None)
+
+    def due(self, now: float) -> list[int]:
+        """Return the pieces that can go on."""
+        while self._alarms and self._alarms[0][0] <= now:
+            deadline, place = heappop(self._alarms)
+            if self._is_set(deadline, place):
+                self._ready[place] = None
+        ready, self._ready, self._woken = list(self._ready), {}, Pending()
+        return ready
+
+    def advance(self, place: int, now: float | None) -> None:
+        """Let one piece go on. Note what it waits for, or how it ended."""
+        self._stop_listening(place)
+        self._ready.pop(place, None)
+        piece = self._steps[place]
+        try:
+            wait = self.waits[place] = next(piece) if now is None else piece.send(now)
+        except StopIteration as stop:
+            self.results[place] = stop.value
+            self.waits.pop(place, None)
+        except Exception as error:
+            self.results[place] = error
+            self.waits.pop(place, None)
+        else:
+            self._listen(place, wait)
+
+    def close(self) -> None:
+        """Stop listening, and close all pieces."""
+        for place in tuple(self._wakers):
+            self._stop_listening(place)
+        for piece in self._steps:
             piece.close()
-    return [results[place] for place in range(len(steps))]
 
+    def _is_set(self, deadline: float, place: int) -> bool:
+        return place in self.waits and self.waits[place].deadline == deadline
 
-def _advance(
-    piece: Steps[T], place: int, now: float | None, waits: dict[int, Wait], results: dict[int, T | Exception]
-) -> None:
-    """Let one piece go on. Note what it waits for, or how it ended."""
-    try:
-        waits[place] = next(piece) if now is None else piece.send(now)
-    except StopIteration as stop:
-        results[place] = stop.value
-        waits.pop(place, None)
-    except Exception as error:
-        results[place] = error
-        waits.pop(place, None)
+    def _listen(self, place: int, wait: Wait) -> None:
+        if wait.deadline is not None:
+            heappush(self._alarms, (wait.deadline, place))
+        if any_done(wait.pending):
+            self._wake(place)
+            return
+        waker = self._wakers[place] = partial(self._wake, place)
+        for pending in wait.pending:
+            pending.on_done(waker)
 
+    def _stop_listening(self, place: int) -> None:
+        waker = self._wakers.pop(place, None)
+        if waker is not None:
+            for pending in self.waits[place].pending:
+                pending.forget(waker)
 
-def _first_of(waits: Iterable[Wait]) -> Wait:
-    """Return what several pieces wait for, as one."""
-    waits = tuple(waits)
-    deadlines = [wait.deadline for wait in waits if wait.deadline is not None]
-    return Wait([each for wait in waits for each in wait.pending], min(deadlines, default=None))
+    def _wake(self, place: int) -> None:
+        self._ready[place] = None
+        self._woken.resolve(None)

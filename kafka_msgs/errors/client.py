@@ -12,6 +12,7 @@ __all__ = [
     "AuthenticationError",
     "BrokerError",
     "ClientError",
+    "ClusterSizeError",
     "ConnectionFailedError",
     "DeadlineError",
     "PositionError",
@@ -93,6 +94,20 @@ class BrokerError(ClientError):
         )
         words = f": {self.message}" if self.message else ""
         return f"{self.api}: {self.error.name} ({int(self.error)}){about}{words}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class ClusterSizeError(ClientError):
+    """Metadata that name more brokers than the client may connect to.
+
+    Attributes: ``brokers`` (how many there are) and ``limit`` (``ClientConfig.max_brokers``).
+    """
+
+    brokers: int
+    limit: int
+
+    def _text(self) -> str:
+        return f"the metadata name {self.brokers} brokers, more than max_brokers ({self.limit})"
 
 
 @define(kw_only=True, slots=False, repr=False)

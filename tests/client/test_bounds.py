@@ -1,0 +1,217 @@
+"""What a client does at most, whatever brokers answer and however much is asked of it; work is counted in lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kafka_msgs.client import routes
+from kafka_msgs.client.cluster import Cluster
+from kafka_msgs.client.routes import Coordinators, Leaders
+from kafka_msgs.client.waiting import Pending, Steps, Wait, gather
+from kafka_msgs.errors import ClusterSizeError, ConnectionFailedError, DeadlineError, OptionError
+from kafka_msgs.message import Request, Response
+from kafka_msgs.messages.describe_cluster_request import DescribeClusterRequest
+from kafka_msgs.messages.describe_cluster_response import DescribeClusterResponse
+from kafka_msgs.messages.describe_groups_request import DescribeGroupsRequest
+from kafka_msgs.messages.list_groups_request import ListGroupsRequest
+from kafka_msgs.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kafka_msgs.messages.metadata_response import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from tests.support.counted_lines import lines_run
+from tests.support.network import SimulatedNetwork
+from tests.support.simulated_cluster import SimulatedCluster
+
+
+def check_linear(work: Callable[[int], Callable[[], Any]]) -> None:
+    """Four times as much must not run more than five times as many lines. ``work`` prepares so much of it."""
+    work(10)()
+    few, many = (lines_run(work(size)) for size in (100, 400))
+    assert many < 5 * few
+
+
+def test_a_request_is_split_over_many_brokers_in_one_pass() -> None:
+    def groups(size: int) -> Callable[[], Any]:
+        request = DescribeGroupsRequest(groups=tuple(f"g{number}" for number in range(size)))
+        route = routes.route_of(request)
+        assert isinstance(route, Coordinators)
+        assert route.many is not None
+        items = route.many
+        return lambda: routes.split(request, items, lambda item: int(str(item)[1:]))
+
+    def partitions(size: int) -> Callable[[], Any]:
+        asked = tuple(ListOffsetsPartition(partition_index=number) for number in range(size))
+        request = ListOffsetsRequest(topics=(ListOffsetsTopic(name="t", partitions=asked),))
+        route = routes.route_of(request)
+        assert isinstance(route, Leaders)
+        return lambda: routes.split(request, route.many, lambda item: int(item[1]))
+
+    assert len(groups(30)()) == len(partitions(30)()) == 30
+    check_linear(groups)
+    check_linear(partitions)
+
+
+def test_metadata_of_many_topics_take_linear_work() -> None:
+    def topics(size: int) -> Callable[[], Any]:
+        names = [f"t{number}" for number in range(size)]
+        cluster = SimulatedCluster({}, topics=dict.fromkeys(names, 1))
+        deadline = cluster.core.deadline(30)
+        return lambda: cluster.network.run(cluster.core.refresh(names, deadline=deadline))
+
+    check_linear(topics)
+
+
+def test_many_new_leaders_take_linear_work() -> None:
+    def leaders(size: int) -> Callable[[], Any]:
+        cluster = Cluster(10)
+        partitions = tuple(MetadataResponsePartition(partition_index=number) for number in range(size))
+        cluster.learn(MetadataResponse(topics=(MetadataResponseTopic(name="t", partitions=partitions),)))
+
+        def move() -> None:
+            for number in range(size):
+                cluster.lead("t", number, 2, 5)
+
+        return move
+
+    check_linear(leaders)
+
+
+def test_what_happens_costs_only_the_pieces_that_wait_for_it() -> None:
+    def pieces(size: int) -> Callable[[], Any]:
+        values = [Pending[int]() for _ in range(size)]
+
+        def piece(value: Pending[int]) -> Steps[int]:
+            yield Wait((value,), 50.0)
+            return value.result()
+
+        def run() -> list[int | Exception]:
+            steps = gather([piece(value) for value in values])
+            (woken,) = next(steps).pending
+            for number, value in enumerate(values):
+                value.resolve(number)
+                assert woken.done
+                try:
+                    (woken,) = steps.send(1.0).pending
+                except StopIteration as stop:
+                    return list(stop.value)
+            raise AssertionError("a piece did not go on")
+
+        return run
+
+    assert pieces(5)() == [0, 1, 2, 3, 4]
+    check_linear(pieces)
+
+
+def test_pieces_go_on_at_their_own_deadlines_and_only_for_what_they_wait_for() -> None:
+    value, other = Pending[str](), Pending[str]()
+    seen: list[str] = []
+
+    def piece(name: str, pending: Pending[str], deadline: float | None) -> Steps[str]:
+        now = yield Wait((pending,), deadline)
+        seen.append(f"{name} at {now:g}")
+        if pending.done:
+            return pending.result()
+        other.resolve("made by another piece")
+        raise DeadlineError(waiting_for=name)
+
+    steps = gather([piece("late", value, 9.0), piece("soon", value, 3.0), piece("woken", other, None)])
+    assert next(steps).deadline == 3.0
+    assert steps.send(3.0).deadline == 9.0
+    assert seen == ["soon at 3"]
+    assert steps.send(4.0).deadline == 9.0
+    assert seen == ["soon at 3", "woken at 4"]
+    value.resolve("late")
+    with pytest.raises(StopIteration) as stop:
+        steps.send(5.0)
+    late, soon, woken = stop.value.value
+    assert (late, woken) == ("late", "made by another piece")
+    assert isinstance(soon, DeadlineError)
+
+
+def test_a_cluster_that_names_too_many_brokers_is_refused_before_any_connection() -> None:
+    network = SimulatedNetwork()
+    brokers = tuple(MetadataResponseBroker(node_id=n, host=f"b{n}", port=9092) for n in range(1001))
+    network.add("b1:9092", lambda request: MetadataResponse(brokers=brokers, controller_id=1))
+    core = network.core("b1:9092")
+    with pytest.raises(ClusterSizeError, match="1001 brokers, more than max_brokers") as caught:
+        network.run(core.call(ListGroupsRequest()))
+    assert (caught.value.brokers, caught.value.limit) == (1001, 1000)
+    assert network.connections == 1
+    assert core.cluster.brokers == {}
+
+
+@pytest.mark.parametrize("name", ["max_brokers", "max_in_flight"])
+@pytest.mark.parametrize("value", [0, True, 1.5])
+def test_a_wrong_bound_is_named(name: str, value: object) -> None:
+    with pytest.raises(OptionError) as caught:
+        SimulatedNetwork().core("b1:9092", **{name: value})
+    assert caught.value.option == name
+
+
+class SlowBroker:
+    """A broker that answers one request a second, and notes how many wait."""
+
+    def __init__(self, limit: int) -> None:
+        self.network = SimulatedNetwork()
+        self.waiting: list[Pending[Response]] = []
+        self.most = 0
+        self.broker = self.network.add("b1:9092", self._handle)
+        self.core = self.network.core("b1:9092", max_in_flight=limit)
+        self.network.later(1.0, self._answer)
+
+    def call(self, timeout: float = 100.0) -> Steps[DescribeClusterResponse]:
+        """Ask once."""
+        return self.core.call(DescribeClusterRequest(), deadline=self.core.deadline(timeout), retry=False)
+
+    def _handle(self, request: Request[Any]) -> Pending[Response]:
+        pending: Pending[Response] = Pending()
+        self.waiting.append(pending)
+        self.most = max(self.most, len(self.waiting))
+        return pending
+
+    def _answer(self) -> None:
+        if self.waiting:
+            self.waiting.pop(0).resolve(DescribeClusterResponse(cluster_id="slow"))
+        self.network.later(1.0, self._answer)
+
+
+@pytest.fixture
+def slow() -> Iterator[SlowBroker]:
+    """A broker that may have three requests at a time."""
+    made = SlowBroker(limit=3)
+    yield made
+    made.core.close()
+    assert made.network.running == 0
+
+
+def test_more_calls_than_may_be_in_flight_wait_for_their_turn(slow: SlowBroker) -> None:
+    answers = slow.network.run(gather([slow.call() for _ in range(20)]))
+    assert [each.cluster_id for each in answers if isinstance(each, DescribeClusterResponse)] == ["slow"] * 20
+    assert slow.most == 3
+
+
+def test_a_call_whose_time_is_over_leaves_its_turn_to_the_next(slow: SlowBroker) -> None:
+    answers = slow.network.run(gather([slow.call(5.5 if number in (4, 5, 6) else 100.0) for number in range(12)]))
+    late = [number for number, each in enumerate(answers) if isinstance(each, DeadlineError)]
+    assert set(late) <= {4, 5, 6}
+    assert late
+    assert sum(isinstance(each, DescribeClusterResponse) for each in answers) == 12 - len(late)
+
+
+def test_the_end_of_a_connection_ends_the_waiting_for_a_turn(slow: SlowBroker) -> None:
+    def cut() -> None:
+        for transport in tuple(slow.network.transports):
+            transport.cut()
+
+    begin = slow.network.now()
+    slow.network.later(2.5, cut)
+    answers = slow.network.run(gather([slow.call() for _ in range(8)]))
+    failed = [each for each in answers if isinstance(each, ConnectionFailedError)]
+    assert len(failed) >= 5
+    assert slow.network.now() == begin + 2.5
