@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import GroupError
+from kafka_msgs.errors import GroupError, InternalError
 from kafka_msgs.groups.api import Producer, TopicChange
 from kafka_msgs.groups.image import EMPTY_IMAGE, Image
 from kafka_msgs.groups.journal import DIRECT, Entry, Journal
 from kafka_msgs.groups.outcome import NO_EPOCH, Batch, Marker, Work
 from kafka_msgs.groups.promise import Promise
 from kafka_msgs.groups.state import SoftState, State
-from kafka_msgs.groups.steps import Flight, Setting, Status, Step
+from kafka_msgs.groups.steps import MOVES, Flight, Setting, Status, Step
 from kafka_msgs.groups.timeline import walk
 from kafka_msgs.groups.timers import Operation, Timer, Timers
 from kafka_msgs.groups.transaction import Transaction
@@ -71,10 +71,10 @@ class Shard:
         if epoch <= self.epoch:
             return False
         self.epoch = epoch
-        if self.status not in (Status.INITIAL, Status.FAILED):
+        if Status.LOADING not in MOVES[self.status]:
             return False
         self._start_afresh()
-        self.status = Status.LOADING
+        self._move(Status.LOADING)
         return True
 
     def load(self, records: Iterable[InternalRecord | TransactionEnd]) -> None:
@@ -92,7 +92,7 @@ class Shard:
 
     def loaded(self, end: int) -> None:
         """Serve requests from now on. ``end`` is the offset after the last record of the log."""
-        self.status = Status.ACTIVE
+        self._move(Status.ACTIVE)
         self.written = self.committed = max(end, self.written)
         self.write(self._start, _ignore)
 
@@ -107,9 +107,15 @@ class Shard:
         self._unload(Status.CLOSED)
         return True
 
+    def _move(self, status: Status) -> None:
+        if status not in MOVES[self.status]:
+            reason = f"partition {self.partition} was {self.status.value} and cannot become {status.value}"
+            raise InternalError(reason=reason)
+        self.status = status
+
     def _unload(self, status: Status) -> None:
         was_active = self.status is Status.ACTIVE
-        self.status = status
+        self._move(status)
         self.timers.cancel_all()
         self.work.clear()
         error = GroupError(error=ErrorCode.NOT_COORDINATOR)

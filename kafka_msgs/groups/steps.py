@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from attrs import define, field, frozen
 
@@ -21,17 +21,32 @@ from kafka_msgs.groups.transaction import Transaction
 from kafka_msgs.message import Message
 from kafka_msgs.topics.replay import GroupKind
 
-__all__ = ["Flight", "Setting", "Status", "Step"]
+__all__ = ["MOVES", "Flight", "Setting", "Status", "Step"]
 
 
 class Status(Enum):
     """What a shard is doing."""
 
-    INITIAL = "initial"
-    LOADING = "loading"
-    ACTIVE = "active"
-    FAILED = "failed"
-    CLOSED = "closed"
+    INITIAL = "Initial"
+    """The shard exists, and nobody has elected it."""
+    LOADING = "Loading"
+    """The records of the partition are being read."""
+    ACTIVE = "Active"
+    """Requests are served."""
+    FAILED = "Failed"
+    """The records could not be read. A later election tries again."""
+    CLOSED = "Closed"
+    """The partition was given up."""
+
+
+MOVES: Final[Mapping[Status, frozenset[Status]]] = {
+    Status.INITIAL: frozenset({Status.LOADING, Status.CLOSED}),
+    Status.LOADING: frozenset({Status.ACTIVE, Status.FAILED, Status.CLOSED}),
+    Status.ACTIVE: frozenset({Status.CLOSED}),
+    Status.FAILED: frozenset({Status.LOADING, Status.CLOSED}),
+    Status.CLOSED: frozenset(),
+}
+"""Where a shard may go from each status."""
 
 
 @define(kw_only=True, eq=False)
