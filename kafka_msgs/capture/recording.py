@@ -17,7 +17,7 @@ from kafka_msgs.capture.exchanges import Exchange, Sent
 from kafka_msgs.capture.faults import CaptureFault, FaultKind
 from kafka_msgs.lookup import MessageCatalog
 
-__all__ = ["RECORDING_START", "is_recording", "read_recording", "recording_line", "recording_start"]
+__all__ = ["RECORDING_START", "is_recording", "read_recording", "recording_line", "recording_pieces", "recording_start"]
 
 RECORDING_START: Final = b'{"format": "kafka-msgs exchanges 1"'
 """What the first line of a recording starts with."""
@@ -33,11 +33,20 @@ def recording_start(facts: Mapping[str, Any]) -> str:
 
 
 def recording_line(item: Item, more: Mapping[str, Any] | None = None) -> str:
-    """Return the line of an exchange or of a fault, without its end. ``more`` are facts for people and other programs.
+    """Return the line of an exchange or of a fault, without its end. See ``recording_pieces``."""
+    return "".join(recording_pieces(item, more))
 
-    ``read_recording`` does not need ``more``.
+
+def recording_pieces(item: Item, more: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """Yield the pieces of the line of an exchange or of a fault, without its end, ready for ``writelines``.
+
+    The payloads are pieces of their own: they are large, and joining them would copy them once more. ``more`` are facts
+    for people and other programs. ``read_recording`` does not need them.
     """
-    return json.dumps({**_fault(item), **(more or {})} if isinstance(item, CaptureFault) else _exchange(item, more))
+    if isinstance(item, CaptureFault):
+        yield json.dumps({**_fault(item), **(more or {})})
+    else:
+        yield from _exchange(item, more)
 
 
 def is_recording(file: BinaryIO) -> bool:
@@ -67,17 +76,20 @@ def read_recording(file: BinaryIO, *, catalog: MessageCatalog | None = None) -> 
             yield _damaged(number, len(line), f"not an exchange: {type(error).__name__}: {error}")
 
 
-def _exchange(exchange: Exchange, more: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {
+def _exchange(exchange: Exchange, more: Mapping[str, Any] | None) -> Iterator[str]:
+    facts = {
         "kind": "exchange",
         **_connection(exchange.connection),
         "apiKey": exchange.api_key,
         "version": exchange.version,
         "correlationId": exchange.correlation_id,
         **(more or {}),
-        "request": _sent(exchange.request),
-        "response": exchange.response and _sent(exchange.response),
     }
+    yield f'{json.dumps(facts)[:-1]}, "request": '
+    yield from _sent(exchange.request)
+    yield ', "response": '
+    yield from ("null",) if exchange.response is None else _sent(exchange.response)
+    yield "}"
 
 
 def _fault(fault: CaptureFault) -> dict[str, Any]:
@@ -96,9 +108,13 @@ def _connection(connection: Connection) -> dict[str, Any]:
     return {"connection": connection.number, "client": [*connection.client], "server": [*connection.server]}
 
 
-def _sent(sent: Sent) -> dict[str, Any]:
+def _sent(sent: Sent) -> Iterator[str]:
+    """Yield one side as JSON. The payload is not given to ``json``, which would look at each of its characters."""
     missing = {"missing": sent.missing} if sent.missing else {}
-    return {"at": sent.at, "size": sent.size, **missing, "bytes": sent.payload.hex()}
+    facts = {"at": sent.at, "size": sent.size, **missing}
+    yield f'{json.dumps(facts)[:-1]}, "bytes": "'
+    yield sent.payload.hex()
+    yield '"}'
 
 
 def _item(line: dict[str, Any], number: int, catalog: MessageCatalog | None) -> Item:

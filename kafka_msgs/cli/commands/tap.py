@@ -16,7 +16,7 @@ import click
 
 from kafka_msgs.capture import CaptureFault, Endpoint
 from kafka_msgs.capture.exchange_builder import Item
-from kafka_msgs.capture.recording import recording_line, recording_start
+from kafka_msgs.capture.recording import recording_pieces, recording_start
 from kafka_msgs.cli.render.exchanges import item_row, item_text, message_facts
 from kafka_msgs.redaction import ALL_KINDS, Redaction, RedactKind
 from kafka_msgs.tap import Tap
@@ -153,17 +153,17 @@ class _Receiver:
         try:
             if self.file is not None and self.error is None:
                 more = message_facts(hidden) if self._bodies and not isinstance(hidden, CaptureFault) else {}
-                self.write(recording_line(hidden, {f"{name}Decoded": message for name, message in more.items()}))
+                self.write(*recording_pieces(hidden, {f"{name}Decoded": message for name, message in more.items()}))
             self._show(hidden)
         except OSError as error:
             self.error = error
             self._form = "none"
             self.stop()
 
-    def write(self, line: str) -> None:
+    def write(self, *pieces: str) -> None:
         """Add a line to the recording."""
         assert self.file is not None
-        self.file.write(line + "\n")
+        self.file.writelines((*pieces, "\n"))
         self.file.flush()
 
     def _count(self, item: Item) -> None:
