@@ -74,8 +74,9 @@ def test_g1_7_tasks_must_exist_in_the_topology(profile: Profile) -> None:
 @pytest.mark.parametrize("role", ["active_tasks", "standby_tasks", "warmup_tasks"])
 def test_g1_8_a_member_that_joins_has_no_tasks(profile: Profile, role: str) -> None:
     broker = Broker(profile)
-    assert broker.error(**{role: None}) is INVALID
-    assert broker.error(**{role: tasks(_0=[0])}) is INVALID
+    for sent in (None, tasks(_0=[0])):
+        fields: dict[str, Any] = {role: sent}
+        assert broker.error(**fields) is INVALID
 
 
 @BOTH
@@ -161,7 +162,8 @@ def test_g2_4_a_repartition_topic_is_a_sink_of_another_subtopology() -> None:
 @pytest.mark.parametrize("where", ["source_topics", "source_topic_regex", "repartition_source_topics"])
 @pytest.mark.parametrize("index", [1, -1])
 def test_g2_5_copartition_indices_are_in_range(profile: Profile, where: str, index: int) -> None:
-    sent = topology(subtopology("0", "in", copartition_groups=(CopartitionGroup(**{where: (index,)}),)))
+    indices: dict[str, Any] = {where: (index,)}
+    sent = topology(subtopology("0", "in", copartition_groups=(CopartitionGroup(**indices),)))
     assert Broker(profile).error(topology=sent) is BAD_TOPOLOGY
 
 
