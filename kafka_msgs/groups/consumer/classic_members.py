@@ -7,7 +7,7 @@ again, and takes its assignment with SyncGroup. Its generation is its member epo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import evolve
 
@@ -29,7 +29,7 @@ from kafka_msgs.groups.consumer.membership import (
     sorted_names,
     sync_key,
 )
-from kafka_msgs.groups.consumer.migration import accepts_classic_members, downgrade, may_downgrade_replacing
+from kafka_msgs.groups.consumer.migration import Tombstones, accepts_classic_members, downgrade, may_downgrade_replacing
 from kafka_msgs.groups.consumer.reconcile import Reported
 from kafka_msgs.groups.consumer.subscription import View, update_subscription
 from kafka_msgs.groups.consumer.targets import approach, last_target, update_target
@@ -62,6 +62,14 @@ _PROTOCOL_TYPE = "consumer"
 _FIRST_JOIN_IN_TWO_STEPS = 4
 
 
+class _Before(NamedTuple):
+    """A group before a request: its epoch, its members and its regular expressions in Kafka's order."""
+
+    epoch: int
+    members: Sequence[str]
+    regexes: Sequence[str]
+
+
 def classic_join(
     tx: Transaction, context: RequestContext, group: ConsumerGroup, request: JoinGroupRequest
 ) -> JoinGroupResponse | Promise[JoinGroupResponse]:
@@ -81,7 +89,7 @@ def classic_join(
         promise.resolve(JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED))
         return promise
     view = View.of(tx, group, member_id, instance_id)
-    order, epoch = walk(group.members), group.epoch
+    before = _Before(group.epoch, walk(group.members), walk(group.resolved))
     replaced = group.static_member(instance_id)
     becomes_classic = may_downgrade_replacing(tx, group, replaced)
     member = _joining_member(tx, group, member_id, request, replaced)
@@ -91,12 +99,12 @@ def classic_join(
     reported = _reported(subscription, tx.image)
     if becomes_classic and group.assignment_epoch < group.epoch:
         assert replaced is not None
-        _become_classic(tx, group, epoch, order, replaced, updated, rebalance=True)
+        _become_classic(tx, group, before, replaced, updated, rebalance=True)
     elif becomes_classic:
         assert replaced is not None
         goal = last_target(group, view, updated)
         updated = approach(tx, group, updated, goal, changed=change.subscription, reported=reported, fence=fence_member)
-        _become_classic(tx, group, epoch, order, replaced, updated, rebalance=False)
+        _become_classic(tx, group, before, replaced, updated, rebalance=False)
     else:
         goal = update_target(tx, group, view, change, updated)
         updated = approach(tx, group, updated, goal, changed=change.subscription, reported=reported, fence=fence_member)
@@ -174,17 +182,16 @@ def _reported(subscription: ConsumerProtocolSubscription, image: Image) -> Repor
 def _become_classic(
     tx: Transaction,
     group: ConsumerGroup,
-    epoch: int,
-    order: Sequence[str],
+    before: _Before,
     replaced: Member,
     joining: Member,
     *,
     rebalance: bool,
 ) -> None:
-    """Make a classic group at ``epoch``, the epoch of the group before the request."""
-    staying = [group.members[member_id] for member_id in order if member_id != replaced.member_id]
-    members = [joining.member_id if member_id == replaced.member_id else member_id for member_id in order]
-    downgrade(tx, group, epoch, members=members, staying=[*staying, joining], rebalance=rebalance)
+    staying = [group.members[member_id] for member_id in before.members if member_id != replaced.member_id]
+    members = [joining.member_id if member_id == replaced.member_id else member_id for member_id in before.members]
+    tombstones = Tombstones(members, before.regexes)
+    downgrade(tx, group, before.epoch, tombstones, [*staying, joining], rebalance=rebalance)
 
 
 def _joined(

@@ -29,7 +29,7 @@ from kafka_msgs.groups.consumer.emit import (
 )
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import Member
-from kafka_msgs.groups.consumer.migration import downgrade, may_downgrade, upgrade
+from kafka_msgs.groups.consumer.migration import Tombstones, downgrade, may_downgrade, upgrade
 from kafka_msgs.groups.modern import rebalance_key, schedule_session, session_key
 from kafka_msgs.groups.timeline import walk
 from kafka_msgs.groups.topic_hash import group_hash
@@ -143,7 +143,7 @@ def fence_members(tx: Transaction, group: ConsumerGroup, members: Sequence[Membe
     if may_downgrade(tx, group, members):
         order = walk(group.members)
         staying = [group.members[member_id] for member_id in order if group.members[member_id] not in members]
-        downgrade(tx, group, group.epoch, members=order, staying=staying, rebalance=True)
+        downgrade(tx, group, group.epoch, Tombstones(order, walk(group.resolved)), staying, rebalance=True)
         return
     group_id, epoch = group.group_id, group.epoch + 1
     counts, is_last = dict(group.regexes), len(members) == len(group.members)

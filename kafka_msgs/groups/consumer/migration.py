@@ -8,7 +8,7 @@ classic one again: the downgrade. ``group.consumer.migration.policy`` allows eac
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from kafka_msgs.groups.modern import Fence
     from kafka_msgs.groups.transaction import Transaction
 
-__all__ = ["accepts_classic_members", "downgrade", "may_downgrade", "may_downgrade_replacing", "upgrade"]
+__all__ = ["Tombstones", "accepts_classic_members", "downgrade", "may_downgrade", "may_downgrade_replacing", "upgrade"]
 
 _UPGRADES: Final = ("upgrade", "bidirectional")
 _DOWNGRADES: Final = ("downgrade", "bidirectional")
@@ -78,22 +78,29 @@ def may_downgrade_replacing(tx: Transaction, group: ConsumerGroup, replaced: Mem
     )
 
 
+class Tombstones(NamedTuple):
+    """The members and regular expressions of a group whose records are deleted, in the order of the tombstones."""
+
+    members: Sequence[str]
+    regexes: Sequence[str]
+
+
 def downgrade(
     tx: Transaction,
     group: ConsumerGroup,
     generation: int,
-    *,
-    members: Sequence[str],
+    tombstones: Tombstones,
     staying: Sequence[Member],
+    *,
     rebalance: bool,
 ) -> None:
     """Make a classic group of a consumer group.
 
-    ``members`` are all members of the group, in the order of their tombstones. ``staying`` are those of the classic
-    group, in the order in which they join it. ``rebalance`` is set if they must join again.
+    ``staying`` are the members of the classic group, in the order in which they join it. ``rebalance`` is set if they
+    must join again.
     """
     targets = {member.member_id: group.targets.get(member.member_id, {}) for member in staying}
-    emit_tombstones(tx, group.group_id, members, walk(group.resolved))
+    emit_tombstones(tx, group.group_id, tombstones.members, tombstones.regexes)
     try:
         found_classic_group(
             tx,
