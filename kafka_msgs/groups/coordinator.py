@@ -24,7 +24,7 @@ from kafka_msgs.groups.profiles import SHIPPED, Profile, Quirks
 from kafka_msgs.groups.protocols import PROTOCOLS
 from kafka_msgs.groups.requests import Answering, ask_many, ask_one
 from kafka_msgs.groups.shard import Shard
-from kafka_msgs.groups.steps import Setting
+from kafka_msgs.groups.steps import Setting, Status
 from kafka_msgs.groups.timeline import hash_code
 from kafka_msgs.groups.timers import Clock
 from kafka_msgs.message import Message, Request
@@ -137,7 +137,8 @@ class GroupCoordinator:
                 break
             deadline, _, timer, shard = first
             self._clock.now = max(self._clock.now, deadline)
-            shard.fire(timer)
+            serving = self.shards.get(shard.partition, shard)
+            shard.fire(timer, replaced=serving is not shard and serving.status is Status.ACTIVE)
             self._run()
         self._clock.now = max(self._clock.now, now)
         return self._settle()

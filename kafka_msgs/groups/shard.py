@@ -128,8 +128,9 @@ class Shard:
                 group = self.state.groups[group_id]
                 for hook in self.setting.hooks("unloaded", group.kind):
                     hook(tx, group)
-            if not self.setting.quirks.timers_outlive_leadership:
-                self.timers.cancel_all()
+            if self.setting.quirks.timers_outlive_leadership:
+                return
+            self.timers.cancel_all()
         self._start_afresh()
 
     def _start(self, tx: Transaction) -> None:
@@ -336,14 +337,21 @@ class Shard:
             return waiting[0].deadline, waiting[0].arrival, waiting[0]
         return None if timer is None else (timer.deadline, timer.arrival, timer)
 
-    def fire(self, due: Timer | Step) -> None:
-        """Run a timer that is due, or fail a step that has waited too long."""
+    def fire(self, due: Timer | Step, *, replaced: bool = False) -> None:
+        """Run a timer that is due, or fail a step that has waited too long.
+
+        ``replaced`` says that another shard serves the partition. Then a timer that outlived the leadership runs on
+        the groups that this shard gave up.
+        """
         if isinstance(due, Step):
             due.complete(GroupError(error=ErrorCode.REQUEST_TIMED_OUT))
             return
         operation = self.timers.take(due)
         self.setting.outcome.expired.append((due.key, self.setting.clock.now))
-        self.write(operation, lambda _, error: self._fired(due, operation, error))
+        if replaced:
+            operation(Transaction(self, NO_PRODUCER, _no_reply))
+        else:
+            self.write(operation, lambda _, error: self._fired(due, operation, error))
 
     def _fired(self, timer: Timer, operation: Operation, error: GroupError | None) -> None:
         if error is not None and error.error not in _SILENT and timer.retry_backoff is not None:
