@@ -36,6 +36,8 @@ DEFAULT_CAPACITY: Final = 16
 _TREE_CAPACITY: Final = 64
 """From this number of buckets on, a full bucket becomes a tree. A smaller table doubles instead."""
 _FULL_BUCKET: Final = 8
+_SPREAD: Final = 1 << 16
+"""From this hash code on, the upper half of a hash code plays a part in the choice of the bucket."""
 _MASK: Final = 0xFFFFFFFF
 
 
@@ -142,8 +144,7 @@ class NumberTable(HashTable[int]):
         """Add distinct numbers that are not there."""
         # Fewer than 128 neighbours have at most 8 in a bucket of 16: no bucket of a small table doubles it.
         if self.capacity >= _TREE_CAPACITY or (not self._ranks and _are_close(numbers)):
-            self._ranks.update(zip(numbers, range(self._last + 1, self._last + 1 + len(numbers)), strict=True))
-            self._last += len(numbers)
+            self._ranks.update(dict.fromkeys(numbers, 0))
             self.capacity = grown(self.capacity, len(self._ranks))
         else:
             for number in numbers:
@@ -151,13 +152,17 @@ class NumberTable(HashTable[int]):
 
     def walk(self) -> list[int]:
         """Return the numbers in Java's order, which is ascending for numbers below the number of buckets."""
-        if not self._ranks or max(self._ranks) < self.capacity:
+        most = max(self._ranks, default=0)
+        if most < self.capacity:
             return sorted(self._ranks)
-        return super().walk()
+        # All came in by put, so the dict has them in the order of insertion.
+        if most < _SPREAD:
+            return sorted(self._ranks, key=(self.capacity - 1).__and__)
+        return sorted(self._ranks, key=self._bucket)
 
 
 def _are_close(numbers: Sequence[int]) -> bool:
-    if not numbers:
+    if not numbers or isinstance(numbers, range):
         return True
     span = max(numbers) - min(numbers) + 1
     return span == len(numbers) or span <= _FULL_BUCKET * DEFAULT_CAPACITY
