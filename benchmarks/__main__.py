@@ -32,6 +32,7 @@ NAMES: Final = (
     "admin",
     "produce",
     "groups",
+    "assignors",
     "import_time",
     "hostile",
 )
