@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from kafka_msgs.groups.assignors.highly_available import assign_highly_available
 from kafka_msgs.groups.assignors.mock import assign_mock
 from kafka_msgs.groups.assignors.range import assign_range
 from kafka_msgs.groups.assignors.simple import assign_simple
@@ -24,5 +25,12 @@ CONSUMER_ASSIGNORS: Final[Mapping[str, GroupAssignor]] = {"uniform": assign_unif
 SHARE_ASSIGNORS: Final[Mapping[str, GroupAssignor]] = {"simple": assign_simple}
 """The assignors of share groups by name."""
 
-TASK_ASSIGNORS: Final[Mapping[str, TaskAssignor]] = {"sticky": assign_sticky, "mock": assign_mock}
-"""The assignors of streams groups by name. A broker offers ``mock`` only where its configuration names the class."""
+TASK_ASSIGNORS: Final[Mapping[str, TaskAssignor]] = {
+    "sticky": assign_sticky,
+    "highly_available": assign_highly_available,
+    "mock": assign_mock,
+}
+"""The assignors of streams groups by name.
+
+The release has no ``highly_available``. A broker offers ``mock`` only where its configuration names the class.
+"""

@@ -3,22 +3,20 @@
 Active tasks first go back to the members that had them, then to members that had them as standby tasks, and the rest
 to the process with the smallest load, and there to the member with the fewest tasks. Standby tasks follow in the same
 way; no process gets a task twice. Racks and client tags play no part.
-
-A task is a number: subtopologies in ascending order of their ids have consecutive numbers, one for each partition.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeGuard
 
 from attrs import define, field
 
 from kafka_msgs.errors import AssignorError
-from kafka_msgs.groups.assignors.java_order import HashTable, hash_map_order, sized_capacity, string_key
+from kafka_msgs.groups.assignors.java_order import HashTable, hash_map_order, sized_capacity
 from kafka_msgs.groups.assignors.java_queue import add, deal, new_heap, poll
-from kafka_msgs.groups.assignors.spec import StreamsMember, StreamsSpec, Subtopology, TaskAssignment, Tasks
+from kafka_msgs.groups.assignors.spec import StreamsSpec, TaskAssignment
+from kafka_msgs.groups.assignors.task_space import TaskSpace
 from kafka_msgs.groups.timeline import hash_code
 
 __all__ = ["assign_sticky"]
@@ -34,51 +32,6 @@ def assign_sticky(spec: StreamsSpec) -> dict[str, TaskAssignment]:
         member_id: TaskAssignment(state.space.tasks(active), state.space.tasks(standby))
         for member_id, active, standby in zip(spec.members, state.active, state.standby, strict=True)
     }
-
-
-class _TaskSpace:
-    """The tasks of a topology as numbers."""
-
-    def __init__(self, subtopologies: Sequence[Subtopology]) -> None:
-        self.subtopologies = sorted(subtopologies, key=lambda each: string_key(each.id))
-        self.first: dict[str, int] = {}
-        self.size = 0
-        for each in self.subtopologies:
-            self.first[each.id] = self.size
-            self.size += each.partitions
-        self._partitions = {each.id: each.partitions for each in subtopologies}
-
-    def by_partition(self, *, stateful: bool = False) -> list[int]:
-        """Return tasks by partition, then by subtopology; all, or only those of stateful subtopologies."""
-        spans = [(self.first[each.id], each.partitions) for each in self.subtopologies if each.stateful or not stateful]
-        longest = max((count for _, count in spans), default=0)
-        return [first + number for number in range(longest) for first, count in spans if number < count]
-
-    def numbers(self, tasks: Mapping[str, Collection[int]]) -> Iterator[int]:
-        """Yield the numbers of those tasks that the topology has."""
-        for subtopology, partitions in tasks.items():
-            first, limit = self.first.get(subtopology, 0), self._partitions.get(subtopology, 0)
-            for partition in partitions:
-                if partition < limit:
-                    yield first + partition
-
-    def tasks(self, numbers: list[int]) -> Tasks:
-        """Return tasks by subtopology, both in ascending order."""
-        numbers.sort()
-        tasks: dict[str, tuple[int, ...]] = {}
-        start = 0
-        for each in self.subtopologies:
-            first = self.first[each.id]
-            stop = bisect_left(numbers, first + each.partitions, start)
-            if start < stop:
-                tasks[each.id] = tuple([number - first for number in numbers[start:stop]])
-            start = stop
-        return tasks
-
-    def name(self, task: int) -> str:
-        """Return the name of a task in Kafka's messages."""
-        each = next(each for each in reversed(self.subtopologies) if self.first[each.id] <= task and each.partitions)
-        return f"{each.id}_{task - self.first[each.id]}"
 
 
 @define
@@ -105,7 +58,7 @@ class _State:
 
     def __init__(self, spec: StreamsSpec) -> None:
         self.members = list(spec.members.values())
-        self.space = _TaskSpace(spec.subtopologies)
+        self.space = TaskSpace(spec.subtopologies)
         self.standbys = spec.standby_replicas
         self.active: list[list[int]] = [[] for _ in self.members]
         self.standby: list[list[int]] = [[] for _ in self.members]
@@ -149,16 +102,10 @@ class _State:
         ranked: dict[int, list[tuple[bool, int, int]]] = {}
         for member, given in enumerate(self.members):
             standby = dict.fromkeys(self.space.numbers(given.standby))
-            offsets = dict(self._offsets(given))
+            offsets = dict(self.space.sums(given.offsets))
             for task in [*standby, *(task for task in offsets if task not in standby)]:
                 ranked.setdefault(task, []).append((task not in standby, -offsets.get(task, 0), member))
         return {task: [member for _, _, member in sorted(each)] for task, each in ranked.items()}
-
-    def _offsets(self, member: StreamsMember) -> Iterator[tuple[int, int]]:
-        for subtopology, offsets in member.offsets.items():
-            for partition, offset in offsets.items():
-                for task in self.space.numbers({subtopology: (partition,)}):
-                    yield task, offset
 
     def assign_active(self) -> None:
         """Assign each task to one member."""

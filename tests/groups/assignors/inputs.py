@@ -28,7 +28,7 @@ Command = dict[str, Any]
 Answer = dict[str, Any]
 
 PARTITIONS: Final = {**CONSUMER_ASSIGNORS, **SHARE_ASSIGNORS}
-TASKS: Final = TASK_ASSIGNORS
+TASKS: Final = {name: TASK_ASSIGNORS[name] for name in ("sticky", "mock")}
 
 ASSIGNORS: Final = [*PARTITIONS, *TASKS]
 
