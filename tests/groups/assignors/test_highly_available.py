@@ -31,7 +31,7 @@ def _spec(members: dict[str, StreamsMember], tasks: int, *, end: int | None = No
         members=members,
         subtopologies=[Subtopology("0", tasks, stateful=True)],
         acceptable_recovery_lag=LAG,
-        **options,  # type: ignore[arg-type]
+        **options,
     )
 
 
