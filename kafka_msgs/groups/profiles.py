@@ -132,6 +132,10 @@ class Quirks:
     """OffsetFetch with a member epoch and without a member id gives UNKNOWN_SERVER_ERROR. Without the quirk:
     UNKNOWN_MEMBER_ID."""
 
+    late_join_forgets_group: bool = _quirk()
+    """JoinGroup with a member id, to an empty consumer or streams group, is refused, and the group is gone until the
+    partition is loaded again. Without the quirk: the group stays as it is."""
+
     timers_outlive_leadership: bool = _quirk()
     """A partition is given up while a record is not committed. What follows the failure schedules timers, and they
     stay. They expire later without an effect. Without the quirk: they are cancelled."""

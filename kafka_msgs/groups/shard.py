@@ -267,6 +267,11 @@ class Shard:
         self._journal.set(self.state.groups, group_id, self.state.simple_group(group_id))
         self._mark = len(self._journal)
 
+    def forget_group(self, group_id: str) -> None:
+        """Forget a group without a record, for the quirk ``late_join_forgets_group``."""
+        self._journal.delete(self.state.groups, group_id)
+        self._mark = len(self._journal)
+
     def commit(self, offset: int) -> None:
         """Note that all records before ``offset`` are committed, and complete the steps that wait for them."""
         if self.status is not Status.ACTIVE:

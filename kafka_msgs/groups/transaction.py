@@ -144,6 +144,10 @@ class Transaction:
         """Make a group that no record tells of, for ``Quirks.commit_makes_group`` only."""
         self._shard.keep_simple_group(group_id)
 
+    def forget_group(self, group_id: str) -> None:
+        """Forget a group without a record, for the quirk ``late_join_forgets_group``."""
+        self._shard.forget_group(group_id)
+
     def after_append(self, callback: Callable[[GroupError | None], None]) -> None:
         """Call ``callback`` with None when the records of this step are committed, or with the error if they fail.
 

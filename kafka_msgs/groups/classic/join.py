@@ -82,6 +82,8 @@ def _group_to_join(join: JoinStep) -> ClassicGroup | None:
     if isinstance(group, ClassicGroup):
         return group
     if join.request.member_id:
+        if group is not None and tx.quirks.late_join_forgets_group:
+            tx.forget_group(group_id)
         return None
     if group is not None:
         group.emit_tombstones(tx)
