@@ -4,6 +4,10 @@ Kafka's assignors and the records that follow from them depend on the order of `
 table has a power of two of buckets and is walked from bucket to bucket. Within a bucket, keys that came in by ``put``
 follow the others, and keys that came in by ``computeIfAbsent`` precede them. A table doubles when it is more than three
 quarters full: after a ``put``, but before a ``computeIfAbsent``. It never shrinks.
+
+One thing is left out: in a table of 64 or more buckets, Java makes a tree of a bucket with more than eight keys, and
+may move one of them to its front. That takes keys that were chosen for their hash codes; random ids of members and
+topics practically never meet so. Here such keys stay in the order of insertion.
 """
 
 from __future__ import annotations
