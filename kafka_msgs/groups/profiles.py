@@ -64,10 +64,6 @@ class StreamsRules:
     """Shipped: the first assignment of a group and later ones are delayed (status 5). Page: nothing is delayed, and
     there is no such status."""
 
-    chooses_assignor: bool = False
-    """Shipped: the first assignor of the coordinator, sticky, if the group names none. Page: highly_available if a
-    subtopology has state, else sticky."""
-
     limits_creation: bool = False
     """Shipped: each heartbeat asks for missing internal topics, and the broker limits attempts. Page: one attempt at
     a time, with a growing back-off, none without the permission, and the status detail tells about it."""
@@ -75,14 +71,6 @@ class StreamsRules:
     watches_input_only: bool = False
     """Shipped: a change of any topic of the topology increases the group epoch. Page: a change of a topic that is
     read. Changelog topics still count for whether the group is ready."""
-
-    shares_offsets: bool = False
-    """Shipped: task offsets are what the member itself reported. Page: for members of one process the last report wins,
-    and an end offset that any member knows counts for all. A warm-up task that catches up gives a new assignment."""
-
-    online_migration: bool = False
-    """Shipped: only an empty classic group becomes a streams group. Page: a classic group with members does as well,
-    its members follow by JoinGroup, and the group goes back when the last streams member leaves."""
 
 
 @frozen(kw_only=True)

@@ -28,7 +28,9 @@ def all_endpoints(
 
     ``replaced`` is the id of the static member that it takes the place of.
     """
-    others = (group.members[each] for each in walk(group.members) if each not in (member.member_id, replaced))
+    others: list[StreamsMember] = []
+    if group.endpoint_members:
+        others = [group.members[each] for each in walk(group.members) if each not in (member.member_id, replaced)]
     return tuple(_endpoint(tx, group, each) for each in (*others, member) if each.metadata.user_endpoint is not None)
 
 

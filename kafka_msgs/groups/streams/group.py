@@ -108,14 +108,16 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
     ``validated_epoch`` is the epoch of the topology that was found to fit the topics. ``configs`` are the settings of
     the last assignment. ``stored_description`` and ``failed_description`` are epochs of topology descriptions
     (KIP-1331). ``configured`` is the topology with partition counts, or None before the first heartbeat after a load.
-    ``settled`` counts members in state ``STABLE`` by their epoch, so that the state of the group is known without a
-    walk over its members. ``targets_version`` is another object after each change of ``targets``.
+    ``endpoint_members`` are the members with an endpoint. ``settled`` counts members in state ``STABLE`` by their
+    epoch, so that the state of the group is known without a walk over its members. ``targets_version`` is another
+    object after each change of ``targets``.
     """
 
     __slots__ = (
         "active_processes",
         "configs",
         "configured",
+        "endpoint_members",
         "failed_description",
         "refined",
         "settled",
@@ -144,6 +146,7 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
         self.refined = _NOT_REFINED
         self.targets_version = object()
         self.settled: dict[int, int] = {}
+        self.endpoint_members: dict[str, None] = {}
         self.active_processes: dict[Task, str] = {}
         self.standby_processes: dict[Task, frozenset[str]] = {}
         self.warmup_processes: dict[Task, frozenset[str]] = {}

@@ -192,6 +192,10 @@ def _update(changes: Changes, group: StreamsGroup, member: StreamsMember) -> Non
     _count(changes, group, member, 1)
     if member.metadata.instance_id is not None:
         changes.set(group.static_members, member.metadata.instance_id, member.member_id)
+    if member.metadata.user_endpoint is None:
+        changes.delete(group.endpoint_members, member.member_id)
+    else:
+        changes.set(group.endpoint_members, member.member_id, None)
     group.soft.endpoints.pop(member.member_id, None)
 
 
@@ -204,6 +208,7 @@ def _remove(changes: Changes, group: StreamsGroup, member_id: str) -> None:
     _count(changes, group, member, -1)
     if member.metadata.instance_id is not None:
         changes.delete(group.static_members, member.metadata.instance_id)
+    changes.delete(group.endpoint_members, member_id)
     group.soft.endpoints.pop(member_id, None)
     group.soft.offsets.pop(member_id, None)
     group.soft.statuses.pop(member_id, None)

@@ -134,9 +134,9 @@ def check_sound(request: StreamsGroupHeartbeatRequest) -> None:
     The quirk ``streams_unchecked_input`` leaves it out.
     """
     for tasks in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
-        if _has_twice(each.subtopology_id for each in tasks or ()):
+        if tasks and _has_twice(each.subtopology_id for each in tasks):
             _refuse("A subtopology is listed twice in the tasks of one role.")
-    if _has_twice(tag.key for tag in request.client_tags or ()):
+    if request.client_tags and _has_twice(tag.key for tag in request.client_tags):
         _refuse("A client tag is given twice.")
     topology = request.topology
     if topology is None:
