@@ -11,7 +11,7 @@ import pytest
 
 from kafka_msgs import HeartbeatRequest, HeartbeatResponse
 from kafka_msgs.capture import CaptureFault, Connection, Endpoint, Exchange, FaultKind, Sent
-from kafka_msgs.capture.recording import recording_line, recording_start
+from kafka_msgs.capture.recording import read_recording, recording_line, recording_start
 from kafka_msgs.cli.render.exchanges import item_text
 from kafka_msgs.wire import encode_request, encode_response
 from tests.support.command_line import Run
@@ -89,6 +89,36 @@ def test_it_listens_for_the_time_that_is_given_and_counts(run: Run, tmp_path: Pa
     assert last == "0 exchanges, 0 not decoded, 0 faults"
     assert json.loads(path.read_text())["redacted"] == ["sasl", "topics"]
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_recording_is_redacted_into_a_new_one(run: Run, fails: Callable[..., str], tmp_path: Path) -> None:
+    """Sizes, numbers and error codes stay; what is hidden earlier and now is in the first line; faults are kept."""
+    path, new = tmp_path / "tap.jsonl", tmp_path / "hidden.jsonl"
+    moved = encode_response(HeartbeatResponse(error_code=16), 4, correlation_id=1)
+    lines = (
+        recording_start({"bootstrap": ["b:1"], "redacted": ["topics"]}),
+        recording_line(_exchange("a-client", moved), {"requestDecoded": {"clientId": "a-client"}}),
+        "broken",
+    )
+    path.write_text("\n".join(lines) + "\n")
+    result = run("redact", str(path), str(new), "--redact", "clients", "--redact", "hosts")
+    assert (result.exit_code, result.stderr) == (0, "1 exchanges, 1 faults\n")
+    written = new.read_text()
+    assert "a-client" not in written
+    assert json.loads(written.splitlines()[0]) == {
+        "format": "kafka-msgs exchanges 1", "redacted": ["clients", "hosts", "sasl", "topics"]
+    }  # fmt: skip
+    with path.open("rb") as before, new.open("rb") as after:
+        (old, _), (hidden, fault) = list(read_recording(before)), list(read_recording(after))
+    assert isinstance(old, Exchange)
+    assert isinstance(hidden, Exchange)
+    assert isinstance(fault, CaptureFault)
+    assert (hidden.request.size, hidden.problems) == (old.request.size, ())
+    assert hidden.response is not None
+    assert hidden.response.payload == moved
+    assert new.stat().st_mode & 0o777 == 0o600
+    assert fails("redact", str(path), str(new)) == f"{new}: File exists"
+    assert fails("redact", __file__, str(tmp_path / "x")) == f"{__file__}: not a recording of kafka-msgs tap"
 
 
 def test_captures_and_recordings_are_read_by_one_command(run: Run, tmp_path: Path) -> None:

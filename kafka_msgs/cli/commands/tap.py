@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import signal
 from collections.abc import Callable
@@ -17,8 +16,9 @@ import click
 from kafka_msgs.capture import CaptureFault, Endpoint
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.recording import recording_pieces, recording_start
+from kafka_msgs.cli.recordings import new_file, redact_option
 from kafka_msgs.cli.render.exchanges import item_row, item_text, message_facts
-from kafka_msgs.redaction import ALL_KINDS, Redaction, RedactKind
+from kafka_msgs.redaction import Redaction, RedactKind
 from kafka_msgs.tap import Tap
 
 __all__ = ["tap_command"]
@@ -26,7 +26,6 @@ __all__ = ["tap_command"]
 _ADDRESS: Final = re.compile(r"(?P<host>\[[^\]]+\]|[^:\[\]]+):(?P<port>\d{1,5})", re.ASCII)
 _LAST_PORT: Final = 65535
 _FORMS: Final = ("text", "jsonl", "none")
-_OWNER_ONLY: Final = 0o600
 
 
 def _endpoint(text: str) -> Endpoint:
@@ -42,10 +41,6 @@ def _one(ctx: click.Context, param: click.Parameter, value: str) -> Endpoint:
 
 def _several(ctx: click.Context, param: click.Parameter, value: str) -> tuple[Endpoint, ...]:
     return tuple(map(_endpoint, value.split(",")))
-
-
-def _kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> frozenset[RedactKind]:
-    return ALL_KINDS if "all" in value else frozenset(map(RedactKind, value))
 
 
 @click.command("tap")
@@ -72,14 +67,7 @@ def _kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -
     help="Write a new file of JSON lines that keeps the bytes of each exchange; kafka-msgs capture reads it.",
 )
 @click.option("--bodies", is_flag=True, help="Show and record the decoded requests and responses too.")
-@click.option(
-    "--redact",
-    "kinds",
-    multiple=True,
-    callback=_kinds,
-    type=click.Choice([*(kind.value for kind in RedactKind), "all"]),
-    help="What is replaced by other text of the same length where it is shown or recorded; may be repeated.",
-)
+@redact_option
 @click.option("--sasl-in-clear", is_flag=True, help="Show and record passwords and tokens. They are hidden otherwise.")
 @click.option("--cap-versions", is_flag=True, help="Offer clients only the versions that this release knows.")
 @click.option(
@@ -112,7 +100,7 @@ def tap_command(
     with ExitStack() as stack:
         receiver = _Receiver(Redaction(hidden), form=form, bodies=bodies)
         if record is not None:
-            receiver.file = stack.enter_context(_new_file(record))
+            receiver.file = stack.enter_context(new_file(record))
             receiver.write(recording_start({"bootstrap": [str(each) for each in brokers], "redacted": sorted(hidden)}))
         asyncio.run(_run(brokers, receiver, duration, listen=listen, advertised=advertise, cap_versions=cap_versions))
     click.echo(f"{receiver.exchanges} exchanges, {receiver.undecoded} not decoded, {receiver.faults} faults", err=True)
@@ -182,11 +170,3 @@ class _Receiver:
         elif self._form == "jsonl":
             row = item_row(item, bodies=self._bodies)
             click.echo(json.dumps({"kind": row.kind, **row.facts}))
-
-
-def _new_file(path: Path) -> TextIO:
-    """A file that only its owner can read: it holds what clients say."""
-    try:
-        return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "w", encoding="ascii")
-    except OSError as error:
-        raise click.ClickException(f"{path}: {error.strerror}") from None

@@ -1,0 +1,54 @@
+"""``kafka-msgs redact``: a recording without its secrets, as a new recording."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from kafka_msgs.capture.faults import CaptureFault
+from kafka_msgs.capture.recording import is_recording, read_recording, recording_pieces, recording_start
+from kafka_msgs.cli.recordings import new_file, redact_option
+from kafka_msgs.redaction import Redaction, RedactKind
+
+__all__ = ["redact_command"]
+
+
+@click.command("redact")
+@click.argument("recording", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("new", type=click.Path(dir_okay=False, path_type=Path))
+@redact_option
+def redact_command(recording: Path, new: Path, kinds: frozenset[RedactKind]) -> None:
+    """Write a recording anew without what is to be hidden; lengths and numbers stay.
+
+    RECORDING is a file of kafka-msgs tap, and NEW a file that does not exist yet. Passwords and tokens are hidden in
+    any case. Decoded messages are left out: kafka-msgs capture decodes the bytes of NEW.
+    """
+    hidden = kinds | {RedactKind.SASL}
+    redaction = Redaction(hidden)
+    with recording.open("rb") as file:
+        if not is_recording(file):
+            raise click.ClickException(f"{recording}: not a recording of kafka-msgs tap")
+        facts = _facts(file, hidden)
+        exchanges = faults = 0
+        with new_file(new) as written:
+            written.write(recording_start(facts) + "\n")
+            for item in read_recording(file):
+                written.writelines((*recording_pieces(redaction.item(item)), "\n"))
+                exchanges += not isinstance(item, CaptureFault)
+                faults += isinstance(item, CaptureFault)
+    click.echo(f"{exchanges} exchanges, {faults} faults", err=True)
+
+
+def _facts(file: BinaryIO, hidden: frozenset[RedactKind]) -> dict[str, Any]:
+    """Return what the first line of the new recording says; the position in the file is then behind the first line."""
+    try:
+        facts: dict[str, Any] = json.loads(file.readline())
+        earlier = {str(kind) for kind in facts.pop("redacted", ())}
+    except (ValueError, TypeError):
+        raise click.ClickException(f"{file.name}: the first line is damaged") from None
+    if RedactKind.HOSTS in hidden:
+        facts.pop("bootstrap", None)
+    return {**facts, "redacted": sorted(earlier | {kind.value for kind in hidden})}

@@ -1,0 +1,37 @@
+"""What commands that write recordings share: the option ``--redact``, and files that only their owner can read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final, TextIO
+
+import click
+
+from kafka_msgs.redaction import ALL_KINDS, RedactKind
+
+__all__ = ["new_file", "redact_option"]
+
+_OWNER_ONLY: Final = 0o600
+
+
+def _kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> frozenset[RedactKind]:
+    return ALL_KINDS if "all" in value else frozenset(map(RedactKind, value))
+
+
+def new_file(path: Path) -> TextIO:
+    """Open a new file for text that only its owner can read: it holds what clients say."""
+    try:
+        return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "w", encoding="ascii")
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror}") from None
+
+
+redact_option: Final = click.option(
+    "--redact",
+    "kinds",
+    multiple=True,
+    callback=_kinds,
+    type=click.Choice([*(kind.value for kind in RedactKind), "all"]),
+    help="What is replaced by other text of the same length where it is shown or recorded; may be repeated.",
+)
