@@ -78,7 +78,7 @@ class Shard:
         return True
 
     def load(self, records: Iterable[InternalRecord | TransactionEnd]) -> None:
-        """Apply records of the log, in order. Records of unknown types are ignored, as in Kafka."""
+        """Apply records of the log, in order. Records of types that no protocol has are ignored, as in Kafka."""
         state, appliers, position = self.state, self.setting.appliers, self.written
         for record in records:
             if isinstance(record, TransactionEnd):
@@ -86,7 +86,9 @@ class Shard:
             elif not isinstance(record, UnknownRecord):
                 state.position = position
                 state.producer_id = record.producer_id
-                appliers[type(record.key)](state, DIRECT, record.key, record.value)  # type: ignore[index]
+                applier = appliers.get(type(record.key))  # type: ignore[arg-type]
+                if applier is not None:
+                    applier(state, DIRECT, record.key, record.value)
             position += 1
         self.written = self.committed = position
 

@@ -1,0 +1,114 @@
+"""The groups of a real broker: from its own log they describe themselves as that broker described them.
+
+The recording has the log directory of a stopped broker (Kafka 4.3.1), and what the broker answered just before. The
+coordinator loads the partitions of ``__consumer_offsets`` and is asked the same questions at the same versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from kafka_msgs.groups.api import TopicChange
+from kafka_msgs.groups.config import CoordinatorConfig
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.coordinator import GroupCoordinator
+from kafka_msgs.groups.image import EMPTY_IMAGE, Image, Topic
+from kafka_msgs.groups.memory import MemoryLog
+from kafka_msgs.message import Message, Request
+from kafka_msgs.messages.metadata_response import MetadataResponse
+from kafka_msgs.topics.batches import decode_batches
+from kafka_msgs.wire import decode_request, decode_response
+from tests.support.recorded_answers import answers
+from tests.support.recorded_frames import exchanges, read_frames
+from tests.support.recorded_groups import OFFSETS, PARTITIONS, batches
+from tests.support.recordings import ANSWERS
+
+_LOGS = {partition.number: partition for partition in PARTITIONS if partition.topic == OFFSETS}
+_SHARE_GROUP = "packing"
+"""The only share group in the recording. The coordinator ignores its records, and so it is left out here."""
+
+_NOW = 1_795_000_000_000
+
+
+def _image() -> Image:
+    """The topics of the recorded cluster. Its broker has no rack."""
+    [metadata] = answers(MetadataResponse)
+    topics = [
+        Topic(name=str(topic.name), id=topic.topic_id, racks=((),) * len(topic.partitions)) for topic in metadata.topics
+    ]
+    return EMPTY_IMAGE.changed(put=topics)
+
+
+@pytest.fixture(scope="module")
+def coordinator() -> GroupCoordinator:
+    config = CoordinatorConfig(offsets_topic_num_partitions=len(_LOGS))
+    made = GroupCoordinator(MemoryLog().append, config=config)
+    made.change_image(TopicChange(EMPTY_IMAGE, _image(), (), (), ()), now=_NOW)
+    for number, log in _LOGS.items():
+        made.elect(number, 1, now=_NOW)
+        made.load(number, decode_batches(OFFSETS, batches(log)))
+        made.loaded(number, now=_NOW)
+    return made
+
+
+def _questions() -> Iterator[tuple[Request[Any], int, Message]]:
+    for pair in exchanges(read_frames(ANSWERS)):
+        request = decode_request(pair.request.payload).message
+        answer = decode_response(pair.response.payload, pair.api_key, pair.api_version).message
+        if request.INFO.name.removesuffix("Request") in _APIS:
+            yield request, pair.api_version, answer
+
+
+_APIS = (
+    "ListGroups",
+    "DescribeGroups",
+    "ConsumerGroupDescribe",
+    "StreamsGroupDescribe",
+    "OffsetFetch",
+)
+_QUESTIONS = {type(request).__name__: (request, version, answer) for request, version, answer in _questions()}
+
+
+@pytest.mark.parametrize("name", _QUESTIONS)
+def test_a_recorded_log_answers_as_its_broker_did(coordinator: GroupCoordinator, name: str) -> None:
+    request, version, recorded = _QUESTIONS[name]
+    context = RequestContext(version=version, client_id="recorder")
+
+    [answer] = coordinator.handle(request, context, now=_NOW, token=name).answers
+
+    ours = answer.response.decode(answer.response.encode(version), version)
+    assert _by_group(ours) == _by_group(recorded)
+
+
+def _by_group(response: Any) -> Any:
+    """A response with its groups in the order of their names: the order of partitions in a broker is its own."""
+    groups = sorted(
+        (group for group in response.groups if group.group_id != _SHARE_GROUP), key=lambda group: str(group.group_id)
+    )
+    return evolve(response, groups=tuple(_without_counts(group) for group in groups))
+
+
+def _without_counts(group: Any) -> Any:
+    """A group without the numbers of partitions that Kafka derives: after a load they are 0 until a heartbeat."""
+    topology = getattr(group, "topology", None)
+    if topology is None:
+        return group
+    subtopologies = tuple(
+        evolve(
+            each,
+            state_changelog_topics=tuple(evolve(topic, partitions=0) for topic in each.state_changelog_topics),
+            repartition_source_topics=tuple(evolve(topic, partitions=0) for topic in each.repartition_source_topics),
+        )
+        for each in topology.subtopologies
+    )
+    return evolve(group, topology=evolve(topology, subtopologies=subtopologies))
+
+
+def test_the_recording_has_groups_of_three_kinds(coordinator: GroupCoordinator) -> None:
+    kinds = {group.kind for shard in coordinator.shards.values() for group in shard.state.groups.values()}
+    assert kinds == {"classic", "consumer", "streams"}
+    assert len(_QUESTIONS) == len(_APIS)
