@@ -9,6 +9,7 @@ from kafka_msgs.groups.api import Protocol
 from kafka_msgs.groups.classic import apis as classic
 from kafka_msgs.groups.consumer import apis as consumer
 from kafka_msgs.groups.offsets import protocol as offsets
+from kafka_msgs.groups.share import apis as share
 from kafka_msgs.groups.streams import protocol as streams
 
 __all__ = ["PROTOCOLS"]
@@ -18,6 +19,7 @@ PROTOCOLS: Final[tuple[Protocol, ...]] = (
     general.PROTOCOL,
     classic.PROTOCOL,
     consumer.PROTOCOL,
+    share.PROTOCOL,
     streams.PROTOCOL,
 )
 """The protocols in the order in which their hooks run."""

@@ -1,0 +1,117 @@
+"""The share group protocol (KIP-932) for the coordinator: heartbeats and descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.api import ManyGroups, OneGroup, Protocol
+from kafka_msgs.groups.assignors.java_order import copy_capacity, hash_map_order
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.modern import schedule_session
+from kafka_msgs.groups.share.appliers import APPLIERS
+from kafka_msgs.groups.share.group import ShareGroup, ShareMember
+from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_member, find_group, heartbeat
+from kafka_msgs.groups.share.initialization import forget_topics
+from kafka_msgs.groups.timeline import walk
+from kafka_msgs.messages import share_group_describe_response as response
+from kafka_msgs.messages.share_group_describe_request import ShareGroupDescribeRequest
+from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+from kafka_msgs.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["PROTOCOL"]
+
+_MESSAGES: Final[Mapping[int, str]] = {
+    ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is loading and hence can't process requests.",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+}
+"""The texts that descriptions have beside errors of the whole partition."""
+
+
+def describe(
+    tx: Transaction, context: RequestContext, request: ShareGroupDescribeRequest, group_ids: Sequence[str]
+) -> list[response.DescribedGroup]:
+    """Describe groups. A group that is not a share group has an error in its place."""
+    described = []
+    for group_id in group_ids:
+        try:
+            described.append(_group(tx, find_group(tx, group_id)))
+        except GroupError as error:
+            described.append(_refuse(group_id, error, context.version))
+    return described
+
+
+def _refuse(group_id: str, error: GroupError, version: int) -> response.DescribedGroup:
+    message = error.message or _MESSAGES.get(error.error)
+    return response.DescribedGroup(error_code=error.error, error_message=message, group_id=group_id)
+
+
+def _group(tx: Transaction, group: ShareGroup) -> response.DescribedGroup:
+    return response.DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state_name(),
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=tx.config.group_share_assignors[0],
+        members=tuple(_member(tx, group.members[member_id]) for member_id in walk(group.members)),
+    )
+
+
+def _member(tx: Transaction, member: ShareMember) -> response.Member:
+    names, topics = member.metadata.subscribed_topic_names, tx.image.by_id
+    return response.Member(
+        member_id=member.member_id,
+        rack_id=member.metadata.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.metadata.client_id,
+        client_host=member.metadata.client_host,
+        subscribed_topic_names=tuple(hash_map_order(names, capacity=copy_capacity(len(names)))),
+        assignment=response.Assignment(
+            topic_partitions=tuple(
+                response.TopicPartitions(topic_id=topic, topic_name=topics[topic].name, partitions=tuple(partitions))
+                for topic, partitions in member.assigned.items()
+                if topic in topics
+            )
+        ),
+    )
+
+
+def _loaded(tx: Transaction, group: ShareGroup) -> None:
+    """Give each member its session again."""
+    group.soft.written_ms = tx.now
+    timeout = tx.group_config(group.group_id).share_session_timeout_ms
+    for member_id in walk(group.members):
+        schedule_session(tx, group, member_id, timeout, fence_member)
+
+
+PROTOCOL: Final = Protocol(
+    apis=(
+        OneGroup(
+            request=ShareGroupHeartbeatRequest,
+            group=lambda request: request.group_id,
+            handle=heartbeat,
+            refuse=lambda request, error, version: ShareGroupHeartbeatResponse(
+                error_code=error.error, error_message=error.message
+            ),
+            check=check_heartbeat,
+        ),
+        ManyGroups(
+            request=ShareGroupDescribeRequest,
+            groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
+            handle=describe,
+            refuse=_refuse,
+            respond=lambda request, groups, version: response.ShareGroupDescribeResponse(groups=tuple(groups)),
+        ),
+    ),
+    appliers=APPLIERS,
+    loaded={"share": _loaded},
+    topics_deleted=(forget_topics,),
+    topics_changed={"share": lambda tx, group: group.request_refresh()},
+)
+"""The share group protocol, for the coordinator."""

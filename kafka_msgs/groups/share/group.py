@@ -1,0 +1,160 @@
+"""A share group (KIP-932) and its members: ``ShareGroup`` of Kafka. Only the appliers change it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, TypeAlias
+from uuid import UUID
+
+from attrs import define, field, frozen
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.group import CommitCheck, ExpiryCondition
+from kafka_msgs.groups.journal import Changes
+from kafka_msgs.groups.modern import ModernGroup, Refresh
+from kafka_msgs.groups.share.emit import emit_tombstones
+from kafka_msgs.groups.state import State, subscribe
+from kafka_msgs.groups.timeline import TimelineMap, walk
+from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemberMetadataValue
+from kafka_msgs.messages.share_group_state_partition_metadata_value import ShareGroupStatePartitionMetadataValue
+from kafka_msgs.topics.replay import GroupKind
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["Partitions", "ShareGroup", "ShareMember"]
+
+Partitions: TypeAlias = Mapping[UUID, Sequence[int]]
+"""Partitions by topic id, in the order of Kafka's maps."""
+
+_NEW_METADATA: Final = ShareGroupMemberMetadataValue(rack_id=None)
+_STABLE: Final = 0
+
+
+@frozen(kw_only=True)
+class ShareMember:
+    """A member. ``metadata`` is the value of its record. ``assigned`` are the partitions that it reads."""
+
+    member_id: str
+    metadata: ShareGroupMemberMetadataValue = _NEW_METADATA
+    epoch: int = 0
+    previous_epoch: int = -1
+    state: int = _STABLE
+    assigned: Partitions = field(factory=dict)
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        """Tell whether the member has reached the target of that epoch."""
+        return self.state == _STABLE and self.epoch == epoch
+
+
+@define
+class ShareSoft(Refresh):
+    """Soft state: also when the group last wrote which share partitions have state, in ms."""
+
+    written_ms: int = 0
+
+
+class ShareGroup(ModernGroup[ShareMember, Partitions]):
+    """A share group.
+
+    ``topics`` counts the subscribers of each topic. ``heterogeneous`` is set if members subscribe to different topics,
+    as of the latest change of a member. ``partitions`` are the share partitions that have state or get it.
+    """
+
+    __slots__ = ("heterogeneous", "partitions", "topics")
+
+    kind: ClassVar[GroupKind] = "share"
+    protocol_type: ClassVar[str] = "share"
+    soft_class: ClassVar[type[Refresh]] = ShareSoft
+    soft: ShareSoft
+
+    def __init__(self, group_id: str) -> None:
+        super().__init__(group_id)
+        self.topics: TimelineMap[str, int] = TimelineMap()
+        self.heterogeneous = False
+        self.partitions: ShareGroupStatePartitionMetadataValue | None = None
+
+    def state_name(self) -> str:
+        """The name of the state: a share group with members is always stable."""
+        return "Stable" if self.members else "Empty"
+
+    def subscribes_to(self, topic: str) -> bool:
+        """Whether a member subscribes to the topic."""
+        return topic in self.topics
+
+    def is_heterogeneous(self) -> bool:
+        """Tell whether members subscribe to different topics."""
+        return any(count != len(self.members) for count in self.topics.values())
+
+    def put_member(self, state: State, changes: Changes, member: ShareMember) -> None:
+        """Add or replace a member, and what follows from it. For appliers."""
+        old = self.members.get(member.member_id)
+        changes.set(self.members, member.member_id, member)
+        self._recount(state, changes, old, member)
+
+    def drop_member(self, state: State, changes: Changes, member: ShareMember) -> None:
+        """Remove a member, and what follows from it. For appliers."""
+        changes.delete(self.members, member.member_id)
+        self._recount(state, changes, member, None)
+
+    def _recount(self, state: State, changes: Changes, old: ShareMember | None, new: ShareMember | None) -> None:
+        before = tuple(self.topics)
+        for member, by in ((old, -1), (new, 1)):
+            for topic in dict.fromkeys(member.metadata.subscribed_topic_names) if member is not None else ():
+                count = self.topics.get(topic, 0) + by
+                if count:
+                    changes.set(self.topics, topic, count)
+                else:
+                    changes.delete(self.topics, topic)
+        subscribe(state, changes, self.group_id, before, self.topics)
+        changes.assign(self, "heterogeneous", self.is_heterogeneous())
+
+    # What the coordinator asks of each group
+
+    def validate_offset_commit(
+        self,
+        tx: Transaction,
+        context: RequestContext,
+        *,
+        member_id: str,
+        instance_id: str | None,
+        epoch: int,
+        transactional: bool,
+    ) -> CommitCheck | None:
+        """Refuse: a share group has no committed offsets."""
+        self._refuse_offsets()
+
+    def validate_offset_fetch(self, tx: Transaction, *, member_id: str | None, epoch: int) -> None:
+        """Refuse: a share group has no committed offsets."""
+        self._refuse_offsets()
+
+    def validate_offset_delete(self, tx: Transaction) -> None:
+        """Refuse: a share group has no committed offsets."""
+        self._refuse_offsets()
+
+    def _refuse_offsets(self) -> NoReturn:
+        message = f"Group {self.group_id} is not a consumer group."
+        raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
+
+    def validate_delete(self, tx: Transaction) -> None:
+        """Check that the group has no members."""
+        if self.members:
+            raise GroupError(error=ErrorCode.NON_EMPTY_GROUP, message="The group is not empty.")
+
+    def emit_tombstones(self, tx: Transaction) -> None:
+        """Emit the tombstones of all records of the group."""
+        emit_tombstones(tx, self.group_id, walk(self.members))
+
+    def cancel_timers(self, tx: Transaction) -> None:
+        """Nothing to cancel: an empty group has no timers."""
+
+    def offset_expiration(self) -> ExpiryCondition | None:
+        """A share group has no committed offsets that could expire."""
+        return None
+
+    @property
+    def expires(self) -> bool:
+        """An empty share group stays until it is deleted."""
+        return False
