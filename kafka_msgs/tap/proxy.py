@@ -156,14 +156,17 @@ class _Backlog:
             self._take()
 
     def _report_one(self) -> None:
-        if self._items:
-            self._take()
-        self._scheduled = bool(self._items)
-        if self._scheduled:
-            asyncio.get_running_loop().call_soon(self._report_one)
-        if self.is_full and self._held < _BACKLOG_LIMIT // 2:
-            self.is_full = False
-            self._tap.resume()
+        """Report one item. If ``seen`` raises, the others still follow, so that no connection waits for ever."""
+        try:
+            if self._items:
+                self._take()
+        finally:
+            self._scheduled = bool(self._items)
+            if self._scheduled:
+                asyncio.get_running_loop().call_soon(self._report_one)
+            if self.is_full and self._held < _BACKLOG_LIMIT // 2:
+                self.is_full = False
+                self._tap.resume()
 
     def _take(self) -> None:
         item, size = self._items.popleft()

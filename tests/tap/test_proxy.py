@@ -103,6 +103,31 @@ def test_a_full_backlog_stops_reading_until_it_is_reported(monkeypatch: pytest.M
     assert max(waiting) < 200_000 + 2 * 2**20
 
 
+def test_a_receiver_that_raises_stops_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It must not raise. If it does, asyncio reports the error, and the connections go on."""
+    monkeypatch.setattr("kafka_msgs.tap.proxy._BACKLOG_LIMIT", 20_000)
+    seen: list[Item] = []
+    errors: list[object] = []
+
+    def see(item: Item) -> None:
+        seen.append(item)
+        raise ValueError("no")
+
+    async def work() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: errors.append(context["exception"]))
+        async with _broker(_answering(60_000)) as broker, Tap([broker], seen=see) as tap:
+            reader, writer = await asyncio.open_connection(*tap.address)
+            for number in range(20):
+                writer.write(_asked(number))
+                assert read_correlation_id(await _frame(reader)) == number
+            while len(seen) < 20:
+                await asyncio.sleep(0)
+            writer.close()
+
+    _in_time(work())
+    assert [str(error) for error in errors] == ["no"] * 20
+
+
 def test_a_client_that_does_not_read_stops_the_broker() -> None:
     """The proxy keeps at most what may wait for one side, and a frame; then the client gets every byte."""
 
