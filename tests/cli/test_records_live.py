@@ -16,6 +16,7 @@ from kafka_msgs.admin import Admin
 from kafka_msgs.client import TopicPartition
 from tests.support.command_line import Run
 from tests.support.kafka_cluster import ClusterAddresses
+from tests.support.terminal import AtTerminal
 
 Servers = tuple[str, ...]
 
@@ -215,6 +216,24 @@ def test_watching_asks_again(run: Run, servers: Servers, admin: Admin, filled: s
     watch = ("--watch", "0.1", "--rounds", "3", "--output", "jsonl")
     rows = [json.loads(line) for line in lines(run, "lag", *servers, behind, *watch)]
     assert [row["lag"] for row in rows] == [6, 0] * 3
+
+
+def test_watching_at_a_terminal_shows_the_newest_round_and_ctrl_c_ends_it(
+    servers: Servers, admin: Admin, filled: str, behind: str
+) -> None:
+    """The exit status is that of the last round."""
+    with AtTerminal(["lag", *servers, behind, "--watch", "0.1", "--max-lag", "4"]) as terminal:
+        terminal.until("\x1b[2J", times=3)
+        terminal.until(behind)
+        admin.alter_group_offsets(behind, {TopicPartition(filled, 0): 5}).all()
+        seen = len(terminal.shown)
+        while not re.search(rf"{behind} +{filled} +0 +5 +10 +5 ", terminal.shown[seen:]):
+            terminal.until("\x1b[2J", times=terminal.shown.count("\x1b[2J") + 1)
+        terminal.type("\x03")
+        assert terminal.status() == 3
+    *_, last = terminal.shown.split("\x1b[2J")
+    assert last.count(filled) <= 2, "one round is on the screen, and no traceback"
+    assert "Traceback" not in terminal.shown
 
 
 METRIC = re.compile(r'(\w+)\{((?:\w+="(?:[^"\\]|\\.)*",?)+)\} ([0-9.e+]+)')
