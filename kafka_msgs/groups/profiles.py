@@ -120,6 +120,10 @@ class Quirks:
     """OffsetFetch with a member epoch and without a member id gives UNKNOWN_SERVER_ERROR. Without the quirk:
     UNKNOWN_MEMBER_ID."""
 
+    versions_unread: bool = _quirk()
+    """The coordinator does not look at what old versions of JoinGroup and LeaveGroup lack: a broker of Kafka does that
+    around it, and the comparison is with the coordinator alone. Without the quirk: each version gets its answer."""
+
     late_join_forgets_group: bool = _quirk()
     """JoinGroup with a member id, to an empty consumer or streams group, is refused, and the group is gone until the
     partition is loaded again. Without the quirk: the group stays as it is."""

@@ -7,6 +7,7 @@ protocol: their requests go to ``consumer``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.error_codes import ErrorCode
@@ -19,6 +20,7 @@ from kafka_msgs.groups.classic.lifecycle import group_loaded, group_unloaded
 from kafka_msgs.groups.classic.rebalance import expect_heartbeat
 from kafka_msgs.groups.classic.states import ClassicState
 from kafka_msgs.groups.classic.sync import sync_classic_group
+from kafka_msgs.groups.classic.versions import check_sync, join_answer, leave_alone, whole_join
 from kafka_msgs.groups.consumer.classic_members import classic_heartbeat, classic_join, classic_leave, classic_sync
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.context import RequestContext
@@ -63,15 +65,20 @@ def join(
     tx: Transaction, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Promise[JoinGroupResponse]:
     """Let a member join a group. The answer comes when the next generation begins, or with an error."""
+    converts = not tx.quirks.versions_unread
+    if converts:
+        request = whole_join(request, context.version)
     group = tx.state.groups.get(request.group_id)
     if isinstance(group, ConsumerGroup) and not group.is_empty:
         return classic_join(tx, context, group, request)
-    step = JoinStep(tx=tx, context=context, request=request, answer=tx.promise())
+    answer: Promise[JoinGroupResponse] = tx.promise()
+    settled = join_answer(answer, context.version) if converts else answer
+    step = JoinStep(tx=tx, context=context, request=request, answer=settled)
     if group is None or group.kind == "classic" or _becomes_classic(group):
         join_classic_group(step)
     else:
         step.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    return step.answer
+    return answer
 
 
 def _becomes_classic(group: Group) -> bool:
@@ -90,6 +97,8 @@ def sync(
     tx: Transaction, context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse | Promise[SyncGroupResponse]:
     """Give a member its assignment, as soon as the leader has sent it."""
+    if not tx.quirks.versions_unread:
+        check_sync(request, context.version)
     group = tx.state.groups.get(request.group_id)
     if isinstance(group, ConsumerGroup) and not group.is_empty:
         return classic_sync(tx, group, request)
@@ -141,6 +150,12 @@ def _refuse_heartbeat(request: HeartbeatRequest, error: GroupError, version: int
 
 def leave(tx: Transaction, context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
     """Remove members from a group."""
+    if tx.quirks.versions_unread:
+        return _leave(tx, request)
+    return leave_alone(partial(_leave, tx), request, context.version)
+
+
+def _leave(tx: Transaction, request: LeaveGroupRequest) -> LeaveGroupResponse:
     group = tx.state.groups.get(request.group_id)
     if isinstance(group, ClassicGroup):
         return leave_classic_group(tx, group, request)

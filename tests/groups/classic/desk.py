@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import count
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
@@ -17,6 +19,7 @@ from kafka_msgs.messages.sync_group_request import SyncGroupRequest, SyncGroupRe
 __all__ = ["GROUP", "Desk"]
 
 GROUP = "g"
+NO_SHARES: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 
 class Desk:
@@ -80,11 +83,24 @@ class Desk:
         }
         return self.ask(JoinGroupRequest(member_id=member_id, **(given | fields)), version, token=token)
 
-    def sync(self, member_id: str, generation: int, *, token: object = None, **assignments: bytes) -> Any:
-        """Ask for the assignment. The leader gives the assignments by member id, with ``_`` for ``-``."""
-        shares = tuple(
-            SyncGroupRequestAssignment(member_id=member.replace("_", "-"), assignment=share)
-            for member, share in assignments.items()
+    def sync(
+        self,
+        member_id: str,
+        generation: int,
+        shares: Mapping[str, bytes] = NO_SHARES,
+        *,
+        token: object = None,
+        named: bool = True,
+    ) -> Any:
+        """Ask for the assignment. The leader gives ``shares``, the assignments by member id."""
+        request = SyncGroupRequest(
+            group_id=GROUP,
+            generation_id=generation,
+            member_id=member_id,
+            protocol_type="consumer" if named else None,
+            protocol_name="range" if named else None,
+            assignments=tuple(
+                SyncGroupRequestAssignment(member_id=member, assignment=share) for member, share in shares.items()
+            ),
         )
-        request = SyncGroupRequest(group_id=GROUP, generation_id=generation, member_id=member_id, assignments=shares)
         return self.ask(request, 5, token=token)

@@ -29,7 +29,7 @@ def _group(desk: Desk) -> ClassicGroup:
 def _stable(desk: Desk, **fields: Any) -> str:
     """Bring a member in that leads the group with an assignment. Return its id."""
     joined = desk.join(**fields)
-    desk.sync(joined.member_id, joined.generation_id, **{joined.member_id.replace("-", "_"): b"all"})
+    desk.sync(joined.member_id, joined.generation_id, {joined.member_id: b"all"})
     return str(joined.member_id)
 
 
@@ -47,8 +47,8 @@ def test_two_members_get_their_shares_when_the_leader_has_sent_them() -> None:
 
     desk.sync(second.member_id, 2, token="share")
     assert "share" not in desk.answers
-    shares = {first.member_id.replace("-", "_"): b"one", second.member_id.replace("-", "_"): b"two"}
-    assert desk.sync(first.member_id, 2, **shares).assignment == b"one"
+    shares = {first.member_id: b"one", second.member_id: b"two"}
+    assert desk.sync(first.member_id, 2, shares).assignment == b"one"
     assert desk.answers["share"].assignment == b"two"
     record = _group(desk).record
     assert record is not None
@@ -111,7 +111,7 @@ def test_an_assignment_that_cannot_be_recorded_makes_members_join_again() -> Non
     desk = Desk()
     joined = desk.join()
     desk.log.fail_next = GroupError(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    refused = desk.sync(joined.member_id, 1, **{joined.member_id.replace("-", "_"): b"all"})
+    refused = desk.sync(joined.member_id, 1, {joined.member_id: b"all"})
     assert (refused.error_code, refused.assignment) == (ErrorCode.NOT_COORDINATOR, b"")
     assert _group(desk).state_name() == "PreparingRebalance"
 
@@ -162,3 +162,39 @@ def test_a_group_that_does_not_exist_is_dead_and_from_version_6_an_error() -> No
         assert group.error_code == (ErrorCode.GROUP_ID_NOT_FOUND if version >= 6 else ErrorCode.NONE)
         assert (group.error_message is None) == (version < 6)
         assert answer.encode(version) == evolve(answer).encode(version)
+
+
+def test_one_member_leaves_at_the_versions_that_have_no_list() -> None:
+    for version in range(3):
+        desk = Desk()
+        member_id = _stable(desk)
+        for error in (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID):
+            answer = desk.ask(LeaveGroupRequest(group_id=GROUP, member_id=member_id), version)
+            assert answer is not None
+            assert answer.to_json(version)["errorCode"] == error
+        assert _group(desk).state_name() == "Empty"
+
+
+def test_a_member_of_version_0_waits_for_a_rebalance_as_long_as_its_session() -> None:
+    desk = Desk()
+    joined = desk.join(version=0, rebalance_timeout_ms=-1)
+    member = _group(desk).live.members.get(joined.member_id)
+    assert member is not None
+    assert member.rebalance_timeout_ms == member.session_timeout_ms == 10_000
+
+
+def test_a_protocol_without_a_name_is_null_only_at_versions_that_have_null() -> None:
+    desk = Desk()
+    _stable(desk)
+    for version in range(10):
+        refused = desk.join("nobody", version=version)
+        assert refused.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        assert refused.protocol_name == (None if version >= 7 else "")
+        refused.encode(version)
+
+
+def test_a_sync_of_version_5_must_name_the_protocol() -> None:
+    desk = Desk()
+    joined = desk.join()
+    assert desk.sync(joined.member_id, 1, named=False).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert desk.sync(joined.member_id, 1).error_code == ErrorCode.NONE
