@@ -32,6 +32,7 @@ NAMES: Final = (
     "admin",
     "produce",
     "groups",
+    "streams_groups",
     "assignors",
     "import_time",
     "hostile",

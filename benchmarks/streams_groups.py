@@ -1,0 +1,124 @@
+"""Streams groups: heartbeats of a settled group a second, by the number of its members, and the memory of a group.
+
+Each heartbeat is one that changes nothing, as nearly all are. The number of members must not matter.
+"""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from functools import partial
+from typing import Final
+from uuid import UUID
+
+from rich.console import Console
+
+from benchmarks.measure import PROTOCOL, fastest
+from benchmarks.report import Figure, print_figures
+from kafka_msgs.groups.api import TopicChange
+from kafka_msgs.groups.config import CoordinatorConfig
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.coordinator import GroupCoordinator
+from kafka_msgs.groups.image import EMPTY_IMAGE, Topic
+from kafka_msgs.groups.memory import MemoryLog
+from kafka_msgs.groups.streams.group import StreamsGroup
+from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, Subtopology, Topology
+
+__all__ = ["run"]
+
+_SIZES: Final = (100, 1_000, 10_000)
+_TASKS_PER_MEMBER: Final = 10
+_HEARTBEATS: Final = 20_000
+_TARGET: Final = 30_000
+_MEMORY_TARGET_MB: Final = 100
+_DELAY_MS: Final = 3_000
+_ROUNDS: Final = 5
+_CONTEXT: Final = RequestContext(version=1)
+_TOPOLOGY: Final = Topology(subtopologies=(Subtopology(subtopology_id="0", source_topics=("in",)),))
+
+
+def run(console: Console, rounds: int) -> list[Figure]:
+    """Measure, print, and return the figures."""
+    groups = {size: _settled(size) for size in _SIZES}
+    used = min(rounds, _ROUNDS)
+    seconds = fastest({str(size): partial(_beat, *groups[size]) for size in _SIZES}, used)
+    figures = [
+        Figure(
+            f"heartbeats of {size:,} streams members, a second",
+            _HEARTBEATS / seconds[str(size)],
+            unit="",
+            target=_TARGET,
+        )
+        for size in _SIZES
+    ]
+    megabytes = _memory(groups[_SIZES[-1]][2])
+    size, tasks = _SIZES[-1], _SIZES[-1] * _TASKS_PER_MEMBER
+    figures.append(Figure(f"memory of {size:,} streams members with {tasks:,} tasks, below MB", megabytes, unit=" MB"))
+    print_figures(console, "Streams groups", PROTOCOL.format(rounds=used), figures)
+    return figures
+
+
+def _coordinator(log: MemoryLog, size: int) -> GroupCoordinator:
+    coordinator = GroupCoordinator(log.append, config=CoordinatorConfig(offsets_topic_num_partitions=1))
+    log.on_commit = coordinator.committed
+    topic = Topic(name="in", id=UUID(int=1), racks=((),) * (size * _TASKS_PER_MEMBER))
+    image = EMPTY_IMAGE.changed(put=(topic,))
+    coordinator.change_image(TopicChange(EMPTY_IMAGE, image, ("in",), (), ()), now=0)
+    return coordinator
+
+
+def _settled(size: int) -> tuple[GroupCoordinator, list[StreamsGroupHeartbeatRequest], MemoryLog]:
+    """A coordinator with a group in which all members have their tasks, and a heartbeat of each member."""
+    log = MemoryLog()
+    coordinator = _coordinator(log, size)
+    coordinator.elect(0, 1, now=0)
+    coordinator.loaded(0, now=0)
+    names = [f"member-{number:05}" for number in range(size)]
+    for name in names:
+        join = StreamsGroupHeartbeatRequest(
+            group_id="g",
+            member_id=name,
+            rebalance_timeout_ms=60_000,
+            topology=_TOPOLOGY,
+            active_tasks=(),
+            standby_tasks=(),
+            warmup_tasks=(),
+            process_id=name,
+            client_tags=(),
+        )
+        coordinator.handle(join, _CONTEXT, now=0)
+    coordinator.tick(_DELAY_MS)
+    group = coordinator.shards[0].state.groups["g"]
+    assert isinstance(group, StreamsGroup)
+    for _ in range(2):
+        for request in _heartbeats(group, names):
+            coordinator.handle(request, _CONTEXT, now=_DELAY_MS)
+    assert group.state_name() == "Stable"
+    return coordinator, _heartbeats(group, names), log
+
+
+def _heartbeats(group: StreamsGroup, names: list[str]) -> list[StreamsGroupHeartbeatRequest]:
+    return [
+        StreamsGroupHeartbeatRequest(group_id="g", member_id=name, member_epoch=group.members[name].epoch)
+        for name in names
+    ]
+
+
+def _beat(coordinator: GroupCoordinator, requests: list[StreamsGroupHeartbeatRequest], log: MemoryLog) -> None:
+    size = len(requests)
+    for number in range(_HEARTBEATS):
+        coordinator.handle(requests[number % size], _CONTEXT, now=_DELAY_MS)
+
+
+def _memory(log: MemoryLog) -> float:
+    """Load the log of a group into another coordinator. Return what that takes, in megabytes."""
+    coordinator = _coordinator(MemoryLog(), _SIZES[-1])
+    coordinator.elect(0, 1, now=0)
+    gc.collect()
+    tracemalloc.start()
+    coordinator.load(0, log.records(0))
+    coordinator.loaded(0, now=0)
+    gc.collect()
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return taken / 1e6
