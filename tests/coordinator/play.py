@@ -184,8 +184,12 @@ class _Session:
     def _elect(self, partition: int, epoch: int) -> None:
         if self.coordinator.elect(partition, epoch, now=self.now):
             records = self.log.records(partition)
-            self.coordinator.load(partition, records)
-            self._take(self.coordinator.loaded(partition, now=self.now))
+            try:
+                self.coordinator.load(partition, records)
+            except GroupError:
+                self._take(self.coordinator.load_failed(partition, now=self.now))
+            else:
+                self._take(self.coordinator.loaded(partition, now=self.now))
 
     def _do_resign(self, command: Command) -> None:
         self._take(self.coordinator.resign(command["partition"], command["epoch"], now=self.now))
