@@ -148,6 +148,12 @@ class World:
             self.topics[name] = self.random.choice((1, 2, 3))
             self.do("topics", create=[{"name": name, "partitions": self.topics[name]}])
 
+    def create_missing_topics(self) -> None:
+        """Create all topics that scripts name and that are not there."""
+        missing = {name: 2 for name in TOPICS if name not in self.topics}
+        self.topics |= missing
+        self.do("topics", create=[{"name": name, "partitions": count} for name, count in missing.items()])
+
     def delete_topic(self) -> None:
         """Delete a topic; not while commits are held, since Kafka waits there for the commit."""
         if len(self.topics) > 1 and not self._holding:

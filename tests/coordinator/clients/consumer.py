@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,9 +22,14 @@ class ConsumerClient(EpochClient):
 
     def _some_subscription(self) -> dict[str, Any]:
         names = self.random.choice((["in"], ["in"], ["in", "u"], ["u", "x3"], ["in", "t"], ["x3", "y4"]))
-        regex = self.random.choice((None, None, None, "", "i.*", "x.|y4"))
+        regex = self.random.choice(("", "", "", "", "i.*", "x.|y4"))
         assignor = self.random.choice((None, None, None, "range", "uniform"))
         return {"subscribedTopicNames": names, "subscribedTopicRegex": regex, "serverAssignor": assignor}
+
+    def wants(self, topic: str) -> bool:
+        """Whether it subscribes to a topic, by name or by pattern."""
+        pattern = self.subscription["subscribedTopicRegex"]
+        return topic in self.subscription["subscribedTopicNames"] or bool(pattern and re.fullmatch(pattern, topic))
 
     def actions(self) -> Mapping[Callable[[], None], int]:
         """What the client may do now, with weights."""
@@ -44,7 +50,8 @@ class ConsumerClient(EpochClient):
     def send(self, epoch: int, **fields: Any) -> None:
         """Send a heartbeat with some fields."""
         body = {"groupId": self.group, "memberId": self.member, "memberEpoch": epoch, "instanceId": self.instance}
-        self.request("ConsumerGroupHeartbeat", body | {"rackId": None} | fields, self.answered)
+        lowest = 0 if fields.get("subscribedTopicRegex") is None else 1
+        self.request("ConsumerGroupHeartbeat", body | fields, self.answered, lowest=lowest)
 
     def join(self) -> None:
         """Join with the whole state."""

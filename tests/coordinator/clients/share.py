@@ -21,7 +21,14 @@ class ShareClient(Client):
         """What the client may do now, with weights."""
         if self.epoch is None:
             return {self.join: 6, ignore: 4}
-        return {self.heartbeat: 60, self.resubscribe: 8, self.leave: 4, self.fall_silent: 3, self.join: 1}
+        return {
+            self.heartbeat: 60,
+            self.resubscribe: 8,
+            self.describe: 6,
+            self.leave: 4,
+            self.fall_silent: 3,
+            self.join: 1,
+        }
 
     def _send(self, epoch: int, topics: list[str] | None = None) -> None:
         body = {"groupId": self.group, "memberId": self.name, "memberEpoch": epoch, "subscribedTopicNames": topics}
@@ -41,6 +48,10 @@ class ShareClient(Client):
     def resubscribe(self) -> None:
         """Subscribe to something else."""
         self._send(self.epoch or 0, self._some_topics())
+
+    def describe(self) -> None:
+        """Ask how the group is."""
+        self.request("ShareGroupDescribe", {"groupIds": [self.group]}, ignore)
 
     def leave(self) -> None:
         """Leave for good."""

@@ -25,7 +25,8 @@ class StreamsClient(EpochClient):
     ) -> None:
         super().__init__(world, group, name, instance=instance)
         self.process = self.random.choice((f"process-{name}", "process-1", "process-2"))
-        self.topology = {"epoch": 0, "subtopologies": topology}
+        self.subtopologies = topology
+        self.topology: Body = {"epoch": 0, "subtopologies": topology}
         self.endpoint = self.random.choice((None, None, {"host": f"host-{name}", "port": 1}))
         self.tags = self.random.choice(([], [{"key": "zone", "value": self.random.choice("ab")}]))
         self.endpoints_epoch = -1

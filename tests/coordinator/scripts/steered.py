@@ -167,7 +167,6 @@ _LOOKS: Final[tuple[tuple[str, Mapping[str, Any], int], ...]] = (
     ("DescribeGroups", _GROUP, 3),
     ("ConsumerGroupDescribe", _GROUP, 4),
     ("StreamsGroupDescribe", {**_GROUP, "includeTopologyDescription": True}, 4),
-    ("ShareGroupDescribe", _GROUP, 2),
     ("ListGroups", {}, 3),
     ("DeleteGroups", _GROUP, 2),
     ("OffsetDelete", {"groupId": "g", "topics": [{"name": "in", "partitions": [{"partitionIndex": 0}]}]}, 1),
