@@ -18,9 +18,13 @@ from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
 from kafka_msgs.groups.image import EMPTY_IMAGE, Image, Topic
 from kafka_msgs.groups.memory import MemoryLog
+from kafka_msgs.groups.protocols import PROTOCOLS
+from kafka_msgs.lookup import message_classes
 from kafka_msgs.message import Message, Request
+from kafka_msgs.messages import ORIGINS
 from kafka_msgs.messages.metadata_response import MetadataResponse
 from kafka_msgs.topics.batches import decode_batches
+from kafka_msgs.topics.records import internal_topic
 from kafka_msgs.wire import decode_request, decode_response
 from tests.support.recorded_answers import answers
 from tests.support.recorded_frames import exchanges, read_frames
@@ -28,9 +32,6 @@ from tests.support.recorded_groups import OFFSETS, PARTITIONS, batches
 from tests.support.recordings import ANSWERS
 
 _LOGS = {partition.number: partition for partition in PARTITIONS if partition.topic == OFFSETS}
-_SHARE_GROUP = "packing"
-"""The only share group in the recording. The coordinator ignores its records, and so it is left out here."""
-
 _NOW = 1_795_000_000_000
 
 
@@ -67,6 +68,7 @@ _APIS = (
     "ListGroups",
     "DescribeGroups",
     "ConsumerGroupDescribe",
+    "ShareGroupDescribe",
     "StreamsGroupDescribe",
     "OffsetFetch",
 )
@@ -86,9 +88,7 @@ def test_a_recorded_log_answers_as_its_broker_did(coordinator: GroupCoordinator,
 
 def _by_group(response: Any) -> Any:
     """A response with its groups in the order of their names: the order of partitions in a broker is its own."""
-    groups = sorted(
-        (group for group in response.groups if group.group_id != _SHARE_GROUP), key=lambda group: str(group.group_id)
-    )
+    groups = sorted(response.groups, key=lambda group: str(group.group_id))
     return evolve(response, groups=tuple(_without_counts(group) for group in groups))
 
 
@@ -108,7 +108,16 @@ def _without_counts(group: Any) -> Any:
     return evolve(group, topology=evolve(topology, subtopologies=subtopologies))
 
 
-def test_the_recording_has_groups_of_three_kinds(coordinator: GroupCoordinator) -> None:
+def test_the_recording_has_groups_of_every_kind(coordinator: GroupCoordinator) -> None:
     kinds = {group.kind for shard in coordinator.shards.values() for group in shard.state.groups.values()}
-    assert kinds == {"classic", "consumer", "streams"}
+    assert kinds == {"classic", "consumer", "share", "streams"}
     assert len(_QUESTIONS) == len(_APIS)
+
+
+def test_every_record_type_of_the_offsets_topic_has_an_effect() -> None:
+    keys = {
+        cls
+        for cls in message_classes()
+        if cls.INFO.kind == "coordinator-key" and ORIGINS[cls.INFO.name] == internal_topic(OFFSETS).origin
+    }
+    assert {cls for protocol in PROTOCOLS for cls in protocol.appliers} == keys

@@ -14,8 +14,8 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.offsets.records import find, is_open
-from kafka_msgs.groups.state import Offset
-from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.state import Offset, Offsets, State
+from kafka_msgs.groups.timeline import TimelineMap, walk
 from kafka_msgs.groups.transaction import Transaction
 from kafka_msgs.messages.offset_fetch_request import (
     OffsetFetchRequest,
@@ -61,10 +61,8 @@ def fetch_offsets(
 
 
 def _fetch(tx: Transaction, asked: OffsetFetchRequestGroup, stable: bool) -> OffsetFetchResponseGroup:
-    group = tx.state.groups.get(asked.group_id)
-    if group is not None:
-        group.validate_offset_fetch(tx, member_id=asked.member_id, epoch=asked.member_epoch)
-    topics = asked.topics if asked.topics is not None else _all_topics(tx, asked.group_id)
+    offsets = tx.state.offsets if _may_fetch(tx, asked) else TimelineMap()
+    topics = asked.topics if asked.topics is not None else _all_topics(offsets, asked.group_id)
     return OffsetFetchResponseGroup(
         group_id=asked.group_id,
         topics=tuple(
@@ -72,7 +70,8 @@ def _fetch(tx: Transaction, asked: OffsetFetchRequestGroup, stable: bool) -> Off
                 name=topic.name,
                 topic_id=topic.topic_id,
                 partitions=tuple(
-                    _partition(tx, asked.group_id, topic, index, stable) for index in topic.partition_indexes
+                    _partition(tx.state, offsets, asked.group_id, topic, index, stable)
+                    for index in topic.partition_indexes
                 ),
             )
             for topic in topics
@@ -80,20 +79,34 @@ def _fetch(tx: Transaction, asked: OffsetFetchRequestGroup, stable: bool) -> Off
     )
 
 
-def _all_topics(tx: Transaction, group_id: str) -> Iterator[OffsetFetchRequestTopics]:
+def _may_fetch(tx: Transaction, asked: OffsetFetchRequestGroup) -> bool:
+    """Whether the group may have offsets. One that does not exist, or of a kind without offsets, has none."""
+    group = tx.state.groups.get(asked.group_id)
+    if group is None:
+        return False
+    try:
+        group.validate_offset_fetch(tx, member_id=asked.member_id, epoch=asked.member_epoch)
+    except GroupError as error:
+        if error.error is ErrorCode.GROUP_ID_NOT_FOUND:
+            return False
+        raise
+    return True
+
+
+def _all_topics(offsets: Offsets, group_id: str) -> Iterator[OffsetFetchRequestTopics]:
     """All partitions with an offset, in Kafka's order."""
-    offsets = tx.state.offsets.get(group_id)
-    if offsets is not None:
-        for topic in walk(offsets):
-            yield OffsetFetchRequestTopics(name=topic, partition_indexes=tuple(walk(offsets[topic])))
+    topics = offsets.get(group_id)
+    if topics is not None:
+        for topic in walk(topics):
+            yield OffsetFetchRequestTopics(name=topic, partition_indexes=tuple(walk(topics[topic])))
 
 
 def _partition(
-    tx: Transaction, group_id: str, topic: OffsetFetchRequestTopics, index: int, stable: bool
+    state: State, offsets: Offsets, group_id: str, topic: OffsetFetchRequestTopics, index: int, stable: bool
 ) -> OffsetFetchResponsePartitions:
-    if stable and is_open(tx.state, group_id, topic.name, index):
+    if stable and is_open(state, group_id, topic.name, index):
         return _no_offset(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
-    offset = find(tx.state.offsets, group_id, topic.name, index)
+    offset = find(offsets, group_id, topic.name, index)
     if offset is None or not _same_topic(offset, topic):
         return _no_offset(index, ErrorCode.NONE)
     return OffsetFetchResponsePartitions(
