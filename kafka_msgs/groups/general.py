@@ -66,17 +66,35 @@ def _delete_groups(
     Kafka looks for share groups first, in a step of its own, since their state is with another coordinator.
     """
     results: Promise[Sequence[DeletableGroupResult]] = Promise()
+    refused = [result for group_id in group_ids if (result := _refuse_share_group(tx, context, group_id)) is not None]
+    known = {result.group_id for result in refused}
+    rest = [group_id for group_id in group_ids if group_id not in known]
 
     def delete(error: GroupError | None) -> None:
         if error is None:
-            tx.submit(lambda step: _delete(step, context, group_ids)).then(results.follow)
+            tx.submit(lambda step: _delete(step, context, rest, refused)).then(results.follow)
 
     tx.after_append(delete)
     return results
 
 
-def _delete(tx: Transaction, context: RequestContext, group_ids: Sequence[str]) -> Sequence[DeletableGroupResult]:
-    results = []
+def _refuse_share_group(tx: Transaction, context: RequestContext, group_id: str) -> DeletableGroupResult | None:
+    """The result for a share group that may not be deleted. None for all others."""
+    group = tx.state.groups.get(group_id)
+    if group is None or group.kind != "share":
+        return None
+    try:
+        group.validate_delete(tx)
+    except GroupError as error:
+        return _refuse_delete(group_id, error, context.version)
+    return None
+
+
+def _delete(
+    tx: Transaction, context: RequestContext, group_ids: Sequence[str], refused: Sequence[DeletableGroupResult]
+) -> Sequence[DeletableGroupResult]:
+    """Delete groups. The results begin with those of the groups that were ``refused`` before."""
+    results = list(refused)
     for group_id in group_ids:
         group = tx.state.groups.get(group_id)
         try:
