@@ -66,6 +66,17 @@ def _instance(world: World, name: str) -> str | None:
     return world.random.choices((None, f"i-{name}", "i-A"), (12, 7, 1))[0]
 
 
+_GROUP: Final = {"groupIds": ["g"], "groups": ["g"], "groupsNames": ["g"]}
+_LOOKS: Final[tuple[tuple[str, Mapping[str, Any], int], ...]] = (
+    ("DescribeGroups", _GROUP, 3),
+    ("ConsumerGroupDescribe", _GROUP, 4),
+    ("StreamsGroupDescribe", {**_GROUP, "includeTopologyDescription": True}, 4),
+    ("ListGroups", {}, 3),
+    ("DeleteGroups", _GROUP, 2),
+    ("OffsetDelete", {"groupId": "g", "topics": [{"name": "in", "partitions": [{"partitionIndex": 0}]}]}, 1),
+)
+
+
 @frozen
 class Cast:
     """Who takes part in a script, and in which configurations of the broker and of groups."""
@@ -73,6 +84,7 @@ class Cast:
     clients: Callable[[World], list[Client]]
     configs: tuple[Mapping[str, Any], ...] = ({},)
     group_configs: tuple[Mapping[str, str], ...] = ()
+    looks: tuple[tuple[str, Mapping[str, Any], int], ...] = _LOOKS
 
 
 _AT_ONCE: Final = {"group.streams.initial.rebalance.delay.ms": 0, "group.streams.assignment.interval.ms": 0}
@@ -117,7 +129,12 @@ STEERED: Final[Mapping[str, Cast]] = {
             {"streams.acceptable.recovery.lag": "5", "streams.task.offset.interval.ms": "20000"},
         ),
     ),
-    "share": Cast(_shares, ({}, {"group.share.assignment.interval.ms": 0})),
+    # Deleting a share group also deletes the state of its partitions, which our coordinator does not keep.
+    "share": Cast(
+        _shares,
+        ({}, {"group.share.assignment.interval.ms": 0}),
+        looks=tuple(look for look in _LOOKS if look[0] != "DeleteGroups"),
+    ),
     "migrations": Cast(
         _migrating,
         (
@@ -141,7 +158,7 @@ class Stage:
         self.world.group_configs = cast.group_configs
         self.clients = cast.clients(self.world)
         self._looks: dict[Callable[[], None], int] = {
-            partial(self.world.ask, api, look): weight for api, look, weight in _LOOKS
+            partial(self.world.ask, api, look): weight for api, look, weight in cast.looks
         }
 
     def play(self, rounds: int) -> Script:
@@ -160,14 +177,3 @@ class Stage:
 def steered(protocol: str, random: Random, rounds: int) -> Script:
     """Yield a script of clients of a protocol."""
     yield from Stage(STEERED[protocol], random).play(rounds)
-
-
-_GROUP: Final = {"groupIds": ["g"], "groups": ["g"], "groupsNames": ["g"]}
-_LOOKS: Final[tuple[tuple[str, Mapping[str, Any], int], ...]] = (
-    ("DescribeGroups", _GROUP, 3),
-    ("ConsumerGroupDescribe", _GROUP, 4),
-    ("StreamsGroupDescribe", {**_GROUP, "includeTopologyDescription": True}, 4),
-    ("ListGroups", {}, 3),
-    ("DeleteGroups", _GROUP, 2),
-    ("OffsetDelete", {"groupId": "g", "topics": [{"name": "in", "partitions": [{"partitionIndex": 0}]}]}, 1),
-)
