@@ -64,6 +64,10 @@ class StreamsRules:
     """Shipped: the first assignment of a group and later ones are delayed (status 5). Page: nothing is delayed, and
     there is no such status."""
 
+    chooses_assignor: bool = False
+    """Shipped: the first assignor of the coordinator, sticky, if the group names none. Page: highly_available if a
+    subtopology has state, else sticky, and a group may name each of them."""
+
     limits_creation: bool = False
     """Shipped: each heartbeat asks for missing internal topics, and the broker limits attempts. Page: one attempt at
     a time, with a growing back-off, none without the permission, and the status detail tells about it."""

@@ -59,12 +59,13 @@ def _described_or_error(tx: Transaction, request: StreamsGroupDescribeRequest, g
 
 def described(tx: Transaction, group: StreamsGroup) -> DescribedGroup:
     """Return the description of a group. Raises ``GroupError`` if it has no topology."""
+    stateful = group.topology is not None and group.topology.stateful
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name(),
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=assignor_name(tx, group.group_id),
+        assignor_name=assignor_name(tx, group.group_id, stateful=stateful),
         topology=_topology(group),
         members=tuple(
             _member(

@@ -13,7 +13,9 @@ from attrs import frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import AssignorError, GroupError
 from kafka_msgs.groups.assignors import spec
+from kafka_msgs.groups.assignors.highly_available import assign_highly_available
 from kafka_msgs.groups.assignors.java_order import hash_map_order
+from kafka_msgs.groups.assignors.mock import assign_mock
 from kafka_msgs.groups.assignors.sticky import assign_sticky
 from kafka_msgs.groups.modern import may_assign
 from kafka_msgs.groups.streams import records
@@ -31,7 +33,12 @@ STANDBY_REPLICAS: Final = "num.standby.replicas"
 TAGS: Final = "rack.aware.assignment.tags"
 
 _STICKY: Final = "sticky"
-_ASSIGNORS: Final[Mapping[str, spec.TaskAssignor]] = {_STICKY: assign_sticky}
+_HIGHLY_AVAILABLE: Final = "highly_available"
+_ASSIGNORS: Final[Mapping[str, spec.TaskAssignor]] = {
+    _STICKY: assign_sticky,
+    _HIGHLY_AVAILABLE: assign_highly_available,
+    "mock": assign_mock,
+}
 
 _INITIAL_DELAY: Final = Problem(
     StatusCode.ASSIGNMENT_DELAYED, "Assignment delayed due to the configured initial rebalance delay."
@@ -60,11 +67,17 @@ def assignment_configs(tx: Transaction, group: StreamsGroup) -> Mapping[str, str
     return configs
 
 
-def assignor_name(tx: Transaction, group_id: str) -> str:
-    """Return the name of the assignor of a group. A name that the coordinator does not have means the first one."""
+def assignor_name(tx: Transaction, group_id: str, *, stateful: bool) -> str:
+    """Return the name of the assignor of a group, whose topology is ``stateful`` or not.
+
+    A name that the coordinator does not have counts as none.
+    """
     names = tx.config.group_streams_assignors
     name = tx.group_config(group_id).streams_assignor_name
-    return name if name in names else names[0]
+    default = names[0]
+    if tx.profile.streams.chooses_assignor:
+        names, default = tuple(_ASSIGNORS), _HIGHLY_AVAILABLE if stateful else _STICKY
+    return name if name is not None and name in names else default
 
 
 def current_target(group: StreamsGroup, member: StreamsMember, replaced: str | None) -> Mapping[str, TargetTasks]:
@@ -149,7 +162,8 @@ def _computed(
         acceptable_recovery_lag=tx.group_config(group.group_id).streams_acceptable_recovery_lag,
     )
     try:
-        assigned = _ASSIGNORS[assignor_name(tx, group.group_id)](given)
+        stateful = any(subtopology.stateful for subtopology in given.subtopologies)
+        assigned = _ASSIGNORS[assignor_name(tx, group.group_id, stateful=stateful)](given)
     except AssignorError:
         raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR) from None
     return {each: _target(assigned.get(each, spec.NO_TASKS)) for each in members}

@@ -12,7 +12,7 @@ from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
 from kafka_msgs.groups.streams.member import MemberState, StreamsMember
 from kafka_msgs.groups.streams.reconcile import reconcile
 from kafka_msgs.groups.streams.tasks import AssignedTasks, TargetTasks, Task
-from kafka_msgs.messages.streams_group_heartbeat_request import Endpoint, KeyValue, TaskOffset
+from kafka_msgs.messages.streams_group_heartbeat_request import Endpoint, KeyValue, TaskOffset, Topology
 from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue
 from tests.groups.streams.broker import Broker, changelog, page, subtopology, tasks, topology
 
@@ -183,6 +183,22 @@ def test_g7_5_the_assignor_of_the_group_comes_first(profile: Profile) -> None:
     assert broker.describe().assignor_name == "sticky"
     broker.coordinator.update_group_config("g", {"streams.assignor.name": "mock"})
     assert broker.describe().assignor_name == "mock"
+
+
+@pytest.mark.parametrize(("sent", "name"), [(STATEFUL, "highly_available"), (topology(), "sticky")])
+def test_g7_6_the_document_chooses_by_state(sent: Topology, name: str) -> None:
+    broker = page(topics={"in": 2, "c": 2})
+    broker.heartbeat(topology=sent)
+    assert broker.describe().assignor_name == name
+
+
+@pytest.mark.parametrize("name", ["sticky", "highly_available"])
+def test_g7_4_the_document_has_two_assignors(name: str) -> None:
+    broker = page(topics={"in": 2, "c": 2})
+    broker.coordinator.update_group_config("g", {"streams.assignor.name": name})
+    broker.heartbeat(topology=STATEFUL)
+    assert broker.describe().assignor_name == name
+    assert broker.target("A") == {("0", 0), ("0", 1)}
 
 
 # Reconciliation
