@@ -6,6 +6,7 @@ at once. So ``View`` keeps what those decisions need.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -96,7 +97,7 @@ def update_subscription(tx: Transaction, group_id: str, view: View, old: Member,
     group = live_group(tx, group_id)
     names = new.metadata.subscribed_topic_names != old.metadata.subscribed_topic_names
     regex = update_regexes(tx, group, view.regexes, old, new)
-    assignor = _preferred(tx, group, view, old, new)
+    assignor = _preferred(tx, view, old, new)
     if new.classic is None:
         bump = names or regex is RegexChange.UPDATED_AND_RESOLVED or assignor != view.preferred
     else:
@@ -108,18 +109,22 @@ def update_subscription(tx: Transaction, group_id: str, view: View, old: Member,
     return Change(names or regex is not RegexChange.NONE, bump, heterogeneous, assignor)
 
 
-def _preferred(tx: Transaction, group: ConsumerGroup, view: View, old: Member, new: Member) -> str:
+def _preferred(tx: Transaction, view: View, old: Member, new: Member) -> str:
     """Return the assignor that most members ask for after the request.
 
     If several are asked for as often, the order of the table decides in which Kafka counts them for this.
     """
-    table = HashTable(hash_code, view.assignors, capacity=copied(view.assignors))
-    left = old.metadata.server_assignor
-    if left is not None and view.assignors.get(left) == 1:
-        table.remove(left)
-    if new.metadata.server_assignor is not None:
-        table.compute(new.metadata.server_assignor)
-    return most_wanted(group.assignors, table.walk()) or default_assignor(tx)
+    counts = Counter(view.assignors)
+    table = HashTable(hash_code, counts, capacity=copied(counts))
+    left, wanted = old.metadata.server_assignor, new.metadata.server_assignor
+    if left is not None and left in counts:
+        counts[left] -= 1
+        if not counts[left]:
+            table.remove(left)
+    if wanted is not None:
+        counts[wanted] += 1
+        table.compute(wanted)
+    return most_wanted(counts, table.walk()) or default_assignor(tx)
 
 
 def _update_epoch(tx: Transaction, group: ConsumerGroup, view: View, bump: bool) -> None:

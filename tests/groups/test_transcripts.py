@@ -1,0 +1,16 @@
+"""Our coordinator answers the recorded scripts of consumer groups as Kafka's coordinator answered them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.coordinator.comparison import differences
+from tests.coordinator.play import play
+from tests.coordinator.transcripts import read
+
+
+@pytest.mark.parametrize("name", ["classic-two-members", "consumer-two-members", "migration-classic-consumer"])
+def test_a_transcript_is_repeated(name: str) -> None:
+    commands, recorded = read(name)
+    found = play(commands)
+    assert [differences(*pair) for pair in zip(recorded, found, strict=True)] == [[]] * len(commands)
