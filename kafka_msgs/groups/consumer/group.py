@@ -301,4 +301,4 @@ def _count(changes: Changes, table: dict[str, int], key: str, by: int) -> None:
 
 def most_wanted(counts: Mapping[str, int], order: Iterable[str]) -> str | None:
     """Return the name with the greatest count, the first one in ``order`` if several have it."""
-    return max(order, key=lambda name: counts[name], default=None)
+    return max((name for name in order if name in counts), key=lambda name: counts[name], default=None)
