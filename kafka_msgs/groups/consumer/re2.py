@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from kafka_msgs.groups.consumer.re2_syntax import Edge, Empty, InvalidRegexError, Node, One, Parts, Repeat, parse
+from kafka_msgs.groups.consumer.re2_syntax import InvalidRegexError, parse
+from kafka_msgs.groups.consumer.re2_tree import Edge, Empty, Node, One, Parts, Repeat
 
 __all__ = ["InvalidRegexError", "compile_regex"]
 

@@ -14,7 +14,9 @@ from typing import Final, NoReturn
 
 from attrs import define, evolve, frozen
 
-__all__ = ["Edge", "Empty", "InvalidRegexError", "Node", "One", "Parts", "Repeat", "parse"]
+from kafka_msgs.groups.consumer.re2_tree import Edge, Empty, Node, One, Parts, Repeat
+
+__all__ = ["InvalidRegexError", "parse"]
 
 _MAX_REPEAT: Final = 1000
 _MAX_DEPTH: Final = 1000
@@ -54,49 +56,6 @@ _FLAGS: Final = {"i": ("fold",), "m": ("many_lines",), "s": ("dot_all",), "U": (
 
 class InvalidRegexError(ValueError):
     """A regular expression that RE2 does not accept. The text is RE2/J's."""
-
-
-@frozen
-class Node:
-    """A part of a regular expression. ``weight`` is the greatest product of nested repetition counts in it."""
-
-    weight: int = 1
-
-
-@frozen
-class Empty(Node):
-    """Matches no character, everywhere."""
-
-
-@frozen
-class Edge(Node):
-    """Matches no character, at a place: ``begin``, ``end``, ``line begin``, ``line end``, ``word`` or ``no word``."""
-
-    place: str = ""
-
-
-@frozen
-class One(Node):
-    """Matches one character."""
-
-    matches: Callable[[str], bool] = bool
-
-
-@frozen
-class Parts(Node):
-    """All ``parts`` one after the other, or one of them if ``either`` is set."""
-
-    parts: tuple[Node, ...] = ()
-    either: bool = False
-
-
-@frozen
-class Repeat(Node):
-    """A part between ``low`` and ``high`` times; without a bound if ``high`` is None."""
-
-    part: Node = Empty()
-    low: int = 0
-    high: int | None = None
 
 
 @frozen

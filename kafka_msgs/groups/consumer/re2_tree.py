@@ -1,0 +1,52 @@
+"""The tree of a regular expression: what ``re2_syntax`` reads, and what ``re2`` makes a machine of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+__all__ = ["Edge", "Empty", "Node", "One", "Parts", "Repeat"]
+
+
+@frozen
+class Node:
+    """A part of a regular expression. ``weight`` is the greatest product of nested repetition counts in it."""
+
+    weight: int = 1
+
+
+@frozen
+class Empty(Node):
+    """Matches no character, everywhere."""
+
+
+@frozen
+class Edge(Node):
+    """Matches no character, at a place: ``begin``, ``end``, ``line begin``, ``line end``, ``word`` or ``no word``."""
+
+    place: str = ""
+
+
+@frozen
+class One(Node):
+    """Matches one character."""
+
+    matches: Callable[[str], bool] = bool
+
+
+@frozen
+class Parts(Node):
+    """All ``parts`` one after the other, or one of them if ``either`` is set."""
+
+    parts: tuple[Node, ...] = ()
+    either: bool = False
+
+
+@frozen
+class Repeat(Node):
+    """A part between ``low`` and ``high`` times; without a bound if ``high`` is None."""
+
+    part: Node = Empty()
+    low: int = 0
+    high: int | None = None
