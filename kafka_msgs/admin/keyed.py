@@ -7,6 +7,7 @@ So a thing that fails takes no other with it. Kafka's ``AdminApiDriver`` has the
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
@@ -32,7 +33,7 @@ Ask: TypeAlias = Callable[[int, Sequence[K]], Steps[Mapping[K, Outcome[V]]]]
 """Asks the broker with this id about some keys, and returns the outcome of each."""
 
 
-class _AtBrokers(Generic[K]):
+class _AtBrokers(ABC, Generic[K]):
     """Asks about keys the brokers that answer for them, until the deadline."""
 
     retriable: frozenset[E]
@@ -42,13 +43,13 @@ class _AtBrokers(Generic[K]):
         self._core = core
         self._deadline = deadline
 
+    @abstractmethod
     def places(self, keys: Sequence[K]) -> Steps[dict[K, int | BrokerError]]:
         """Return the broker of each key, or why there is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forget(self, key: K) -> None:
         """Look for the broker of a key again."""
-        raise NotImplementedError
 
     def run(self, keys: Iterable[K], ask: Ask[K, V]) -> Steps[Results[K, V]]:
         """Ask about each key, one request per broker and round; return the outcome of each.

@@ -88,7 +88,7 @@ def _add_problems(beat: Heartbeat, configured: ConfiguredTopology, configs: Mapp
 
 
 def _status(beat: Heartbeat) -> tuple[Status, ...] | None:
-    """Return the status list, or None if the member knows it and only changes are told."""
+    """Return the status list, or None if the member knows it and the profile reports changes only."""
     status = tuple(Status(status_code=each.status, status_detail=each.detail) for each in beat.problems)
     if not beat.tx.profile.streams.tells_changes_only:
         return status

@@ -91,7 +91,7 @@ class StreamsSoft(Refresh):
 
     ``shutdown_member`` asked for the end of the application. ``endpoint_epoch`` grows when the tasks of a member with
     an endpoint change, and ``endpoints`` keeps what is answered for each member. ``offsets`` has what members reported,
-    and ``statuses`` what they were told. ``creation`` is about missing internal topics.
+    and ``statuses`` what they got in their last answers. ``creation`` is about missing internal topics.
     """
 
     shutdown_member: str | None = None

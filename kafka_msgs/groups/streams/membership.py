@@ -126,8 +126,8 @@ def replace_member(group: StreamsGroup, old: StreamsMember, new: StreamsMember, 
 def check_epoch(member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> None:
     """Refuse a heartbeat at a wrong epoch with ``FENCED_MEMBER_EPOCH``.
 
-    The previous epoch is right as well if the member has no task that it should not have: then only the answer that
-    told it the new epoch was lost.
+    The previous epoch is right as well if the member has no task that it should not have: then only the answer with
+    the new epoch was lost.
     """
     epoch = request.member_epoch
     if epoch == member.epoch or epoch == JOIN_EPOCH:
