@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from kafka_msgs.client.config import ClientConfig
 
-__all__ = ["DEFAULT_TIMEOUT_MS", "broker_options", "client_config"]
+__all__ = ["DEFAULT_TIMEOUT_MS", "broker_options", "client_config", "config_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,12 +44,17 @@ def _servers(required: bool) -> Callable[[F], F]:
     )
 
 
-_config: Final = click.option(
-    "--command-config",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Properties of Kafka's clients, such as security.protocol and sasl.jaas.config.",
-)
+def config_option(help_text: str) -> Callable[[F], F]:
+    """Return the option that names Kafka's file of client properties: ``command_config``."""
+    return click.option(
+        "--command-config",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help=help_text,
+    )
+
+
+_config: Final = config_option("Properties of Kafka's clients, such as security.protocol and sasl.jaas.config.")
 _timeout: Final = click.option(
     "--timeout",
     metavar="MS",

@@ -21,7 +21,7 @@ from kafka_msgs.errors import OptionError
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["settings_of"]
+__all__ = ["settings_of", "tls_of"]
 
 _SECURITY: Final = "security.protocol"
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -54,14 +54,24 @@ def settings_of(properties: Mapping[str, str]) -> dict[str, Any]:
     for name, ours in _SECONDS.items():
         if name in properties:
             settings[ours] = _milliseconds(name, properties[name])
+    context = tls_of(properties)
+    if context is not None:
+        settings["tls"] = context
+    if _protocol(properties).startswith("SASL"):
+        settings["credentials"] = _credentials(properties)
+    return settings
+
+
+def tls_of(properties: Mapping[str, str]) -> ssl.SSLContext | None:
+    """Return the context of encrypted connections, or None for plain ones. Raises ``OptionError`` for a wrong value."""
+    return _tls(properties) if _protocol(properties).endswith("SSL") else None
+
+
+def _protocol(properties: Mapping[str, str]) -> str:
     protocol = properties.get(_SECURITY, "PLAINTEXT").strip().upper()
     if protocol not in _PROTOCOLS:
         raise _refusal(_SECURITY, properties[_SECURITY], f"expected one of {', '.join(_PROTOCOLS)}")
-    if protocol.endswith("SSL"):
-        settings["tls"] = _tls(properties)
-    if protocol.startswith("SASL"):
-        settings["credentials"] = _credentials(properties)
-    return settings
+    return protocol
 
 
 def _milliseconds(name: str, text: str) -> float:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from kafka_msgs.errors import OptionError
 
-__all__ = ["tls_context"]
+__all__ = ["server_tls_context", "tls_context"]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -38,6 +38,17 @@ def tls_context(
     )
 
 
+def server_tls_context(*, certificate: PathLike, key: PathLike | None = None) -> ssl.SSLContext:
+    """Return a context for a server, which shows a certificate and asks clients for none.
+
+    ``certificate`` is a file with the certificates, and with the key unless ``key`` is the file of the key. Both are in
+    PEM. Raises ``OptionError`` for a file that cannot be used.
+    """
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    _load(context, _read("certificate", certificate), _text("key", key), None)
+    return context
+
+
 def context_of_texts(
     *,
     authorities: str | None = None,
@@ -58,7 +69,7 @@ def context_of_texts(
 
 
 def _load(context: ssl.SSLContext, certificate: str, key: str | None, password: str | None) -> None:
-    """Give a context the client's certificate. OpenSSL reads it from files only, so they exist for a moment."""
+    """Give a context the certificate of its side. OpenSSL reads it from files only, so they exist for a moment."""
     with TemporaryDirectory(prefix="kafka-msgs-") as directory:
         files = [Path(directory) / "certificate.pem", Path(directory) / "key.pem"]
         for file, text in zip(files, (certificate, key or certificate), strict=True):
@@ -72,8 +83,10 @@ def _load(context: ssl.SSLContext, certificate: str, key: str | None, password: 
 
 
 def _text(option: str, path: PathLike | None) -> str | None:
-    if path is None:
-        return None
+    return None if path is None else _read(option, path)
+
+
+def _read(option: str, path: PathLike) -> str:
     try:
         return Path(path).read_text(encoding="ascii")
     except UnicodeDecodeError:

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.capture.connections import Connection, Endpoint
 from kafka_msgs.capture.exchange_builder import Item
@@ -24,6 +24,9 @@ from kafka_msgs.tap.connection import TapConnection, TapRules
 from kafka_msgs.tap.listeners import Listeners
 from kafka_msgs.wire import MAX_FRAME_SIZE
 
+if TYPE_CHECKING:
+    import ssl
+
 __all__ = ["Tap"]
 
 _WRITE_LIMIT: Final = 2**20
@@ -31,6 +34,10 @@ _WRITE_LIMIT: Final = 2**20
 _BACKLOG_LIMIT: Final = 64 * 2**20
 _ITEM_BYTES: Final = 2_000
 _CONNECT_SECONDS: Final = 30
+_END_ROUNDS: Final = 4
+"""After how many rounds of the event loop a connection that was aborted has ended; with TLS there are two layers."""
+_TLS_END_SECONDS: Final = 5
+"""How long an encrypted connection waits for the other side to say that it ends, too."""
 
 LOOPBACK: Final = Endpoint("127.0.0.1", 0)
 """Where a proxy listens if nothing else is given: ports that the system chooses, for this machine only."""
@@ -41,8 +48,9 @@ class Tap:
 
     Clients connect to ``address``. Each broker that a response names gets a listener of its own, and clients are given
     its address. ``bootstrap_servers`` are tried in order. ``seen`` gets each exchange and each fault. It must not
-    raise. ``listen`` and ``advertised`` are ``first`` and ``advertised`` of ``Listeners``; the others are those of
-    ``TapRules``. Raises ``TapError`` if it cannot listen.
+    raise. ``listen`` and ``advertised`` are ``first`` and ``advertised`` of ``Listeners``. ``client_tls`` is the
+    context of connections with clients, and ``broker_tls`` that of connections with brokers; None is for plain ones.
+    The others are those of ``TapRules``. Raises ``TapError`` if it cannot listen.
     """
 
     def __init__(
@@ -52,6 +60,8 @@ class Tap:
         seen: Callable[[Item], None],
         listen: Endpoint = LOOPBACK,
         advertised: str | None = None,
+        client_tls: ssl.SSLContext | None = None,
+        broker_tls: ssl.SSLContext | None = None,
         cap_versions: bool = False,
         frame_limit: int = MAX_FRAME_SIZE,
         catalog: MessageCatalog | None = None,
@@ -61,6 +71,8 @@ class Tap:
         self._bootstrap = tuple(bootstrap_servers)
         self._listen = listen
         self._advertised = advertised
+        self._client_tls = _tls_options(client_tls)
+        self._broker_tls = _tls_options(broker_tls)
         self._cap_versions = cap_versions
         self._frame_limit = frame_limit
         self._catalog = catalog
@@ -95,6 +107,10 @@ class Tap:
         for pair in tuple(self._pairs):
             pair.end()
         await asyncio.sleep(0)
+        for pair in tuple(self._pairs):
+            pair.abort()
+        for _ in range(_END_ROUNDS):
+            await asyncio.sleep(0)
         self._backlog.finish()
 
     def _serve(self, listening: socket.socket, broker: Endpoint | None) -> None:
@@ -103,14 +119,12 @@ class Tap:
 
     async def _accept(self, listening: socket.socket, brokers: tuple[Endpoint, ...]) -> None:
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: _ClientSide(self._pair(brokers)), sock=listening)
+        server = await loop.create_server(lambda: _ClientSide(self._pair(brokers)), sock=listening, **self._client_tls)
         self._servers.append(server)
 
     def _pair(self, brokers: tuple[Endpoint, ...]) -> _Pair:
         self._opened += 1
-        pair = _Pair(self._opened, brokers, self._rules, self._backlog, self._pairs.discard)
-        self._pairs.add(pair)
-        return pair
+        return _Pair(self._opened, brokers, self._rules, self._backlog, self._pairs, self._broker_tls)
 
     def _start(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -189,18 +203,33 @@ class _Pair:
         brokers: tuple[Endpoint, ...],
         rules: TapRules,
         backlog: _Backlog,
-        closed: Callable[[_Pair], None],
+        pairs: set[_Pair],
+        tls: dict[str, Any],
     ) -> None:
         self._number = number
         self._brokers = brokers
         self._rules = rules
         self._backlog = backlog
-        self._closed = closed
+        self._pairs = pairs
+        self._tls = tls
+        self._open: set[_Side] = set()
         self._tap: TapConnection | None = None
         self._client: _Side | None = None
         self._broker: _Side | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._client_ended = False
+
+    def opened(self, side: _Side) -> None:
+        """A connection of this pair is there."""
+        self._open.add(side)
+        self._pairs.add(self)
+
+    def lost(self, side: _Side) -> None:
+        """A connection of this pair is gone; so the other one ends, too."""
+        self._open.discard(side)
+        self.end()
+        if not self._open:
+            self._pairs.discard(self)
 
     def accepted(self, side: _Side) -> None:
         """Connect to a broker. Until that is done, the client is not read."""
@@ -216,9 +245,11 @@ class _Pair:
         for broker in self._brokers:
             try:
                 async with asyncio.timeout(_CONNECT_SECONDS):
-                    _, side = await loop.create_connection(lambda: _BrokerSide(self), broker.host, broker.port)
+                    _, side = await loop.create_connection(
+                        lambda: _BrokerSide(self), broker.host, broker.port, **self._tls
+                    )
             except OSError as error:  # This includes TimeoutError.
-                reasons.append(f"{broker}: {error.strerror or 'no answer in time'}")
+                reasons.append(f"{broker}: {_reason(error)}")
                 continue
             self._joined(side, Connection(self._number, client, broker))
             return
@@ -237,9 +268,10 @@ class _Pair:
         self._client.release("connect")
 
     def from_client(self, data: bytes) -> None:
+        if self._tap is None:  # Encrypted connections give what they still had when they were closed.
+            return
         assert self._broker is not None
         assert self._client is not None
-        assert self._tap is not None
         self._broker.transport.write(data)
         self._backlog.add(self._tap.client_sent(data, _now()))
         if self._tap.full:
@@ -269,13 +301,17 @@ class _Pair:
         """Close both connections; what still waits to be sent is sent."""
         if self._connecting is not None:
             self._connecting.cancel()
-        for side in (self._client, self._broker):
-            if side is not None:
+        for side in self._open:
+            if not side.transport.is_closing():  # A second close of an encrypted transport makes abort do nothing.
                 side.transport.close()
         if self._tap is not None:
             self._backlog.add(self._tap.close(_now()))
             self._tap = None
-        self._closed(self)
+
+    def abort(self) -> None:
+        """Close what has not ended yet; what waits to be sent is lost."""
+        for side in self._open:
+            side.transport.abort()
 
 
 class _Side(asyncio.Protocol):
@@ -298,6 +334,7 @@ class _Side(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         transport.set_write_buffer_limits(high=_WRITE_LIMIT)
+        self._pair.opened(self)
 
     def hold(self, why: str) -> None:
         """Do not read for a reason."""
@@ -321,14 +358,16 @@ class _Side(asyncio.Protocol):
             self.other.release("writing")
 
     def eof_received(self) -> bool:
-        """Pass on that this side sends no more; it may still receive."""
+        """Pass on that this side sends no more; it may still receive. With TLS an end is that of both directions."""
         if self.other is None or self.other.transport.is_closing():
+            return False
+        if not (self.transport.can_write_eof() and self.other.transport.can_write_eof()):
             return False
         self.other.transport.write_eof()
         return True
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._pair.end()
+        self._pair.lost(self)
 
 
 class _ClientSide(_Side):
@@ -347,6 +386,17 @@ class _BrokerSide(_Side):
     def eof_received(self) -> bool:
         """A broker that sends no more is gone: what was sent reaches the client, then both connections end."""
         return False
+
+
+def _tls_options(context: ssl.SSLContext | None) -> dict[str, Any]:
+    """How asyncio is asked for encrypted connections."""
+    return {} if context is None else {"ssl": context, "ssl_shutdown_timeout": _TLS_END_SECONDS}
+
+
+def _reason(error: OSError) -> str:
+    """Why no connection was made. Some errors of asyncio have no text."""
+    silent = "no answer in time" if isinstance(error, TimeoutError) else "the connection was closed"
+    return error.strerror or str(error) or silent
 
 
 def _now() -> int:

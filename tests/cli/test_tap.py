@@ -75,6 +75,17 @@ def test_addresses_that_are_none(run: Run, address: str) -> None:
     assert "does not read HOST:PORT" in result.stderr
 
 
+def test_a_key_needs_its_certificate(run: Run, fails: Callable[..., str], tmp_path: Path) -> None:
+    """A file without a certificate is an error that names the option, and so is a store that is not PEM."""
+    path = tmp_path / "file"
+    path.write_text("security.protocol=SSL\nssl.truststore.location=/store.jks\n")
+    result = run("tap", "--bootstrap-server", "b:1", "--key", str(path))
+    assert result.exit_code == 2
+    assert "--key needs --certificate" in result.stderr
+    assert "certificate" in fails("tap", "--bootstrap-server", "b:1", "--certificate", str(path))
+    assert "JKS" in fails("tap", "--bootstrap-server", "b:1", "--command-config", str(path))
+
+
 def test_it_listens_for_the_time_that_is_given_and_counts(run: Run, tmp_path: Path) -> None:
     """The recording is there, for its owner only, and says what is hidden in it."""
     path = tmp_path / "tap.jsonl"

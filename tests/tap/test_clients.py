@@ -23,7 +23,7 @@ from kafka_msgs.redaction import Redaction
 from tests.recorders.asking import Conversation
 from tests.support.cluster_topics import new_topic
 from tests.support.kafka_cluster import ClusterAddresses, run_kafka_class
-from tests.support.kafka_listeners import Listener
+from tests.support.kafka_listeners import USERS, Listener
 from tests.support.tapped import TappedCluster
 
 # Other clients use what newer versions of Python warn of.
@@ -232,6 +232,26 @@ def test_logging_in_leaves_no_password_behind(kafka_cluster: ClusterAddresses, t
     assert "SaslAuthenticate" in proxy.apis()
     assert password not in text
     assert password.encode().hex() not in text
+
+
+def test_tls_on_both_sides(kafka_cluster: ClusterAddresses, topic: str, tmp_path: Path) -> None:
+    """The proxy ends the encryption of both, so it reads all; the login goes through to the broker."""
+    files = kafka_cluster.certificates
+    config = tmp_path / "broker.properties"
+    config.write_text(
+        f"security.protocol=SASL_SSL\nssl.truststore.type=PEM\nssl.truststore.location={files.authority}\n"
+    )
+    options = ("--certificate", str(files.server), "--command-config", str(config))
+    with TappedCluster(kafka_cluster.bootstrap(Listener.SASL_SSL), tmp_path / "tap.jsonl", *options) as proxy:
+        login = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "admin", "sasl.password": USERS["admin"]}
+        trust = {"security.protocol": "sasl_ssl", "ssl.ca.location": str(files.authority)}
+        producer = Producer({"bootstrap.servers": proxy.bootstrap, **trust, **login})
+        for value in _values():
+            producer.produce(topic, value)
+        assert producer.flush(30) == 0
+        assert _consumed(proxy.bootstrap, topic, f"{topic}-g", **trust, **login) == sorted(_values())
+    assert proxy.problems() == []
+    assert {"SaslAuthenticate", "Produce", "Fetch", "OffsetCommit"} <= proxy.apis()
 
 
 def test_recordings_are_replayed_and_redacted(tapped: TappedCluster, topic: str) -> None:

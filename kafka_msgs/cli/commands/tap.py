@@ -9,17 +9,21 @@ import signal
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
 from kafka_msgs.capture import CaptureFault, Endpoint
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.recording import recording_pieces, recording_start
+from kafka_msgs.cli.connecting import config_option
 from kafka_msgs.cli.recordings import new_file, redact_option
 from kafka_msgs.cli.render.exchanges import item_row, item_text, message_facts
 from kafka_msgs.redaction import Redaction, RedactKind
 from kafka_msgs.tap import Tap
+
+if TYPE_CHECKING:
+    import ssl
 
 __all__ = ["tap_command"]
 
@@ -62,6 +66,17 @@ def _several(ctx: click.Context, param: click.Parameter, value: str) -> tuple[En
 )
 @click.option("--advertise", metavar="HOST", help="The host that clients are given, if it is not that of --listen.")
 @click.option(
+    "--certificate",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Clients speak TLS to the proxy, which shows this certificate (PEM).",
+)
+@click.option(
+    "--key",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The key of the certificate (PEM, without a password), if it is not in the same file.",
+)
+@config_option("Properties of Kafka's clients for the connections with brokers. Clients themselves log in with SASL.")
+@click.option(
     "--record",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a new file of JSON lines that keeps the bytes of each exchange; kafka-msgs capture reads it.",
@@ -83,6 +98,9 @@ def tap_command(
     brokers: tuple[Endpoint, ...],
     listen: Endpoint,
     advertise: str | None,
+    certificate: Path | None,
+    key: Path | None,
+    command_config: Path | None,
     record: Path | None,
     bodies: bool,
     kinds: frozenset[RedactKind],
@@ -96,16 +114,37 @@ def tap_command(
     Clients connect to --listen instead of the brokers. The addresses of brokers in responses are replaced, so clients
     stay behind the proxy. Nothing else changes for them. It stops on Ctrl-C.
     """
+    tls = {"client_tls": _client_tls(certificate, key), "broker_tls": _broker_tls(command_config)}
     hidden = kinds if sasl_in_clear else kinds | {RedactKind.SASL}
     with ExitStack() as stack:
         receiver = _Receiver(Redaction(hidden), form=form, bodies=bodies)
         if record is not None:
             receiver.file = stack.enter_context(new_file(record))
             receiver.write(recording_start({"bootstrap": [str(each) for each in brokers], "redacted": sorted(hidden)}))
-        asyncio.run(_run(brokers, receiver, duration, listen=listen, advertised=advertise, cap_versions=cap_versions))
+        changes = {"listen": listen, "advertised": advertise, "cap_versions": cap_versions}
+        asyncio.run(_run(brokers, receiver, duration, **changes, **tls))
     click.echo(f"{receiver.exchanges} exchanges, {receiver.undecoded} not decoded, {receiver.faults} faults", err=True)
     if receiver.error is not None:
         raise click.ClickException(f"{record}: {receiver.error.strerror}")
+
+
+def _client_tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    if certificate is None:
+        if key is not None:
+            raise click.UsageError("--key needs --certificate")
+        return None
+    from kafka_msgs.client.tls import server_tls_context
+
+    return server_tls_context(certificate=certificate, key=key)
+
+
+def _broker_tls(command_config: Path | None) -> ssl.SSLContext | None:
+    if command_config is None:
+        return None
+    from kafka_msgs.client.properties import tls_of
+    from kafka_msgs.client.servers import read_properties
+
+    return tls_of(read_properties(command_config))
 
 
 async def _run(brokers: tuple[Endpoint, ...], receiver: _Receiver, duration: float | None, **options: Any) -> None:
