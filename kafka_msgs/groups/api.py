@@ -143,7 +143,8 @@ class Protocol:
 
     ``image_changed`` is called in each partition after the topics changed, and after it was loaded. Then
     ``topics_changed`` is called for each group of the kind that subscribes to a topic which changed or was deleted.
-    ``topics_deleted`` runs as a step of its own after topics were deleted.
+    ``topics_deleted`` runs as a step of its own after topics were deleted. ``cleanup`` runs once in a while, as a step
+    of its own in each partition, if the coordinator has a plugin.
     """
 
     apis: tuple[Api, ...] = ()
@@ -156,6 +157,7 @@ class Protocol:
     image_changed: tuple[Callable[[Transaction, TopicChange], None], ...] = ()
     topics_changed: Mapping[GroupKind, Callable[[Transaction, Any], None]] = field(factory=dict)
     topics_deleted: tuple[Callable[[Transaction, TopicChange], None], ...] = ()
+    cleanup: Callable[[Transaction], None] | None = None
 
 
 _OPERATION_ERRORS: Final[Mapping[int, ErrorCode]] = {

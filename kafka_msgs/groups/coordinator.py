@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
@@ -24,9 +25,9 @@ from kafka_msgs.groups.profiles import SHIPPED, Profile, Quirks
 from kafka_msgs.groups.protocols import PROTOCOLS
 from kafka_msgs.groups.requests import Answering, ask_many, ask_one
 from kafka_msgs.groups.shard import Shard
-from kafka_msgs.groups.steps import Setting, Status
+from kafka_msgs.groups.steps import Setting, Status, Step
 from kafka_msgs.groups.timeline import hash_code
-from kafka_msgs.groups.timers import Clock
+from kafka_msgs.groups.timers import Clock, Timer
 from kafka_msgs.message import Message, Request
 from kafka_msgs.topics.records import InternalRecord
 from kafka_msgs.topics.replay import TransactionEnd
@@ -64,6 +65,7 @@ class GroupCoordinator:
         self._given_up: list[Shard] = []
         self._events: deque[Callable[[], None]] = deque()
         self._clock = Clock()
+        self._cleanup: tuple[int, int] | None = None
         self.checking = Checking(config=self.config, profile=profile, plugin=plugin)
         self._setting = Setting(
             protocols=protocols,
@@ -114,8 +116,8 @@ class GroupCoordinator:
     @property
     def next_timer(self) -> int | None:
         """The moment, in milliseconds, at which ``tick`` has something to do. None means never."""
-        due = [first for shard in self._timed() if (first := shard.next_due()) is not None]
-        return min((first[0] for first in due), default=None)
+        due = self._next_due()
+        return None if due is None else due[0]
 
     def pending_timers(self) -> list[tuple[str, int]]:
         """Return the timers that wait, in the order in which they are due: the key, and the moment in ms."""
@@ -130,18 +132,37 @@ class GroupCoordinator:
 
     def tick(self, now: int) -> Outcome:
         """Run all timers that are due at ``now``, each at its own moment."""
-        while True:
-            due = [(*each, shard) for shard in self._timed() if (each := shard.next_due()) is not None]
-            first = min(due, key=lambda each: each[:2], default=None)
-            if first is None or first[0] > now:
-                break
-            deadline, _, timer, shard = first
+        while (due := self._next_due()) is not None and due[0] <= now:
+            deadline, _, run = due
             self._clock.now = max(self._clock.now, deadline)
-            serving = self.shards.get(shard.partition, shard)
-            shard.fire(timer, replaced=serving is not shard and serving.status is Status.ACTIVE)
+            run()
             self._run()
         self._clock.now = max(self._clock.now, now)
         return self._settle()
+
+    def _next_due(self) -> tuple[int, int, Callable[[], None]] | None:
+        """What is due first: its moment, its order among others of that moment, and what to do."""
+        due: list[tuple[int, int, Callable[[], None]]] = []
+        if self._cleanup is not None:
+            due.append((*self._cleanup, self._clean_up))
+        for shard in self._timed():
+            if (first := shard.next_due()) is not None:
+                due.append((*first[:2], partial(self._fire, shard, first[2])))
+        return min(due, key=lambda each: each[:2], default=None)
+
+    def _fire(self, shard: Shard, due: Timer | Step) -> None:
+        serving = self.shards.get(shard.partition, shard)
+        shard.fire(due, replaced=serving is not shard and serving.status is Status.ACTIVE)
+
+    def _clean_up(self) -> None:
+        """Run the cleanup of all protocols in all partitions, and plan the next one."""
+        for shard in self.shards.values():
+            shard.clean_up()
+        self._plan_cleanup()
+
+    def _plan_cleanup(self) -> None:
+        moment = self._clock.now + self.config.offsets_retention_check_interval_ms
+        self._cleanup = (moment, self._clock.arrive())
 
     def finish(self, work: Work, value: Any, error: Exception | None, *, now: int) -> Outcome:
         """Take the result of work that an outcome had: its value, or the exception that it raised."""
@@ -159,6 +180,8 @@ class GroupCoordinator:
         Until ``loaded`` is called, requests to the partition are answered with COORDINATOR_LOAD_IN_PROGRESS.
         """
         self._clock.now = now
+        if self._cleanup is None and self.checking.plugin is not None:
+            self._plan_cleanup()
         shard = self.shards.get(partition)
         if shard is None:
             shard = self.shards[partition] = Shard(partition, self._setting, self.image)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
@@ -14,6 +14,7 @@ from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.offsets.records import delete_all_offsets
 from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.streams.cleanup import delete_descriptions
 from kafka_msgs.groups.timeline import walk
 from kafka_msgs.groups.transaction import Transaction
 from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
@@ -63,18 +64,25 @@ def _delete_groups(
 ) -> Promise[Sequence[DeletableGroupResult]]:
     """Delete groups as soon as all records before are committed.
 
-    Kafka looks for share groups first, in a step of its own, since their state is with another coordinator.
+    Kafka looks for share groups first, in a step of its own, since their state is with another coordinator. Then the
+    plugin deletes the topology descriptions of streams groups.
     """
     results: Promise[Sequence[DeletableGroupResult]] = Promise()
     refused = [result for group_id in group_ids if (result := _refuse_share_group(tx, context, group_id)) is not None]
     known = {result.group_id for result in refused}
     rest = [group_id for group_id in group_ids if group_id not in known]
 
-    def delete(error: GroupError | None) -> None:
+    def clean_up(error: GroupError | None) -> None:
         if error is None:
-            tx.submit(lambda step: _delete(step, context, rest, refused)).then(results.follow)
+            delete_descriptions(tx, rest).then(delete)
 
-    tx.after_append(delete)
+    def delete(described: Promise[Mapping[str, GroupError]]) -> None:
+        errors = described.value or {}
+        stay = [_refuse_delete(group_id, errors[group_id], context.version) for group_id in rest if group_id in errors]
+        left = [group_id for group_id in rest if group_id not in errors]
+        tx.submit(lambda step: _delete(step, context, left, [*refused, *stay])).then(results.follow)
+
+    tx.after_append(clean_up)
     return results
 
 
@@ -112,7 +120,8 @@ def _delete(
 
 
 def _refuse_delete(group_id: str, error: GroupError, version: int) -> DeletableGroupResult:
-    return DeletableGroupResult(group_id=group_id, error_code=error.error)
+    message = error.message if error.error == ErrorCode.GROUP_DELETION_FAILED else None
+    return DeletableGroupResult(group_id=group_id, error_code=error.error, error_message=message)
 
 
 def _schedule_count(tx: Transaction) -> None:

@@ -100,9 +100,8 @@ class Group(ABC):
         """Whether the group has nothing but offsets. Then a group of another kind may take its place."""
         return False
 
-    @property
-    def expires(self) -> bool:
-        """Whether an empty group without offsets is deleted after a time."""
+    def expires(self, tx: Transaction) -> bool:
+        """Tell whether an empty group without offsets is deleted after a time."""
         return True
 
     def listed(self) -> ListedGroup:

@@ -414,6 +414,12 @@ class Shard:
             for follow in protocol.topics_deleted:
                 self.setting.enqueue(lambda follow=follow: self.write(lambda tx: follow(tx, change), _ignore))  # type: ignore[misc]
 
+    def clean_up(self) -> None:
+        """Run the cleanup of the protocols."""
+        for protocol in self.setting.protocols:
+            if protocol.cleanup is not None:
+                self.setting.enqueue(lambda follow=protocol.cleanup: self.write(follow, _ignore))  # type: ignore[misc]
+
 
 def _ignore(value: Any, error: GroupError | None) -> None:
     """What follows a step that nobody waits for."""

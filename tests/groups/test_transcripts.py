@@ -1,4 +1,4 @@
-"""Our coordinator answers the recorded scripts of consumer groups as Kafka's coordinator answered them."""
+"""Our coordinator answers the recorded scripts as Kafka's coordinator answered them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 
 from tests.coordinator.comparison import differences
 from tests.coordinator.play import play
-from tests.coordinator.transcripts import read
+from tests.coordinator.transcripts import NAMES, read
 
 
-@pytest.mark.parametrize("name", ["classic-two-members", "consumer-two-members", "migration-classic-consumer"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_transcript_is_repeated(name: str) -> None:
     commands, recorded = read(name)
     found = play(commands)

@@ -26,6 +26,7 @@ from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.streams.cleanup import has_description, take_over
 from kafka_msgs.messages.describe_groups_request import DescribeGroupsRequest
 from kafka_msgs.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
@@ -64,7 +65,36 @@ def _check_join(checking: Checking, context: RequestContext, request: JoinGroupR
 def join(
     tx: Transaction, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Promise[JoinGroupResponse]:
-    """Let a member join a group. The answer comes when the next generation begins, or with an error."""
+    """Let a member join a group. The answer comes when the next generation begins, or with an error.
+
+    An empty streams group becomes a classic group when the plugin has deleted its topology descriptions.
+    """
+    group = tx.state.groups.get(request.group_id)
+    if group is None or not group.is_empty or not has_description(tx, group):
+        return _join(tx, context, request)
+    answer: Promise[JoinGroupResponse] = tx.promise()
+
+    def join_again(step: Transaction) -> None:
+        found = _join(step, context, request)
+        if isinstance(found, Promise):
+            found.then(answer.follow)
+        else:
+            answer.resolve(found)
+
+    def settle(ready: Promise[bool]) -> None:
+        if ready.error is not None:
+            answer.fail(ready.error)
+        elif not ready.value:
+            later = JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS, member_id=request.member_id)
+            join_answer(answer, context.version).resolve(later)
+
+    tx.after_append(lambda error: None if error else take_over(tx, request.group_id, join_again).then(settle))
+    return answer
+
+
+def _join(
+    tx: Transaction, context: RequestContext, request: JoinGroupRequest
+) -> JoinGroupResponse | Promise[JoinGroupResponse]:
     converts = not tx.quirks.versions_unread
     if converts:
         request = whole_join(request, context.version)

@@ -32,7 +32,7 @@ def expire_offsets(tx: Transaction) -> None:
     tx.atomic = False
     for group_id in walk(tx.state.groups):
         group = tx.state.groups[group_id]
-        if group.expires and _expire(tx, group_id) and group.is_empty:
+        if _expire(tx, group_id) and group.expires(tx) and group.is_empty:
             group.cancel_timers(tx)
             group.emit_tombstones(tx)
     schedule_expiry(tx)

@@ -154,7 +154,6 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
         """A share group has no committed offsets that could expire."""
         return None
 
-    @property
-    def expires(self) -> bool:
+    def expires(self, tx: Transaction) -> bool:
         """An empty share group stays until it is deleted."""
         return False

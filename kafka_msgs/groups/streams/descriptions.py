@@ -16,7 +16,7 @@ from kafka_msgs.groups.api import Checking, OneGroup
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.promise import Promise
 from kafka_msgs.groups.streams import records
-from kafka_msgs.groups.streams.group import NO_EPOCH, StreamsGroup
+from kafka_msgs.groups.streams.group import NO_EPOCH, UNCERTAIN, StreamsGroup
 from kafka_msgs.groups.streams.internal_topics import StatusCode
 from kafka_msgs.groups.streams.membership import live_group
 from kafka_msgs.groups.streams.plugin import DescriptionFailure, PluginError, TopologyDescriptions
@@ -34,9 +34,6 @@ from kafka_msgs.messages.streams_group_topology_description_update_response impo
 )
 
 __all__ = ["UPDATE", "ask_for_description", "with_description"]
-
-UNCERTAIN: Final = -2
-"""The stored epoch while a call of the plugin may or may not have had its effect."""
 
 _SOURCE, _PROCESSOR, _SINK = 1, 2, 3
 _NOT_STORED, _FAILED, _SHOWN = 1, 2, 3

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_EPOCH",
+    "UNCERTAIN",
     "Creation",
     "Refined",
     "StreamsGroup",
@@ -41,6 +42,9 @@ __all__ = [
 
 NO_EPOCH: Final = -1
 """The epoch of a topology, or of its description, that does not exist."""
+
+UNCERTAIN: Final = -2
+"""The stored epoch while a call of the plugin may or may not have had its effect."""
 
 
 class StreamsGroupState(StrEnum):
@@ -254,6 +258,10 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
     def offset_expiration(self) -> ExpiryCondition:
         """Offsets expire by the time of their commit."""
         return _is_expired
+
+    def expires(self, tx: Transaction) -> bool:
+        """A group with a stored description stays until the plugin has deleted it."""
+        return tx.plugin is None or self.stored_description == NO_EPOCH
 
 
 def _check_commit(

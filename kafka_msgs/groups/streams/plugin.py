@@ -27,7 +27,6 @@ _FIRST_DELAY_MS: Final = 30_000
 _LAST_DELAY_MS: Final = 3_600_000
 _MULTIPLIER: Final = 2
 _JITTER: Final = 0.2
-_MOST_DOUBLINGS: Final = 7
 
 
 class DescriptionFailure(Enum):
@@ -101,11 +100,15 @@ class TopologyDescriptions:
 
     def may_ask(self, group_id: str, epoch: int, now: int) -> bool:
         """Tell whether the description may be asked for now. If so, it is not asked for again for a while."""
-        wait = self._waits.get(group_id)
-        if wait is not None and wait.epoch == epoch and now < wait.until:
+        if self.is_waiting(group_id, epoch, now):
             return False
         self._extend(group_id, epoch, now)
         return True
+
+    def is_waiting(self, group_id: str, epoch: int, now: int) -> bool:
+        """Tell whether the plugin is not to be used now for a topology epoch of a group."""
+        wait = self._waits.get(group_id)
+        return wait is not None and wait.epoch == epoch and now < wait.until
 
     def wait_longer(self, group_id: str, epoch: int, now: int) -> None:
         """Wait longer after a failure, unless a later epoch waits."""
@@ -123,5 +126,5 @@ class TopologyDescriptions:
         wait = self._waits.get(group_id)
         attempts = wait.attempts + 1 if wait is not None and wait.epoch == epoch else 0
         jitter = 1 - _JITTER + 2 * _JITTER * self.random()
-        delay = int(jitter * _FIRST_DELAY_MS * _MULTIPLIER ** min(attempts, _MOST_DOUBLINGS))
-        self._waits[group_id] = _Wait(epoch, attempts, now + min(delay, _LAST_DELAY_MS))
+        delay = min(_FIRST_DELAY_MS * _MULTIPLIER**attempts, _LAST_DELAY_MS)
+        self._waits[group_id] = _Wait(epoch, attempts, now + min(int(jitter * delay), _LAST_DELAY_MS))

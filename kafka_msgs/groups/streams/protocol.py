@@ -6,6 +6,7 @@ from typing import Final
 
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.api import OneGroup, Protocol, TopicChange
+from kafka_msgs.groups.streams.cleanup import clean_up
 from kafka_msgs.groups.streams.describe import DESCRIBE
 from kafka_msgs.groups.streams.descriptions import UPDATE
 from kafka_msgs.groups.streams.group import StreamsGroup
@@ -53,4 +54,5 @@ PROTOCOL: Final = Protocol(
     loaded={"streams": loaded},
     image_changed=(_refresh_patterns,),
     topics_changed={"streams": _refresh},
+    cleanup=clean_up,
 )
