@@ -37,7 +37,7 @@ def _list_groups(
     return [
         group.listed()
         for group in groups
-        if (not states or group.state_name().lower() in states) and (not kinds or group.kind in kinds)
+        if (not states or group.state_filter(tx) in states) and (not kinds or group.kind in kinds)
     ]
 
 

@@ -51,6 +51,10 @@ class Group(ABC):
     def is_empty(self) -> bool:
         """Whether the group has no members."""
 
+    def state_filter(self, tx: Transaction) -> str:
+        """Return the name of the state in lower case, as filters of ListGroups are compared with it."""
+        return self.state_name().lower()
+
     @abstractmethod
     def validate_offset_commit(
         self,

@@ -152,6 +152,10 @@ class Quirks:
     """What is not recorded of the first heartbeat of a group is lost: the endpoint epoch, task offsets, and a request
     to shut down. Without the quirk: it is kept."""
 
+    streams_not_ready_apart: bool = _quirk()
+    """ListGroups finds streams groups in the state NotReady by the filter ``not_ready`` only. Without the quirk: by the
+    name that it answers, as in every other state."""
+
     @classmethod
     def of_release(cls) -> Quirks:
         """Return all bugs of Kafka 4.4.0."""

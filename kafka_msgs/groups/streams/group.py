@@ -177,6 +177,11 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
         """Return the name of the state as Kafka writes it."""
         return self.state.value
 
+    def state_filter(self, tx: Transaction) -> str:
+        """Return the name of the state in lower case, see ``Quirks.streams_not_ready_apart``."""
+        is_apart = tx.quirks.streams_not_ready_apart and self.state is StreamsGroupState.NOT_READY
+        return "not_ready" if is_apart else super().state_filter(tx)
+
     # What the rules of reconciliation ask.
 
     def active_process(self, task: Task) -> str | None:
