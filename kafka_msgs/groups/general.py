@@ -14,6 +14,8 @@ from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.offsets.records import delete_all_offsets
 from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.share.group import ShareGroup
+from kafka_msgs.groups.share.initialization import begin_deletion
 from kafka_msgs.groups.streams.cleanup import delete_descriptions
 from kafka_msgs.groups.timeline import walk
 from kafka_msgs.groups.transaction import Transaction
@@ -68,7 +70,7 @@ def _delete_groups(
     plugin deletes the topology descriptions of streams groups.
     """
     results: Promise[Sequence[DeletableGroupResult]] = Promise()
-    refused = [result for group_id in group_ids if (result := _refuse_share_group(tx, context, group_id)) is not None]
+    refused = [result for group_id in group_ids if (result := _prepare_share_group(tx, context, group_id)) is not None]
     known = {result.group_id for result in refused}
     rest = [group_id for group_id in group_ids if group_id not in known]
 
@@ -86,15 +88,16 @@ def _delete_groups(
     return results
 
 
-def _refuse_share_group(tx: Transaction, context: RequestContext, group_id: str) -> DeletableGroupResult | None:
-    """The result for a share group that may not be deleted. None for all others."""
+def _prepare_share_group(tx: Transaction, context: RequestContext, group_id: str) -> DeletableGroupResult | None:
+    """Begin to delete the state of a share group. Return the result if it may not be deleted, None for all others."""
     group = tx.state.groups.get(group_id)
-    if group is None or group.kind != "share":
+    if not isinstance(group, ShareGroup):
         return None
     try:
         group.validate_delete(tx)
     except GroupError as error:
         return _refuse_delete(group_id, error, context.version)
+    begin_deletion(tx, group)
     return None
 
 

@@ -17,6 +17,7 @@ from kafka_msgs.groups.timeline import hash_code, walk
 from kafka_msgs.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
 from kafka_msgs.messages.share_group_state_partition_metadata_value import (
     ShareGroupStatePartitionMetadataValue,
+    TopicInfo,
     TopicPartitionsInfo,
 )
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from kafka_msgs.groups.api import TopicChange
     from kafka_msgs.groups.transaction import Transaction
 
-__all__ = ["assignable", "forget_topics", "has_unassigned", "initialize"]
+__all__ = ["assignable", "begin_deletion", "forget_topics", "has_unassigned", "initialize"]
 
 Topics = Mapping[UUID, TopicPartitionsInfo]
 
@@ -107,6 +108,20 @@ def forget_topics(tx: Transaction, change: TopicChange) -> None:
             assert isinstance(group, ShareGroup)
             left = (_without(_by_id(each), gone) for each in (known.initializing_topics, known.initialized_topics))
             _write(tx, group, *left)
+
+
+def begin_deletion(tx: Transaction, group: ShareGroup) -> None:
+    """Record that all state of a group is being deleted. That comes before the group itself is deleted."""
+    known = group.partitions
+    if known is None:
+        return
+    doomed = _combined(_by_id(known.initialized_topics), _by_id(known.initializing_topics))
+    names = {topic_id: topic.topic_name for topic_id, topic in doomed.items()}
+    present = (tx.image.by_id.get(topic.topic_id) for topic in known.deleting_topics)
+    names |= {topic.id: topic.name for topic in present if topic is not None}
+    deleting = tuple(TopicInfo(topic_id=each, topic_name=names[each]) for each in hash_map_order(names))
+    value = ShareGroupStatePartitionMetadataValue(deleting_topics=deleting)
+    tx.emit(ShareGroupStatePartitionMetadataKey(group_id=group.group_id), value)
 
 
 def _without(topics: Topics, gone: Collection[UUID]) -> Topics:
