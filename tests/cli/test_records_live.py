@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import pty
 import re
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +239,46 @@ def test_watching_at_a_terminal_shows_the_newest_round_and_ctrl_c_ends_it(
     *_, last = terminal.shown.split("\x1b[2J")
     assert last.count(filled) <= 2, "one round is on the screen, and no traceback"
     assert "Traceback" not in terminal.shown
+
+
+@pytest.fixture
+def drawn(servers: Servers, tmp_path: Path) -> Callable[..., str]:
+    """Run a command whose standard error is a terminal, and whose patience is so long; return what it drew there."""
+
+    def drawn(*arguments: str, patience: float = -1, stdin: bytes = b"") -> str:
+        code = (
+            "from kafka_msgs.cli import main; from kafka_msgs.cli.render import progress;"
+            f"progress.PATIENCE_SECONDS = {patience}; main()"
+        )
+        master, slave = pty.openpty()
+        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+        with (
+            os.fdopen(master, "rb", buffering=0) as terminal,
+            subprocess.Popen(
+                [sys.executable, "-c", code, *arguments, *servers],
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=slave, env=environment,
+            ) as process,
+        ):  # fmt: skip
+            os.close(slave)
+            assert process.stdin is not None
+            process.stdin.write(stdin)
+            process.stdin.close()
+            shown = b""
+            with suppress(OSError):  # That is how a terminal ends that nobody has open any more.
+                while piece := terminal.read(4096):
+                    shown += piece
+            assert process.wait(120) == 0, shown
+        return shown.decode()
+
+    return drawn
+
+
+def test_progress_is_shown_on_a_terminal(drawn: Callable[..., str], filled: str, behind: str) -> None:
+    """What is still drawn at the end has the last count; without a long wait nothing is drawn."""
+    assert "15 records read" in drawn("consume", filled, "--until-end")
+    assert "2 records written" in drawn("produce", filled, stdin=b"a\nb\n")
+    assert "first unread records found" in drawn("lag", behind)
+    assert drawn("consume", filled, "--until-end", patience=3600) == ""
 
 
 METRIC = re.compile(r'(\w+)\{((?:\w+="(?:[^"\\]|\\.)*",?)+)\} ([0-9.e+]+)')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafka_msgs.cli.connecting import broker_options, client_config
+from kafka_msgs.cli.render.progress import counting
 from kafka_msgs.cli.render.records import DECODERS, content_of, headers_of
 from kafka_msgs.cli.render.times import iso_of_ms
 from kafka_msgs.topics.records import TOPICS
@@ -111,8 +113,11 @@ def consume_command(
             ends = _begin(client, consumer, topics, partitions, start)
         commits = group is not None and not no_commit
         try:
-            for record in _records(consumer, ends if until_end else None, max_messages, commits=commits):
-                click.echo(_line(record, decoders, keys, form))
+            with counting("records read", when=not sys.stdout.isatty()) as progress:
+                found = _records(consumer, ends if until_end else None, max_messages, commits=commits)
+                for number, record in enumerate(found, 1):
+                    click.echo(_line(record, decoders, keys, form))
+                    progress(number)
         except KeyboardInterrupt:
             return
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 import click
 
 from kafka_msgs.cli.connecting import broker_options, client_config
+from kafka_msgs.cli.render.progress import counting
 
 if TYPE_CHECKING:
     from kafka_msgs.client.producer import Delivery, Producer
@@ -55,7 +56,7 @@ def _header(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 @click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)
 def produce_command(
     topic: str,
-    source: Iterable[bytes],
+    source: BinaryIO,
     bootstrap_server: str,
     command_config: Path | None,
     timeout: int,
@@ -94,7 +95,8 @@ def produce_command(
             )
             for each in found
         )
-        written, failures = _send(producer, topic, records)
+        with counting("records written", when=not source.isatty()) as progress:
+            written, failures = _send(producer, topic, records, progress)
     click.echo(f"{written} record{'' if written == 1 else 's'} written to {topic}", err=True)
     for error in failures[:1]:
         raise click.ClickException(f"{len(failures)} not written; the first failed with: {error}")
@@ -138,7 +140,9 @@ def _bytes(value: Any) -> bytes | None:
     return json.dumps(value, ensure_ascii=False).encode()
 
 
-def _send(producer: Producer, topic: str, records: Iterable[_New]) -> tuple[int, list[Exception]]:
+def _send(
+    producer: Producer, topic: str, records: Iterable[_New], progress: Callable[[int], None]
+) -> tuple[int, list[Exception]]:
     """Write records; return how many were written, and why others were not."""
     waiting: deque[Delivery] = deque()
     failures: list[Exception] = []
@@ -152,6 +156,7 @@ def _send(producer: Producer, topic: str, records: Iterable[_New]) -> tuple[int,
                 written += 1
             except Exception as error:
                 failures.append(error)
+        progress(written)
 
     try:
         for each in records:

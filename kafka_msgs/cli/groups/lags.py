@@ -17,6 +17,7 @@ from kafka_msgs.admin.enums import GroupType
 from kafka_msgs.admin.groups import GroupListing
 from kafka_msgs.cli.groups.broker import BrokerGroups
 from kafka_msgs.cli.groups.source import Bounds, Stored
+from kafka_msgs.cli.render.progress import counting
 from kafka_msgs.cli.render.prometheus import Metric
 from kafka_msgs.cli.render.times import iso_of_ms, short_time
 from kafka_msgs.client.cluster import TopicPartition
@@ -107,16 +108,20 @@ def _unread_times(source: BrokerGroups, positions: Iterable[Position]) -> dict[P
     found: dict[Position, int] = {}
     settings = {"partition_max_bytes": _ONE_FETCH_BYTES, "auto_offset_reset": "earliest"}
     consumer = Consumer(source.admin.client, **settings)  # type: ignore[arg-type]
-    while todo:
-        found |= _first_times(consumer, {place: offsets.pop() for place, offsets in todo.items()})
-        todo = {place: offsets for place, offsets in todo.items() if offsets}
+    with counting("first unread records found") as progress:
+        while todo:
+            progress(len(found))
+            round_of = {place: offsets.pop() for place, offsets in todo.items()}
+            for position, timestamp in _first_times(consumer, round_of):
+                found[position] = timestamp
+                progress(len(found))
+            todo = {place: offsets for place, offsets in todo.items() if offsets}
     consumer.close()
     return found
 
 
-def _first_times(consumer: Consumer, positions: Mapping[TopicPartition, int]) -> dict[Position, int]:
-    """Read one record at each position."""
-    found: dict[Position, int] = {}
+def _first_times(consumer: Consumer, positions: Mapping[TopicPartition, int]) -> Iterator[tuple[Position, int]]:
+    """Read one record at each position; yield the times of those that have one, as they come."""
     consumer.assign(positions)
     consumer.resume(*positions)
     consumer.seek(positions)
@@ -129,9 +134,9 @@ def _first_times(consumer: Consumer, positions: Mapping[TopicPartition, int]) ->
             place = TopicPartition(record.topic, record.partition)
             if place in waiting:
                 waiting.discard(place)
-                found[place, positions[place]] = record.timestamp
+                if record.timestamp >= 0:
+                    yield (place, positions[place]), record.timestamp
         consumer.pause(*(positions.keys() - waiting))
-    return {position: timestamp for position, timestamp in found.items() if timestamp >= 0}
 
 
 def row_of(lag: Lag, now: float | None = None) -> dict[str, Any]:

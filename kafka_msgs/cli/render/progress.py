@@ -1,10 +1,10 @@
-"""How far the reading of files is, on a terminal, once it takes longer than one wants to wait without a word."""
+"""How far a command is, on a terminal, once it takes longer than one wants to wait without a word."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,8 +13,9 @@ from kafka_msgs.offline.directories import Progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
+    from rich.progress import ProgressColumn
 
-__all__ = ["PATIENCE_SECONDS", "progress_over"]
+__all__ = ["PATIENCE_SECONDS", "counting", "progress_over"]
 
 PATIENCE_SECONDS: Final = 2.0
 """How long nothing is shown."""
@@ -26,22 +27,30 @@ def progress_over(files: Sequence[Path]) -> Iterator[Progress]:
     if not sys.stderr.isatty():
         yield Progress()
         return
-    shown = _Shown(sum(path.stat().st_size for path in files))
-    try:
-        yield shown
-    finally:
-        shown.end()
+    with _late(_bytes_columns, sum(path.stat().st_size for path in files)) as late:
+        yield _Shown(late)
+
+
+@contextmanager
+def counting(things: str, *, when: bool = True) -> Iterator[Callable[[int], None]]:
+    """Give a function that takes how many ``things`` are done; it draws on standard error, if that is a terminal.
+
+    ``when`` is false where the terminal has something else to show.
+    """
+    if not (when and sys.stderr.isatty()):
+        yield lambda done: None
+        return
+    with _late(_count_columns, None) as late:
+        yield lambda done: late.draw(things, done)
 
 
 class _Shown(Progress):
-    """Draws a bar after ``PATIENCE_SECONDS``; what that takes is imported only then."""
+    """Adds up the bytes of files."""
 
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._begun = time.monotonic()
+    def __init__(self, late: _Late) -> None:
+        self._late = late
         self._before = 0
         self._path: Path | None = None
-        self._bar: Bar | None = None
 
     def file(self, path: Path) -> None:
         if self._path is not None:
@@ -49,25 +58,56 @@ class _Shown(Progress):
         self._path = path
 
     def read(self, position: int) -> None:
+        self._late.draw("" if self._path is None else self._path.name, self._before + position)
+
+
+class _Late:
+    """A bar that is there after ``PATIENCE_SECONDS``; what that takes is imported only then."""
+
+    def __init__(self, columns: Callable[[], Sequence[ProgressColumn]], total: int | None) -> None:
+        self._columns = columns
+        self._total = total
+        self._begun = time.monotonic()
+        self._bar: Bar | None = None
+
+    def draw(self, description: str, completed: int) -> None:
         if self._bar is None:
             if time.monotonic() - self._begun < PATIENCE_SECONDS:
                 return
-            self._bar = _bar(self._total)
-        name = "" if self._path is None else self._path.name
-        self._bar.update(self._bar.task_ids[0], description=name, completed=self._before + position)
+            self._bar = _bar(self._columns(), self._total)
+        self._bar.update(self._bar.task_ids[0], description=description, completed=completed)
 
     def end(self) -> None:
         if self._bar is not None:
             self._bar.stop()
 
 
-def _bar(total: int) -> Bar:
+@contextmanager
+def _late(columns: Callable[[], Sequence[ProgressColumn]], total: int | None) -> Iterator[_Late]:
+    late = _Late(columns, total)
+    try:
+        yield late
+    finally:
+        late.end()
+
+
+def _bar(columns: Sequence[ProgressColumn], total: int | None) -> Bar:
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
     bar = Bar(*columns, console=Console(stderr=True), transient=True)
     bar.add_task("", total=total)
     bar.start()
     return bar
+
+
+def _bytes_columns() -> Sequence[ProgressColumn]:
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+
+    return TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+
+
+def _count_columns() -> Sequence[ProgressColumn]:
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    return SpinnerColumn(), TextColumn("{task.completed:,} {task.description}"), TimeElapsedColumn()
