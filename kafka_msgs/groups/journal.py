@@ -14,7 +14,7 @@ argument. While records are loaded nothing can be undone, and ``DIRECT`` changes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol, TypeVar
 
@@ -33,6 +33,9 @@ Change = tuple[Any, Any, Any]
 
 Entry = tuple[Any, TimelineMap[Any, Any]]
 """A key and its table."""
+
+_Places = dict[tuple[int, Any], Entry]
+"""Entries by what makes them one: the identity of the table, and the key."""
 
 
 class Changes(Protocol):
@@ -86,55 +89,67 @@ class Journal:
             undone.append(_swap(*changes.pop()))
         return undone
 
-    def revert(self, mark: int) -> list[Entry]:
+    def revert(self, mark: int, returned: Sequence[Entry] = ()) -> list[Entry]:
         """Take back all changes after the first ``mark`` changes, as Kafka does after a failed append.
 
         Kafka takes the changed entries of its tables out and puts the former ones back. So they become the newest.
-        Return these entries.
+        Its order is that of the snapshot, where the entries of ``returned`` came first. Return the changed entries.
         """
-        touched = self._touched(mark)
+        touched = self._touched(mark, len(self._changes))
         self.undo(mark)
-        _renew(touched)
-        return [(key, table) for key, table in touched if key in table]
+        order = {**_places(returned), **touched}
+        entries = [entry for place, entry in order.items() if place in touched and entry[0] in entry[1]]
+        for key, table in entries:
+            table[key] = table.pop(key)
+        return entries
 
     @contextmanager
-    def before(self) -> Iterator[list[Entry]]:
+    def before(self, snapshots: Iterable[tuple[int, Sequence[Entry]]] = ()) -> Iterator[None]:
         """Give the state before all changes that can be undone, for as long as the context lasts.
 
-        Nothing may be changed meanwhile. Entries that changed since come last, as in a snapshot of Kafka. The context
-        gives these entries.
+        Nothing may be changed meanwhile. A walk through a table lists the entries that did not change, and then those
+        that Kafka keeps in its snapshots. ``snapshots`` has for each, the oldest first, how many changes follow it, and
+        the entries that a failed append gave back to it. Changes that are left belong to one snapshot more.
         """
-        touched = self._touched(0)
-        orders = {id(table): (table, list(table)) for _, table in touched}
+        changed, kept = self._kept(snapshots)
         undone = self.undo(0)
-        _renew(touched)
+        listed = {id(table): [each for each in table if (id(table), each) not in changed] for _, table in kept}
+        for key, table in kept:
+            if key in table:
+                listed[id(table)].append(key)
+            table.listed = listed[id(table)]
         try:
-            yield touched
+            yield
         finally:
+            for _, table in kept:
+                table.listed = None
             for change in reversed(undone):
                 self._changes.append(_swap(*change))
-            for table, order in orders.values():
-                entries = dict(table)
-                table.clear()
-                table.update((key, entries[key]) for key in order)
 
-    def _touched(self, mark: int) -> list[Entry]:
-        """The keys that changed after a mark, and their tables, in the order of the first change."""
-        touched = {
-            (id(table), key): (key, table) for table, key, _ in self._changes[mark:] if isinstance(table, TimelineMap)
-        }
-        return list(touched.values())
+    def _kept(self, snapshots: Iterable[tuple[int, Sequence[Entry]]]) -> tuple[_Places, list[Entry]]:
+        """What changed, and the entries in snapshots. Only entries that did not change before a snapshot count."""
+        changed: _Places = {}
+        kept: list[Entry] = []
+        mark = 0
+        for count, returned in (*snapshots, (len(self._changes), ())):
+            touched = self._touched(mark, mark + count)
+            kept.extend(entry for place, entry in {**_places(returned), **touched}.items() if place not in changed)
+            changed.update(touched)
+            mark += count
+        return changed, kept
+
+    def _touched(self, start: int, end: int) -> _Places:
+        """The entries that changed between two marks, in the order of the first change."""
+        changes = self._changes[start:end]
+        return _places((key, table) for table, key, _ in changes if isinstance(table, TimelineMap))
 
     def forget(self, count: int) -> None:
         """Forget the oldest ``count`` changes. They cannot be undone any more."""
         del self._changes[:count]
 
 
-def _renew(touched: list[Entry]) -> None:
-    """Make entries the newest of their tables."""
-    for key, table in touched:
-        if key in table:
-            table[key] = table.pop(key)
+def _places(entries: Iterable[Entry]) -> _Places:
+    return {(id(table), key): (key, table) for key, table in entries}
 
 
 def _swap(target: Any, key: Any, value: Any) -> Change:

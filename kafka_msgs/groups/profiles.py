@@ -115,7 +115,7 @@ class Quirks:
     """
 
     failed_append_repeats: bool = _quirk()
-    """What a failed append would have changed is listed twice by reads, until the next commit.
+    """What a failed append would have changed is listed more than once by reads, until the next commit.
 
     A snapshot of Kafka's tables keeps the entries that it gave back. Without the quirk: each entry is listed once.
     """

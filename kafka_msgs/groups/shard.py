@@ -9,8 +9,7 @@ resign, and what waits. What a step does is up to its protocol.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
 from kafka_msgs.error_codes import ErrorCode
@@ -58,7 +57,7 @@ class Shard:
         self.soft = SoftState()
         self._journal = Journal()
         self._in_flight = 0
-        self._reverted: list[tuple[int, Entry]] = []
+        self._returned: list[Entry] = []
         self._mark = 0
         self.written = self.committed = 0
         self._flights: deque[Flight] = deque()
@@ -208,14 +207,15 @@ class Shard:
         try:
             self.written = self.setting.append(batch)
         except GroupError:
-            reverted = self._journal.revert(self._in_flight)
+            returned = self._journal.revert(self._in_flight, self._returned)
             if self.setting.quirks.failed_append_repeats:
-                self._reverted.extend((self.written, entry) for entry in reverted)
+                self._returned.extend(returned)
             raise
         self.setting.outcome.batches.append(batch)
         changes = len(self._journal) - self._in_flight
         self._in_flight += changes
-        self._flights.append(Flight(self.written, changes, [step]))
+        self._flights.append(Flight(self.written, changes, [step], self._returned))
+        self._returned = []
 
     def _wait(self, step: Step) -> None:
         """Let a step wait for the commit, but not for ever."""
@@ -228,24 +228,11 @@ class Shard:
         """Run an operation on the state as of the last committed record. Raises ``GroupError``."""
         self.require_active()
         tx = Transaction(self, NO_PRODUCER, _no_reply)
-        if not len(self._journal) and not self._reverted:
+        if not len(self._journal) and not self._returned:
             return operation(tx)
-        with self._journal.before() as changed, self._repeating(changed):
+        snapshots = [(flight.changes, flight.returned) for flight in self._flights]
+        with self._journal.before([*snapshots, (len(self._journal) - self._in_flight, self._returned)]):
             return operation(tx)
-
-    @contextmanager
-    def _repeating(self, changed: Sequence[Entry]) -> Iterator[None]:
-        """Let walks repeat what came back after a failed append, see ``Quirks.failed_append_repeats``."""
-        present = {(id(table), key) for key, table in changed}
-        entries = {(id(table), key): (key, table) for _, (key, table) in self._reverted}
-        for place, (key, table) in entries.items():
-            if place not in present and key in table:
-                table.repeated.append(key)
-        try:
-            yield
-        finally:
-            for _, table in entries.values():
-                table.repeated = []
 
     def apply(self, key: Message, value: Message | None, index: int, producer_id: int) -> None:
         """Apply the record of that index in the batch of the present step."""
@@ -280,8 +267,6 @@ class Shard:
             return
         self.committed = max(self.committed, offset)
         flights = self._flights
-        if self._reverted:
-            self._reverted = [each for each in self._reverted if each[0] >= self.committed]
         steps: list[Step] = []
         while flights and flights[0].end <= offset:
             flight = flights.popleft()

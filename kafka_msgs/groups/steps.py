@@ -12,6 +12,7 @@ from kafka_msgs.errors import GroupError, InternalError
 from kafka_msgs.groups.api import Protocol
 from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
 from kafka_msgs.groups.group import Group
+from kafka_msgs.groups.journal import Entry
 from kafka_msgs.groups.metrics import Metrics
 from kafka_msgs.groups.outcome import Batch, Marker, Outcome
 from kafka_msgs.groups.profiles import Profile, Quirks
@@ -108,11 +109,16 @@ class Step:
 
 @frozen
 class Flight:
-    """A batch that is appended and not committed: the end of the log after it, its changes, and who waits for it."""
+    """A batch that is appended and not committed.
+
+    It has the end of the log after it, the number of its changes, and who waits for it. ``returned`` has the entries
+    that failed appends just before it gave back.
+    """
 
     end: int
     changes: int
     waiting: list[Step]
+    returned: list[Entry]
 
 
 def _no_group(group_id: str) -> Group:

@@ -26,10 +26,11 @@ _MASK_64: Final = 0xFFFFFFFFFFFFFFFF
 class TimelineMap(dict[K, V]):
     """A dict with the capacity of Kafka's table, which grows and never shrinks.
 
-    ``expected`` is the size that Kafka expects when it makes the table. ``walk`` gives the keys in ``repeated`` twice.
+    ``expected`` is the size that Kafka expects when it makes the table. ``listed`` has the keys that a snapshot lists,
+    the oldest first, if ``walk`` lists them in place of those of the dict.
     """
 
-    __slots__ = ("capacity", "repeated")
+    __slots__ = ("capacity", "listed")
 
     def __init__(self, expected: int = 0) -> None:
         super().__init__()
@@ -37,7 +38,7 @@ class TimelineMap(dict[K, V]):
         while capacity * _LOAD_FACTOR < expected:
             capacity *= 2
         self.capacity = capacity
-        self.repeated: list[K] = []
+        self.listed: list[K] | None = None
 
     def __setitem__(self, key: K, value: V) -> None:
         if (len(self) + 1) * _LOAD_FACTOR > self.capacity:
@@ -47,7 +48,7 @@ class TimelineMap(dict[K, V]):
 
 def walk(table: TimelineMap[K, V]) -> list[K]:
     """Return the keys of a table in the order in which Kafka walks through them."""
-    keys = list(reversed([*table, *table.repeated]))
+    keys = list(reversed(table if table.listed is None else table.listed))
     if len(keys) > 1:
         shift = 65 - table.capacity.bit_length()
         keys.sort(key=lambda key: ((hash_code(key) * _FIBONACCI) & _MASK_64) >> shift)

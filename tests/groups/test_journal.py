@@ -109,5 +109,24 @@ def test_tables_are_walked_with_the_newest_of_a_slot_first() -> None:
     table["Aa"] = None
 
     assert [key for key in walk(table) if len(key) == 2] == ["BB", "Aa"]
-    table.repeated = ["Aa"]
+    table.listed = ["Aa", "BB", "Aa"]
     assert [key for key in walk(table) if len(key) == 2] == ["Aa", "BB", "Aa"]
+
+
+def test_a_snapshot_lists_what_came_back_to_it_beside_what_is_there() -> None:
+    table: TimelineMap[str, int] = TimelineMap()
+    table["a"] = 1
+    journal = Journal()
+    journal.set(table, "a", 2)
+    returned = journal.revert(0)
+
+    with journal.before([(0, returned)]):
+        assert walk(table) == ["a", "a"]
+    journal.delete(table, "a")
+    with journal.before([(0, returned), (1, ())]):
+        assert walk(table) == ["a", "a"]
+    with journal.before([(1, returned)]):
+        assert walk(table) == ["a"]
+    with journal.before([(1, ()), (0, returned)]):
+        assert walk(table) == ["a"]
+    assert walk(table) == []
