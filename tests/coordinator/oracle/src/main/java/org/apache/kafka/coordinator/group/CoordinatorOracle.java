@@ -17,6 +17,8 @@ import org.apache.kafka.common.requests.RequestHeader;
 import org.apache.kafka.common.requests.TransactionResult;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.common.security.auth.SecurityProtocol;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.common.utils.internals.ExponentialBackoff;
 import org.apache.kafka.common.utils.internals.LogContext;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime;
@@ -24,6 +26,8 @@ import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntimeMetricsImpl
 import org.apache.kafka.coordinator.group.generated.CoordinatorRecordJsonConverters;
 import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetrics;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
+import org.apache.kafka.coordinator.group.streams.StreamsGroupTopologyDescriptionBackoff;
+import org.apache.kafka.coordinator.group.streams.StreamsGroupTopologyDescriptionManager;
 import org.apache.kafka.server.share.persister.NoOpStatePersister;
 import org.apache.kafka.server.util.PartitionMetadataClient;
 
@@ -107,10 +111,25 @@ public final class CoordinatorOracle {
         service = new GroupCoordinatorService(logContext, config, runtime, metrics, groupConfigs,
             new NoOpStatePersister(), time, new NoPartitionMetadata(),
             Optional.ofNullable(config.streamsGroupTopologyDescriptionPlugin(Map.of())), time);
+        withoutJitter(service.streamsGroupTopologyDescriptionManager());
         var partitions = config.offsetsTopicPartitions();
         service.startup(() -> partitions);
         for (int partition = 0; partition < partitions; partition++) service.onElection(partition, 1);
         loop.settle();
+    }
+
+    /** Lets the back-off of topology descriptions draw nothing at random: each delay is the middle one. */
+    private void withoutJitter(StreamsGroupTopologyDescriptionManager manager) {
+        try {
+            var constructor = StreamsGroupTopologyDescriptionBackoff.class
+                .getDeclaredConstructor(Time.class, ExponentialBackoff.class);
+            constructor.setAccessible(true);
+            var field = StreamsGroupTopologyDescriptionManager.class.getDeclaredField("backoff");
+            field.setAccessible(true);
+            field.set(manager, constructor.newInstance(time, new ExponentialBackoff(30_000, 2, 3_600_000, 0)));
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     private void run(JsonNode command) {
