@@ -82,7 +82,10 @@ def _delete_groups(
         errors = described.value or {}
         stay = [_refuse_delete(group_id, errors[group_id], context.version) for group_id in rest if group_id in errors]
         left = [group_id for group_id in rest if group_id not in errors]
-        tx.submit(lambda step: _delete(step, context, left, [*refused, *stay])).then(results.follow)
+        if left:
+            tx.submit(lambda step: _delete(step, context, left, [*refused, *stay])).then(results.follow)
+        else:
+            results.resolve([*refused, *stay])
 
     tx.after_append(clean_up)
     return results
