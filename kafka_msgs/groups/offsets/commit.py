@@ -95,11 +95,10 @@ def commit_transactional_offsets(
     tx: Transaction, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
     """Store the offsets of a TxnOffsetCommit request. They count when the transaction is committed."""
-    old = context.version < _MEMBER_EPOCHS_SINCE
     try:
         errors = _commit_in_transaction(tx, context, request)
     except GroupError as error:
-        if old and error.error in (ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.GROUP_ID_NOT_FOUND):
+        if context.version < _MEMBER_EPOCHS_SINCE and error.error is ErrorCode.STALE_MEMBER_EPOCH:
             raise GroupError(error=ErrorCode.ILLEGAL_GENERATION) from None
         raise
     return _transactional_response(request, errors)
@@ -119,8 +118,10 @@ def _commit_in_transaction(tx: Transaction, context: RequestContext, request: Tx
         )
     elif request.generation_id_or_member_epoch < 0:
         _come_from_outside(tx, request.group_id)
-    else:
+    elif context.version >= _MEMBER_EPOCHS_SINCE:
         raise group_not_found(request.group_id)
+    else:
+        raise GroupError(error=ErrorCode.ILLEGAL_GENERATION)
     return _commit(tx, request.group_id, request.topics, check, _NO_RETENTION)
 
 
