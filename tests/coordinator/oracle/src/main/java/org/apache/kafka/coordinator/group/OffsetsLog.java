@@ -99,12 +99,17 @@ final class OffsetsLog implements PartitionWriter, CoordinatorLoader<Coordinator
     @Override
     public CompletableFuture<LoadSummary> load(TopicPartition tp, CoordinatorPlayback<CoordinatorRecord> coordinator) {
         var log = logs.getOrDefault(tp, List.of());
-        for (var entry : log) {
-            if (entry.marker != null) {
-                coordinator.replayEndTransactionMarker(entry.producerId, entry.producerEpoch, entry.marker);
-            } else {
-                coordinator.replay(entry.offset, entry.producerId, entry.producerEpoch, entry.record);
+        try {
+            for (var entry : log) {
+                if (entry.marker != null) {
+                    coordinator.replayEndTransactionMarker(entry.producerId, entry.producerEpoch, entry.marker);
+                } else {
+                    coordinator.replay(entry.offset, entry.producerId, entry.producerEpoch, entry.record);
+                }
             }
+        } catch (RuntimeException cause) {
+            // A broker's loader fails its future; it never throws.
+            return CompletableFuture.failedFuture(cause);
         }
         if (!log.isEmpty()) {
             coordinator.updateLastWrittenOffset((long) log.size());
