@@ -10,9 +10,10 @@ import click
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.offline.directories import end_offsets_in, ends_of, partitions_in, topic_names
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, Group, Groups, read_groups
+from kafka_msgs.offline.groups import OFFSETS_TOPIC, Group, Groups, Problem, read_groups
+from kafka_msgs.offline.share_groups import SHARE_STATE_TOPIC, ShareStates, read_share_states
 
-__all__ = ["chosen", "groups_in", "names_in", "report_problems"]
+__all__ = ["chosen", "groups_in", "names_in", "report_problems", "share_states_in"]
 
 
 def groups_in(log_dirs: Sequence[Path], end_offsets: Path | None = None) -> Groups:
@@ -30,6 +31,16 @@ def groups_in(log_dirs: Sequence[Path], end_offsets: Path | None = None) -> Grou
         return read_groups(wanted, ends, progress=progress)
 
 
+def share_states_in(log_dirs: Sequence[Path]) -> ShareStates:
+    """Return the states of share partitions in log directories; there may be none.
+
+    Raises ``JobPathError`` and ``OSError``.
+    """
+    wanted = [each for each in partitions_in(log_dirs) if each.topic == SHARE_STATE_TOPIC]
+    with progress_over([segment.path for each in wanted for segment in each.segments]) as progress:
+        return read_share_states(wanted, progress=progress)
+
+
 def names_in(log_dirs: Sequence[Path]) -> dict[str, str]:
     """Return the names of topics by their ids, as text, as far as the log directories have them."""
     return {str(topic_id): name for topic_id, name in topic_names(partitions_in(log_dirs)).items()}
@@ -44,10 +55,10 @@ def chosen(found: Groups, wanted: Sequence[str]) -> list[Group]:
     return [each for each in found.groups if not wanted or each.description.group_id in wanted]
 
 
-def report_problems(found: Groups) -> None:
+def report_problems(problems: Sequence[Problem]) -> None:
     """Say on standard error what could not be read, and exit with status 1 if that is anything."""
-    for problem in found.problems:
+    for problem in problems:
         place = "" if problem.offset is None else f" at offset {problem.offset}"
-        click.echo(f"{OFFSETS_TOPIC}-{problem.partition}{place}: {problem.reason}", err=True)
-    if found.problems:
+        click.echo(f"{problem.topic}-{problem.partition}{place}: {problem.reason}", err=True)
+    if problems:
         click.get_current_context().exit(1)

@@ -1,6 +1,7 @@
 """Answers from the log directories of a broker in one process, without a broker and without Spark.
 
 ``directories`` finds partitions and their ends. ``groups`` returns every group with its members, committed offsets and
-lag. ``profile`` describes the content of topics. The jobs in ``kafka_msgs.spark.jobs`` give the same answers, with the
-same numbers, if the logs are too large for one process. This module does not import anything.
+lag. ``share_groups`` returns where share groups begin to read. ``profile`` describes the content of topics. The jobs in
+``kafka_msgs.spark.jobs`` give the same answers, with the same numbers, if the logs are too large for one process. This
+module does not import anything.
 """

@@ -76,13 +76,14 @@ class Group:
 
 @frozen(kw_only=True)
 class Problem:
-    """Something that cannot be read: the ``partition`` of the topic, the ``offset`` of the record if it is one, and the
-    reason.
+    """Something that cannot be read: the ``partition`` of the ``topic``, the ``offset`` of the record if it is one, and
+    the reason.
     """
 
     partition: int
     offset: int | None
     reason: str
+    topic: str = OFFSETS_TOPIC
 
 
 @frozen(kw_only=True)

@@ -206,6 +206,15 @@ def test_share_groups_show_their_members(run: Run) -> None:
     assert (member["assignment"], member["partitions"]) == ("orders:0,1", 2)
 
 
+def test_share_groups_show_where_they_begin(run: Run) -> None:
+    """The members took all ten records of each partition, and acknowledged the two that are behind the start."""
+    found = rows(run, "share-groups", "--describe", "--group", "packing")
+    assert [(each["topic"], each["partition"], each["committedOffset"], each["lag"]) for each in found] == [
+        ("orders", 0, 8, 0),
+        ("orders", 1, 8, 0),
+    ]
+
+
 def test_csv_has_names_and_empty_fields(run: Run) -> None:
     result = run("consumer-groups", *FILES, "--describe", "--group", "audit", "--output", "csv")
     head, first, _ = csv.reader(result.stdout.splitlines())

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 
 import pytest
+from click import ClickException
 
 from kafka_msgs import ApiKey
 from kafka_msgs.admin import Admin
 from kafka_msgs.cli.groups.broker import BrokerGroups
+from kafka_msgs.cli.groups.files import FileGroups
+from kafka_msgs.cli.groups.source import Offsets
 from kafka_msgs.cli.watching import WatchedNetwork
 from kafka_msgs.client import Client, ClientConfig, TopicPartition
 from kafka_msgs.client.core import ClientCore
 from tests.recorders.broker import BrokerError
 from tests.support.command_line import Run, squeezed
+from tests.support.eventually import until
 from tests.support.kafka_cluster import ClusterAddresses
 
 Servers = tuple[str, ...]
@@ -53,6 +59,26 @@ def test_a_share_group_from_its_description_to_its_end(
     assert "not a consumer group" in fails("consumer-groups", *servers, *asked, "--describe")
     assert run("share-groups", *servers, *asked, "--delete").exit_code == 0
     assert "GROUP_ID_NOT_FOUND" in fails("share-groups", *servers, *asked, "--describe")
+
+
+def test_offsets_are_in_the_files_of_each_broker(
+    run: Run, servers: Servers, kafka_cluster: ClusterAddresses, admin: Admin, filled: str, shared: str
+) -> None:
+    """The files have what the coordinator answers: the start, the epoch of the leader and the lag."""
+    reset = ("--group", shared, "--reset-offsets", "--topic", filled, "--to-earliest", "--execute")
+    assert run("share-groups", *servers, *reset).exit_code == 0
+    said = BrokerGroups(admin).offsets([shared], share=True)
+    assert {place.partition: each.lag for place, each in said[shared].items()} == {0: 10, 1: 5}
+    for node in kafka_cluster.nodes:
+        until(partial(_says, [kafka_cluster.log_dir(node)], shared, said))
+
+
+def _says(log_dirs: list[Path], group: str, said: Mapping[str, Offsets]) -> bool:
+    """Whether files have the offsets. A node that fell behind the others gets them later."""
+    try:
+        return FileGroups(log_dirs).offsets([group], share=True) == said
+    except ClickException:
+        return False
 
 
 @pytest.mark.parametrize("partitions", [1, 2])

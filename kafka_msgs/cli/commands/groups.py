@@ -91,7 +91,7 @@ def groups_command(
             else list(map(_group, groups))
         )
         _print(form, rows, members=members)
-        report_problems(found)
+        report_problems(found.problems)
         return
     from kafka_msgs.admin.shells import Admin
     from kafka_msgs.cli.groups.broker import BrokerGroups

@@ -94,7 +94,7 @@ def lag_command(
         rows: Rows = [_row(group, each) for group in chosen(found, wanted) for each in group.offsets]
         rows = sorted(rows, key=_largest_lag_first)
         _show(rows, form, prometheus)
-        report_problems(found)
+        report_problems(found.problems)
     else:
         from kafka_msgs.admin.shells import Admin
         from kafka_msgs.cli.groups.broker import BrokerGroups

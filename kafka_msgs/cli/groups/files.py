@@ -22,12 +22,14 @@ from kafka_msgs.admin.streams_groups import (
     TopicInfo,
 )
 from kafka_msgs.cli.groups.source import Bounds, Offsets, Stored
-from kafka_msgs.cli.offsets_topic import groups_in, names_in, report_problems
+from kafka_msgs.cli.offsets_topic import groups_in, names_in, report_problems, share_states_in
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.messages import streams_group_topology_value as topology
+from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue
 from kafka_msgs.messages.streams_group_describe_response import Assignment, TaskIds
 from kafka_msgs.offline.directories import end_of, partitions_in
-from kafka_msgs.offline.groups import Group, Groups
+from kafka_msgs.offline.groups import Group, Groups, Problem
+from kafka_msgs.offline.share_groups import ShareStates
 from kafka_msgs.topics.describe import Assigned, MemberDescription
 
 __all__ = ["FileGroups"]
@@ -40,14 +42,23 @@ class FileGroups:
 
     def __init__(self, log_dirs: Sequence[Path]) -> None:
         self._log_dirs = log_dirs
+        self._problems: list[Problem] = []
 
     @cached_property
     def _found(self) -> Groups:
-        return groups_in(self._log_dirs)
+        found = groups_in(self._log_dirs)
+        self._problems += found.problems
+        return found
 
     @cached_property
     def _groups(self) -> Mapping[str, Group]:
         return {each.description.group_id: each for each in self._found.groups}
+
+    @cached_property
+    def _shared(self) -> ShareStates:
+        found = share_states_in(self._log_dirs)
+        self._problems += found.problems
+        return found
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
@@ -77,7 +88,9 @@ class FileGroups:
         return {name: _streams(group) if _is_streams(group) else self._plain(group) for name, group in named.items()}
 
     def offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
-        """Return what groups have committed; where share groups begin to read is in another topic, and left out."""
+        """Return what groups have committed, or with ``share`` where share groups begin to read."""
+        if share:
+            return {name: self._started(name) for name in self._named(groups)}
         return {
             name: {
                 TopicPartition(each.topic, each.partition): Stored(
@@ -86,6 +99,23 @@ class FileGroups:
                 for each in group.offsets
             }
             for name, group in self._named(groups).items()
+        }
+
+    def _started(self, group: str) -> Offsets:
+        """Where a share group begins to read, as far as that is decided, in topics that have a name."""
+        states = {
+            TopicPartition(self._names[str(topic_id)], number): state
+            for (topic_id, number), state in self._shared.by_group.get(group, {}).items()
+            if str(topic_id) in self._names and state.start_offset >= 0
+        }
+        bounds = self.bounds(states)
+        return {
+            place: Stored(
+                offset=state.start_offset,
+                leader_epoch=state.leader_epoch if state.leader_epoch >= 0 else None,
+                lag=_share_lag(state, bounds.get(place)),
+            )
+            for place, state in states.items()
         }
 
     def bounds(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Bounds]:
@@ -100,7 +130,7 @@ class FileGroups:
 
     def finish(self) -> None:
         """Report on standard error what could not be read, and end with exit status 1 if that is anything."""
-        report_problems(self._found)
+        report_problems(self._problems)
 
     def _plain(self, group: Group) -> GroupDescription:
         described = group.description
@@ -137,6 +167,13 @@ class FileGroups:
     def _place(self, assigned: Assigned) -> TopicPartition:
         topic = assigned.topic or self._names.get(str(assigned.topic_id), str(assigned.topic_id))
         return TopicPartition(topic, assigned.partition)
+
+
+def _share_lag(state: ShareSnapshotValue, limits: Bounds | None) -> int | None:
+    """How many records nobody is done with (KIP-1226). An older coordinator did not count those behind the start."""
+    if limits is None or state.delivery_complete_count < 0:
+        return None
+    return limits.latest - state.start_offset - state.delivery_complete_count
 
 
 def _is_streams(group: Group) -> bool:
