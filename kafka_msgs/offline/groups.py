@@ -80,10 +80,10 @@ class Problem:
     the reason.
     """
 
+    topic: str
     partition: int
     offset: int | None
     reason: str
-    topic: str = OFFSETS_TOPIC
 
 
 @frozen(kw_only=True)
@@ -174,7 +174,9 @@ class _Loading:
         yield record
 
     def _report(self, offset: int | None, reason: str) -> None:
-        self.problems.append(Problem(partition=self.partition.number, offset=offset, reason=reason))
+        self.problems.append(
+            Problem(topic=OFFSETS_TOPIC, partition=self.partition.number, offset=offset, reason=reason)
+        )
 
 
 def _rows(batch: AnyBatch) -> Iterable[tuple[int, Any, Any]]:

@@ -123,7 +123,7 @@ def read_profile(partitions: Iterable[Partition], *, progress: Progress | None =
     found: dict[tuple[str, int, int | None], Figures] = {}
     problems: list[tuple[str, Problem]] = []
     for partition in partitions:
-        walk = _Walk(partition.number)
+        walk = _Walk(partition.topic, partition.number)
         walk.run(partition, progress or Progress())
         found |= {(partition.topic, partition.number, hour): figures for hour, figures in walk.hours.items()}
         problems += [(partition.path.name, each) for each in walk.problems]
@@ -141,9 +141,10 @@ def add_up(figures: Iterable[Figures]) -> Figures:
 class _Walk:
     """One walk over one partition, from its first batch to its last."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, topic: str, number: int) -> None:
         self.hours: defaultdict[int | None, Figures] = defaultdict(Figures)
         self.problems: list[Problem] = []
+        self._topic = topic
         self._number = number
         self._before: int | None = None
         self._open: defaultdict[int, list[tuple[Figures, int]]] = defaultdict(list)
@@ -163,7 +164,7 @@ class _Walk:
                 progress.read(item.position)
 
     def _report(self, reason: str) -> None:
-        self.problems.append(Problem(partition=self._number, offset=None, reason=reason))
+        self.problems.append(Problem(topic=self._topic, partition=self._number, offset=None, reason=reason))
 
     def _batch(self, batch: AnyBatch) -> None:
         """Count a batch. A batch without records, after compaction, does not count."""
