@@ -13,6 +13,7 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.tapped import TappedCluster
 
 RECORDS = 400
+PARTITIONS = 3
 
 
 def test_a_broker_is_killed_and_its_clients_find_the_new_leaders_behind_the_proxy(
@@ -24,12 +25,12 @@ def test_a_broker_is_killed_and_its_clients_find_the_new_leaders_behind_the_prox
     with TappedCluster(own_kafka_cluster.bootstrap_servers, recording) as proxy:
         config = {"bootstrap.servers": proxy.bootstrap, "topic.metadata.refresh.interval.ms": 300_000}
         admin = AdminClient(config)
-        admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(30)
+        admin.create_topics([NewTopic(topic, PARTITIONS, 3)])[topic].result(30)
         producer = Producer(config)
         consumer = Consumer(config | {"group.id": topic, "auto.offset.reset": "earliest"})
         consumer.subscribe([topic])
         for number in range(RECORDS):
-            producer.produce(topic, b"%d" % number)
+            producer.produce(topic, b"%d" % number, partition=number % PARTITIONS)
             if number == RECORDS // 2:
                 assert producer.flush(60) == 0
                 own_kafka_cluster.stop(2)
@@ -42,4 +43,4 @@ def test_a_broker_is_killed_and_its_clients_find_the_new_leaders_behind_the_prox
     assert found == {b"%d" % number for number in range(RECORDS)}
     assert [exchange.api for exchange in proxy.exchanges if exchange.problems] == []
     produced = {exchange.connection.server for exchange in proxy.exchanges if exchange.api == "Produce"}
-    assert len(produced) == 3
+    assert len(produced) == PARTITIONS  # each broker led one of them
