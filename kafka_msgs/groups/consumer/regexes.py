@@ -24,9 +24,9 @@ from kafka_msgs.groups.assignors.java_order import (
 from kafka_msgs.groups.consumer.emit import emit_epoch, emit_regex
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import Member
-from kafka_msgs.groups.consumer.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.groups.consumer.tables import copied
 from kafka_msgs.groups.image import EMPTY_IMAGE, Image
+from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.groups.timeline import hash_code, walk
 from kafka_msgs.groups.topic_hash import group_hash
 from kafka_msgs.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue

@@ -31,7 +31,7 @@ from kafka_msgs.groups.streams.group import Refined, StreamsGroup, StreamsGroupS
 from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, Problem, StatusCode, configure
 from kafka_msgs.groups.streams.member import MemberState
 from kafka_msgs.groups.streams.offsets import updated_offsets
-from kafka_msgs.groups.streams.patterns import resolved, unmatched
+from kafka_msgs.groups.streams.patterns import resolve
 from kafka_msgs.groups.streams.reconcile import reconcile
 from kafka_msgs.groups.streams.target import Target, assignment_configs, next_target
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TargetTasks, TaskIds, owned_tasks
@@ -240,8 +240,7 @@ class Heartbeat:
         is_new = topology is not group.topology
         if not is_new and known is not None and not group.needs_refresh(tx.now):
             return known, metadata_hash
-        missing = unmatched(topology, tx.image.topics) if rules.source_patterns else []
-        topology = resolved(topology, tx.image.topics) if rules.source_patterns else topology
+        topology, missing = resolve(topology, tx.image.topics)
         names = topology.input_topics if rules.watches_input_only else topology.required_topics
         metadata_hash = group_hash(tx.image, names)
         if metadata_hash != group.metadata_hash:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_msgs.groups.consumer.re2 import InvalidRegexError, compile_regex
+from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 
 _NAMES = ("", "a", "b", "ab", "aab", "a-b", "a.b", "A", "abc", "x1", "foo", "zZ")
 

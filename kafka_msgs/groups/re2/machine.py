@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from kafka_msgs.groups.consumer.re2_syntax import InvalidRegexError, parse
-from kafka_msgs.groups.consumer.re2_tree import Edge, Empty, Node, One, Parts, Repeat
+from kafka_msgs.groups.re2.syntax import InvalidRegexError, parse
+from kafka_msgs.groups.re2.tree import Edge, Empty, Node, One, Parts, Repeat
 
 __all__ = ["InvalidRegexError", "compile_regex"]
 

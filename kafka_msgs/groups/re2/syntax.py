@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 
 from attrs import define, evolve, frozen
 
-from kafka_msgs.groups.consumer.re2_tree import Edge, Empty, Node, One, Parts, Repeat
+from kafka_msgs.groups.re2.tree import Edge, Empty, Node, One, Parts, Repeat
 
 __all__ = ["InvalidRegexError", "parse"]
 
