@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import AssignorError, GroupError
+from kafka_msgs.groups.assignors import CONSUMER_ASSIGNORS
 from kafka_msgs.groups.assignors.java_order import copy_capacity, hash_map_order
-from kafka_msgs.groups.assignors.range import assign_range
-from kafka_msgs.groups.assignors.spec import Assignment, GroupAssignor, GroupSpec, Partitions, Subscription
+from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, Partitions, Subscription
 from kafka_msgs.groups.assignors.spec import Member as AssignorMember
-from kafka_msgs.groups.assignors.uniform import assign_uniform
 from kafka_msgs.groups.consumer.emit import emit_current_assignment, emit_target, emit_target_metadata
 from kafka_msgs.groups.consumer.group import ConsumerGroup, Target
 from kafka_msgs.groups.consumer.member import Member, MemberState
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from kafka_msgs.groups.transaction import Transaction
 
 __all__ = ["Goal", "approach", "last_target", "update_target"]
-
-
-_ASSIGNORS: Final[Mapping[str, GroupAssignor]] = {"uniform": assign_uniform, "range": assign_range}
 
 
 class Goal(NamedTuple):
@@ -110,7 +106,7 @@ def approach(
 
 def _assign(name: str, group: ConsumerGroup, spec: GroupSpec) -> Assignment:
     try:
-        return _ASSIGNORS[name](spec)
+        return CONSUMER_ASSIGNORS[name](spec)
     except AssignorError as error:
         message = f"Failed to compute a new target assignment for epoch {group.epoch}: {error}"
         raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message) from error

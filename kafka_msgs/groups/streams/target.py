@@ -12,11 +12,8 @@ from attrs import frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import AssignorError, GroupError
-from kafka_msgs.groups.assignors import spec
-from kafka_msgs.groups.assignors.highly_available import assign_highly_available
+from kafka_msgs.groups.assignors import TASK_ASSIGNORS, spec
 from kafka_msgs.groups.assignors.java_order import hash_map_order
-from kafka_msgs.groups.assignors.mock import assign_mock
-from kafka_msgs.groups.assignors.sticky import assign_sticky
 from kafka_msgs.groups.modern import may_assign
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets, initial_rebalance_key
@@ -34,11 +31,6 @@ TAGS: Final = "rack.aware.assignment.tags"
 
 _STICKY: Final = "sticky"
 _HIGHLY_AVAILABLE: Final = "highly_available"
-_ASSIGNORS: Final[Mapping[str, spec.TaskAssignor]] = {
-    _STICKY: assign_sticky,
-    _HIGHLY_AVAILABLE: assign_highly_available,
-    "mock": assign_mock,
-}
 
 _INITIAL_DELAY: Final = Problem(
     StatusCode.ASSIGNMENT_DELAYED, "Assignment delayed due to the configured initial rebalance delay."
@@ -76,7 +68,7 @@ def assignor_name(tx: Transaction, group_id: str, *, stateful: bool) -> str:
     name = tx.group_config(group_id).streams_assignor_name
     default = names[0]
     if tx.profile.streams.chooses_assignor:
-        names, default = tuple(_ASSIGNORS), _HIGHLY_AVAILABLE if stateful else _STICKY
+        names, default = tuple(TASK_ASSIGNORS), _HIGHLY_AVAILABLE if stateful else _STICKY
     return name if name is not None and name in names else default
 
 
@@ -163,7 +155,7 @@ def _computed(
     )
     try:
         stateful = any(subtopology.stateful for subtopology in given.subtopologies)
-        assigned = _ASSIGNORS[assignor_name(tx, group.group_id, stateful=stateful)](given)
+        assigned = TASK_ASSIGNORS[assignor_name(tx, group.group_id, stateful=stateful)](given)
     except AssignorError:
         raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR) from None
     return {each: _target(assigned.get(each, spec.NO_TASKS)) for each in members}
