@@ -12,7 +12,7 @@ Process", and Kafka 4.4.0):
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from attrs import evolve
@@ -69,19 +69,91 @@ class _Role:
 
     __slots__ = ("granted", "kept", "revoked", "waits")
 
-    def __init__(self, current: set[Task], target: frozenset[Task], is_held: Callable[[Task], bool]) -> None:
-        self.kept = current & target
-        self.revoked = current - target
-        wanted = target - current
-        self.granted = {task for task in wanted if not is_held(task)}
+    def __init__(self, current: Iterable[Task], target: frozenset[Task], is_held: Callable[[Task], bool]) -> None:
+        self.kept = target.intersection(current)
+        self.revoked = frozenset(current) - target
+        wanted = target.difference(current)
+        self.granted = frozenset(task for task in wanted if not is_held(task))
         self.waits = len(self.granted) < len(wanted)
 
-    def grant_now(self, tasks: set[Task]) -> set[Task]:
+    def grant_now(self, tasks: Iterable[Task]) -> frozenset[Task]:
         """Hand out those of ``tasks`` that are free at once. Return them."""
-        found = tasks & self.granted
+        found = self.granted.intersection(tasks)
         self.granted -= found
         self.kept |= found
         return found
+
+
+class _Roles:
+    """The three roles of a member in a step."""
+
+    __slots__ = ("active", "current", "standby", "target", "warmup")
+
+    def __init__(self, member: StreamsMember, target: TargetTasks, holders: Holders) -> None:
+        current, process = member.assigned, member.metadata.process_id
+        self.current, self.target = current, target
+
+        def active_here(task: Task) -> bool:
+            return holders.active_process(task) == process
+
+        def other_standby(task: Task) -> bool:
+            return task not in current.standby and holders.has_standby(task, process)
+
+        def other_warmup(task: Task) -> bool:
+            return task not in current.warmup and holders.has_warmup(task, process)
+
+        def active_held(task: Task) -> bool:
+            return holders.active_process(task) is not None or other_standby(task) or other_warmup(task)
+
+        def standby_held(task: Task) -> bool:
+            other_active = task not in current.active and active_here(task)
+            return other_active or holders.has_standby(task, process) or other_warmup(task)
+
+        def warmup_held(task: Task) -> bool:
+            return active_here(task) or other_standby(task) or holders.has_warmup(task, process)
+
+        self.active = _Role(current.active, target.active, active_held)
+        self.standby = _Role(current.standby, target.standby, standby_held)
+        self.warmup = _Role(current.warmup, target.warmup, warmup_held)
+        self._change_roles()
+
+    def _change_roles(self) -> None:
+        """Let tasks that change their role on the member do so without being given up."""
+        standby, warmup = self.standby, self.warmup
+        standby.grant_now(self.current.active)
+        standby.revoked -= warmup.grant_now(self.current.standby) | self.target.active
+        warmup.revoked -= standby.grant_now(self.current.warmup) | self.target.active
+
+    @property
+    def revoking(self) -> AssignedTasks:
+        """What the member must give up."""
+        active = {task: self.current.active[task] for task in self.active.revoked}
+        return AssignedTasks(active, self.standby.revoked, self.warmup.revoked)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a task is not free yet."""
+        return self.active.waits or self.standby.waits or self.warmup.waits
+
+    def while_revoking(self) -> AssignedTasks:
+        """Return what the member has while it gives up tasks: nothing new."""
+        return self._assigned({}, frozenset(), frozenset(), promoted=frozenset())
+
+    def granting(self, epoch: int) -> AssignedTasks:
+        """Return what the member has with all that is free, which it gets at ``epoch``."""
+        new = self.active.granted
+        return self._assigned(dict.fromkeys(new, epoch), self.standby.granted, self.warmup.granted, promoted=new)
+
+    def _assigned(
+        self, active: dict[Task, int], standby: frozenset[Task], warmup: frozenset[Task], *, promoted: frozenset[Task]
+    ) -> AssignedTasks:
+        """Return what is kept and what is new. What waits to become active stays in its old role."""
+        waiting = self.target.active - promoted
+        return AssignedTasks(
+            {task: self.current.active[task] for task in self.active.kept} | active,
+            self.standby.kept | (self.current.standby & waiting) | standby,
+            self.warmup.kept | (self.current.warmup & waiting) | warmup,
+        )
 
 
 def _step(
@@ -92,60 +164,12 @@ def _step(
     owned: TargetTasks | None,
     holders: Holders,
 ) -> StreamsMember:
-    current = member.assigned
-    process = member.metadata.process_id
-
-    def other_standby(task: Task) -> bool:
-        return task not in current.standby and holders.has_standby(task, process)
-
-    def other_warmup(task: Task) -> bool:
-        return task not in current.warmup and holders.has_warmup(task, process)
-
-    def active_here(task: Task) -> bool:
-        return holders.active_process(task) == process
-
-    active = _Role(
-        set(current.active),
-        target.active,
-        lambda task: holders.active_process(task) is not None or other_standby(task) or other_warmup(task),
-    )
-    standby = _Role(
-        set(current.standby),
-        target.standby,
-        lambda task: (
-            (task not in current.active and active_here(task))
-            or holders.has_standby(task, process)
-            or other_warmup(task)
-        ),
-    )
-    warmup = _Role(
-        set(current.warmup),
-        target.warmup,
-        lambda task: active_here(task) or other_standby(task) or holders.has_warmup(task, process),
-    )
-    standby.grant_now(set(current.active))
-    standby.revoked -= warmup.grant_now(set(current.standby))
-    warmup.revoked -= standby.grant_now(set(current.warmup))
-    standby.revoked -= target.active
-    warmup.revoked -= target.active
-    revoking = AssignedTasks(
-        {task: current.active[task] for task in active.revoked}, frozenset(standby.revoked), frozenset(warmup.revoked)
-    )
-    must_revoke = bool(revoking) and (owned is None or owned.overlaps(revoking))
-    promoted = set() if must_revoke else active.granted
-    standby.kept |= (current.standby & target.active) - promoted
-    warmup.kept |= (current.warmup & target.active) - promoted
-    kept = {task: current.active[task] for task in active.kept}
-    if must_revoke:
-        assigned = AssignedTasks(kept, frozenset(standby.kept), frozenset(warmup.kept))
-        return _moved(member, MemberState.UNREVOKED_TASKS, member_epoch, assigned, revoking)
-    assigned = AssignedTasks(
-        kept | dict.fromkeys(active.granted, epoch),
-        frozenset(standby.kept | standby.granted),
-        frozenset(warmup.kept | warmup.granted),
-    )
-    waits = active.waits or standby.waits or warmup.waits
-    return _moved(member, MemberState.UNRELEASED_TASKS if waits else MemberState.STABLE, epoch, assigned, NO_TASKS)
+    roles = _Roles(member, target, holders)
+    revoking = roles.revoking
+    if revoking and (owned is None or owned.overlaps(revoking)):
+        return _moved(member, MemberState.UNREVOKED_TASKS, member_epoch, roles.while_revoking(), revoking)
+    state = MemberState.UNRELEASED_TASKS if roles.waits else MemberState.STABLE
+    return _moved(member, state, epoch, roles.granting(epoch), NO_TASKS)
 
 
 def _moved(
