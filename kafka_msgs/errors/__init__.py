@@ -6,6 +6,7 @@ names from here.
 """
 
 from kafka_msgs.errors.base import InternalError, KafkaMsgsError, MissingExtraError, shown
+from kafka_msgs.errors.broker import RefusedError
 from kafka_msgs.errors.capture import CaptureError
 from kafka_msgs.errors.client import (
     AuthenticationError,
@@ -92,6 +93,7 @@ __all__ = [
     "RecordBudgetError",
     "RecordError",
     "RecordWriteError",
+    "RefusedError",
     "RemoteProtocolError",
     "SchemaError",
     "TapError",

@@ -1,0 +1,26 @@
+"""The error that an embedded broker answers, raised by what handles a request."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from attrs import define
+
+from kafka_msgs.errors.base import KafkaMsgsError
+
+__all__ = ["RefusedError"]
+
+
+@define(kw_only=True, slots=False, repr=False)
+class RefusedError(KafkaMsgsError):
+    """An embedded broker refuses a request, or a part of it, and answers with an error code.
+
+    Attributes: ``error`` (the ``ErrorCode``) and ``message`` (the text that the answer carries, or None where the api
+    has no text or Kafka gives none).
+    """
+
+    error: IntEnum
+    message: str | None = None
+
+    def _text(self) -> str:
+        return self.error.name if self.message is None else f"{self.error.name}: {self.message}"
