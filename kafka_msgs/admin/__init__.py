@@ -13,21 +13,6 @@ from kafka_msgs.admin.acls import AclBinding, AclFilter
 from kafka_msgs.admin.cluster import ClusterDescription, Features, FeatureUpdate, Quorum
 from kafka_msgs.admin.configs import ConfigChange, ConfigResource
 from kafka_msgs.admin.descriptions import GroupDescription, GroupListing, GroupMember
-from kafka_msgs.admin.enums import (
-    AclOperation,
-    AclPermission,
-    AlterConfigOp,
-    ConfigResourceType,
-    ConfigSource,
-    ConfigType,
-    ElectionType,
-    GroupState,
-    GroupType,
-    PatternType,
-    ResourceType,
-    ScramMechanism,
-    UpgradeType,
-)
 from kafka_msgs.admin.group_offsets import CommittedOffset
 from kafka_msgs.admin.groups import MemberToRemove
 from kafka_msgs.admin.log_dirs import Replica
@@ -45,6 +30,21 @@ from kafka_msgs.admin.streams_groups import (
 from kafka_msgs.admin.topics import NewPartitions, NewTopic
 from kafka_msgs.admin.transactions import ProducerIdAndEpoch
 from kafka_msgs.admin.users import ScramDeletion, ScramUpsertion
+from kafka_msgs.enums import (
+    AclOperation,
+    AclPermission,
+    AlterConfigOp,
+    ConfigResourceType,
+    ConfigSource,
+    ConfigType,
+    ElectionType,
+    GroupState,
+    GroupType,
+    PatternType,
+    ResourceType,
+    ScramMechanism,
+    UpgradeType,
+)
 
 __all__ = [
     "ANY_NAME",

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from kafka_msgs.admin.enums import AclOperation, AclPermission, PatternType, ResourceType
 from kafka_msgs.admin.results import Results, api_of, nothing, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.waiting import Steps
+from kafka_msgs.enums import AclOperation, AclPermission, PatternType, ResourceType
 from kafka_msgs.messages.create_acls_request import AclCreation, CreateAclsRequest
 from kafka_msgs.messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
 from kafka_msgs.messages.delete_acls_response import DeleteAclsFilterResult, DeleteAclsMatchingAcl

@@ -7,13 +7,13 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.admin.enums import AclOperation, UpgradeType, authorized_operations
 from kafka_msgs.admin.keyed import AtCoordinators, left_ms
 from kafka_msgs.admin.results import Results, api_of, itself, nothing, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.network import Address
 from kafka_msgs.client.routes import CoordinatorKind
 from kafka_msgs.client.waiting import Steps
+from kafka_msgs.enums import AclOperation, UpgradeType, authorized_operations
 from kafka_msgs.messages.add_raft_voter_request import AddRaftVoterRequest, Listener
 from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
 from kafka_msgs.messages.api_versions_response import ApiVersionsResponse

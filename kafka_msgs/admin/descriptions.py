@@ -11,9 +11,9 @@ from typing import Final, TypeAlias
 
 from attrs import frozen
 
-from kafka_msgs.admin.enums import AclOperation, GroupState, GroupType, authorized_operations
 from kafka_msgs.admin.streams_groups import StreamsGroupDescription
 from kafka_msgs.client.cluster import Broker, TopicPartition
+from kafka_msgs.enums import AclOperation, GroupState, GroupType, authorized_operations
 from kafka_msgs.messages import consumer_group_describe_response as consumer
 from kafka_msgs.messages import describe_groups_response as classic
 from kafka_msgs.messages import share_group_describe_response as share

@@ -20,7 +20,6 @@ from kafka_msgs.admin.descriptions import (
     of_listed_group,
     of_share_group,
 )
-from kafka_msgs.admin.enums import GroupState, GroupType
 from kafka_msgs.admin.keyed import AtCoordinators, at_every_broker, left
 from kafka_msgs.admin.results import (
     Gathered,
@@ -36,6 +35,7 @@ from kafka_msgs.admin.streams_groups import StreamsGroupDescription, describe_st
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.routes import CoordinatorKind
 from kafka_msgs.client.waiting import Steps
+from kafka_msgs.enums import GroupState, GroupType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, UnsupportedVersionError
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest

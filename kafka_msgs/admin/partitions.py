@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Final, TypeAlias
 
-from kafka_msgs.admin.enums import ElectionType
 from kafka_msgs.admin.keyed import AtLeaders, left_ms
 from kafka_msgs.admin.results import Outcome, Results, api_of, itself, nothing, outcomes, raise_top_level
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.waiting import Steps
+from kafka_msgs.enums import ElectionType
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.messages import alter_partition_reassignments_request as reassign
 from kafka_msgs.messages import delete_records_request as records

@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from kafka_msgs.admin.enums import QuotaMatch
 from kafka_msgs.admin.results import Results, api_of, nothing, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.waiting import Steps
+from kafka_msgs.enums import QuotaMatch
 from kafka_msgs.messages import alter_client_quotas_request as alter
 from kafka_msgs.messages import describe_client_quotas_request as describe
 

@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable, Mapping
 
 from attrs import frozen
 
-from kafka_msgs.admin.enums import AclOperation, GroupState, authorized_operations
 from kafka_msgs.admin.keyed import AtCoordinators
 from kafka_msgs.admin.results import Results
 from kafka_msgs.client.cluster import Broker
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.routes import CoordinatorKind
 from kafka_msgs.client.waiting import Steps
+from kafka_msgs.enums import AclOperation, GroupState, authorized_operations
 from kafka_msgs.messages import streams_group_describe_response as described
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
 from kafka_msgs.messages.streams_group_describe_response import (

@@ -8,10 +8,10 @@ from collections.abc import Collection, Sequence
 
 from attrs import field, frozen
 
-from kafka_msgs.admin.enums import ScramMechanism
 from kafka_msgs.admin.results import Results, api_of, nothing, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.waiting import Steps
+from kafka_msgs.enums import ScramMechanism
 from kafka_msgs.messages import alter_user_scram_credentials_request as alter
 from kafka_msgs.messages import create_delegation_token_request as create
 from kafka_msgs.messages import describe_delegation_token_request as describe_token

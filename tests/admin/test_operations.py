@@ -28,7 +28,6 @@ from kafka_msgs.admin import (
     StreamsGroupDescription,
 )
 from kafka_msgs.admin.configs import alter_configs, describe_configs
-from kafka_msgs.admin.enums import authorized_operations
 from kafka_msgs.admin.groups import describe_consumer_groups, describe_groups, list_groups, remove_group_members
 from kafka_msgs.admin.partitions import list_offsets
 from kafka_msgs.admin.resets import plan_group_offsets, reset_group_offsets
@@ -36,6 +35,7 @@ from kafka_msgs.admin.topics import describe_topic_partitions
 from kafka_msgs.admin.users import alter_user_scram_credentials
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client import TopicPartition
+from kafka_msgs.enums import authorized_operations
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, ConnectionFailedError, UnsupportedVersionError
 from kafka_msgs.message import Request, Response

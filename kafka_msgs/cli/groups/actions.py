@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import click
 
-from kafka_msgs.admin.enums import GroupState, GroupType
 from kafka_msgs.admin.groups import AnyGroupDescription, GroupListing
 from kafka_msgs.admin.shells import Admin
 from kafka_msgs.cli.connecting import client_config
@@ -24,6 +23,7 @@ from kafka_msgs.cli.groups.rows import assigned_places, member_rows, offset_rows
 from kafka_msgs.cli.groups.source import GroupSource
 from kafka_msgs.cli.render.columns import print_columns
 from kafka_msgs.cli.render.listing import print_listing
+from kafka_msgs.enums import GroupState, GroupType
 
 __all__ = ["act"]
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import click
 
-from kafka_msgs.admin.enums import GroupState
 from kafka_msgs.admin.groups import AnyGroupDescription
 from kafka_msgs.admin.resets import OffsetChange, OffsetTarget
 from kafka_msgs.admin.results import Results
@@ -24,6 +23,7 @@ from kafka_msgs.cli.groups.targets import target_of
 from kafka_msgs.cli.render.columns import print_columns
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.enums import GroupState
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError
 

@@ -13,7 +13,6 @@ from typing import Literal
 
 import click
 
-from kafka_msgs.admin.enums import GroupState, GroupType
 from kafka_msgs.admin.groups import AnyGroupDescription, GroupDescription, GroupListing, GroupMember
 from kafka_msgs.admin.streams_groups import (
     StreamsGroupDescription,
@@ -24,6 +23,7 @@ from kafka_msgs.admin.streams_groups import (
 from kafka_msgs.cli.groups.source import Bounds, Offsets, Stored
 from kafka_msgs.cli.offsets_topic import groups_in, names_in, report_problems, share_states_in
 from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.enums import GroupState, GroupType
 from kafka_msgs.messages import streams_group_topology_value as topology
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue
 from kafka_msgs.messages.streams_group_describe_response import Assignment, TaskIds

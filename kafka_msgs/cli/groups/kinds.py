@@ -1,6 +1,6 @@
 """What differs between the commands on groups: names of options, types and states of groups, columns. Data only.
 
-Types and states are in the words of Kafka, which are those of ``kafka_msgs.admin.enums`` too; no client is imported.
+Types and states are in the words of Kafka, which are those of ``kafka_msgs.enums`` too; no client is imported.
 """
 
 from __future__ import annotations

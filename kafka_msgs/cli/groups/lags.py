@@ -13,7 +13,6 @@ from typing import Any, Final
 import click
 from attrs import frozen
 
-from kafka_msgs.admin.enums import GroupType
 from kafka_msgs.admin.groups import GroupListing
 from kafka_msgs.cli.groups.broker import BrokerGroups
 from kafka_msgs.cli.groups.source import Bounds, Stored
@@ -22,6 +21,7 @@ from kafka_msgs.cli.render.prometheus import Metric
 from kafka_msgs.cli.render.times import iso_of_ms, short_time
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer import Consumer
+from kafka_msgs.enums import GroupType
 
 __all__ = ["Lag", "lags_of", "metrics", "row_of"]
 

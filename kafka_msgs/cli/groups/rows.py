@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from kafka_msgs.admin.enums import GroupState, GroupType
 from kafka_msgs.admin.groups import AnyGroupDescription, GroupDescription, GroupMember
 from kafka_msgs.admin.streams_groups import StreamsGroupDescription, StreamsGroupMemberDescription
 from kafka_msgs.cli.groups.source import Bounds, Offsets, Stored
 from kafka_msgs.client.cluster import Broker, TopicPartition
+from kafka_msgs.enums import GroupState, GroupType
 from kafka_msgs.messages.streams_group_describe_response import Assignment, TaskIds
 
 __all__ = ["assigned_places", "member_rows", "offset_rows", "state_of", "state_row", "type_of"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kafka_msgs.admin.enums import GroupType
 from kafka_msgs.admin.groups import GroupListing, GroupMember
 from kafka_msgs.admin.streams_groups import StreamsGroupDescription, StreamsGroupMemberDescription
 from kafka_msgs.cli.groups.broker import BrokerGroups
 from kafka_msgs.cli.groups.rows import offset_rows, state_of, type_of
 from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.enums import GroupType
 from kafka_msgs.messages.streams_group_describe_response import Assignment
 
 __all__ = ["member_summaries", "summaries"]

@@ -1,4 +1,4 @@
-"""The named numbers and words of administration: types and states of groups, resources, operations, sources.
+"""The named numbers and words of the protocol: types and states of groups, resources, operations, sources.
 
 A broker of a later release may send others. Words become ``UNKNOWN``; numbers stay plain integers, which compare with
 the members here.
