@@ -15,13 +15,13 @@ import pytest
 
 from tests.coordinator.oracle import AssignorOracle, CoordinatorOracle
 from tests.oracle import Oracle
-from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster, cluster_needs
-from tests.support.shared_cluster import shared_cluster
+from tests.support.kafka_cluster import ClusterAddresses, cluster_needs
+from tests.support.shared_cluster import BreakableCluster, Run, breakable_cluster, shared_cluster
 
 NOT_RUN = re.compile(r"(?:NOT RUN|required): (.+?)'?\)?$", re.MULTILINE)
 """How the report of a test that could not run names the reason."""
 
-CLUSTER_FIXTURES = frozenset({"kafka_cluster", "own_kafka_cluster"})
+CLUSTER_FIXTURES = frozenset({"kafka_cluster", "breakable_kafka_cluster"})
 
 
 SPARK_JAVA = dict.fromkeys(("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"), "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -104,16 +104,23 @@ def kafka_assignors() -> Iterator[AssignorOracle]:
 
 
 @pytest.fixture(scope="session")
-def kafka_cluster(tmp_path_factory: pytest.TempPathFactory) -> ClusterAddresses:
-    """Three real nodes, the same for all tests of a run, in whatever process: use names of your own, break nothing."""
+def cluster_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The test run, the same for all of its processes."""
     directory = tmp_path_factory.getbasetemp()
+    breaking = sum("breakable_kafka_cluster" in getattr(item, "fixturenames", ()) for item in request.session.items)
     if "PYTEST_XDIST_WORKER" in os.environ:
-        return shared_cluster(directory.parent, os.getppid())
-    return shared_cluster(directory, os.getpid())
+        return Run(os.getppid(), directory.parent, breaking)
+    return Run(os.getpid(), directory, breaking)
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster(cluster_run: Run) -> ClusterAddresses:
+    """Three real nodes, the same for all tests of a run, in whatever process: use names of your own, break nothing."""
+    return shared_cluster(cluster_run)
 
 
 @pytest.fixture
-def own_kafka_cluster() -> Iterator[KafkaCluster]:
-    """Three real nodes for one test, which may stop, kill, pause and start them."""
-    with KafkaCluster() as cluster:
+def breakable_kafka_cluster(cluster_run: Run) -> Iterator[BreakableCluster]:
+    """Three real nodes that one test at a time has: it may stop, kill and pause them, and leave them like that."""
+    with breakable_cluster(cluster_run) as cluster:
         yield cluster

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import ssl
 
@@ -10,8 +11,10 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_msgs import MetadataRequest, MetadataResponse
 from tests.recorders.asking import Conversation
+from tests.recorders.broker import BrokerError
 from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster
 from tests.support.kafka_listeners import HOST, Listener
+from tests.support.shared_cluster import BreakableCluster, Turns
 
 
 def _brokers(port: int) -> set[int]:
@@ -61,10 +64,62 @@ def test_users_log_in_with_every_mechanism(kafka_cluster: ClusterAddresses, list
     assert set(admin.list_topics(timeout=20).brokers) == {1, 2, 3}
 
 
-def test_nodes_of_a_cluster_of_ones_own_are_killed_and_started(own_kafka_cluster: KafkaCluster) -> None:
-    """The others notice that a node is gone, and that it is back."""
-    own_kafka_cluster.kill(2)
+@pytest.mark.parametrize("turn", ["breaks", "has it next"])
+def test_what_one_test_breaks_is_whole_for_the_next_one(breakable_kafka_cluster: BreakableCluster, turn: str) -> None:
+    """Nodes are killed, started and frozen; the others notice."""
+    cluster = breakable_kafka_cluster
+    assert [_brokers(cluster.port(node)) for node in cluster.nodes] == [{1, 2, 3}] * 3
+    if turn == "has it next":
+        return
+    cluster.kill(2)
     with pytest.raises(ConnectionRefusedError):
-        _brokers(own_kafka_cluster.port(2))
-    own_kafka_cluster.start(2)
-    assert _brokers(own_kafka_cluster.port(2)) == {1, 2, 3}
+        _brokers(cluster.port(2))
+    cluster.start(2)
+    assert _brokers(cluster.port(2)) == {1, 2, 3}
+    cluster.kill(1)
+    cluster.pause(2)
+
+
+class PaperCluster(KafkaCluster):
+    """Addresses without nodes; the second repair does not succeed."""
+
+    made = 0
+
+    def __enter__(self) -> PaperCluster:
+        PaperCluster.made += 1
+        self.repairs = 0
+        return self
+
+    def repair(self) -> None:
+        """Fail the second time."""
+        self.repairs += 1
+        if self.repairs == 2:
+            raise BrokerError("beyond repair")
+
+    def kill(self, node: int) -> None:
+        """Refuse to end a node that is not there."""
+        if node not in self.nodes:
+            raise BrokerError(f"no node {node}")
+
+
+def test_a_cluster_beyond_repair_is_replaced_and_the_last_turn_ends_it() -> None:
+    def turn(*questions: tuple[str, int]) -> list[str]:
+        """Return what the supervisor answers to a test that asks and goes."""
+        test, supervisor = socket.socketpair()
+        with test, supervisor:
+            test.sendall("".join(json.dumps(each) + "\n" for each in questions).encode())
+            test.shutdown(socket.SHUT_WR)
+            turns.give(supervisor)
+            supervisor.close()
+            return [next(iter(json.loads(line))) for line in test.makefile("r")]
+
+    PaperCluster.made = 0
+    with Turns(4, PaperCluster) as turns:
+        assert turn() == ["done"]
+        assert turn(("kill", 1), ("kill", 9)) == ["done", "done", "error"]
+        assert PaperCluster.made == 1
+        assert turn() == ["done"]
+        assert PaperCluster.made == 2
+        assert turn() == ["done"]
+        assert turn() == ["done"], "a turn that was not announced"
+    assert PaperCluster.made == 3

@@ -24,7 +24,8 @@ from kafka_msgs.errors import BrokerError
 from tests.recorders.broker import java_command
 from tests.support.cluster_topics import make_topics, new_name
 from tests.support.eventually import until
-from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster
+from tests.support.kafka_cluster import ClusterAddresses
+from tests.support.shared_cluster import BreakableCluster
 
 OWN = new_name("clients")
 
@@ -206,16 +207,16 @@ def test_c7_c8_what_the_rejected_draft_would_have_said_is_known_from_two_request
     assert (message.state, message.members, len(message.offsets)) == ("Empty", (), 3)
 
 
-def test_b5_a_real_coordinator_moves(own_kafka_cluster: KafkaCluster) -> None:
-    partition = TopicPartition("moves", 0)
-    with Admin(own_kafka_cluster.bootstrap_servers) as admin:
-        make_topics(own_kafka_cluster, NewTopic("moves", assignments={0: [1, 2, 3]}))
-        names = [f"moves-{number}" for number in range(9)]
+def test_b5_a_real_coordinator_moves(breakable_kafka_cluster: BreakableCluster) -> None:
+    partition = TopicPartition(new_name("moves"), 0)
+    with Admin(breakable_kafka_cluster.bootstrap_servers) as admin:
+        make_topics(breakable_kafka_cluster, NewTopic(partition.topic, assignments={0: [1, 2, 3]}))
+        names = [new_name("moves") for _ in range(9)]
         for number, name in enumerate(names):
             admin.alter_group_offsets(name, {partition: number}).all()
         before = admin.find_coordinators(names).all()
         gone = before[names[0]]
-        own_kafka_cluster.kill(gone)
+        breakable_kafka_cluster.kill(gone)
         expected = {name: {partition: number} for number, name in enumerate(names)}
 
         def found() -> dict[str, dict[TopicPartition, int]]:

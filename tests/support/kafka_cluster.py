@@ -23,8 +23,8 @@ import tempfile
 import time
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -46,7 +46,6 @@ __all__ = ["ClusterAddresses", "KafkaCluster", "cluster_needs", "run_kafka_class
 _CACHE: Final = Path(__file__).parents[1] / "recorders" / "target"
 _CLUSTER_ID: Final = "a2Fma2EtbXNncy10ZXN0cw"
 _START_SECONDS: Final = 120
-_END_SECONDS: Final = 20
 _STOP_SECONDS: Final = 90
 _LIFETIME_SECONDS: Final = 3600
 _OUTPUT_SHOWN: Final = 4000
@@ -101,9 +100,9 @@ class ClusterAddresses:
 
     def __init__(self, ports: Mapping[int, Mapping[str, int]], home: Path) -> None:
         self.ports = ports
+        self.home = home
         self.certificates = Certificates.at(home)
         self.users = USERS
-        self._home = home
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -125,7 +124,7 @@ class ClusterAddresses:
 
     def log_dir(self, node: int) -> Path:
         """The directory that holds the node's partitions."""
-        return self._home / f"node-{node}" / "data"
+        return self.home / f"node-{node}" / "data"
 
     def run_class(
         self, class_name: str, *arguments: str, stdin: str = "", timeout: float = 60, jars: Jars = Jars.TOOLS
@@ -164,7 +163,7 @@ class ClusterAddresses:
 
     def to_json(self) -> str:
         """The addresses as text, for another process."""
-        return json.dumps({"ports": self.ports, "home": str(self._home)})
+        return json.dumps({"ports": self.ports, "home": str(self.home)})
 
     @classmethod
     def from_json(cls, text: str) -> ClusterAddresses:
@@ -223,12 +222,12 @@ class KafkaCluster(ClusterAddresses):
 
     def __enter__(self) -> KafkaCluster:
         try:
-            Certificates.make(self._home)
+            Certificates.make(self.home)
             for node in self.nodes:
                 self._prepare(node)
                 self._launch(node)
             for node in self.nodes:
-                self._await_ready(node)
+                self._await(node, self._serves)
         except BaseException:
             self._clean_up()
             raise
@@ -252,15 +251,17 @@ class KafkaCluster(ClusterAddresses):
         """End a node at once, in the middle of whatever it does."""
         process = self._processes[node]
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            # The node is a child of `timeout`, which collects it: whoever was killed with its parent stays for a while.
+            for child in _children(process.pid) or [process.pid]:
+                os.kill(child, signal.SIGKILL)
+            os.killpg(process.pid, signal.SIGCONT)
             process.wait()
-            _await_end_of_group(process.pid)
 
     def start(self, node: int) -> None:
         """Start a node that was stopped or killed, on the same ports, and wait until it serves."""
         assert self._processes[node].poll() is not None, f"node {node} is running"
         self._launch(node)
-        self._await_ready(node)
+        self._await(node, self._serves)
 
     def pause(self, node: int) -> None:
         """Freeze a node: its connections stay open, and it answers nothing."""
@@ -270,11 +271,24 @@ class KafkaCluster(ClusterAddresses):
         """Let a frozen node go on."""
         os.killpg(self._processes[node].pid, signal.SIGCONT)
 
+    def repair(self) -> None:
+        """Let all nodes serve again, whatever was done to them: each knows the others and has all that is replicated.
+
+        Raises :class:`~tests.recorders.broker.BrokerError` when that does not come about.
+        """
+        for node, process in self._processes.items():
+            if process.poll() is None:
+                self.resume(node)
+            else:
+                self._launch(node)
+        for node in self.nodes:
+            self._await(node, self._has_everything)
+
     def _properties(self, node: int) -> Path:
-        return self._home / f"node-{node}" / "server.properties"
+        return self.home / f"node-{node}" / "server.properties"
 
     def _output(self, node: int) -> Path:
-        return self._home / f"node-{node}" / "output.txt"
+        return self.home / f"node-{node}" / "output.txt"
 
     def _prepare(self, node: int) -> None:
         """Write a node's configuration and its formatted storage."""
@@ -323,26 +337,37 @@ class KafkaCluster(ClusterAddresses):
                 start_new_session=True,
             )
 
-    def _await_ready(self, node: int) -> None:
-        """Wait until a node answers, and knows that all nodes which run are registered and not fenced."""
-        running = {each for each, process in self._processes.items() if process.poll() is None}
+    def _await(self, node: int, condition: Callable[[int], bool]) -> None:
+        """Wait until a node answers, and a condition holds for it."""
         deadline = time.monotonic() + _START_SECONDS
-        while not (answers(self.port(node)) and running <= self._brokers_known_to(node)):
+        while not (answers(self.port(node)) and condition(node)):
             if self._processes[node].poll() is not None or time.monotonic() > deadline:
                 shown = self._output(node).read_text(errors="replace")[-_OUTPUT_SHOWN:]
-                raise BrokerError(f"node {node} did not start:\n{shown}")
+                raise BrokerError(f"node {node} does not serve:\n{shown}")
             time.sleep(0.1)
 
-    def _brokers_known_to(self, node: int) -> set[int]:
+    def _serves(self, node: int) -> bool:
+        """Whether a node knows that all nodes which run are registered and not fenced."""
+        running = {each for each, process in self._processes.items() if process.poll() is None}
+        return running <= {broker.node_id for broker in self._known_to(node, topics=()).brokers}
+
+    def _has_everything(self, node: int) -> bool:
+        """Whether a node serves, and knows of every partition that all its replicas are in sync."""
+        partitions = [each for topic in self._known_to(node, topics=None).topics for each in topic.partitions]
+        return self._serves(node) and all(
+            each.leader_id >= 0 and set(each.isr_nodes) == set(each.replica_nodes) for each in partitions
+        )
+
+    def _known_to(self, node: int, topics: tuple[()] | None) -> MetadataResponse:
         with Conversation(self.port(node), client_id="test-cluster") as conversation:
-            answer = conversation.ask(MetadataRequest(topics=()), 12)
+            answer = conversation.ask(MetadataRequest(topics=topics), 12)
         assert isinstance(answer, MetadataResponse)
-        return {broker.node_id for broker in answer.brokers}
+        return answer
 
     def _clean_up(self) -> None:
         for node in self._processes:
             self.kill(node)
-        shutil.rmtree(self._home, ignore_errors=True)
+        shutil.rmtree(self.home, ignore_errors=True)
 
 
 def _ports(nodes: Iterable[int], listeners: Sequence[Listener]) -> dict[int, dict[str, int]]:
@@ -351,16 +376,9 @@ def _ports(nodes: Iterable[int], listeners: Sequence[Listener]) -> dict[int, dic
     return {node: {each.name: next(ports) for each in listeners} for node in known}
 
 
-def _await_end_of_group(group: int) -> None:
-    """Wait until a process group that was killed is gone; a process with a large heap takes a moment to go.
-
-    In a container whose first process collects no other, ended processes stay in the group: the wait has an end.
-    """
-    deadline = time.monotonic() + _END_SECONDS
-    with suppress(ProcessLookupError):
-        while time.monotonic() < deadline:
-            os.killpg(group, 0)
-            time.sleep(0.02)
+def _children(process: int) -> list[int]:
+    """The processes that a running process has started."""
+    return [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 def _kafka_uuid() -> str:

@@ -1,73 +1,231 @@
-"""One cluster for a whole test run, whoever of its processes asks first: ``python -m tests.support.shared_cluster``.
+"""The clusters of a test run, whichever of its processes asks first: ``python -m tests.support.shared_cluster``.
 
-The first process that needs the cluster starts a supervisor, which starts the nodes and ends them once the test run has
-ended, however it ended. The others wait on a lock, and read where the cluster is.
+There are two at most: one that all tests use at the same time and leave as it is, and one whose nodes may be killed,
+which one test at a time has. The first process that needs one starts a supervisor, which starts the nodes, and ends
+them once the test run has ended, however it ended.
+
+The supervisor of the second cluster listens on a port of loopback. A test has the cluster as long as it is connected;
+the next one waits for its turn. Before each turn the supervisor repairs what the test before has broken, or starts a
+new cluster where that fails. When all tests that need the cluster have had their turn it ends the nodes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import json
 import os
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from tests.recorders.broker import BrokerError, Jars, classpath
+from attrs import define, field
+
+from tests.recorders.broker import LOOPBACK, BrokerError, Jars, classpath
 from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster
 
-__all__ = ["shared_cluster"]
+__all__ = ["BreakableCluster", "Run", "Turns", "breakable_cluster", "shared_cluster"]
 
 _ROOT: Final = Path(__file__).parents[2]
-_ADDRESSES: Final = "cluster.json"
-_OUTPUT: Final = "cluster-output.txt"
 _POLL_SECONDS: Final = 0.2
 
 
-def shared_cluster(directory: Path, run: int) -> ClusterAddresses:
-    """The cluster of the test run whose main process is ``run``; ``directory`` is one that its processes share.
+class _Kind(StrEnum):
+    """The kinds of supervisor."""
+
+    SHARED = "shared"
+    """Writes where the cluster of all tests is."""
+    BREAKABLE = "breakable"
+    """Writes the port at which it listens."""
+
+
+@define
+class Run:
+    """A test run: its main process, a directory that its processes share, and how many tests break a cluster."""
+
+    process: int
+    directory: Path
+    breaking: int = 0
+
+
+class BreakableCluster(ClusterAddresses):
+    """Three nodes that a test has for itself: it may stop, kill, pause and start them, and leave them as they are.
+
+    A method raises :class:`~tests.recorders.broker.BrokerError` when the nodes do not do what is asked.
+    """
+
+    def __init__(self, addresses: ClusterAddresses, ask: Callable[[str, int], None]) -> None:
+        super().__init__(addresses.ports, addresses.home)
+        self._ask = ask
+
+    def stop(self, node: int) -> None:
+        """Stop a node in an orderly way: it hands over its partitions first."""
+        self._ask("stop", node)
+
+    def kill(self, node: int) -> None:
+        """End a node at once, in the middle of whatever it does."""
+        self._ask("kill", node)
+
+    def start(self, node: int) -> None:
+        """Start a node that was stopped or killed, on the same ports, and wait until it serves."""
+        self._ask("start", node)
+
+    def pause(self, node: int) -> None:
+        """Freeze a node: its connections stay open, and it answers nothing."""
+        self._ask("pause", node)
+
+    def resume(self, node: int) -> None:
+        """Let a frozen node go on."""
+        self._ask("resume", node)
+
+
+def shared_cluster(run: Run) -> ClusterAddresses:
+    """The cluster that all tests of a run use at the same time.
 
     Raises :class:`~tests.recorders.broker.BrokerError` when it does not start, and to later callers at once.
     """
-    addresses = directory / _ADDRESSES
-    output = directory / _OUTPUT
-    with (directory / "cluster.lock").open("w") as lock:
+    return ClusterAddresses.from_json(_supervisor(_Kind.SHARED, run))
+
+
+@contextlib.contextmanager
+def breakable_cluster(run: Run) -> Iterator[BreakableCluster]:
+    """The cluster that one test at a time has; waits until it is this one's turn, and all nodes serve.
+
+    Raises :class:`~tests.recorders.broker.BrokerError` when the nodes do not start.
+    """
+    port = int(_supervisor(_Kind.BREAKABLE, run))
+    with socket.create_connection((LOOPBACK, port)) as connection, connection.makefile("rw") as lines:
+
+        def answer() -> str:
+            given = json.loads(next(lines, '{"error": "the supervisor has ended"}'))
+            if "error" in given:
+                raise BrokerError(given["error"])
+            return str(given["done"])
+
+        def ask(action: str, node: int) -> None:
+            lines.write(json.dumps([action, node]) + "\n")
+            lines.flush()
+            answer()
+
+        yield BreakableCluster(ClusterAddresses.from_json(answer()), ask)
+
+
+def _supervisor(kind: _Kind, run: Run) -> str:
+    """What the supervisor of a kind has written; the first caller starts it."""
+    written, output = run.directory / kind, run.directory / f"{kind}-output.txt"
+    with (run.directory / f"{kind}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not output.exists():
-            _start(directory, run)
-    if not addresses.exists():
-        raise BrokerError("the shared cluster did not start:\n" + output.read_text())
-    return ClusterAddresses.from_json(addresses.read_text())
+            _start(kind, run, output)
+    if not written.exists():
+        raise BrokerError(f"the {kind} cluster did not start:\n" + output.read_text())
+    return written.read_text()
 
 
-def _start(directory: Path, run: int) -> None:
-    """Start a supervisor, and wait until the cluster is there or the supervisor gave up."""
-    with (directory / _OUTPUT).open("wb") as output:
+def _start(kind: _Kind, run: Run, output: Path) -> None:
+    """Start a supervisor, and wait until it has written what others need, or gave up."""
+    arguments = [kind, str(run.process), str(run.directory), str(run.breaking)]
+    with output.open("wb") as errors:
         supervisor = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.shared_cluster", str(directory), str(run)],
+            [sys.executable, "-m", "tests.support.shared_cluster", *arguments],
             cwd=_ROOT,
             stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdout=errors,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    while supervisor.poll() is None and not (directory / _ADDRESSES).exists():
+    while supervisor.poll() is None and not (run.directory / kind).exists():
         time.sleep(_POLL_SECONDS)
     # The supervisor outlives whoever started it, and is not waited for.
     supervisor.returncode = supervisor.returncode or 0
 
 
-def main(directory: Path, run: int) -> None:
-    """Run a cluster until the process ``run`` is gone."""
-    for jars in Jars:
-        classpath(jars)
+def _write(kind: _Kind, run: Run, text: str) -> None:
+    new = run.directory / f"{kind}.new"
+    new.write_text(text)
+    new.rename(run.directory / kind)
+
+
+def _supervise_shared(run: Run) -> None:
+    """Run a cluster until the test run is over."""
     with KafkaCluster() as cluster:
-        new = directory / f"{_ADDRESSES}.new"
-        new.write_text(cluster.to_json())
-        new.rename(directory / _ADDRESSES)
-        while _is_alive(run):
+        _write(_Kind.SHARED, run, cluster.to_json())
+        while _is_alive(run.process):
             time.sleep(_POLL_SECONDS)
+
+
+def _supervise_breakable(run: Run) -> None:
+    """Give a cluster to one connection after the other until the test run is over."""
+    with socket.create_server((LOOPBACK, 0)) as server, Turns(run.breaking, _breakable) as turns:
+        server.settimeout(_POLL_SECONDS)
+        _write(_Kind.BREAKABLE, run, str(server.getsockname()[1]))
+        while _is_alive(run.process):
+            with contextlib.suppress(TimeoutError):
+                connection, _ = server.accept()
+                with connection, contextlib.suppress(ConnectionError):
+                    turns.give(connection)
+
+
+@define
+class Turns:
+    """The cluster that tests have in turn, how many of them are still to come, and what makes a cluster."""
+
+    left: int
+    make: Callable[[], KafkaCluster]
+    _kept: contextlib.ExitStack = field(factory=contextlib.ExitStack)
+    _cluster: KafkaCluster | None = None
+
+    def __enter__(self) -> Turns:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def give(self, connection: socket.socket) -> None:
+        """Let a test have the cluster until its connection ends."""
+        with connection.makefile("r") as questions, connection.makefile("w") as answers:
+
+            def attempt(action: Callable[[], str | None]) -> None:
+                try:
+                    answer = {"done": action()}
+                except BrokerError as error:
+                    answer = {"error": str(error)}
+                answers.write(json.dumps(answer) + "\n")
+                answers.flush()
+
+            attempt(lambda: self._whole().to_json())
+            for line in questions:
+                action, node = json.loads(line)
+                attempt(lambda: getattr(self._cluster, action)(node))  # noqa: B023
+        self.left -= 1
+        if self.left <= 0:
+            self._end()
+
+    def _whole(self) -> KafkaCluster:
+        """Return a cluster whose nodes all serve: the one of the test before, or a new one."""
+        if self._cluster is not None:
+            try:
+                self._cluster.repair()
+            except BrokerError as error:
+                print(f"a new cluster is needed: {error}", flush=True)
+                self._end()
+        if self._cluster is None:
+            self._cluster = self._kept.enter_context(self.make())
+        return self._cluster
+
+    def _end(self) -> None:
+        self._cluster = None
+        self._kept.close()
+
+
+def _breakable() -> KafkaCluster:
+    """Nodes that notice soon that one of them was killed: tests wait for that."""
+    return KafkaCluster(settings={"broker.session.timeout.ms": "3000"})
 
 
 def _is_alive(process: int) -> bool:
@@ -78,5 +236,14 @@ def _is_alive(process: int) -> bool:
     return True
 
 
+def main(kind: str, process: str, directory: str, breaking: str) -> None:
+    """Supervise a cluster of a run."""
+    for jars in Jars:
+        classpath(jars)
+    run = Run(int(process), Path(directory), int(breaking))
+    supervise = {_Kind.SHARED: _supervise_shared, _Kind.BREAKABLE: _supervise_breakable}
+    supervise[_Kind(kind)](run)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(*sys.argv[1:])

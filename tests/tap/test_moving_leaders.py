@@ -9,7 +9,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.support.kafka_cluster import KafkaCluster
+from tests.support.shared_cluster import BreakableCluster
 from tests.support.tapped import TappedCluster
 
 RECORDS = 400
@@ -17,12 +17,12 @@ PARTITIONS = 3
 
 
 def test_a_broker_is_killed_and_its_clients_find_the_new_leaders_behind_the_proxy(
-    own_kafka_cluster: KafkaCluster, tmp_path: Path
+    breakable_kafka_cluster: BreakableCluster, tmp_path: Path
 ) -> None:
     """Each record arrives, all of them over the proxy: no address of a broker reaches a client."""
     topic = f"tap-{uuid.uuid4().hex[:12]}"
     recording = tmp_path / "tap.jsonl"
-    with TappedCluster(own_kafka_cluster.bootstrap_servers, recording) as proxy:
+    with TappedCluster(breakable_kafka_cluster.bootstrap_servers, recording) as proxy:
         config = {"bootstrap.servers": proxy.bootstrap, "topic.metadata.refresh.interval.ms": 300_000}
         admin = AdminClient(config)
         admin.create_topics([NewTopic(topic, PARTITIONS, 3)])[topic].result(30)
@@ -33,7 +33,7 @@ def test_a_broker_is_killed_and_its_clients_find_the_new_leaders_behind_the_prox
             producer.produce(topic, b"%d" % number, partition=number % PARTITIONS)
             if number == RECORDS // 2:
                 assert producer.flush(60) == 0
-                own_kafka_cluster.stop(2)
+                breakable_kafka_cluster.stop(2)
         assert producer.flush(60) == 0
         found: set[bytes] = set()
         end = time.monotonic() + 60

@@ -15,7 +15,8 @@ from kafka_msgs.client import AsyncConsumer, Consumer, TopicPartition
 from kafka_msgs.errors import BrokerError
 from tests.recorders.broker import Jars, java_command
 from tests.support.cluster_topics import new_name, new_topic
-from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster
+from tests.support.kafka_cluster import ClusterAddresses
+from tests.support.shared_cluster import BreakableCluster
 
 PARTITIONS: Final = 6
 PATIENCE: Final = 120.0
@@ -298,9 +299,9 @@ def test_after_a_crash_the_others_read_what_was_not_committed(
     asyncio.run(main())
 
 
-def test_reading_goes_on_when_the_coordinator_is_killed(own_kafka_cluster: KafkaCluster) -> None:
+def test_reading_goes_on_when_the_coordinator_is_killed(breakable_kafka_cluster: BreakableCluster) -> None:
     """Two groups, one of each protocol, have the same coordinator; it leads partitions of their topic, too."""
-    cluster = own_kafka_cluster
+    cluster = breakable_kafka_cluster
     topic = new_topic(cluster, PARTITIONS, replicas=3)
     with Admin(cluster.bootstrap_servers) as admin:
         names = [new_name("killed") for _ in range(9)]

@@ -15,7 +15,8 @@ from kafka_msgs.client.producer import Delivery, partition_of_key
 from kafka_msgs.errors import ProducerFencedError, RecordWriteError
 from kafka_msgs.records import Compression
 from tests.support.cluster_topics import new_topic
-from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster
+from tests.support.kafka_cluster import ClusterAddresses
+from tests.support.shared_cluster import BreakableCluster
 
 VALUES = [b"value %05d" % number for number in range(5000)]
 
@@ -171,8 +172,8 @@ def test_an_older_producer_is_fenced_off(kafka_cluster: ClusterAddresses) -> Non
     assert read_all(kafka_cluster, topic, 1, committed=True) == [b"new"]
 
 
-def test_killed_leaders_lose_and_repeat_nothing(own_kafka_cluster: KafkaCluster) -> None:
-    cluster = own_kafka_cluster
+def test_killed_leaders_lose_and_repeat_nothing(breakable_kafka_cluster: BreakableCluster) -> None:
+    cluster = breakable_kafka_cluster
     topic = new_topic(cluster, partitions=3, replicas=3, configs={"min.insync.replicas": "2"})
     deliveries: list[Delivery] = []
     with Producer(cluster.bootstrap_servers, compression="lz4", linger=0.0) as producer:
