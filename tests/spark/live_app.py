@@ -1,7 +1,7 @@
 """A streaming application as a user would write it, to be started, killed and started again by ``test_streaming``.
 
-``live_app.py until-killed|to-the-end BOOTSTRAP HOME``: from ``HOME/commits``, Parquet files with the columns of an
-``OffsetCommitValue``, to the topic ``commits``; and from there to Parquet in ``HOME/seen``, a few records at a time.
+``live_app.py until-killed|to-the-end BOOTSTRAP TOPIC HOME``: from ``HOME/commits``, Parquet files with the columns of
+an ``OffsetCommitValue``, to the topic; and from there to Parquet in ``HOME/seen``, a few records at a time.
 Checkpoints are below ``HOME/checkpoints``.
 """
 
@@ -18,7 +18,6 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from kafka_msgs.spark import from_kafka, register, schema_of, to_kafka
 from kafka_msgs.spark.live import read_live, write_live
 
-TOPIC = "commits"
 VERSION = 3
 FEW = "60"
 
@@ -29,32 +28,32 @@ def started(writer: DataStreamWriter, home: Path, name: str, *, to_the_end: bool
     return (writer.trigger(availableNow=True) if to_the_end else writer.trigger(processingTime="0 seconds")).start()
 
 
-def copying(spark: SparkSession, bootstrap: str, home: Path) -> DataStreamWriter:
+def copying(spark: SparkSession, bootstrap: str, topic: str, home: Path) -> DataStreamWriter:
     """Commits in files, to a topic."""
     schema = schema_of("OffsetCommitValue", VERSION)
     rows = spark.readStream.schema(schema).parquet(str(home / "commits"))
     value = to_kafka(sf.struct(*schema.names), "OffsetCommitValue", VERSION, prefix=True)
     named = sf.array(sf.struct(sf.lit("made-by").alias("key"), sf.lit(b"test").alias("value")))
     made = rows.select(sf.col("offset").cast("string").alias("key"), value.alias("value"), named.alias("headers"))
-    return write_live(made, bootstrap, topic=TOPIC)
+    return write_live(made, bootstrap, topic=topic)
 
 
-def watching(spark: SparkSession, bootstrap: str, home: Path) -> DataStreamWriter:
+def watching(spark: SparkSession, bootstrap: str, topic: str, home: Path) -> DataStreamWriter:
     """The topic, to files, a few records at a time."""
-    rows = read_live(spark, bootstrap, TOPIC, options={"maxOffsetsPerTrigger": FEW})
+    rows = read_live(spark, bootstrap, topic, options={"maxOffsetsPerTrigger": FEW})
     typed = rows.withColumn("typed", from_kafka("value", "OffsetCommitValue"))
     return typed.writeStream.format("parquet").option("path", str(home / "seen"))
 
 
-def main(how: str, bootstrap: str, directory: str) -> None:
+def main(how: str, bootstrap: str, topic: str, directory: str) -> None:
     """Run both streams: at once, or each to its end, so that the second sees what the first has written."""
     home, to_the_end = Path(directory), how == "to-the-end"
     spark = SparkSession.builder.getOrCreate()
     register(spark)
-    copy = started(copying(spark, bootstrap, home), home, "copying", to_the_end=to_the_end)
+    copy = started(copying(spark, bootstrap, topic, home), home, "copying", to_the_end=to_the_end)
     if to_the_end:
         copy.awaitTermination()
-    watch = started(watching(spark, bootstrap, home), home, "watching", to_the_end=to_the_end)
+    watch = started(watching(spark, bootstrap, topic, home), home, "watching", to_the_end=to_the_end)
     watch.awaitTermination()
     spark.stop()
 

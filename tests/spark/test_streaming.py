@@ -22,19 +22,17 @@ from attrs import frozen
 from kafka_msgs import OffsetCommitValue, Versioned, decode_versioned
 from kafka_msgs.columns.types import arrow_type
 from kafka_msgs.errors import OptionError
-from kafka_msgs.log.partition import LogDirectory
+from kafka_msgs.log.partition import Partition
 from kafka_msgs.records import Record
 from kafka_msgs.spark.live import connector_packages, read_live
-from tests.recorders.broker import Broker
 from tests.spark.connector import connector_jars
+from tests.support.cluster_topics import new_topic
+from tests.support.kafka_cluster import ClusterAddresses
 
-TOPIC = "commits"
-TOOLS = "org.apache.kafka.tools."
 APPLICATION = Path(__file__).parent / "live_app.py"
 FIRST, SECOND = range(240), range(240, 300)
 AT_VERSION_3 = ("offset", "leader_epoch", "metadata", "commit_timestamp")
 SECONDS = 300
-LIFETIME = 660
 SETTINGS = {
     "spark.master": "local[2]",
     "spark.driver.memory": "1g",
@@ -46,7 +44,7 @@ SETTINGS = {
 
 
 @contextmanager
-def application(how: str, broker: Broker, home: Path) -> Iterator[subprocess.Popen[bytes]]:
+def application(how: str, cluster: ClusterAddresses, topic: str, home: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The application in its own process group, which is killed at the end if it is still running."""
     settings = {**SETTINGS, "spark.jars": ",".join(connector_jars())}
     confs = " ".join(f"--conf {name}={value}" for name, value in settings.items())
@@ -55,7 +53,7 @@ def application(how: str, broker: Broker, home: Path) -> Iterator[subprocess.Pop
         "PYSPARK_SUBMIT_ARGS": f"{confs} pyspark-shell",
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    command = [sys.executable, str(APPLICATION), how, broker.bootstrap, str(home)]
+    command = [sys.executable, str(APPLICATION), how, cluster.bootstrap_servers, topic, str(home)]
     with (home / "stderr.txt").open("ab") as errors:
         process = subprocess.Popen(
             ["timeout", "--signal=KILL", str(SECONDS), *command],
@@ -77,8 +75,9 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes], ho
 
 @frozen
 class Story:
-    """Rows that the reader noted in the end, how many it had when it was killed, and what is in the topic."""
+    """A topic, the rows that the reader noted in the end, how many it had when it was killed, and the records."""
 
+    topic: str
     seen: list[dict[str, Any]]
     seen_before: int
     written: dict[tuple[int, int], Record]
@@ -104,12 +103,12 @@ def batches_done(home: Path, query: str) -> int:
     return len(list((home / "checkpoints" / query / "commits").glob("[0-9]*")))
 
 
-def records_of(broker: Broker) -> dict[tuple[int, int], Record]:
-    """What the broker has in the files of the topic, by partition and offset, read without Spark."""
+def records_of(cluster: ClusterAddresses, topic: str) -> dict[tuple[int, int], Record]:
+    """What the brokers have in the files of a topic, by partition and offset, read without Spark."""
     return {
         (partition.number, record.offset): record
-        for partition in LogDirectory(broker.log_dir).partitions
-        if partition.topic == TOPIC
+        for node in cluster.nodes
+        for partition in map(Partition, cluster.log_dir(node).glob(f"{topic}-*"))
         for batch in partition.batches()
         for record in batch
     }
@@ -127,22 +126,19 @@ def seen(home: Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    """Broker and files after an application that was killed and started again."""
+def story(tmp_path_factory: pytest.TempPathFactory, kafka_cluster: ClusterAddresses) -> Story:
+    """Rows and records after an application that was killed and started again."""
     home = tmp_path_factory.mktemp("streaming")
-    with Broker(lifetime=LIFETIME) as broker:
-        topic = ["--bootstrap-server", broker.bootstrap, "--topic", TOPIC]
-        broker.run_class(TOOLS + "TopicCommand", [*topic, "--create", "--partitions", "4"])
-        broker.run_class(TOOLS + "ConsoleProducer", topic, stdin="no message\n")
-        write_commits(home, "first", FIRST)
-        with application("until-killed", broker, home) as running:
-            wait_for(lambda: batches_done(home, "copying") > 0 and batches_done(home, "watching") > 0, running, home)
-        seen_before = len(seen(home))
-        write_commits(home, "second", SECOND)
-        with application("to-the-end", broker, home) as running:
-            assert running.wait(SECONDS) == 0, (home / "stderr.txt").read_text()[-4000:]
-        broker.stop()
-        yield Story(seen(home), seen_before, records_of(broker))
+    topic = new_topic(kafka_cluster, 4)
+    kafka_cluster.console_producer(topic, ["no message"])
+    write_commits(home, "first", FIRST)
+    with application("until-killed", kafka_cluster, topic, home) as running:
+        wait_for(lambda: batches_done(home, "copying") > 0 and batches_done(home, "watching") > 0, running, home)
+    seen_before = len(seen(home))
+    write_commits(home, "second", SECOND)
+    with application("to-the-end", kafka_cluster, topic, home) as running:
+        assert running.wait(SECONDS) == 0, (home / "stderr.txt").read_text()[-4000:]
+    return Story(topic, seen(home), seen_before, records_of(kafka_cluster, topic))
 
 
 @pytest.mark.oracle
@@ -166,7 +162,7 @@ def test_a_restarted_reader_has_lost_and_repeated_nothing(story: Story) -> None:
 def test_live_rows_are_what_the_files_of_the_broker_hold(story: Story) -> None:
     for row in story.seen:
         record = story.written[row["partition"], row["offset"]]
-        assert (row["topic"], row["timestampType"]) == (TOPIC, 0)
+        assert (row["topic"], row["timestampType"]) == (story.topic, 0)
         assert row["timestamp"].timestamp() * 1000 == pytest.approx(record.timestamp, abs=0.01)
         assert (row["key"], row["value"]) == (record.key, record.value)
         if record.key is not None:
