@@ -30,12 +30,14 @@ __all__ = [
     "ModernGroup",
     "ModernMember",
     "Refresh",
+    "held_static_member",
     "may_assign",
     "member_timer",
     "persisted",
     "rebalance_key",
     "remove_group",
     "remove_target_metadata",
+    "require_static_member",
     "schedule_rebalance",
     "schedule_session",
     "session_key",
@@ -57,6 +59,9 @@ _REFRESH_INTERVAL_MS: Final = 2**31 - 1
 
 class ModernMember(Protocol):
     """What this module needs of a member."""
+
+    @property
+    def member_id(self) -> str: ...
 
     @property
     def epoch(self) -> int:
@@ -152,6 +157,26 @@ class ModernGroup(Group, Generic[M, A]):
         """Note that the hash was computed."""
         self.soft.deadline_ms = now + _REFRESH_INTERVAL_MS
         self.soft.epoch = self.epoch
+
+
+def require_static_member(group: ModernGroup[M, Any], instance_id: str | None) -> M:
+    """Return the member that has an instance id. Raises ``GroupError`` with UNKNOWN_MEMBER_ID if nobody has it."""
+    member = group.static_member(instance_id)
+    if member is None:
+        raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=f"Instance id {instance_id} is unknown.")
+    return member
+
+
+def held_static_member(group: ModernGroup[M, Any], member_id: str, instance_id: str | None) -> M:
+    """Return the static member that a request is from.
+
+    Raises ``GroupError``: UNKNOWN_MEMBER_ID if nobody has the instance id, FENCED_INSTANCE_ID if another member has it.
+    """
+    member = require_static_member(group, instance_id)
+    if member.member_id != member_id:
+        message = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
+        raise GroupError(error=ErrorCode.FENCED_INSTANCE_ID, message=message)
+    return member
 
 
 def unknown_member(member_id: str, group_id: str) -> GroupError:

@@ -1,14 +1,14 @@
 """The requests of the classic group protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup and DescribeGroups.
 
-This file sends each request to the kind of its group. A consumer group may have members that speak the classic
-protocol: their requests go to ``consumer``.
+This file sends each request to the kind of its group. A consumer group, and a streams group of the ``page`` profile,
+may have members that speak the classic protocol: their requests go to the ``ClassicSpeech`` of the group.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
@@ -21,7 +21,8 @@ from kafka_msgs.groups.classic.rebalance import expect_heartbeat
 from kafka_msgs.groups.classic.states import ClassicState
 from kafka_msgs.groups.classic.sync import sync_classic_group
 from kafka_msgs.groups.classic.versions import check_sync, join_answer, leave_alone, whole_join
-from kafka_msgs.groups.consumer.classic_members import classic_heartbeat, classic_join, classic_leave, classic_sync
+from kafka_msgs.groups.classic_speech import ClassicSpeech
+from kafka_msgs.groups.consumer import classic_members as consumer
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import Group
@@ -49,6 +50,11 @@ _NOT_FOUND_FROM: Final = 6
 
 _WRONG_JOIN: Final = frozenset({ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT})
 """The errors of a JoinGroup request that is wrong by itself. Their answers repeat the member id."""
+
+
+def _speech(tx: Transaction, group: Group | None) -> ClassicSpeech[Any, Any] | None:
+    """Return how a group serves members of the classic protocol; None if it has none, or is a classic group."""
+    return consumer.SPEECH if isinstance(group, ConsumerGroup) else None
 
 
 # JoinGroup.
@@ -99,8 +105,9 @@ def _join(
     if converts:
         request = whole_join(request, context.version)
     group = tx.state.groups.get(request.group_id)
-    if isinstance(group, ConsumerGroup) and not group.is_empty:
-        return classic_join(tx, context, group, request)
+    speech = _speech(tx, group)
+    if speech is not None and group is not None and not group.is_empty:
+        return speech.join(tx, context, group, request)
     answer: Promise[JoinGroupResponse] = tx.promise()
     settled = join_answer(answer, context.version) if converts else answer
     step = JoinStep(tx=tx, context=context, request=request, answer=settled)
@@ -130,8 +137,9 @@ def sync(
     if not tx.quirks.versions_unread:
         check_sync(request, context.version)
     group = tx.state.groups.get(request.group_id)
-    if isinstance(group, ConsumerGroup) and not group.is_empty:
-        return classic_sync(tx, group, request)
+    speech = _speech(tx, group)
+    if speech is not None and group is not None and not group.is_empty:
+        return speech.sync(tx, group, request)
     answer: Promise[SyncGroupResponse] = tx.promise()
     if group is None or group.is_empty or not isinstance(group, ClassicGroup):
         answer.resolve(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
@@ -152,8 +160,9 @@ def heartbeat(tx: Transaction, context: RequestContext, request: HeartbeatReques
     group = tx.state.groups.get(request.group_id)
     if isinstance(group, ClassicGroup):
         return _heartbeat_of_member(tx, group, request)
-    if isinstance(group, ConsumerGroup):
-        return classic_heartbeat(tx, group, request)
+    speech = _speech(tx, group)
+    if speech is not None:
+        return speech.heartbeat(tx, group, request)
     raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID)
 
 
@@ -189,8 +198,9 @@ def _leave(tx: Transaction, request: LeaveGroupRequest) -> LeaveGroupResponse:
     group = tx.state.groups.get(request.group_id)
     if isinstance(group, ClassicGroup):
         return leave_classic_group(tx, group, request)
-    if isinstance(group, ConsumerGroup):
-        return classic_leave(tx, group, request)
+    speech = _speech(tx, group)
+    if speech is not None:
+        return speech.leave(tx, group, request)
     raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID)
 
 

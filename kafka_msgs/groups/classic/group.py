@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.classic.membership import CONSUMER_PROTOCOL, Membership
+from kafka_msgs.groups.classic.membership import Membership
 from kafka_msgs.groups.classic.rebalance import expect_heartbeat
 from kafka_msgs.groups.classic.states import ClassicState
 from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.embedded import CONSUMER_PROTOCOL
 from kafka_msgs.groups.group import CommitCheck, ExpiryCondition, Group
 from kafka_msgs.groups.journal import Changes
 from kafka_msgs.groups.state import Offset, State

@@ -16,6 +16,7 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_order import hash_map_order
 from kafka_msgs.groups.classic.members import ClassicMember, MemberTable
 from kafka_msgs.groups.classic.states import PREVIOUS_STATES, ClassicState
+from kafka_msgs.groups.embedded import CONSUMER_PROTOCOL
 from kafka_msgs.groups.promise import Promise
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
@@ -24,10 +25,7 @@ from kafka_msgs.messages.join_group_response import JoinGroupResponse, JoinGroup
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 from kafka_msgs.topics.members import open_embedded
 
-__all__ = ["CONSUMER_PROTOCOL", "Membership"]
-
-CONSUMER_PROTOCOL: Final = "consumer"
-"""The protocol type of groups of consumers. The coordinator can read what their members subscribe to."""
+__all__ = ["Membership"]
 
 Protocols: TypeAlias = tuple[JoinGroupRequestProtocol, ...]
 

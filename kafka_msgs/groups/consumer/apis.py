@@ -10,9 +10,9 @@ from kafka_msgs.groups.consumer.describe import describe, refuse_description
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.heartbeat import check_heartbeat, heartbeat
 from kafka_msgs.groups.consumer.member import MemberState
-from kafka_msgs.groups.consumer.membership import fence_member, schedule_member_session
+from kafka_msgs.groups.consumer.membership import fence_member
 from kafka_msgs.groups.consumer.regexes import note_topics
-from kafka_msgs.groups.modern import schedule_rebalance
+from kafka_msgs.groups.modern import schedule_rebalance, schedule_session
 from kafka_msgs.groups.timeline import walk
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from kafka_msgs.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
@@ -30,7 +30,7 @@ def _loaded(tx: Transaction, group: ConsumerGroup) -> None:
     timeout = tx.group_config(group.group_id).consumer_session_timeout_ms
     for member_id in walk(group.members):
         member = group.members[member_id]
-        schedule_member_session(tx, group, member_id, timeout)
+        schedule_session(tx, group, member_id, timeout, fence_member)
         if member.state is MemberState.UNREVOKED_PARTITIONS:
             rebalance = member.metadata.rebalance_timeout_ms
             schedule_rebalance(tx, group, member_id, member.epoch, rebalance, fence_member)

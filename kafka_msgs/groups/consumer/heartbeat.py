@@ -18,18 +18,21 @@ from kafka_msgs.groups.consumer.membership import (
     find_group,
     joining_group,
     new_member_id,
-    refuse_fenced_instance,
     replace_member,
     require_room,
-    require_static_member,
-    schedule_member_session,
     sorted_names,
 )
 from kafka_msgs.groups.consumer.reconcile import Reported
 from kafka_msgs.groups.consumer.subscription import View, live_group, update_subscription
 from kafka_msgs.groups.consumer.targets import approach, update_target
 from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.modern import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from kafka_msgs.groups.modern import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    held_static_member,
+    schedule_session,
+)
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kafka_msgs.messages.consumer_group_heartbeat_response import (
     Assignment,
@@ -107,7 +110,7 @@ def heartbeat(
     goal = update_target(tx, group, view, change, updated)
     updated = approach(tx, group, updated, goal, changed=change.subscription, reported=reported, fence=fence_member)
     config = tx.group_config(request.group_id)
-    schedule_member_session(tx, group, member_id, config.consumer_session_timeout_ms)
+    schedule_session(tx, group, member_id, config.consumer_session_timeout_ms, fence_member)
     is_full = (
         request.rebalance_timeout_ms != -1
         and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
@@ -138,8 +141,7 @@ def _member(
         return member
     existing = group.static_member(request.instance_id)
     if not joins:
-        member = require_static_member(existing, request.instance_id)
-        refuse_fenced_instance(member, member_id, request.instance_id)
+        member = held_static_member(group, member_id, request.instance_id)
         _require_epoch(member, request.member_epoch, reported)
         return member
     if existing is None:
@@ -218,8 +220,7 @@ def _leave(tx: Transaction, request: ConsumerGroupHeartbeatRequest) -> ConsumerG
     if request.instance_id is None:
         fence_member(tx, group, group.member(request.member_id))
     else:
-        member = require_static_member(group.static_member(request.instance_id), request.instance_id)
-        refuse_fenced_instance(member, request.member_id, request.instance_id)
+        member = held_static_member(group, request.member_id, request.instance_id)
         if request.member_epoch == STATIC_LEAVE_EPOCH:
             assigned = {topic: dict.fromkeys(epochs, 0) for topic, epochs in member.assigned.items()}
             left = evolve(member, epoch=STATIC_LEAVE_EPOCH, assigned=assigned, revoking=NOTHING)

@@ -73,6 +73,16 @@ class Member:
         """What a member of the classic protocol reported; None for a member of the consumer protocol."""
         return self.metadata.classic_member_metadata
 
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """How long the member may take to give up partitions, in milliseconds."""
+        return self.metadata.rebalance_timeout_ms
+
+    @property
+    def is_revoking(self) -> bool:
+        """Whether the member has partitions to give up first."""
+        return self.state is MemberState.UNREVOKED_PARTITIONS
+
     def is_reconciled_to(self, epoch: int) -> bool:
         """Tell whether the member has reached the target of that epoch."""
         return self.state is MemberState.STABLE and self.epoch == epoch

@@ -18,6 +18,7 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_order import string_key
 from kafka_msgs.groups.classic.group import ClassicGroup
+from kafka_msgs.groups.classic_speech import join_key, sync_key
 from kafka_msgs.groups.consumer.emit import (
     emit_current_assignment,
     emit_epoch,
@@ -30,7 +31,7 @@ from kafka_msgs.groups.consumer.emit import (
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import Member
 from kafka_msgs.groups.consumer.migration import Tombstones, downgrade, may_downgrade, upgrade
-from kafka_msgs.groups.modern import rebalance_key, schedule_session, session_key
+from kafka_msgs.groups.modern import rebalance_key, session_key
 from kafka_msgs.groups.timeline import walk
 from kafka_msgs.groups.topic_hash import group_hash
 
@@ -42,16 +43,11 @@ __all__ = [
     "fence_member",
     "fence_members",
     "find_group",
-    "join_key",
     "joining_group",
     "new_member_id",
-    "refuse_fenced_instance",
     "replace_member",
     "require_room",
-    "require_static_member",
-    "schedule_member_session",
     "sorted_names",
-    "sync_key",
 ]
 
 
@@ -106,20 +102,6 @@ def require_room(tx: Transaction, group: ConsumerGroup, member_id: str, instance
         raise GroupError(error=ErrorCode.GROUP_MAX_SIZE_REACHED, message=message)
 
 
-def require_static_member(member: Member | None, instance_id: str) -> Member:
-    """Return a static member. Raises ``GroupError`` with UNKNOWN_MEMBER_ID if nobody has the instance id."""
-    if member is None:
-        raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=f"Instance id {instance_id} is unknown.")
-    return member
-
-
-def refuse_fenced_instance(member: Member, member_id: str, instance_id: str) -> None:
-    """Raise ``GroupError`` with FENCED_INSTANCE_ID if an instance id belongs to another member."""
-    if member.member_id != member_id:
-        message = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
-        raise GroupError(error=ErrorCode.FENCED_INSTANCE_ID, message=message)
-
-
 def replace_member(tx: Transaction, group: ConsumerGroup, old: Member, member_id: str) -> Member:
     """Give the place of a static member to a member with a new id. Return the new one."""
     target = group.targets.get(old.member_id, {})
@@ -158,21 +140,6 @@ def fence_members(tx: Transaction, group: ConsumerGroup, members: Sequence[Membe
     for member in members:
         for key in (session_key, rebalance_key, join_key, sync_key):
             tx.timers.cancel(key(group_id, member.member_id))
-
-
-def schedule_member_session(tx: Transaction, group: ConsumerGroup, member_id: str, timeout_ms: int) -> None:
-    """Fence a member if it sends nothing for a time."""
-    schedule_session(tx, group, member_id, timeout_ms, fence_member)
-
-
-def join_key(group_id: str, member_id: str) -> str:
-    """Return the key of the timer within which a member of the classic protocol must join again."""
-    return f"join-{group_id}-{member_id}"
-
-
-def sync_key(group_id: str, member_id: str) -> str:
-    """Return the key of the timer within which a member of the classic protocol must send SyncGroup."""
-    return f"sync-{group_id}-{member_id}"
 
 
 def sorted_names(names: Iterable[str]) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from kafka_msgs.groups.assignors.java_order import hash_map_order, string_key
 from kafka_msgs.groups.classic.conversion import dissolve, found_classic_group
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic.members import ClassicMember
-from kafka_msgs.groups.consumer.embedded import read_assignment, read_subscription, write_assignment
 from kafka_msgs.groups.consumer.emit import (
     emit_current_assignment,
     emit_epoch,
@@ -29,6 +28,7 @@ from kafka_msgs.groups.consumer.emit import (
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import Member
 from kafka_msgs.groups.consumer.tables import number_order, set_order
+from kafka_msgs.groups.embedded import read_assignment, read_subscription, write_assignment
 from kafka_msgs.groups.image import Image
 from kafka_msgs.groups.modern import schedule_session
 from kafka_msgs.groups.timeline import TimelineMap, walk

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafka_msgs.groups.modern import (
     STATIC_LEAVE_EPOCH,
+    held_static_member,
     rebalance_key,
     schedule_rebalance,
     schedule_session,
@@ -12,7 +13,7 @@ from kafka_msgs.groups.modern import (
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import MemberState, StreamsMember
-from kafka_msgs.groups.streams.membership import held_static_member, live_group
+from kafka_msgs.groups.streams.membership import live_group
 from kafka_msgs.groups.timeline import walk
 from kafka_msgs.groups.transaction import Transaction
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
@@ -36,7 +37,7 @@ def leave(tx: Transaction, request: StreamsGroupHeartbeatRequest) -> StreamsGrou
     if request.instance_id is None:
         member = group.member(request.member_id)
     else:
-        member = held_static_member(group, request)
+        member = held_static_member(group, request.member_id, request.instance_id)
     if request.instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
         tx.emit(*records.current_record(group.group_id, member.away()))
     else:

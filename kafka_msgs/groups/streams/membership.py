@@ -10,7 +10,7 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import Group, group_not_found
-from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH, held_static_member
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsMember
@@ -28,7 +28,6 @@ __all__ = [
     "check_epoch",
     "dynamic_member",
     "existing_group",
-    "held_static_member",
     "live_group",
     "needs_rebalance",
     "replace_member",
@@ -79,7 +78,7 @@ def static_member(
 ) -> StreamsMember:
     """Return the static member of a heartbeat. One that joins takes the place of the member that left for a while."""
     if request.member_epoch != JOIN_EPOCH:
-        member = held_static_member(group, request)
+        member = held_static_member(group, request.member_id, request.instance_id)
         check_epoch(member, request)
         return member
     old = group.static_member(request.instance_id)
@@ -93,24 +92,6 @@ def static_member(
         )
     member = old.as_new_member(request.member_id)
     replace_member(group, old, member, written)
-    return member
-
-
-def held_static_member(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> StreamsMember:
-    """Return the static member that a heartbeat is from.
-
-    Raises ``GroupError``: ``UNKNOWN_MEMBER_ID`` if nobody has the instance id, ``FENCED_INSTANCE_ID`` if another
-    member has it.
-    """
-    member = group.static_member(request.instance_id)
-    if member is None:
-        raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=f"Instance id {request.instance_id} is unknown.")
-    if member.member_id != request.member_id:
-        raise GroupError(
-            error=ErrorCode.FENCED_INSTANCE_ID,
-            message=f"Static member {request.member_id} with instance id {request.instance_id} "
-            f"was fenced by member {member.member_id}.",
-        )
     return member
 
 

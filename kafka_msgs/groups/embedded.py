@@ -14,9 +14,12 @@ from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAss
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.prefixed import encode_versioned
 
-__all__ = ["read_assignment", "read_subscription", "write_assignment"]
+__all__ = ["CONSUMER_PROTOCOL", "read_assignment", "read_subscription", "write_assignment"]
 
 M = TypeVar("M", bound=Message)
+
+CONSUMER_PROTOCOL: Final = "consumer"
+"""The protocol type of members whose subscriptions and assignments have this form."""
 
 _VERSION_SIZE: Final = 2
 
