@@ -114,6 +114,21 @@ class Quirks:
     If no offset is stored, no record tells of the group. It is there until the partition is loaded again.
     """
 
+    consumer_assignors_draw: bool = _quirk()
+    """Members of a consumer group ask for two assignors equally often. The coordinator decides by the order of a table,
+    and by another table's before the request. So heartbeats of one member may increase the group epoch each time, and
+    the group never becomes Stable. Without the quirk: the assignor that ``group.consumer.assignors`` has first."""
+
+    failed_append_stops_timers: bool = _quirk()
+    """A timer that a step cancelled stays cancelled when the append of the step fails. A member that left, or that gave
+    partitions up, is in the group as before, but nothing removes it if it falls silent. Its group may never become
+    Stable. Without the quirk: the timer is back, at its moment."""
+
+    consumer_regex_matches_nothing: bool = _quirk()
+    """A member of a consumer group changes its regular expression to one that matches no topic. The group epoch stays.
+    So the partitions that the member gives up have no owner until something else changes. Without the quirk: the first
+    topics of a regular expression increase the group epoch, also if there are none."""
+
     failed_append_repeats: bool = _quirk()
     """What a failed append would have changed is listed more than once by reads, until the next commit.
 
@@ -135,6 +150,10 @@ class Quirks:
     timers_outlive_leadership: bool = _quirk()
     """A partition is given up while a record is not committed. What follows the failure schedules timers, and they
     stay. They expire later without an effect. Without the quirk: they are cancelled."""
+
+    offset_metadata_in_characters: bool = _quirk()
+    """``offset.metadata.max.bytes`` limits the UTF-16 units of the metadata of an offset. Without the quirk: its bytes
+    in UTF-8, as the setting says."""
 
     streams_unchecked_input: bool = _quirk()
     """A copartition index out of range, a name that is listed twice, and a negative topology epoch give

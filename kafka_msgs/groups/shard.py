@@ -169,20 +169,19 @@ class Shard:
         """
         step = Step(done)
         self._mark = len(self._journal)
+        tx = Transaction(self, producer.id, reply or _no_reply)
         try:
-            if self.status is not Status.ACTIVE:
-                self.require_active()
-            tx = Transaction(self, producer.id, reply or _no_reply)
+            self.require_active()
             step.value = operation(tx)
             step.callbacks = tx.callbacks
             if tx.records:
                 self._append(tx, producer, step)
         except GroupError as error:
-            self._journal.undo(self._mark)
+            self._undo(tx)
             step.complete(error)
             return
         except BaseException:
-            self._journal.undo(self._mark)
+            self._undo(tx)
             raise
         if not tx.records:
             if self._flights:
@@ -190,6 +189,10 @@ class Shard:
                 self._wait(step)
             else:
                 step.complete(None)
+
+    def _undo(self, tx: Transaction) -> None:
+        self._journal.undo(self._mark)
+        tx.undone()
 
     def _append(self, tx: Transaction, producer: Producer, step: Step) -> None:
         batch = Batch(

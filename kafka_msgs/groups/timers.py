@@ -101,6 +101,19 @@ class Timers:
         if timer is not None:
             timer.operation = None
 
+    def stop(self, key: str) -> Callable[[], None] | None:
+        """Forget the timer of a key. Return what puts it back at its moment; None if there is no timer."""
+        timer = self._timers.get(key)
+        if timer is None:
+            return None
+        deadline, operation, retry_backoff = timer.deadline, self.take(timer), timer.retry_backoff
+
+        def put_back() -> None:
+            if not self.is_scheduled(key):
+                self.schedule(key, deadline - self.clock.now, operation, retry_backoff_ms=retry_backoff)
+
+        return put_back
+
     def cancel_all(self) -> None:
         """Forget all timers."""
         self._timers.clear()

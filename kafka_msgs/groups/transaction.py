@@ -15,7 +15,7 @@ A handler is a function. It reads the state, emits records, and returns the resp
 The response is given when the records are committed. A handler whose answer waits for others returns ``tx.promise()``,
 and the answer is given when that promise is settled. A ``GroupError`` becomes
 an answer with its error code, after all changes of the step are undone. Each other exception undoes the step as well
-and goes on to the caller: it is a bug. Changes of soft state and of timers are not undone.
+and goes on to the caller: it is a bug. Changes of soft state and of timers are not undone, but ``stop_timer`` is.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Transaction:
     __slots__ = (
         "_reply",
         "_shard",
+        "_stopped",
         "atomic",
         "callbacks",
         "config",
@@ -73,6 +74,7 @@ class Transaction:
     def __init__(self, shard: Shard, producer_id: int, reply: Callable[[Promise[Any]], None]) -> None:
         self._shard = shard
         self._reply = reply
+        self._stopped: list[Callable[[], None]] = []
         self.producer_id = producer_id
         self.image: Image = shard.image
         self.config: CoordinatorConfig = shard.setting.config
@@ -154,6 +156,17 @@ class Transaction:
         After an error the changes are undone already. The callback repairs soft state.
         """
         self.callbacks.append(callback)
+
+    def stop_timer(self, key: str) -> None:
+        """Cancel the timer of a key. If the append of this step fails, the timer is back."""
+        put_back = self.timers.stop(key)
+        if put_back is not None and not self.quirks.failed_append_stops_timers:
+            self._stopped.append(put_back)
+
+    def undone(self) -> None:
+        """Put back the timers that this step stopped. The shard calls this when it has undone the step."""
+        for put_back in self._stopped:
+            put_back()
 
     def create_topics(self, topics: Iterable[Any]) -> None:
         """Ask the broker to create topics: ``CreatableTopic`` of CreateTopics. They go with the answer."""

@@ -97,8 +97,11 @@ class _Play:
             self.run(self.stage.world.exchange())
 
     def at_rest(self) -> bool:
-        """Whether every client has what it was given, and all that there is has one owner."""
-        return all(client.settled for client in self.clients) and sorted(self.owned()) == sorted(self.wanted())
+        """Whether the group is Stable, every client has what it was given, and all that there is has one owner."""
+        groups = self.player.coordinator.shards[0].state.groups
+        is_stable = all(group.state_name() == "Stable" for group in groups.values())
+        is_settled = all(client.settled for client in self.clients)
+        return is_stable and is_settled and sorted(self.owned()) == sorted(self.wanted())
 
     def wanted(self) -> set[Part]:
         """Return all that the group has to divide among its members."""

@@ -11,7 +11,7 @@ from kafka_msgs.groups.assignors.java_order import HashTable, copy_capacity, has
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import Member
 from kafka_msgs.groups.consumer.membership import find_group
-from kafka_msgs.groups.consumer.subscription import default_assignor
+from kafka_msgs.groups.consumer.subscription import preferred_assignor
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.image import Image
 from kafka_msgs.groups.timeline import hash_code, walk
@@ -51,7 +51,7 @@ def _group(tx: Transaction, group: ConsumerGroup) -> response.DescribedGroup:
         group_state=group.state_name(),
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=group.preferred_assignor() or default_assignor(tx),
+        assignor_name=preferred_assignor(tx, group.assignors, walk(group.assignors)),
         members=tuple(_member(tx, group, group.members[member_id]) for member_id in walk(group.members)),
     )
 

@@ -6,7 +6,7 @@ walks through all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, NoReturn, TypeAlias
 from uuid import UUID
 
@@ -26,7 +26,7 @@ from kafka_msgs.topics.replay import GroupKind
 if TYPE_CHECKING:
     from kafka_msgs.groups.transaction import Transaction
 
-__all__ = ["ConsumerGroup", "Subscribers", "Target", "most_wanted"]
+__all__ = ["ConsumerGroup", "Subscribers", "Target"]
 
 Target: TypeAlias = Mapping[UUID, Sequence[int]]
 """The target assignment of a member: partitions by topic id, in the order of Kafka's maps."""
@@ -92,10 +92,6 @@ class ConsumerGroup(ModernGroup[Member, Target]):
         names = frozenset(member.metadata.subscribed_topic_names)
         resolved = self.resolved.get(member.regex) if member.regex else None
         return names if resolved is None else names.union(resolved.topics)
-
-    def preferred_assignor(self) -> str | None:
-        """Return the assignor that most members ask for; None if no member asks for one."""
-        return most_wanted(self.assignors, walk(self.assignors))
 
     def put_member(self, state: State, changes: Changes, member: Member) -> None:
         """Add or replace a member, and what follows from it. For appliers."""
@@ -297,8 +293,3 @@ def _count(changes: Changes, table: dict[str, int], key: str, by: int) -> None:
         changes.set(table, key, count)
     else:
         changes.delete(table, key)
-
-
-def most_wanted(counts: Mapping[str, int], order: Iterable[str]) -> str | None:
-    """Return the name with the greatest count, the first one in ``order`` if several have it."""
-    return max((name for name in order if name in counts), key=lambda name: counts[name], default=None)

@@ -139,7 +139,7 @@ def fence_members(tx: Transaction, group: ConsumerGroup, members: Sequence[Membe
         emit_target_metadata(tx, group_id, epoch, 0)
     for member in members:
         for key in (session_key, rebalance_key, join_key, sync_key):
-            tx.timers.cancel(key(group_id, member.member_id))
+            tx.stop_timer(key(group_id, member.member_id))
 
 
 def sorted_names(names: Iterable[str]) -> tuple[str, ...]:

@@ -175,7 +175,8 @@ def _resolved(tx: Transaction, group_id: str, resolved: Resolved) -> None:
     for regex, value in resolved.items():
         if regex in group.regexes:
             old = group.resolved.get(regex)
-            bump = bump or set(value.topics) != set(old.topics if old is not None else ())
+            is_first = old is None and not tx.quirks.consumer_regex_matches_nothing
+            bump = bump or is_first or set(value.topics) != set(old.topics if old is not None else ())
             emit_regex(tx, group_id, regex, evolve(value, timestamp=tx.now))
     metadata_hash = group_hash(tx.image, group.topics)
     if bump or metadata_hash != group.metadata_hash:

@@ -7,14 +7,14 @@ at once. So ``View`` keeps what those decisions need.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from kafka_msgs.groups.assignors.java_order import HashTable
 from kafka_msgs.groups.consumer.emit import emit_epoch, emit_member, remove_partition_metadata
-from kafka_msgs.groups.consumer.group import ConsumerGroup, most_wanted
+from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import Member
 from kafka_msgs.groups.consumer.regexes import RegexChange, RegexView, update_regexes
 from kafka_msgs.groups.consumer.tables import copied
@@ -24,7 +24,7 @@ from kafka_msgs.groups.topic_hash import group_hash
 if TYPE_CHECKING:
     from kafka_msgs.groups.transaction import Transaction
 
-__all__ = ["Change", "View", "default_assignor", "live_group", "update_subscription"]
+__all__ = ["Change", "View", "live_group", "preferred_assignor", "update_subscription"]
 
 
 @frozen(kw_only=True)
@@ -33,8 +33,8 @@ class View:
 
     ``exists`` is not set for a group that the request makes. ``is_new`` is set if the member is not in the group,
     ``new_instance`` if it comes with an instance id that the group does not know. ``assignors`` counts
-    the members that ask for each assignor, in the order in which Kafka walks through them. ``preferred`` is the one
-    that most of them ask for, or the default.
+    the members that ask for each assignor, in the order in which Kafka walks through them. ``preferred`` is the
+    assignor of the group.
     """
 
     exists: bool
@@ -58,7 +58,7 @@ class View:
             heterogeneous=group.heterogeneous,
             capacity=group.members.capacity,
             assignors={name: group.assignors[name] for name in walk(group.assignors)},
-            preferred=group.preferred_assignor() or default_assignor(tx),
+            preferred=preferred_assignor(tx, group.assignors, walk(group.assignors)),
             regexes=RegexView.of(group),
         )
 
@@ -78,9 +78,15 @@ class Change:
     assignor: str
 
 
-def default_assignor(tx: Transaction) -> str:
-    """Return the name of the assignor of a group whose members ask for none."""
-    return tx.config.group_consumer_assignors[0]
+def preferred_assignor(tx: Transaction, counts: Mapping[str, int], order: Iterable[str]) -> str:
+    """Return the assignor that most members ask for; the first one of the coordinator if no member asks for one.
+
+    Of assignors that are asked for as often, the first one of the coordinator is taken. The quirk
+    ``consumer_assignors_draw`` takes the first one in ``order``, the order of one of Kafka's tables.
+    """
+    known = tx.config.group_consumer_assignors
+    names = order if tx.quirks.consumer_assignors_draw else known
+    return max((name for name in names if counts.get(name)), key=lambda name: counts[name], default=known[0])
 
 
 def live_group(tx: Transaction, group_id: str) -> ConsumerGroup:
@@ -110,10 +116,7 @@ def update_subscription(tx: Transaction, group_id: str, view: View, old: Member,
 
 
 def _preferred(tx: Transaction, view: View, old: Member, new: Member) -> str:
-    """Return the assignor that most members ask for after the request.
-
-    If several are asked for as often, the order of the table decides in which Kafka counts them for this.
-    """
+    """Return the assignor of the group after the request, by the order of the table in which Kafka counts for this."""
     counts = Counter(view.assignors)
     table = HashTable(hash_code, counts, capacity=copied(counts))
     left, wanted = old.metadata.server_assignor, new.metadata.server_assignor
@@ -124,7 +127,7 @@ def _preferred(tx: Transaction, view: View, old: Member, new: Member) -> str:
     if wanted is not None:
         counts[wanted] += 1
         table.compute(wanted)
-    return most_wanted(counts, table.walk()) or default_assignor(tx)
+    return preferred_assignor(tx, counts, table.walk())
 
 
 def _update_epoch(tx: Transaction, group: ConsumerGroup, view: View, bump: bool) -> None:

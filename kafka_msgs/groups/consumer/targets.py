@@ -100,7 +100,7 @@ def approach(
             timeout = after.metadata.rebalance_timeout_ms
             schedule_rebalance(tx, group, after.member_id, after.epoch, timeout, fence)
         elif after.classic is None:
-            tx.timers.cancel(rebalance_key(group.group_id, after.member_id))
+            tx.stop_timer(rebalance_key(group.group_id, after.member_id))
     return after
 
 

@@ -69,23 +69,7 @@ class _Topic(Protocol[T_co]):
 
 def commit_offsets(tx: Transaction, context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Store the offsets of an OffsetCommit request."""
-    group = tx.state.groups.get(request.group_id)
-    check: CommitCheck | None = None
-    if group is not None:
-        check = group.validate_offset_commit(
-            tx,
-            context,
-            member_id=request.member_id,
-            instance_id=request.group_instance_id,
-            epoch=request.generation_id_or_member_epoch,
-            transactional=False,
-        )
-    elif request.generation_id_or_member_epoch < 0:
-        _come_from_outside(tx, request.group_id)
-    elif context.version >= _NOT_FOUND_SINCE:
-        raise group_not_found(request.group_id)
-    else:
-        raise GroupError(error=ErrorCode.ILLEGAL_GENERATION)
+    check = _check(tx, context, request, not_found_since=_NOT_FOUND_SINCE)
     expires = _NO_RETENTION if request.retention_time_ms == _NO_RETENTION else tx.now + request.retention_time_ms
     errors = _commit(tx, request.group_id, request.topics, check, expires)
     return _response(request, errors)
@@ -105,30 +89,39 @@ def commit_transactional_offsets(
 
 
 def _commit_in_transaction(tx: Transaction, context: RequestContext, request: TxnOffsetCommitRequest) -> Iterator[int]:
+    check = _check(tx, context, request, not_found_since=_MEMBER_EPOCHS_SINCE)
+    return _commit(tx, request.group_id, request.topics, check, _NO_RETENTION)
+
+
+def _check(
+    tx: Transaction,
+    context: RequestContext,
+    request: OffsetCommitRequest | TxnOffsetCommitRequest,
+    *,
+    not_found_since: int,
+) -> CommitCheck | None:
+    """Check that the request may commit to its group. Return a check of each partition, or None if there is none.
+
+    A commit from outside a group needs no group: its offsets make it. Any other is refused, with GROUP_ID_NOT_FOUND
+    from the version ``not_found_since`` on.
+    """
     group = tx.state.groups.get(request.group_id)
-    check: CommitCheck | None = None
     if group is not None:
-        check = group.validate_offset_commit(
+        return group.validate_offset_commit(
             tx,
             context,
             member_id=request.member_id,
             instance_id=request.group_instance_id,
             epoch=request.generation_id_or_member_epoch,
-            transactional=True,
+            transactional=isinstance(request, TxnOffsetCommitRequest),
         )
-    elif request.generation_id_or_member_epoch < 0:
-        _come_from_outside(tx, request.group_id)
-    elif context.version >= _MEMBER_EPOCHS_SINCE:
+    if request.generation_id_or_member_epoch < 0:
+        if tx.quirks.commit_makes_group:
+            tx.keep_simple_group(request.group_id)
+        return None
+    if context.version >= not_found_since:
         raise group_not_found(request.group_id)
-    else:
-        raise GroupError(error=ErrorCode.ILLEGAL_GENERATION)
-    return _commit(tx, request.group_id, request.topics, check, _NO_RETENTION)
-
-
-def _come_from_outside(tx: Transaction, group_id: str) -> None:
-    """Accept a commit for a group that does not exist. Its offsets make the group."""
-    if tx.quirks.commit_makes_group:
-        tx.keep_simple_group(group_id)
+    raise GroupError(error=ErrorCode.ILLEGAL_GENERATION)
 
 
 def _commit(
@@ -139,7 +132,7 @@ def _commit(
     for topic in topics:
         for each in topic.partitions:
             metadata = each.committed_metadata or ""
-            if _utf16_length(metadata) > tx.config.offset_metadata_max_bytes:
+            if _size(tx, metadata) > tx.config.offset_metadata_max_bytes:
                 errors.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
                 continue
             if check is not None:
@@ -160,9 +153,13 @@ def _commit(
     return iter(errors)
 
 
-def _utf16_length(text: str) -> int:
-    """The length of a text as Java counts it. Kafka compares it with a limit that it calls bytes."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+def _size(tx: Transaction, metadata: str) -> int:
+    """The size of the metadata of an offset in bytes; in UTF-16 units for ``Quirks.offset_metadata_in_characters``."""
+    if metadata.isascii():
+        return len(metadata)
+    if tx.quirks.offset_metadata_in_characters:
+        return len(metadata.encode("utf-16-le", "surrogatepass")) // 2
+    return len(metadata.encode("utf-8", "surrogatepass"))
 
 
 def refuse_commit(request: OffsetCommitRequest, error: GroupError, version: int) -> OffsetCommitResponse:

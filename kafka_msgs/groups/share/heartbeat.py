@@ -216,7 +216,7 @@ def fence_member(tx: Transaction, group: ShareGroup, member: ShareMember) -> Non
     emit_epoch(tx, group.group_id, epoch, group_hash(tx.image, group.topics))
     if is_last:
         emit_target_metadata(tx, group.group_id, epoch, 0)
-    tx.timers.cancel(session_key(group.group_id, member.member_id))
+    tx.stop_timer(session_key(group.group_id, member.member_id))
 
 
 def _same(one: Partitions, other: Partitions) -> bool:

@@ -254,7 +254,7 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
 
     def cancel_timers(self, tx: Transaction) -> None:
         """Cancel the timer of the initial rebalance."""
-        tx.timers.cancel(initial_rebalance_key(self.group_id))
+        tx.stop_timer(initial_rebalance_key(self.group_id))
 
     def subscribes_to(self, topic: str) -> bool:
         """Tell whether a group with members reads the topic."""

@@ -302,7 +302,7 @@ class Heartbeat:
         if moved.state == MemberState.UNREVOKED_TASKS:
             leave.schedule_rebalance_timeout(self.tx, self.group, moved)
         else:
-            self.tx.timers.cancel(rebalance_key(group_id, moved.member_id))
+            self.tx.stop_timer(rebalance_key(group_id, moved.member_id))
 
 
 def _check_tasks(configured: ConfiguredTopology, tasks: Iterable[TaskIds]) -> None:

@@ -60,8 +60,8 @@ def remove_member(tx: Transaction, group: StreamsGroup, member: StreamsMember) -
     tx.emit(*metadata)
     if last:
         tx.emit(*records.assignment_record(group_id, epoch, 0))
-    tx.timers.cancel(session_key(group_id, member.member_id))
-    tx.timers.cancel(rebalance_key(group_id, member.member_id))
+    tx.stop_timer(session_key(group_id, member.member_id))
+    tx.stop_timer(rebalance_key(group_id, member.member_id))
 
 
 def schedule_session_timeout(tx: Transaction, group: StreamsGroup, member_id: str) -> None:

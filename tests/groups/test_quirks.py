@@ -1,0 +1,56 @@
+"""Bugs of the release by their names: Kafka has each of them in a recorded script, and ours does not by default."""
+
+from __future__ import annotations
+
+from kafka_msgs.error_codes import ErrorCode
+from tests.groups.told import partitions, told
+
+
+def test_consumer_assignors_draw() -> None:
+    """One member asks for ``range`` and one for ``uniform``, and nothing changes."""
+    kafka, ours = (told("consumer-assignors-draw", side) for side in ("kafka", "ours"))
+    assert [kafka.epoch(f"A {number}") for number in (1, 2, 3)] == [4, 5, 6]
+
+    described = ours.group("later")
+    assert (described["groupEpoch"], described["groupState"], described["assignorName"]) == (3, "Stable", "uniform")
+
+
+def test_consumer_regex_matches_nothing() -> None:
+    """``B`` gets what ``A`` gave up when its new regular expression matched no topic."""
+    name = "consumer-regex-matches-less"
+    owned = {
+        side: {member: partitions(each) for member, each in told(name, side).members("later").items()}
+        for side in ("kafka", "ours")
+    }
+    assert owned["kafka"] == {"A": {}, "B": {"in": [1]}}
+    assert owned["ours"] == {"A": {}, "B": {"in": [0, 1]}}
+
+
+def test_failed_append_stops_timers() -> None:
+    """``A`` gave a partition up, and ``B`` left, but neither is in the log. Both are removed in time."""
+    kafka, ours = (told("consumer-failed-append", side) for side in ("kafka", "ours"))
+    assert not any("timeout" in key for key in kafka.expired)
+    assert sorted(kafka.members("after the session timeout")) == ["A", "B"]
+    assert kafka.group("after the session timeout")["groupState"] == "Reconciling"
+
+    assert "A" not in ours.members("after the rebalance timeout")
+    assert ours.error("A 2") == ErrorCode.UNKNOWN_MEMBER_ID
+    assert ours.members("after the session timeout") == {}
+
+
+def _errors(side: str) -> dict[str, int]:
+    found = told("offset-metadata-size", side)
+    names = ("8 letters", "9 letters", "4 accents", "8 accents", "3 faces", "5 faces")
+    return {name: found[name]["topics"][0]["partitions"][0]["errorCode"] for name in names}
+
+
+def test_offset_metadata_in_characters() -> None:
+    """The limit is 8 bytes. An accent has 2 bytes and 1 UTF-16 unit, a face has 4 bytes and 2 units."""
+    assert [name for name, error in _errors("kafka").items() if error] == ["9 letters", "5 faces"]
+    assert [name for name, error in _errors("ours").items() if error] == [
+        "9 letters",
+        "8 accents",
+        "3 faces",
+        "5 faces",
+    ]
+    assert set(_errors("ours").values()) == {ErrorCode.NONE, ErrorCode.OFFSET_METADATA_TOO_LARGE}
