@@ -6,7 +6,7 @@ names from here.
 """
 
 from kafka_msgs.errors.base import InternalError, KafkaMsgsError, MissingExtraError, shown
-from kafka_msgs.errors.broker import RefusedError
+from kafka_msgs.errors.broker import RefusedError, RefusedRecordsError
 from kafka_msgs.errors.capture import CaptureError
 from kafka_msgs.errors.client import (
     AuthenticationError,
@@ -94,6 +94,7 @@ __all__ = [
     "RecordError",
     "RecordWriteError",
     "RefusedError",
+    "RefusedRecordsError",
     "RemoteProtocolError",
     "SchemaError",
     "TapError",

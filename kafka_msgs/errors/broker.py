@@ -8,7 +8,7 @@ from attrs import define
 
 from kafka_msgs.errors.base import KafkaMsgsError
 
-__all__ = ["RefusedError"]
+__all__ = ["RefusedError", "RefusedRecordsError"]
 
 
 @define(kw_only=True, slots=False, repr=False)
@@ -24,3 +24,13 @@ class RefusedError(KafkaMsgsError):
 
     def _text(self) -> str:
         return self.error.name if self.message is None else f"{self.error.name}: {self.message}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class RefusedRecordsError(RefusedError):
+    """An embedded broker refuses a batch because of some of its records (KIP-467).
+
+    ``record_errors`` has the index of each of these records in the batch, and the reason.
+    """
+
+    record_errors: tuple[tuple[int, str], ...] = ()

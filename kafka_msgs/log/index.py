@@ -19,8 +19,11 @@ from kafka_msgs.log.faults import raising
 from kafka_msgs.log.mapping import read_whole
 
 __all__ = [
+    "ABORTED_LAYOUT",
     "OFFSET_ENTRY_SIZE",
+    "OFFSET_LAYOUT",
     "TIME_ENTRY_SIZE",
+    "TIME_LAYOUT",
     "AbortedTransaction",
     "OffsetEntry",
     "TimeEntry",
@@ -34,12 +37,15 @@ __all__ = [
 
 T = TypeVar("T")
 
-_OFFSET: Final = Struct(">ii")
-_TIME: Final = Struct(">qi")
-_ABORTED: Final = Struct(">hqqqq")
-OFFSET_ENTRY_SIZE: Final = _OFFSET.size
+OFFSET_LAYOUT: Final = Struct(">ii")
+"""An entry of an offset index: the offset minus the base offset of the segment, and the position in bytes."""
+TIME_LAYOUT: Final = Struct(">qi")
+"""An entry of a time index: the timestamp, and the offset minus the base offset of the segment."""
+ABORTED_LAYOUT: Final = Struct(">hqqqq")
+"""An entry of an index of aborted transactions: the fields of ``AbortedTransaction``."""
+OFFSET_ENTRY_SIZE: Final = OFFSET_LAYOUT.size
 """The size of an entry of an offset index, in bytes."""
-TIME_ENTRY_SIZE: Final = _TIME.size
+TIME_ENTRY_SIZE: Final = TIME_LAYOUT.size
 """Bytes of an entry in the file."""
 
 
@@ -86,7 +92,7 @@ def read_offset_index(path: Path) -> Iterator[OffsetEntry]:
 def walk_offset_index(path: Path) -> Iterator[OffsetEntry | LogFileError]:
     """Yield what ``read_offset_index`` yields. A ``LogFileError`` about an entry is yielded in its place."""
     base = _base_offset(path)
-    return _entries(path, _OFFSET, lambda offset, position: OffsetEntry(base + offset, position), _ascends)
+    return _entries(path, OFFSET_LAYOUT, lambda offset, position: OffsetEntry(base + offset, position), _ascends)
 
 
 def _base_offset(path: Path) -> int:
@@ -107,7 +113,7 @@ def read_time_index(path: Path) -> Iterator[TimeEntry]:
 def walk_time_index(path: Path) -> Iterator[TimeEntry | LogFileError]:
     """Yield what ``read_time_index`` yields. A ``LogFileError`` about an entry is yielded in its place."""
     base = _base_offset(path)
-    return _entries(path, _TIME, lambda timestamp, offset: TimeEntry(timestamp, base + offset), _not_earlier)
+    return _entries(path, TIME_LAYOUT, lambda timestamp, offset: TimeEntry(timestamp, base + offset), _not_earlier)
 
 
 def _not_earlier(last: TimeEntry, entry: TimeEntry) -> bool:
@@ -124,7 +130,7 @@ def read_aborted_transactions(path: Path) -> Iterator[AbortedTransaction]:
 
 def walk_aborted_transactions(path: Path) -> Iterator[AbortedTransaction | LogFileError]:
     """Yield what ``read_aborted_transactions`` yields. A ``LogFileError`` about an entry is yielded in its place."""
-    return _entries(path, _ABORTED, AbortedTransaction, _ends_later, _is_known)
+    return _entries(path, ABORTED_LAYOUT, AbortedTransaction, _ends_later, _is_known)
 
 
 def _ends_later(last: AbortedTransaction, entry: AbortedTransaction) -> bool:

@@ -1,0 +1,282 @@
+"""Batches that a partition is asked to append: their checks, and the bytes that are stored.
+
+A batch passes opaque: its header is checked, its checksum is compared, and a copy gets the offset, the leader epoch and
+perhaps the time of the log. The records are looked at only if one of these needs it:
+
+* the topic is compacted: each record needs a key;
+* the timestamps of the header are not within the limits of the topic, or the topic limits how old records may be;
+* the topic asks for a codec that the batch does not have: the batch is written again.
+
+So, unlike Kafka, records that contradict their header (their number, their sizes, their latest timestamp) are not
+noticed. The order of the checks, the error codes and the texts that clients see are those of Kafka's ``LogValidator``,
+``UnifiedLog`` and ``ProduceRequest``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from attrs import frozen
+from crc32c import crc32c
+
+from kafka_msgs.broker.partitions.config import FOREVER, TopicConfig
+from kafka_msgs.broker.partitions.headers import Header, header_at
+from kafka_msgs.broker.partitions.producers import Marker, Origin
+from kafka_msgs.codec import Buffer
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RecordError, RefusedError, RefusedRecordsError
+from kafka_msgs.layouts import (
+    CRC_FROM,
+    HEADER,
+    HEADER_SIZE,
+    LOG_APPEND_TIME,
+    MAGIC_AT,
+    NO_TIMESTAMP,
+    SIZE_AND_OFFSET,
+)
+from kafka_msgs.records import (
+    BatchBuilder,
+    BatchHeader,
+    Compression,
+    ControlType,
+    ReadOptions,
+    Record,
+    RecordBatch,
+    read_batches,
+)
+
+__all__ = ["Incoming", "check_produced", "marker_of", "read_incoming"]
+
+_UNCHECKED: Final = ReadOptions(check_crc=False)
+_SMALLEST: Final = 14
+_SHOWN_ERRORS: Final = 3
+_ZSTD_FROM: Final = 7
+
+
+@frozen
+class Incoming:
+    """A batch that was given to a partition: its header, and its bytes. The header's position is that in the buffer."""
+
+    header: Header
+    data: memoryview
+
+    def records(self) -> list[Record]:
+        """Return the records. Raises ``RefusedError`` with CORRUPT_MESSAGE if they cannot be read."""
+        try:
+            return next(read_batches(self.data, _UNCHECKED)).records()
+        except RecordError as error:
+            raise _corrupt(str(error)) from None
+
+
+def _corrupt(reason: str) -> RefusedError:
+    return RefusedError(error=ErrorCode.CORRUPT_MESSAGE, message=reason)
+
+
+def _invalid(reason: str) -> RefusedError:
+    return RefusedError(error=ErrorCode.INVALID_RECORD, message=reason)
+
+
+def read_incoming(records: Buffer) -> list[Incoming]:
+    """Return the complete batches of a buffer. A partial last batch is left out, as Kafka does.
+
+    Raises ``RefusedError`` with CORRUPT_MESSAGE for bytes that are not batches, and with UNSUPPORTED_FOR_MESSAGE_FORMAT
+    for messages of magic 0 and 1.
+    """
+    data = memoryview(records).cast("B")
+    return list(_walk(data))
+
+
+def _walk(data: memoryview) -> Iterator[Incoming]:
+    at, total = 0, len(data)
+    while total - at > MAGIC_AT:
+        length = int.from_bytes(data[at + 8 : at + SIZE_AND_OFFSET], "big", signed=True)
+        magic = data[at + MAGIC_AT]
+        if length < _SMALLEST:
+            raise _corrupt(f"Record size {length} is less than the minimum record overhead ({_SMALLEST})")
+        if magic > 2:
+            raise _corrupt(f"Invalid magic found in record: {magic}")
+        if length + SIZE_AND_OFFSET > total - at:
+            return
+        header = header_at(data, at, at, total - at)
+        if header is None:
+            raise _corrupt(f"Record is corrupt: a batch of {length + SIZE_AND_OFFSET} bytes")
+        yield Incoming(header, data[at : header.end])
+        at = header.end
+
+
+def check_produced(batches: list[Incoming], version: int) -> None:
+    """Check what a Produce request of a version may hold for one partition: one batch of magic 2.
+
+    Raises ``RefusedError`` with INVALID_RECORD, or UNSUPPORTED_COMPRESSION_TYPE for zstd before version 7 (KIP-110).
+    """
+    start = f"Produce requests with version {version} are"
+    if not batches:
+        raise _invalid(f"Produce requests with version {version} must have at least one record batch per partition")
+    if batches[0].header.magic != 2:
+        raise _invalid(f"{start} only allowed to contain record batches with magic version 2")
+    if version < _ZSTD_FROM and batches[0].header.codec == Compression.ZSTD:
+        raise RefusedError(
+            error=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, message=f"{start} not allowed to use ZStandard compression"
+        )
+    if len(batches) > 1:
+        raise _invalid(f"{start} only allowed to contain exactly one record batch per partition")
+
+
+def check_bytes(batch: Incoming, config: TopicConfig, origin: Origin) -> None:
+    """Check the offset of a batch, its size and its checksum.
+
+    Raises ``RefusedError`` with INVALID_RECORD, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE, or UNKNOWN_SERVER_ERROR for a codec
+    that Kafka does not know.
+    """
+    header = batch.header
+    if origin is Origin.CLIENT and header.base_offset != 0:
+        raise _invalid(f"The baseOffset of the record batch should be 0, but it is {header.base_offset}")
+    if origin is not Origin.REPLAY and header.size > config.max_message_bytes:
+        reason = f"The record batch size is {header.size} bytes which exceeds the maximum {config.max_message_bytes}"
+        raise RefusedError(error=ErrorCode.MESSAGE_TOO_LARGE, message=reason)
+    if header.magic == 2 and crc32c(batch.data[CRC_FROM:]) != header.crc:
+        raise _corrupt(f"Record is corrupt (stored crc = {header.crc})")
+    if header.codec not in Compression._value2member_map_:
+        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=f"Unknown compression type id: {header.codec}")
+
+
+def check_header(batch: Incoming, origin: Origin) -> None:
+    """Check that the origin may write a batch with this header; raises ``RefusedError`` with INVALID_RECORD."""
+    header = batch.header
+    if header.magic != 2:
+        reason = f"Batch magic {header.magic} is not the current magic 2"
+        raise RefusedError(error=ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, message=reason)
+    if origin is not Origin.CLIENT:
+        return
+    span = f"[{header.base_offset}, {header.last_offset}]"
+    if header.last_offset_delta < 0:
+        raise _invalid(f"Batch has an invalid offset range: {span}")
+    if header.records <= 0:
+        raise _invalid(f"Invalid reported count for record batch: {header.records}")
+    if header.last_offset_delta + 1 != header.records:
+        raise _invalid(f"Inconsistent batch offset range {span} and count of records {header.records}")
+    if header.is_control:
+        raise _invalid("Clients are not allowed to write control records")
+    if header.has_producer and header.base_sequence < 0:
+        reason = f"Invalid sequence number {header.base_sequence} in record batch with producerId {header.producer_id}"
+        raise _invalid(reason)
+
+
+def check_records(batch: Incoming, config: TopicConfig, place: str, now: int) -> None:
+    """Check the records of a batch, if the topic or the header needs it.
+
+    ``place`` is the topic and the partition, for the texts. ``now`` is in milliseconds since the epoch. Raises
+    ``RefusedRecordsError`` with INVALID_RECORD or INVALID_TIMESTAMP, and ``RefusedError`` with CORRUPT_MESSAGE.
+    """
+    if not (config.compacts or _has_doubtful_times(batch.header, config, now)):
+        return
+    errors, bad_time = [], False
+    for index, record in enumerate(batch.records()):
+        if config.compacts and record.key is None:
+            reason = f"Compacted topic cannot accept message without key in topic partition {place}"
+            errors.append((index, reason))
+        elif (bad := _time_error(batch.header, config, record, now)) is not None:
+            bad_time = True
+            errors.append((index, bad))
+    if errors:
+        raise _refused_records(errors, bad_time=bad_time)
+
+
+def _has_doubtful_times(header: Header, config: TopicConfig, now: int) -> bool:
+    if config.broker_time:
+        return header.has_broker_time
+    latest = max(header.base_timestamp, header.max_timestamp)
+    limited = config.message_timestamp_before_max_ms != FOREVER
+    return limited or latest - now > config.message_timestamp_after_max_ms
+
+
+def _time_error(header: Header, config: TopicConfig, record: Record, now: int) -> str | None:
+    before, after = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
+    if not config.broker_time and record.timestamp != NO_TIMESTAMP:
+        if now - record.timestamp <= before and record.timestamp - now <= after:
+            return None
+        start = f"Timestamp {record.timestamp} of message with offset {record.offset} is out of range."
+        return f"{start} The timestamp should be within [{now - before}, {now + after}]"
+    if not header.has_broker_time:
+        return None
+    sizes = f"key={len(record.key or b'')} bytes, value={len(record.value or b'')} bytes"
+    shown = f"DefaultRecord(offset={record.offset}, timestamp={record.timestamp}, {sizes})"
+    return f"Invalid timestamp type in message {shown}. Producer should not set timestamp type to LogAppendTime."
+
+
+def _refused_records(errors: list[tuple[int, str]], *, bad_time: bool) -> RefusedRecordsError:
+    if bad_time:
+        error, message = ErrorCode.INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp"
+    else:
+        shown = ", ".join(f"RecordError(batchIndex={at}, message='{text}')" for at, text in errors[:_SHOWN_ERRORS])
+        message = f"One or more records have been rejected due to {len(errors)} record errors in total, "
+        message += f"and only showing the first three errors at most: [{shown}]"
+        error = ErrorCode.INVALID_RECORD
+    return RefusedRecordsError(error=error, message=message, record_errors=tuple(errors))
+
+
+def stored_form(batch: Incoming, config: TopicConfig, offset: int, leader_epoch: int, now: int) -> tuple[Header, bytes]:
+    """Return a batch as the log keeps it: its header at position 0, and its bytes.
+
+    Raises ``RefusedError`` with CORRUPT_MESSAGE if the topic asks for another codec and the records cannot be read.
+    """
+    target = _codec(batch.header, config)
+    if target != batch.header.codec:
+        batch = _with_codec(batch, config, target)
+    header, time = batch.header, now if config.broker_time else batch.header.max_timestamp
+    attributes = header.attributes & ~LOG_APPEND_TIME | (LOG_APPEND_TIME if config.broker_time else 0)
+    fields = [offset, header.length, leader_epoch, 2, header.crc, attributes, *header[7:]]
+    fields[8] = time
+    if (attributes, time) != (header.attributes, header.max_timestamp):
+        head = HEADER.pack(*fields)
+        fields[4] = crc32c(batch.data[HEADER_SIZE:], crc32c(head[CRC_FROM:]))
+    return Header(0, *fields), b"".join((HEADER.pack(*fields), batch.data[HEADER_SIZE:]))
+
+
+def _codec(header: Header, config: TopicConfig) -> int:
+    """Return the codec that the log uses for a batch. Control batches stay as they are."""
+    if config.compression_type == "producer" or header.is_control:
+        return header.codec
+    return (
+        Compression.NONE if config.compression_type == "uncompressed" else Compression[config.compression_type.upper()]
+    )
+
+
+def _with_codec(batch: Incoming, config: TopicConfig, codec: int) -> Incoming:
+    header = batch.header
+    levels = {
+        Compression.GZIP: config.compression_gzip_level,
+        Compression.LZ4: config.compression_lz4_level,
+        Compression.ZSTD: config.compression_zstd_level,
+    }
+    builder = BatchBuilder(
+        BatchHeader(
+            producer_id=header.producer_id,
+            producer_epoch=header.producer_epoch,
+            base_sequence=header.base_sequence,
+            transactional=header.is_transactional,
+        ),
+        codec=Compression(codec),
+        level=levels.get(Compression(codec)),
+    )
+    for record in batch.records():
+        builder.append(record.key, record.value, timestamp=record.timestamp, headers=record.headers)
+    data = memoryview(builder.build())
+    return Incoming(Header(0, *HEADER.unpack_from(data)), data)
+
+
+def marker_of(batch: Incoming) -> Marker | None:
+    """Return the marker of a control batch, or None if it does not have one.
+
+    Raises ``RefusedError`` with CORRUPT_MESSAGE.
+    """
+    try:
+        found = next(read_batches(batch.data, _UNCHECKED))
+        records = found.control_records() if isinstance(found, RecordBatch) else []
+    except RecordError as error:
+        raise _corrupt(str(error)) from None
+    for record in records:
+        if record.type in (ControlType.ABORT, ControlType.COMMIT) and record.message is not None:
+            return Marker(ControlType(record.type), record.message.coordinator_epoch, record.timestamp)  # type: ignore[attr-defined]
+    return None

@@ -1,0 +1,169 @@
+"""How a partition is opened: what a store has is loaded, checked, and repaired after a crash.
+
+Everything below the recovery point was flushed and is trusted. The rest is read with its checksums. From the first
+batch that is not complete and sound, everything is removed. Indexes and producers are made again. In Kafka this is
+``LogLoader`` and ``LogSegment.recover`` in ``org.apache.kafka.storage.internals.log``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import frozen
+from crc32c import crc32c
+
+from kafka_msgs.broker.partitions.config import TopicConfig
+from kafka_msgs.broker.partitions.epochs import LeaderEpochs
+from kafka_msgs.broker.partitions.headers import Header
+from kafka_msgs.broker.partitions.incoming import Incoming, marker_of
+from kafka_msgs.broker.partitions.producers import Origin, Prepared, Producers, ProducerState
+from kafka_msgs.broker.partitions.segment import Segment
+from kafka_msgs.broker.partitions.segments import Segments
+from kafka_msgs.broker.partitions.stores import PartitionStore, SegmentStore, Stored
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.layouts import CRC_FROM
+from kafka_msgs.log.writing.indexes import Indexes
+
+__all__ = ["Opened", "load", "rebuild_producers", "replay"]
+
+
+@frozen
+class Opened:
+    """An open partition."""
+
+    segments: Segments
+    epochs: LeaderEpochs
+    producers: Producers
+    log_start_offset: int
+
+
+def load(store: PartitionStore, config: TopicConfig, now: int, expiration_ms: int) -> Opened:
+    """Open what a store has of a partition, or a new one. Raises ``OSError``."""
+    stored = store.load()
+    segments = Segments(store, config.index_interval_bytes, recovery_point=stored.recovery_point)
+    epochs, producers = LeaderEpochs(stored.epochs), Producers()
+    unsure = _unsure(stored)
+    for each in stored.segments:
+        indexes = None if each in unsure else each.load_indexes(config.index_interval_bytes)
+        segments.add(
+            Segment(each.base_offset, each, indexes or Indexes(each.base_offset, config.index_interval_bytes), now)
+        )
+        segments.end_offset = each.base_offset
+        if indexes is not None:
+            segments.active.take_times_after_index()
+        elif _recover(segments, epochs, producers, stored.log_start_offset, now, expiration_ms):
+            store.delete(stored.segments[len(segments) :], now, 0)
+            break
+    if not len(segments) or segments.active.next_offset() < stored.log_start_offset:
+        segments.remove(list(segments), now, 0)
+        segments.begin(stored.log_start_offset, now)
+    segments.end_offset = segments.active.next_offset()
+    start = max(stored.log_start_offset, segments[0].base_offset)
+    changed = [epochs.truncate_end(segments.end_offset), epochs.truncate_start(start)]
+    if any(changed) or epochs.entries != stored.epochs:
+        store.save_epochs(epochs.entries)
+    rebuild_producers(segments, producers, start, now, expiration_ms, clean=stored.clean)
+    return Opened(segments, epochs, producers, start)
+
+
+def _unsure(stored: Stored) -> list[SegmentStore]:
+    """Return the segments that may not have been flushed, beginning with the one that holds the recovery point."""
+    if stored.clean:
+        return []
+    below = [each for each in stored.segments if each.base_offset <= stored.recovery_point]
+    return list(stored.segments[max(len(below) - 1, 0) :])
+
+
+def _recover(
+    segments: Segments, epochs: LeaderEpochs, producers: Producers, start: int, now: int, expiration_ms: int
+) -> bool:
+    """Read the active segment as a whole, and make its indexes again. Return whether bytes were removed from it."""
+    segment = segments.active
+    _restore(segments, producers, start, now, expiration_ms)
+    segment.indexes = Indexes(segment.base_offset, segments.index_interval)
+    end = 0
+    for batch in _sound_batches(segment):
+        segment.indexes.add(batch.position, batch.size, batch.last_offset, batch.max_timestamp)
+        if batch.leader_epoch > (-1 if epochs.latest is None else epochs.latest):
+            epochs.assign(batch.leader_epoch, batch.base_offset)
+        replay(segment, batch, producers, keep_aborted=True)
+        end = batch.end
+    cut = end < segment.size
+    if cut:
+        segment.store.truncate(end)
+    segment.indexes.add_latest_time()
+    segment.store.save_indexes(segment.indexes)
+    return cut
+
+
+def _sound_batches(segment: Segment) -> Iterator[Header]:
+    for batch in segment.batches():
+        data = memoryview(b"".join(segment.store.read(batch.position, batch.end)))
+        if batch.magic == 2 and crc32c(data[CRC_FROM:]) != batch.crc:
+            return
+        if not segment.indexes.can_hold(batch.last_offset):
+            return
+        yield batch
+
+
+def replay(segment: Segment, batch: Header, producers: Producers, *, keep_aborted: bool) -> None:
+    """Let a batch of the log have its effect on the producers; ``keep_aborted`` adds to the index of the segment."""
+    if batch.has_producer:
+        prepared, marker = Prepared(), None
+        if batch.is_control:
+            data = memoryview(b"".join(segment.store.read(batch.position, batch.end)))
+            try:
+                marker = marker_of(Incoming(batch, data))
+            except RefusedError:
+                marker = None
+        producers.prepare(batch, Origin.REPLAY, marker, 0, prepared)
+        producers.commit(prepared)
+        for done in prepared.completed:
+            if keep_aborted:
+                segment.complete(done, producers.stable_offset_after(done))
+            producers.complete(done, batch.last_offset + 1)
+    producers.end_offset = batch.last_offset + 1
+
+
+def rebuild_producers(
+    segments: Segments, producers: Producers, start: int, now: int, expiration_ms: int, *, clean: bool
+) -> None:
+    """Make the state of the producers at the end of the log: from the last snapshot, and the batches after it.
+
+    A log that was closed and has no snapshot is from a broker that did not write any, so it has no producers.
+    """
+    if clean and not segments.store.snapshots():
+        producers.reset((), segments.end_offset)
+    else:
+        _restore(segments, producers, start, now, expiration_ms)
+    segments.take_snapshot(producers)
+
+
+def _restore(segments: Segments, producers: Producers, start: int, now: int, expiration_ms: int) -> None:
+    """Restore the producers as they are at ``segments.end_offset``."""
+    end = segments.end_offset
+    for offset in segments.store.snapshots():
+        if not start < offset <= end and offset not in {each.base_offset for each in segments}:
+            segments.store.delete_snapshot(offset)
+    producers.reset(*_latest_snapshot(segments, start, end, now, expiration_ms))
+    for segment in segments.from_offset(producers.end_offset):
+        first = segment.batch_of(producers.end_offset)
+        for batch in segment.batches(first.position) if first else ():
+            if batch.base_offset >= end:
+                break
+            replay(segment, batch, producers, keep_aborted=False)
+    producers.end_offset = end
+
+
+def _latest_snapshot(
+    segments: Segments, start: int, end: int, now: int, expiration_ms: int
+) -> tuple[list[ProducerState], int]:
+    for offset in sorted((each for each in segments.store.snapshots() if start < each <= end), reverse=True):
+        found = segments.store.load_snapshot(offset)
+        if found is not None:
+            live = [
+                each for each in found if each.first_offset is not None or now - each.last_timestamp < expiration_ms
+            ]
+            return live, offset
+        segments.store.delete_snapshot(offset)
+    return [], min(start, end)

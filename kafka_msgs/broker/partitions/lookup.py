@@ -1,0 +1,103 @@
+"""Where the batches of a read are, and which record a timestamp means.
+
+In Kafka this is in ``LocalLog``, ``LogSegment`` and ``UnifiedLog`` of ``org.apache.kafka.storage.internals.log``. The
+special timestamps are those of ListOffsets (KIP-79, KIP-405, KIP-734, KIP-1005, KIP-1023).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from kafka_msgs.broker.partitions.epochs import LeaderEpochs
+from kafka_msgs.broker.partitions.segment import Found, Segment
+from kafka_msgs.broker.partitions.segments import Segments
+from kafka_msgs.layouts import NO_TIMESTAMP
+from kafka_msgs.log.index import AbortedTransaction
+
+__all__ = ["Range", "aborted", "offset_for_timestamp", "read"]
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+EARLIEST_PENDING_UPLOAD: Final = -6
+
+
+class Range(NamedTuple):
+    """The complete batches of one segment from byte ``start`` to before ``stop``; the offset after the last of them."""
+
+    segment: Segment
+    start: int
+    stop: int
+    next_offset: int
+
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+        return self.stop - self.start
+
+
+def read(segments: Segments, offset: int, max_bytes: int, upto: int, *, min_one: bool) -> Range | None:
+    """Return where the batches from ``offset`` on and below ``upto`` are, or None if there is none."""
+    if offset >= upto:
+        return None
+    for segment in segments.from_offset(offset):
+        first = segment.batch_of(offset)
+        if first is None:
+            continue
+        if first.last_offset >= upto:
+            return None
+        end = segments.end_of(segment)
+        limit, behind = segment.size, None if upto >= end else segment.batch_of(upto)
+        if behind is not None:
+            limit = behind.position
+        wanted = first.position + max(max_bytes, first.size if min_one else 0)
+        if wanted >= limit:
+            return Range(segment, first.position, limit, upto if behind else end)
+        last = segment.last_batch_before(wanted, first.position)
+        return Range(segment, first.position, last.end, last.last_offset + 1) if last else None
+    return None
+
+
+def aborted(segments: Segments, found: Range, offset: int) -> tuple[AbortedTransaction, ...]:
+    """Return the aborted transactions that may have records in the batches of a read from ``offset``.
+
+    The offset index tells where the batches end. So a transaction that begins a little later may be in the result.
+    """
+    behind = found.segment.indexes.offset_from(found.start + found.size)
+    upper = segments.end_of(found.segment) if behind is None else behind
+    collected = []
+    for segment in segments.from_offset(found.segment.base_offset):
+        for entry in segment.indexes.aborted:
+            if entry.last_offset >= offset and entry.first_offset < upper:
+                collected.append(entry)
+            if entry.last_stable_offset >= upper:
+                return tuple(collected)
+    return tuple(collected)
+
+
+def offset_for_timestamp(
+    segments: Segments, epochs: LeaderEpochs, start: int, timestamp: int, limit: int
+) -> Found | None:
+    """Return what a timestamp of ListOffsets means in a log that starts at ``start``.
+
+    Records at ``limit`` or above are not visible.
+    """
+    if timestamp == LATEST:
+        return Found(limit, NO_TIMESTAMP, _known(epochs.latest))
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return Found(start, NO_TIMESTAMP, _known(epochs.of(start)))
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return Found(-1, NO_TIMESTAMP, -1)
+    if timestamp == MAX_TIMESTAMP:
+        found = max(segments, key=lambda segment: segment.indexes.max_timestamp).find_latest()
+    else:
+        later = (segment for segment in segments if segment.largest_timestamp >= timestamp)
+        segment = next(later, None)
+        found = None if segment is None else segment.find_time(timestamp, start)
+    return found if found is not None and found.offset < limit else None
+
+
+def _known(epoch: int | None) -> int:
+    return -1 if epoch is None else epoch

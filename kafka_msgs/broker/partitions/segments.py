@@ -1,0 +1,134 @@
+"""The segments of a partition, in the order of their offsets. There is always at least one.
+
+The last segment is the active one: batches are appended to it. In Kafka these are ``LocalLog`` and ``LogSegments`` in
+``org.apache.kafka.storage.internals.log``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+
+from attrs import define, field
+
+from kafka_msgs.broker.partitions.producers import Producers
+from kafka_msgs.broker.partitions.segment import Segment
+from kafka_msgs.broker.partitions.stores import PartitionStore
+from kafka_msgs.log.writing.indexes import Indexes
+
+__all__ = ["Segments"]
+
+
+@define(eq=False)
+class Segments:
+    """The segments of one partition in its store. ``end_offset`` is the offset of the next record.
+
+    Everything below ``recovery_point`` was flushed.
+    """
+
+    store: PartitionStore
+    index_interval: int
+    end_offset: int = 0
+    recovery_point: int = 0
+    _items: list[Segment] = field(factory=list)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(tuple(self._items))
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, at: int) -> Segment:
+        return self._items[at]
+
+    @property
+    def active(self) -> Segment:
+        """The segment that batches are appended to."""
+        return self._items[-1]
+
+    def from_offset(self, offset: int) -> Sequence[Segment]:
+        """Return the segment that holds ``offset``, or would hold it, and all after it."""
+        at = bisect_right(self._items, offset, key=attrgetter("base_offset")) - 1
+        return self._items[max(at, 0) :]
+
+    def end_of(self, segment: Segment) -> int:
+        """Return the base offset of the next segment, or the end of the log."""
+        after = bisect_right(self._items, segment.base_offset, key=attrgetter("base_offset"))
+        return self._items[after].base_offset if after < len(self._items) else self.end_offset
+
+    def add(self, segment: Segment) -> None:
+        """Add a segment after all others."""
+        self._items.append(segment)
+
+    def begin(self, base_offset: int, now: int) -> Segment:
+        """Add a new empty segment after all others, and return it."""
+        indexes = Indexes(base_offset, self.index_interval)
+        segment = Segment(base_offset, self.store.create(base_offset), indexes, now)
+        self._items.append(segment)
+        return segment
+
+    def roll(self, base_offset: int, now: int) -> None:
+        """Begin a new active segment. An empty active segment that starts there already is used again."""
+        last = self.active
+        if last.base_offset == base_offset and not last.size:
+            last.indexes = Indexes(base_offset, self.index_interval)
+            return
+        last.indexes.add_latest_time()
+        last.store.save_indexes(last.indexes)
+        self.begin(base_offset, now)
+
+    def remove(self, segments: Sequence[Segment], now: int, delay_ms: int) -> None:
+        """Remove segments. At least one other segment must be left."""
+        gone = set(map(id, segments))
+        self._items = [each for each in self._items if id(each) not in gone]
+        self.store.delete([each.store for each in segments], now, delay_ms)
+        kept = {each.base_offset for each in self._items}
+        for each in segments:
+            if each.base_offset not in kept:
+                self.store.delete_snapshot(each.base_offset)
+
+    def replace(self, old: Sequence[Segment], new: Segment, now: int, delay_ms: int) -> None:
+        """Let a segment that was written again take the place of adjacent segments."""
+        self.store.replace([each.store for each in old], new.store, now, delay_ms)
+        at = self._items.index(old[0])
+        self._items[at : at + len(old)] = [new]
+        for each in old:
+            if each.base_offset != new.base_offset:
+                self.store.delete_snapshot(each.base_offset)
+
+    def truncate(self, offset: int, now: int) -> None:
+        """Remove all batches that hold ``offset`` or higher offsets. The log then ends at ``offset``."""
+        beyond = [each for each in self._items if each.base_offset > offset]
+        if len(beyond) == len(self._items):
+            beyond = self._items
+            self._items = []
+            self.begin(offset, now)
+            self.store.delete([each.store for each in beyond], now, 0)
+        else:
+            self.remove(beyond, now, 0)
+            self.active.truncate(offset, now)
+        for at in self.store.snapshots():
+            if at > offset:
+                self.store.delete_snapshot(at)
+        self.end_offset = offset
+        self.recovery_point = min(self.recovery_point, offset)
+
+    def take_snapshot(self, producers: Producers) -> None:
+        """Keep the producers as they are now, if the last snapshot is older."""
+        if producers.end_offset > max(self.store.snapshots(), default=self._items[0].base_offset):
+            self.store.save_snapshot(producers.end_offset, producers.states.values())
+
+    def flush(self) -> None:
+        """Let everything survive a crash of the machine."""
+        for segment in self.from_offset(self.recovery_point):
+            segment.indexes.add_latest_time()
+            segment.store.save_indexes(segment.indexes)
+            segment.store.flush()
+        self.recovery_point = self.end_offset
+
+    def checkpoint(self, log_start_offset: int, high_watermark: int) -> None:
+        """Give the offsets of the checkpoint files to the store."""
+        self.store.checkpoint(
+            log_start_offset=log_start_offset, recovery_point=self.recovery_point, high_watermark=high_watermark
+        )
