@@ -30,6 +30,9 @@ COMMAND_LINE: Final = frozenset({"cli", "__main__"})
 GENERATED: Final = ("messages", "drafts")
 """Packages whose modules, one per message, are pages of their own."""
 
+FORMS: Final = frozenset({f"{PACKAGE}.admin", f"{PACKAGE}.client"})
+"""Packages with classes in two forms, which inherit all of their methods."""
+
 _FENCE = re.compile(r"^(```\w+) .*$", re.MULTILINE)
 _LOG = logging.getLogger(f"mkdocs.hooks.{__name__}")
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)#:]+)(?:#[^)]*)?\)")
@@ -130,7 +133,8 @@ def _page(name: str) -> str:
 
 def _text(name: str) -> str:
     members = "".join(f"\n        - {member}" for member in _members(name))
-    return f"::: {name}\n    options:\n      members:{members}\n"
+    inherited = "      inherited_members: true\n" if name in FORMS else ""
+    return f"::: {name}\n    options:\n{inherited}      members:{members}\n"
 
 
 def _index(modules: list[str], messages: list[str]) -> str:

@@ -19,8 +19,8 @@ from typing import Final
 import click
 
 from kafka_msgs.admin import Admin
-from kafka_msgs.admin.operation import Operation
 from kafka_msgs.cli.group import command
+from kafka_msgs.client.forms import Operation
 from kafka_msgs.lookup import message_classes
 from kafka_msgs.message import Message
 from kafka_msgs.messages import ORIGINS
@@ -173,13 +173,13 @@ def _commands(group: click.Group, above: tuple[str, ...]) -> Iterable[tuple[tupl
 
 def operations_table() -> str:
     """Every method of administration."""
-    found = {name: each for name in dir(Admin) if isinstance(each := getattr(Admin, name), Operation)}
+    found = {name: each for name in dir(Admin) if type(each := getattr(Admin, name)) is Operation}
     return markdown(("method", "value", "what it does"), (_operation_row(*each) for each in found.items()))
 
 
 def _operation_row(name: str, operation: Operation[..., object]) -> tuple[str, str, str]:
     signature = operation.__signature__
-    names = [each for each in signature.parameters if each != "timeout"]
+    names = [each for each in signature.parameters if each not in {"self", "timeout"}]
     summary = " ".join(str(operation.__doc__).split("\n\n")[0].split()).replace("``", "`")
     return f"`{name}({', '.join(names)})`", f"`{signature.return_annotation}`", summary
 

@@ -6,9 +6,9 @@ and say what arguments and results mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypedDict, Unpack
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Concatenate, ParamSpec, TypeVar, Unpack
 
 from kafka_msgs.admin import (
     acls,
@@ -26,112 +26,124 @@ from kafka_msgs.admin import (
     transactions,
     users,
 )
-from kafka_msgs.admin.operation import Operation
 from kafka_msgs.client.client import AsyncClient, Client
-from kafka_msgs.client.config import ClientConfig
-
-if TYPE_CHECKING:
-    import ssl
-
-    from kafka_msgs.client.auth import Credentials
+from kafka_msgs.client.config import ClientOptions
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.forms import AsyncForm, BlockingForm, Form, LastOperation, Operation
+from kafka_msgs.client.servers import Servers
+from kafka_msgs.client.waiting import Steps
 
 __all__ = ["Admin", "AsyncAdmin"]
 
 
-class ClientOptions(TypedDict, total=False):
-    """The keywords of ``Client``."""
-
-    client_id: str | None
-    timeout: float
-    tls: ssl.SSLContext | None
-    credentials: Credentials | None
+C = TypeVar("C", Client, AsyncClient)
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-class Operations:
+def _on_core(logic: Callable[Concatenate[ClientCore, P], Steps[T]]) -> Operation[P, T]:
+    """Return the operation that runs a function with the core of the client: all that such a function needs."""
+
+    def method(form: Form[Client] | Form[AsyncClient], /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
+        return logic(form.client.core, *args, **kwargs)
+
+    update_wrapper(method, logic)
+    return Operation(method)
+
+
+class Operations(Form[C]):
     """The operations of administration."""
 
+    def __init__(self, servers: Servers | C, **options: Unpack[ClientOptions]) -> None:
+        self._take_client(servers, options, lambda _: {})
+
+    @LastOperation
+    def close(self) -> Steps[None]:
+        """Close the connections, if they are this object's own."""
+        yield from ()  # nothing else has to end
+
     # Groups of any type
-    list_groups = Operation(groups.list_groups)
-    describe_groups = Operation(groups.describe_groups)
-    describe_consumer_groups = Operation(groups.describe_consumer_groups)
-    describe_classic_groups = Operation(groups.describe_classic_groups)
-    describe_share_groups = Operation(groups.describe_share_groups)
-    delete_groups = Operation(groups.delete_groups)
-    remove_group_members = Operation(groups.remove_group_members)
-    list_group_offsets = Operation(group_offsets.list_group_offsets)
-    list_offsets_of_groups = Operation(group_offsets.list_offsets_of_groups)
-    alter_group_offsets = Operation(group_offsets.alter_group_offsets)
-    delete_group_offsets = Operation(group_offsets.delete_group_offsets)
-    plan_group_offsets = Operation(resets.plan_group_offsets)
-    reset_group_offsets = Operation(resets.reset_group_offsets)
-    list_share_group_offsets = Operation(share_groups.list_share_group_offsets)
-    alter_share_group_offsets = Operation(share_groups.alter_share_group_offsets)
-    delete_share_group_offsets = Operation(share_groups.delete_share_group_offsets)
+    list_groups = _on_core(groups.list_groups)
+    describe_groups = _on_core(groups.describe_groups)
+    describe_consumer_groups = _on_core(groups.describe_consumer_groups)
+    describe_classic_groups = _on_core(groups.describe_classic_groups)
+    describe_share_groups = _on_core(groups.describe_share_groups)
+    delete_groups = _on_core(groups.delete_groups)
+    remove_group_members = _on_core(groups.remove_group_members)
+    list_group_offsets = _on_core(group_offsets.list_group_offsets)
+    list_offsets_of_groups = _on_core(group_offsets.list_offsets_of_groups)
+    alter_group_offsets = _on_core(group_offsets.alter_group_offsets)
+    delete_group_offsets = _on_core(group_offsets.delete_group_offsets)
+    plan_group_offsets = _on_core(resets.plan_group_offsets)
+    reset_group_offsets = _on_core(resets.reset_group_offsets)
+    list_share_group_offsets = _on_core(share_groups.list_share_group_offsets)
+    alter_share_group_offsets = _on_core(share_groups.alter_share_group_offsets)
+    delete_share_group_offsets = _on_core(share_groups.delete_share_group_offsets)
 
     # Streams groups, by the names of KIP-1071
-    describe_streams_groups = Operation(streams_groups.describe_streams_groups)
-    list_streams_group_offsets = Operation(group_offsets.list_offsets_of_groups)
-    alter_streams_group_offsets = Operation(group_offsets.alter_group_offsets)
-    delete_streams_group_offsets = Operation(group_offsets.delete_topic_offsets)
-    delete_streams_groups = Operation(groups.delete_groups)
+    describe_streams_groups = _on_core(streams_groups.describe_streams_groups)
+    list_streams_group_offsets = _on_core(group_offsets.list_offsets_of_groups)
+    alter_streams_group_offsets = _on_core(group_offsets.alter_group_offsets)
+    delete_streams_group_offsets = _on_core(group_offsets.delete_topic_offsets)
+    delete_streams_groups = _on_core(groups.delete_groups)
 
     # Topics and partitions
-    list_topics = Operation(topics.list_topics)
-    describe_topics = Operation(topics.describe_topics)
-    describe_topic_partitions = Operation(topics.describe_topic_partitions)
-    create_topics = Operation(topics.create_topics)
-    delete_topics = Operation(topics.delete_topics)
-    create_partitions = Operation(topics.create_partitions)
-    list_offsets = Operation(partitions.list_offsets)
-    list_end_offsets_of_epochs = Operation(partitions.list_end_offsets_of_epochs)
-    delete_records = Operation(partitions.delete_records)
-    elect_leaders = Operation(partitions.elect_leaders)
-    alter_partition_reassignments = Operation(partitions.alter_partition_reassignments)
-    list_partition_reassignments = Operation(partitions.list_partition_reassignments)
+    list_topics = _on_core(topics.list_topics)
+    describe_topics = _on_core(topics.describe_topics)
+    describe_topic_partitions = _on_core(topics.describe_topic_partitions)
+    create_topics = _on_core(topics.create_topics)
+    delete_topics = _on_core(topics.delete_topics)
+    create_partitions = _on_core(topics.create_partitions)
+    list_offsets = _on_core(partitions.list_offsets)
+    list_end_offsets_of_epochs = _on_core(partitions.list_end_offsets_of_epochs)
+    delete_records = _on_core(partitions.delete_records)
+    elect_leaders = _on_core(partitions.elect_leaders)
+    alter_partition_reassignments = _on_core(partitions.alter_partition_reassignments)
+    list_partition_reassignments = _on_core(partitions.list_partition_reassignments)
 
     # Configurations and log directories
-    list_config_resources = Operation(configs.list_config_resources)
-    list_client_metrics_resources = Operation(configs.list_client_metrics_resources)
-    describe_configs = Operation(configs.describe_configs)
-    alter_configs = Operation(configs.alter_configs)
-    describe_log_dirs = Operation(log_dirs.describe_log_dirs)
-    alter_replica_log_dirs = Operation(log_dirs.alter_replica_log_dirs)
+    list_config_resources = _on_core(configs.list_config_resources)
+    list_client_metrics_resources = _on_core(configs.list_client_metrics_resources)
+    describe_configs = _on_core(configs.describe_configs)
+    alter_configs = _on_core(configs.alter_configs)
+    describe_log_dirs = _on_core(log_dirs.describe_log_dirs)
+    alter_replica_log_dirs = _on_core(log_dirs.alter_replica_log_dirs)
 
     # Transactions and producers
-    list_transactions = Operation(transactions.list_transactions)
-    describe_transactions = Operation(transactions.describe_transactions)
-    describe_producers = Operation(transactions.describe_producers)
-    abort_transaction = Operation(transactions.abort_transaction)
-    fence_producers = Operation(transactions.fence_producers)
+    list_transactions = _on_core(transactions.list_transactions)
+    describe_transactions = _on_core(transactions.describe_transactions)
+    describe_producers = _on_core(transactions.describe_producers)
+    abort_transaction = _on_core(transactions.abort_transaction)
+    fence_producers = _on_core(transactions.fence_producers)
 
     # Security
-    describe_acls = Operation(acls.describe_acls)
-    create_acls = Operation(acls.create_acls)
-    delete_acls = Operation(acls.delete_acls)
-    describe_client_quotas = Operation(quotas.describe_client_quotas)
-    alter_client_quotas = Operation(quotas.alter_client_quotas)
-    describe_user_scram_credentials = Operation(users.describe_user_scram_credentials)
-    alter_user_scram_credentials = Operation(users.alter_user_scram_credentials)
-    create_delegation_token = Operation(users.create_delegation_token)
-    renew_delegation_token = Operation(users.renew_delegation_token)
-    expire_delegation_token = Operation(users.expire_delegation_token)
-    describe_delegation_tokens = Operation(users.describe_delegation_tokens)
+    describe_acls = _on_core(acls.describe_acls)
+    create_acls = _on_core(acls.create_acls)
+    delete_acls = _on_core(acls.delete_acls)
+    describe_client_quotas = _on_core(quotas.describe_client_quotas)
+    alter_client_quotas = _on_core(quotas.alter_client_quotas)
+    describe_user_scram_credentials = _on_core(users.describe_user_scram_credentials)
+    alter_user_scram_credentials = _on_core(users.alter_user_scram_credentials)
+    create_delegation_token = _on_core(users.create_delegation_token)
+    renew_delegation_token = _on_core(users.renew_delegation_token)
+    expire_delegation_token = _on_core(users.expire_delegation_token)
+    describe_delegation_tokens = _on_core(users.describe_delegation_tokens)
 
     # The cluster
-    describe_cluster = Operation(cluster.describe_cluster)
-    find_coordinators = Operation(cluster.find_coordinators)
-    api_versions = Operation(cluster.api_versions)
-    describe_features = Operation(cluster.describe_features)
-    update_features = Operation(cluster.update_features)
-    describe_quorum = Operation(cluster.describe_quorum)
-    add_raft_voter = Operation(cluster.add_raft_voter)
-    remove_raft_voter = Operation(cluster.remove_raft_voter)
-    unregister_broker = Operation(cluster.unregister_broker)
-    unregister_controller = Operation(cluster.unregister_controller)
-    telemetry_subscriptions = Operation(cluster.telemetry_subscriptions)
+    describe_cluster = _on_core(cluster.describe_cluster)
+    find_coordinators = _on_core(cluster.find_coordinators)
+    api_versions = _on_core(cluster.api_versions)
+    describe_features = _on_core(cluster.describe_features)
+    update_features = _on_core(cluster.update_features)
+    describe_quorum = _on_core(cluster.describe_quorum)
+    add_raft_voter = _on_core(cluster.add_raft_voter)
+    remove_raft_voter = _on_core(cluster.remove_raft_voter)
+    unregister_broker = _on_core(cluster.unregister_broker)
+    unregister_controller = _on_core(cluster.unregister_controller)
+    telemetry_subscriptions = _on_core(cluster.telemetry_subscriptions)
 
 
-class Admin(Operations):
+class Admin(Operations[Client], BlockingForm):
     """Administration for programs that block.
 
         with Admin("localhost:9092") as admin:
@@ -143,46 +155,10 @@ class Admin(Operations):
     failed, ``DeadlineError`` and the other errors of a client.
     """
 
-    def __init__(self, client: Client | str | Sequence[str] | ClientConfig, **options: Unpack[ClientOptions]) -> None:
-        self._owned = not isinstance(client, Client)
-        self.client = client if isinstance(client, Client) else Client(client, **options)
 
-    def close(self) -> None:
-        """Close the connections, if they are this object's own."""
-        if self._owned:
-            self.client.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class AsyncAdmin(Operations):
+class AsyncAdmin(Operations[AsyncClient], AsyncForm):
     """Administration for asyncio. See ``Admin``: the methods are the same, as coroutines.
 
     async with AsyncAdmin("localhost:9092") as admin:
         await admin.list_group_offsets("billing")
     """
-
-    def __init__(
-        self, client: AsyncClient | str | Sequence[str] | ClientConfig, **options: Unpack[ClientOptions]
-    ) -> None:
-        self._owned = not isinstance(client, AsyncClient)
-        self.client = client if isinstance(client, AsyncClient) else AsyncClient(client, **options)
-
-    async def close(self) -> None:
-        """Close the connections, if they are this object's own."""
-        if self._owned:
-            await self.client.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()

@@ -1,21 +1,23 @@
-"""``Client`` and ``AsyncClient``: thin shells around the logic, one for each driver."""
+"""``Client`` and ``AsyncClient``: the logic over a network that blocks, and over asyncio.
+
+What works over a client (``forms``) describes each operation once. The two methods here cannot: the type of what they
+return follows from the request, or from the piece of logic, of each call. So each form says it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from kafka_msgs.client.config import ClientConfig
+from kafka_msgs.client.config import ClientOptions
+from kafka_msgs.client.contexts import AsyncContext, BlockingContext
 from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.servers import Servers, settings_of
 from kafka_msgs.client.waiting import Steps
 from kafka_msgs.message import Request, Response
 
 if TYPE_CHECKING:
-    import ssl
-
     from kafka_msgs.client.aio import AsyncNetwork
-    from kafka_msgs.client.auth import Credentials
     from kafka_msgs.client.blocking import BlockingNetwork
 
 __all__ = ["AsyncClient", "Client"]
@@ -24,44 +26,23 @@ R = TypeVar("R", bound=Response)
 T = TypeVar("T")
 
 
-def _config(
-    servers: str | Sequence[str] | ClientConfig,
-    client_id: str | None,
-    timeout: float,
-    tls: ssl.SSLContext | None,
-    credentials: Credentials | None,
-) -> ClientConfig:
-    if isinstance(servers, ClientConfig):
-        return servers
-    return ClientConfig(
-        bootstrap_servers=servers, client_id=client_id, timeout=timeout, tls=tls, credentials=credentials
-    )
-
-
-class Client:
+class Client(BlockingContext):
     """A client for programs that block.
 
         with Client("localhost:9092") as client:
             response = client.call(MetadataRequest(topics=None))
 
-    The first argument is the address of a broker (``host:port``), or several, or a ``ClientConfig`` with all settings.
-    ``timeout`` is in seconds. ``tls`` encrypts the connections; ``credentials`` prove who the client is. Nothing
-    connects before the first call. A client belongs to the thread that uses it.
+    The first argument is the address of a broker (``host:port``), or several, or a ``ClientConfig`` with all settings,
+    or Kafka's properties: a mapping of them, or the ``Path`` of their file. The keywords are those of ``ClientConfig``:
+    ``client_id``, ``timeout`` in seconds, ``tls`` to encrypt the connections, ``credentials`` to prove who the client
+    is. Nothing connects before the first call. A client belongs to the thread that uses it.
     """
 
-    def __init__(
-        self,
-        bootstrap_servers: str | Sequence[str] | ClientConfig,
-        *,
-        client_id: str | None = "kafka-msgs",
-        timeout: float = 30.0,
-        tls: ssl.SSLContext | None = None,
-        credentials: Credentials | None = None,
-    ) -> None:
+    def __init__(self, servers: Servers, **options: Unpack[ClientOptions]) -> None:
         from kafka_msgs.client.blocking import BlockingNetwork
 
         self.network: BlockingNetwork = BlockingNetwork()
-        self.core = ClientCore(_config(bootstrap_servers, client_id, timeout, tls, credentials), self.network)
+        self.core = ClientCore(settings_of(servers, options)[0], self.network)
 
     def call(
         self,
@@ -88,16 +69,8 @@ class Client:
         self.core.close()
         self.network.close()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class AsyncClient:
+class AsyncClient(AsyncContext):
     """A client for asyncio. See ``Client``; it must be made while the event loop runs.
 
         async with AsyncClient("localhost:9092") as client:
@@ -106,19 +79,11 @@ class AsyncClient:
     Many calls may run at the same time. They share the connections.
     """
 
-    def __init__(
-        self,
-        bootstrap_servers: str | Sequence[str] | ClientConfig,
-        *,
-        client_id: str | None = "kafka-msgs",
-        timeout: float = 30.0,
-        tls: ssl.SSLContext | None = None,
-        credentials: Credentials | None = None,
-    ) -> None:
+    def __init__(self, servers: Servers, **options: Unpack[ClientOptions]) -> None:
         from kafka_msgs.client.aio import AsyncNetwork
 
         self.network: AsyncNetwork = AsyncNetwork()
-        self.core = ClientCore(_config(bootstrap_servers, client_id, timeout, tls, credentials), self.network)
+        self.core = ClientCore(settings_of(servers, options)[0], self.network)
 
     def call(
         self,
@@ -129,10 +94,7 @@ class AsyncClient:
         node: int | None = None,
         retry: bool = True,
     ) -> Coroutine[Any, Any, R]:
-        """Send a request to the right broker or brokers, and return the answer. See ``ClientCore.call``.
-
-        ``timeout`` is in seconds; None is for the time-out of the client.
-        """
+        """Send a request to the right broker or brokers, and return the answer. See ``Client.call``."""
         steps = self.core.call(request, deadline=self.core.deadline(timeout), version=version, node=node, retry=retry)
         return self.network.run(steps)
 
@@ -144,11 +106,3 @@ class AsyncClient:
         """Close every connection."""
         self.core.close()
         await self.network.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()

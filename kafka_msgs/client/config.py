@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from attrs import Attribute, field, frozen
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kafka_msgs.client.auth import Credentials
 
-__all__ = ["ClientConfig"]
+__all__ = ["ClientConfig", "ClientOptions"]
 
 DEFAULT_TIMEOUT: Final = 30.0
 
@@ -93,3 +93,12 @@ class ClientConfig:
         if "bootstrap_servers" not in settings:
             raise OptionError(source="client", option="bootstrap.servers", value=None, reason="it is missing")
         return cls(**settings)
+
+
+class ClientOptions(TypedDict, total=False):
+    """The settings that are keywords of a client too. See ``ClientConfig``, which has them all."""
+
+    client_id: str | None
+    timeout: float
+    tls: ssl.SSLContext | None
+    credentials: Credentials | None

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from kafka_msgs.client.config import ClientConfig
+from attrs import evolve
+
+from kafka_msgs.client.config import ClientConfig, ClientOptions
 from kafka_msgs.errors import MissingExtraError, OptionError
 
-__all__ = ["Names", "Servers", "milliseconds", "read_properties", "read_settings", "settings_of", "truth"]
+__all__ = [
+    "Names",
+    "Servers",
+    "milliseconds",
+    "read_properties",
+    "read_settings",
+    "settings_of",
+    "truth",
+]
 
 Servers: TypeAlias = "str | Sequence[str] | ClientConfig | Mapping[str, object] | Path"
 """Addresses of brokers, the configuration of a client, or Kafka's properties: a mapping of them, or their file."""
@@ -22,21 +32,28 @@ Names: TypeAlias = Mapping[str, tuple[str, Callable[[str], Any]]]
 """Kafka's names of settings, our name of each, and what reads its text."""
 
 
+_CLIENT_OPTIONS: Final = frozenset(ClientOptions.__annotations__)
+
+
 def settings_of(
-    servers: Servers, settings: Mapping[str, Any], read: Callable[[Mapping[str, str]], dict[str, Any]]
+    servers: Servers,
+    settings: Mapping[str, Any],
+    read: Callable[[Mapping[str, str]], dict[str, Any]] = lambda _: {},
 ) -> tuple[ClientConfig, dict[str, Any]]:
     """Return the configuration of the client, and the other settings. Keywords go before properties.
 
     ``read`` takes the other settings out of the properties. Raises ``OptionError``.
     """
-    if isinstance(servers, ClientConfig):
-        return servers, dict(settings)
+    options = {name: value for name, value in settings.items() if name in _CLIENT_OPTIONS}
+    others = {name: value for name, value in settings.items() if name not in _CLIENT_OPTIONS}
     if isinstance(servers, Path):
         servers = read_properties(servers)
     if isinstance(servers, Mapping):
         properties = {name: str(value) for name, value in servers.items()}
-        return ClientConfig.from_properties(properties), read(properties) | dict(settings)
-    return ClientConfig(bootstrap_servers=servers), dict(settings)
+        config, others = ClientConfig.from_properties(properties), read(properties) | others
+    else:
+        config = servers if isinstance(servers, ClientConfig) else ClientConfig(bootstrap_servers=servers)
+    return evolve(config, **options), others
 
 
 def read_properties(path: Path) -> dict[str, str]:

@@ -29,9 +29,9 @@ from kafka_msgs.admin import (
     ScramMechanism,
     ScramUpsertion,
 )
-from kafka_msgs.admin.operation import Operation
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.client import Address, TopicPartition
+from kafka_msgs.client import Address, Client, TopicPartition
+from kafka_msgs.client.forms import Operation
 from kafka_msgs.errors import BrokerError
 from kafka_msgs.lookup import message_class
 from kafka_msgs.message import Request
@@ -165,7 +165,7 @@ def offered_to_clients() -> dict[str, type[Request[Any]]]:
 
 
 def operations(shell: type[Any]) -> dict[str, Operation[Any, Any]]:
-    return {name: each for name in dir(shell) if isinstance(each := getattr(shell, name), Operation)}
+    return {name: each for name in dir(shell) if type(each := getattr(shell, name)) is Operation}
 
 
 def answers() -> dict[type[Request[Any]], Callable[[int, Any], Any]]:
@@ -188,13 +188,21 @@ def answers() -> dict[type[Request[Any]], Callable[[int, Any], Any]]:
     }
 
 
+class SimulatedClient(Client):
+    """A client of brokers in memory."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        super().__init__("broker-1:9092")
+        self.core = cluster.core
+        self.run = cluster.network.run  # type: ignore[method-assign]
+
+
 def sent_by(name: str) -> set[str]:
     """Run a method and return the apis that it used."""
     cluster = SimulatedCluster(answers(), topics={"t": 1})
     _, positional, named = CALLS[name]
-    logic = operations(Admin)[name].logic
     try:
-        cluster.network.run(logic(cluster.core, *positional, **named))
+        getattr(Admin(SimulatedClient(cluster)), name)(*positional, **named)
     except BrokerError as error:
         assert "does not mention it" in str(error)  # noqa: PT017
     apis = {request.INFO.name.removesuffix("Request") for _, request in cluster.requests}

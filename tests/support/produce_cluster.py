@@ -154,7 +154,7 @@ class ProduceCluster:
         """Give one record to a producer."""
         batch = producer.add("t", value, key, partition, 1000, ())
         if batch is None:
-            batch = self.network.run(producer.add_slowly("t", value, key, partition, 1000, ()))
+            return self.network.run(producer.add_slowly("t", value, key, partition, 1000, ()))
         return batch, batch.count - 1
 
     def flush(self, producer: ProducerCore, seconds: float = 600) -> None:

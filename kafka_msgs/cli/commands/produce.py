@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
@@ -15,6 +15,7 @@ from kafka_msgs.cli.render.progress import counting
 
 if TYPE_CHECKING:
     from kafka_msgs.client.producer import Delivery, Producer
+    from kafka_msgs.client.producer.config import Acks
 
 __all__ = ["produce_command"]
 
@@ -23,6 +24,8 @@ _WAITING: Final = 10_000
 
 _FIELDS: Final = ("topic", "partition", "offset", "timestamp", "time", "key", "value", "headers")
 """What an object may have: all that ``consume --output jsonl`` prints. Offset and readable time are not used."""
+
+_ACKS: Final[Mapping[str, Acks]] = {"all": "all", "1": 1, "0": 0}
 
 
 class _New(NamedTuple):
@@ -53,7 +56,7 @@ def _header(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 @click.option("--header", "headers", metavar="NAME=VALUE", multiple=True, callback=_header, help="May be repeated.")
 @click.option("--partition", metavar="N", type=click.IntRange(min=0), help="By default the key decides.")
 @click.option("--compression", type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]), default="none")
-@click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)
+@click.option("--acks", type=click.Choice(list(_ACKS)), default="all", show_default=True)
 def produce_command(
     topic: str,
     source: BinaryIO,
@@ -82,7 +85,7 @@ def produce_command(
     with Producer(
         client_config(bootstrap_server, command_config, timeout),
         compression=compression,
-        acks="all" if acks == "all" else int(acks),
+        acks=_ACKS[acks],
         delivery_timeout=timeout / 1000,
         request_timeout=timeout / 1000,
         max_block=timeout / 1000,

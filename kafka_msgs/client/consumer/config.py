@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, TypedDict, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from attrs import Attribute, field, frozen
 
+from kafka_msgs.client.config import ClientOptions
 from kafka_msgs.client.consumer.assignors import ASSIGNORS
 from kafka_msgs.client.servers import Names, milliseconds, read_settings, truth
 from kafka_msgs.errors import OptionError
@@ -110,8 +111,8 @@ class ConsumerConfig:
         return self.session_timeout / self.heartbeat_frequency
 
 
-class ConsumerSettings(TypedDict, total=False):
-    """The keywords of ``ConsumerConfig``, for the signatures of consumers."""
+class ConsumerSettings(ClientOptions, total=False):
+    """The keywords of consumers: those of ``ConsumerConfig``, and some of ``ClientConfig``."""
 
     group_id: str | None
     group_instance_id: str | None

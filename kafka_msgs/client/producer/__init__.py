@@ -4,35 +4,33 @@
 no socket, clock or thread. Nothing is imported before it is asked for.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kafka_msgs.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from kafka_msgs.client.producer.aio import AsyncDelivery, AsyncProducer
     from kafka_msgs.client.producer.batch import RecordMetadata
-    from kafka_msgs.client.producer.blocking import Delivery, Producer
     from kafka_msgs.client.producer.config import ProducerConfig
+    from kafka_msgs.client.producer.delivery import AsyncDelivery, Delivery
     from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember
     from kafka_msgs.client.producer.partitioner import Partitioner, partition_of_key
+    from kafka_msgs.client.producer.shells import AsyncProducer, Producer
 else:
-    _LAZY = {
-        "AsyncDelivery": "aio",
-        "AsyncProducer": "aio",
-        "ConsumedOffset": "offsets",
-        "Delivery": "blocking",
-        "GroupMember": "offsets",
-        "Partitioner": "partitioner",
-        "Producer": "blocking",
-        "ProducerConfig": "config",
-        "RecordMetadata": "batch",
-        "partition_of_key": "partitioner",
-    }
-
-    def __getattr__(name: str) -> Any:
-        if name not in _LAZY:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
-
+    __getattr__, __dir__ = lazy_attributes(
+        __name__,
+        {
+            "AsyncDelivery": "delivery",
+            "AsyncProducer": "shells",
+            "ConsumedOffset": "offsets",
+            "Delivery": "delivery",
+            "GroupMember": "offsets",
+            "Partitioner": "partitioner",
+            "Producer": "shells",
+            "ProducerConfig": "config",
+            "RecordMetadata": "batch",
+            "partition_of_key": "partitioner",
+        },
+    )
 
 __all__ = [
     "AsyncDelivery",

@@ -7,12 +7,13 @@ from typing import Any, Final, Literal, TypeAlias
 
 from attrs import Attribute, field, frozen
 
+from kafka_msgs.client.config import ClientOptions
 from kafka_msgs.client.servers import Names, milliseconds, read_settings, truth
 from kafka_msgs.errors import OptionError
 from kafka_msgs.records import Compression
 from kafka_msgs.records.compression import check_level
 
-__all__ = ["Acks", "ProducerConfig", "producer_settings"]
+__all__ = ["Acks", "ProducerConfig", "ProducerSettings", "producer_settings"]
 
 Acks: TypeAlias = Literal[0, 1, -1, "all"]
 """When a record counts as written: 0 at once, 1 if the leader has it, -1 or ``all`` if all in-sync replicas have it."""
@@ -120,6 +121,27 @@ class ProducerConfig:
         """Return the seconds to wait after so many failed attempts, without jitter."""
         delay: float = min(self.retry_backoff * 2.0 ** min(attempts - 1, 30), self.retry_backoff_max)
         return delay
+
+
+class ProducerSettings(ClientOptions, total=False):
+    """The keywords of producers: those of ``ProducerConfig``, and some of ``ClientConfig``."""
+
+    acks: Acks
+    compression: Compression | int | str | None
+    compression_level: int | None
+    batch_size: int
+    linger: float
+    buffer_memory: int
+    max_request_size: int
+    max_in_flight: int
+    idempotence: bool | None
+    transactional_id: str | None
+    transaction_timeout: float
+    delivery_timeout: float
+    request_timeout: float
+    retry_backoff: float
+    retry_backoff_max: float
+    max_block: float
 
 
 def _acks_of(text: str) -> int:

@@ -103,8 +103,11 @@ class ProducerCore:
         partition: int | None,
         timestamp: int,
         headers: Headers,
-    ) -> Steps[ProducerBatch]:
-        """Add a record, and wait for metadata and for room in the buffer where that is needed."""
+    ) -> Steps[tuple[ProducerBatch, int]]:
+        """Add a record, and return its batch and its place there.
+
+        Waits for metadata and for room in the buffer where that is needed.
+        """
         headers = tuple(headers)
         size = self._checked_size(value, key, headers)
         deadline = self._core.network.now() + self._config.max_block
@@ -113,7 +116,7 @@ class ProducerCore:
             queues = yield from self._known(topic, deadline)
             batch = self.add(topic, value, key, partition, timestamp, headers)
             if batch is not None:
-                return batch
+                return batch, batch.count - 1
             room = self.accumulator.room_for(size)
             if room is None:
                 yield from self._room(deadline)
@@ -129,9 +132,11 @@ class ProducerCore:
             time = now_ms if timestamp is None else timestamp
             batch = self.add(topic, value, key, partition, time, headers)
             if batch is None:
-                batch = yield from self.add_slowly(topic, value, key, partition, time, headers)
+                batch, index = yield from self.add_slowly(topic, value, key, partition, time, headers)
+                sent.append((batch, index, time))
                 yield Wait((), self._core.network.now())
-            sent.append((batch, batch.count - 1, time))
+            else:
+                sent.append((batch, batch.count - 1, time))
         return sent
 
     def _open_batch(self, queues: TopicQueues, key: Payload | None, partition: int | None, room: int) -> None:

@@ -101,8 +101,8 @@ def test_a_producer_and_a_consumer_take_kafkas_file_of_properties(tmp_path: Path
     lines = [f"{name} = {value}" for name, value in {**PROPERTIES, "group.id": "g"}.items()]
     path.write_text("# of Kafka\n" + "\n".join(lines), encoding="utf-8")
     with Producer(path, linger=0.5) as producer, Consumer(path) as consumer:
-        assert producer._config == ProducerConfig(**{**producer_settings(PROPERTIES), "linger": 0.5})
-        assert str(producer._client.core.config.bootstrap_servers[0]) == "localhost:9092"
+        assert producer.config == ProducerConfig(**{**producer_settings(PROPERTIES), "linger": 0.5})
+        assert str(producer.client.core.config.bootstrap_servers[0]) == "localhost:9092"
         assert consumer.config.group_id == "g"
     with pytest.raises(OptionError, match="No such file"):
         Producer(tmp_path / "missing")

@@ -12,6 +12,7 @@ from kafka_msgs.client import AsyncProducer, Producer, TopicPartition
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.client.consumer.config import Isolation
 from kafka_msgs.client.producer import Delivery, partition_of_key
+from kafka_msgs.client.producer.config import Acks
 from kafka_msgs.errors import ProducerFencedError, RecordWriteError
 from kafka_msgs.records import Compression
 from tests.support.cluster_topics import new_topic
@@ -72,7 +73,7 @@ def test_the_time_of_the_broker_is_the_time_of_the_record(kafka_cluster: Cluster
 
 
 @pytest.mark.parametrize("acks", [0, 1, "all"])
-def test_every_kind_of_acknowledgement_writes_everything(kafka_cluster: ClusterAddresses, acks: int | str) -> None:
+def test_every_kind_of_acknowledgement_writes_everything(kafka_cluster: ClusterAddresses, acks: Acks) -> None:
     topic = new_topic(kafka_cluster, 3)
     with Producer(kafka_cluster.bootstrap_servers, acks=acks) as producer:
         for value in VALUES:

@@ -1,54 +1,39 @@
-"""``Consumer``: the shell for programs that block. All logic is in ``core``."""
+"""``Consumer`` and ``AsyncConsumer``: each method once, and the two forms of all of them. All logic is in ``core``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from typing import Any, Final, TypeVar, Unpack
 
-from kafka_msgs.client.client import Client
+from kafka_msgs.client.client import AsyncClient, Client
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.config import ConsumerConfig, ConsumerSettings, consumer_settings
 from kafka_msgs.client.consumer.core import Callback, ConsumerCore, Offsets
 from kafka_msgs.client.consumer.offsets import CommittedOffset
 from kafka_msgs.client.consumer.partitions import ResetTo
-from kafka_msgs.client.servers import Servers, settings_of
+from kafka_msgs.client.forms import AsyncForm, BlockingForm, Form, LastOperation, Operation
+from kafka_msgs.client.servers import Servers
 from kafka_msgs.client.waiting import Pending, Steps
 from kafka_msgs.records import ConsumerRecord
 
-__all__ = ["Consumer"]
+__all__ = ["AsyncConsumer", "Consumer"]
 
-T = TypeVar("T")
+_ITERATION: Final = 60.0
+"""How long one poll of an iteration waits, in seconds. Nothing depends on it."""
+
+C = TypeVar("C", Client, AsyncClient)
 
 
-class Consumer:
-    """Reads topics, alone or as a member of a group.
+class ConsumerMethods(Form[C]):
+    """The methods of consumers. Those that wait are coroutines in the form for asyncio."""
 
-        with Consumer("localhost:9092", group_id="billing", auto_offset_reset="earliest") as consumer:
-            consumer.subscribe(["orders"])
-            while True:
-                for record in consumer.poll(1.0):
-                    print(record.topic, record.partition, record.offset, record.key, record.value)
-                consumer.commit()
+    _background: bool
+    """Whether work goes on between the polls."""
 
-    The first argument says where the brokers are: ``host:port``, several of them, a ``ClientConfig``, a ``Client``, or
-    a mapping with Kafka's property names (``bootstrap.servers``, ``group.id``, ...), or the ``Path`` of a file of them.
-    The keywords are those of ``ConsumerConfig``. Nothing connects before the first poll. A consumer belongs to the
-    thread that uses it.
-
-    No thread is started: heartbeats leave while a method of the consumer runs. So poll at least once per
-    ``session_timeout``, or call ``poll`` on paused partitions while you are busy.
-    """
-
-    def __init__(self, servers: Servers | Client, **settings: Unpack[ConsumerSettings]) -> None:
-        if isinstance(servers, Client):
-            self._owns, self.client, found = False, servers, dict[str, Any](settings)
-        else:
-            config, found = settings_of(servers, settings, consumer_settings)
-            self._owns, self.client = True, Client(config)
-        self.config = ConsumerConfig(**found)
-        self.core = ConsumerCore(self.client.core, self.config)
+    def __init__(self, servers: Servers | C, **settings: Unpack[ConsumerSettings]) -> None:
+        self.config = ConsumerConfig(**self._take_client(servers, settings, consumer_settings))
+        self.core = ConsumerCore(self.client.core, self.config, background=self._background)
 
     def subscribe(
         self,
@@ -64,17 +49,19 @@ class Consumer:
         ``pattern`` is a regular expression instead of topics. In a group of the protocol ``consumer`` a text is
         matched by the broker (RE2 syntax); everything else is matched here, with ``re.search``.
 
-        The functions get a list of partitions. ``on_assigned`` is called before anything is fetched from
-        new partitions: it may ``seek`` to positions that are kept elsewhere. ``on_revoked`` is called before partitions
-        are given up: it may commit. ``on_lost`` is called for partitions that others may have already; without it
-        ``on_revoked`` is called. An exception of a function is raised by the poll.
+        The functions get a list of partitions. On asyncio they may be coroutine functions. ``on_assigned`` is called
+        before anything is fetched from new partitions: it may ``seek`` to positions that are kept elsewhere.
+        ``on_revoked`` is called before partitions are given up: it may commit. ``on_lost`` is called for partitions
+        that others may have already; without it ``on_revoked`` is called. An exception of a function is raised by the
+        poll.
         """
         names = (topics,) if isinstance(topics, str) else topics
         self.core.subscribe(names, pattern, on_assigned=on_assigned, on_revoked=on_revoked, on_lost=on_lost)
 
-    def unsubscribe(self, *, timeout: float | None = None) -> None:
+    @Operation
+    def unsubscribe(self, *, timeout: float | None = None) -> Steps[None]:
         """Give up all partitions, and leave the group."""
-        self._run(self.core.unsubscribe(self._deadline(timeout)))
+        return self.core.unsubscribe(self._deadline(timeout))
 
     def assign(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Read exactly these partitions, without a group: no coordinator is asked, except for commits."""
@@ -85,7 +72,8 @@ class Consumer:
         """The partitions that the consumer has now."""
         return self.core.partitions.names
 
-    def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> list[ConsumerRecord]:
+    @Operation
+    def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> Steps[list[ConsumerRecord]]:
         """Return records, as soon as there are some; an empty list after ``timeout`` seconds.
 
         At most ``max_records`` are returned (by default that of the configuration). A poll also does everything else:
@@ -96,11 +84,12 @@ class Consumer:
         for damaged records (seek past them to go on), and what a function of ``subscribe`` raised.
         """
         room = self.config.max_records if max_records is None else max_records
-        return self._run(self.core.poll(self._deadline(timeout), room))
+        return self.core.poll(self._deadline(timeout), room)
 
+    @Operation
     def poll_table(
         self, timeout: float = 0.0, *, columns: Sequence[str] | None = None, max_records: int | None = None
-    ) -> Any:
+    ) -> Steps[Any]:
         """Return records as an Arrow table, as soon as there are some; an empty one after ``timeout`` seconds.
 
         The table has the columns ``topic``, ``partition``, and ``columns`` of ``kafka_msgs.columns.record_schema`` (by
@@ -108,32 +97,36 @@ class Consumer:
         than ``max_records``. Needs the extra ``arrow``. Raises what ``poll`` raises.
         """
         room = self.config.max_records if max_records is None else max_records
-        return self._run(self.core.poll_table(self._deadline(timeout), room, columns))
+        return self.core.poll_table(self._deadline(timeout), room, columns)
 
-    def commit(self, offsets: Offsets | None = None, *, timeout: float | None = None) -> None:
+    @Operation
+    def commit(self, offsets: Offsets | None = None, *, timeout: float | None = None) -> Steps[None]:
         """Commit offsets: by default the positions, which are behind the records that polls returned.
 
         Raises ``BrokerError``, for example if the group has given the partitions to another member.
         """
-        self._run(self.core.commit(offsets, self._deadline(timeout)))
+        return self.core.commit(offsets, self._deadline(timeout))
 
     def commit_later(self, offsets: Offsets | None = None) -> Pending[None]:
-        """Begin to commit, and return at once. The commit goes on while a method of the consumer runs.
+        """Begin to commit, and return at once. The commit goes on while a method of the consumer runs; on
+        asyncio, while the event loop runs.
 
         The value that is returned is ``done`` after that; its ``result()`` raises what ``commit`` raises.
         """
         return self.core.commit_later(offsets)
 
+    @Operation
     def committed(
         self, partitions: Iterable[tuple[str, int]], *, timeout: float | None = None
-    ) -> dict[TopicPartition, CommittedOffset]:
+    ) -> Steps[dict[TopicPartition, CommittedOffset]]:
         """Return what the group has committed for partitions. Those without a commit are left out."""
         names = [TopicPartition(*each) for each in partitions]
-        return self._run(self.core.committed(names, self._deadline(timeout)))
+        return self.core.committed(names, self._deadline(timeout))
 
-    def position(self, partition: tuple[str, int], *, timeout: float | None = None) -> int:
+    @Operation
+    def position(self, partition: tuple[str, int], *, timeout: float | None = None) -> Steps[int]:
         """Return the offset of the next record that a poll returns; it is looked up if it is not known."""
-        return self._run(self.core.position(TopicPartition(*partition), self._deadline(timeout)))
+        return self.core.position(TopicPartition(*partition), self._deadline(timeout))
 
     def seek(self, offsets: Offsets) -> None:
         """Go on at these offsets: a mapping from partition to offset. Raises ``PositionError``."""
@@ -172,27 +165,57 @@ class Consumer:
         """The id of this member in its group. It is empty outside of a group."""
         return self.core.identity.member_id
 
-    def close(self, *, timeout: float | None = None) -> None:
+    @LastOperation
+    def close(self, *, timeout: float | None = None) -> Steps[None]:
         """Commit if ``auto_commit`` is set, give up the partitions, and leave the group.
 
         A client that was made here is closed.
         """
-        try:
-            self._run(self.core.close(self._deadline(timeout)))
-        finally:
-            if self._owns:
-                self.client.close()
+        return self.core.close(self._deadline(timeout))
 
     def _deadline(self, timeout: float | None) -> float:
         return self.client.core.deadline(timeout)
 
-    def _run(self, steps: Steps[T]) -> T:
-        return self.client.run(steps)
 
-    def __enter__(self) -> Self:
-        return self
+class Consumer(ConsumerMethods[Client], BlockingForm):
+    """Reads topics, alone or as a member of a group.
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        with Consumer("localhost:9092", group_id="billing", auto_offset_reset="earliest") as consumer:
+            consumer.subscribe(["orders"])
+            while True:
+                for record in consumer.poll(1.0):
+                    print(record.topic, record.partition, record.offset, record.key, record.value)
+                consumer.commit()
+
+    The first argument says where the brokers are: ``host:port``, several of them, a ``ClientConfig``, a ``Client``, or
+    a mapping with Kafka's property names (``bootstrap.servers``, ``group.id``, ...), or the ``Path`` of a file of them.
+    The keywords are those of ``ConsumerConfig``. Nothing connects before the first poll. A consumer belongs to the
+    thread that uses it.
+
+    No thread is started: heartbeats leave while a method of the consumer runs. So poll at least once per
+    ``session_timeout``, or call ``poll`` on paused partitions while you are busy.
+    """
+
+    _background = False
+
+
+class AsyncConsumer(ConsumerMethods[AsyncClient], AsyncForm):
+    """Reads topics, alone or as a member of a group, for asyncio. See ``Consumer``.
+
+        async with AsyncConsumer("localhost:9092", group_id="billing") as consumer:
+            consumer.subscribe(["orders"])
+            async for record in consumer:
+                print(record.value)
+
+    It must be made while the event loop runs. Heartbeats, fetching and automatic commits run as tasks between the
+    polls. A consumer that does not poll for ``rebalance_timeout`` leaves the group, as in Kafka's consumer; the next
+    poll joins again. The functions of ``subscribe`` may be coroutine functions.
+    """
+
+    _background = True
+
+    async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        """Yield records for ever. Positions move on with each poll, not with each record: see ``poll``."""
+        while True:
+            for record in await self.poll(_ITERATION):
+                yield record

@@ -1,15 +1,14 @@
-"""The public objects: deliveries in C and in Python, and both forms of the producer."""
+"""Deliveries, in C and in Python."""
 
 from __future__ import annotations
 
 import gc
-import inspect
 from typing import Any
 
 import pytest
 
 from kafka_msgs._backend import backend
-from kafka_msgs.client.producer import AsyncDelivery, AsyncProducer, Delivery, Producer
+from kafka_msgs.client.producer import AsyncDelivery, Delivery
 from kafka_msgs.client.producer.batch import ProducerBatch
 from kafka_msgs.records import Compression
 
@@ -91,14 +90,3 @@ def test_a_delivery_in_c_keeps_its_batch_alive_and_lets_it_go() -> None:
     assert seen() is not None
     del delivery
     assert seen() is None
-
-
-def test_both_forms_have_the_same_methods() -> None:
-    def methods(cls: type[object]) -> dict[str, list[str]]:
-        return {
-            name: list(inspect.signature(value).parameters)
-            for name, value in vars(cls).items()
-            if inspect.isfunction(value) and not name.startswith("_")
-        }
-
-    assert methods(Producer) == methods(AsyncProducer)
