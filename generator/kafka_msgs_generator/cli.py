@@ -18,10 +18,12 @@ import click
 
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs_generator import importer
+from kafka_msgs_generator.canonical import canonical_text
 from kafka_msgs_generator.compare import compare_imports, read_import
 from kafka_msgs_generator.files import write_atomically
 from kafka_msgs_generator.glossary import gaps, load_glossary, number_of_fields
 from kafka_msgs_generator.ir import UNDOCUMENTED
+from kafka_msgs_generator.notation import read_notation
 from kafka_msgs_generator.output import Changes, ForeignFileError, apply, plan, summary
 from kafka_msgs_generator.package import message_package
 from kafka_msgs_generator.pipeline import Binding, InvalidDefinitionsError, Reading, compile_set
@@ -145,6 +147,24 @@ def compare_command(old: Path, new: Path, out: Path | None) -> None:
             write_atomically(out, page)
     if out is None:
         click.echo(page, nl=False)
+
+
+@command.command()
+@click.argument("page", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--message", help="Only the definition of this message, such as OffsetFetchRequest.")
+@click.option("--version", type=int, help="Only the definitions at this version.")
+def notation(page: Path, message: str | None, version: int | None) -> None:
+    """Print as JSON the definitions that PAGE, a text file, shows in the notation of Kafka's documentation.
+
+    The notation has no api keys and no defaults, and older pages do not show which arrays may be null: add them.
+    """
+    with _plain_errors():
+        read = read_notation(page.read_text(encoding="utf-8"), str(page))
+    found = [each for each in read if message in (None, each["name"]) and version in (None, int(each["validVersions"]))]
+    if not found:
+        raise click.ClickException("the page shows no such message")
+    for definition in found:
+        click.echo(canonical_text(definition), nl=False)
 
 
 @command.command()
