@@ -1,1 +1,46 @@
-"""An embedded broker: partitions, handlers and coordinators that any Kafka client can use."""
+"""An embedded broker: a small Kafka cluster in the process of a test, which any client can join.
+
+    >>> from kafka_msgs.broker import EmbeddedBroker
+    >>> with EmbeddedBroker() as broker:
+    ...     broker.bootstrap_servers.startswith("127.0.0.1:")
+    True
+
+``EmbeddedBroker`` blocks and ``AsyncEmbeddedBroker`` is for asyncio. Both show a ``Cluster`` of virtual brokers. All of
+its logic is without sockets, threads and clock: ``server`` brings the sockets, ``embedded`` the thread and the clock.
+Names are imported when they are first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from kafka_msgs.lazy import lazy_attributes
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.clock import Clock, ManualClock, SystemClock
+    from kafka_msgs.broker.cluster import Cluster
+    from kafka_msgs.broker.config import BrokerConfig, ListenerConfig
+    from kafka_msgs.broker.embedded import AsyncEmbeddedBroker, EmbeddedBroker
+else:
+    __getattr__, __dir__ = lazy_attributes(
+        __name__,
+        {
+            "AsyncEmbeddedBroker": "embedded",
+            "BrokerConfig": "config",
+            "Clock": "clock",
+            "Cluster": "cluster",
+            "EmbeddedBroker": "embedded",
+            "ListenerConfig": "config",
+            "ManualClock": "clock",
+            "SystemClock": "clock",
+        },
+    )
+
+__all__ = [
+    "AsyncEmbeddedBroker",
+    "BrokerConfig",
+    "Clock",
+    "Cluster",
+    "EmbeddedBroker",
+    "ListenerConfig",
+    "ManualClock",
+    "SystemClock",
+]

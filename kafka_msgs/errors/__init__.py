@@ -6,7 +6,7 @@ names from here.
 """
 
 from kafka_msgs.errors.base import InternalError, KafkaMsgsError, MissingExtraError, shown
-from kafka_msgs.errors.broker import RefusedError, RefusedRecordsError
+from kafka_msgs.errors.broker import BrokerStartError, RefusedError, RefusedRecordsError
 from kafka_msgs.errors.capture import CaptureError
 from kafka_msgs.errors.client import (
     AuthenticationError,
@@ -57,6 +57,7 @@ __all__ = [
     "AssignorError",
     "AuthenticationError",
     "BrokerError",
+    "BrokerStartError",
     "BudgetExceededError",
     "CaptureError",
     "ClientError",

@@ -1,4 +1,4 @@
-"""The error that an embedded broker answers, raised by what handles a request."""
+"""The error that an embedded broker answers, raised by what handles a request, and the one of its start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from attrs import define
 
 from kafka_msgs.errors.base import KafkaMsgsError
 
-__all__ = ["RefusedError", "RefusedRecordsError"]
+__all__ = ["BrokerStartError", "RefusedError", "RefusedRecordsError"]
 
 
 @define(kw_only=True, slots=False, repr=False)
@@ -34,3 +34,14 @@ class RefusedRecordsError(RefusedError):
     """
 
     record_errors: tuple[tuple[int, str], ...] = ()
+
+
+@define(kw_only=True, slots=False, repr=False)
+class BrokerStartError(KafkaMsgsError):
+    """An embedded broker cannot listen. Attributes: ``address`` and ``reason``."""
+
+    address: str
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.address}: {self.reason}"

@@ -1,0 +1,208 @@
+"""A request in the broker: who sent it on which connection, and its one answer.
+
+A handler calls ``answer`` or ``fail`` at once, or keeps the call and does it later. Each call is answered once. Nothing
+here knows sockets: who made the call gave it a ``Transport``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+from attrs import Factory, define, evolve, frozen
+
+from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import InternalError, RefusedError
+from kafka_msgs.message import Request, Response
+from kafka_msgs.schema import fields
+from kafka_msgs.wire import error_response
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster, VirtualBroker
+    from kafka_msgs.broker.config import ListenerConfig
+
+__all__ = ["ANONYMOUS", "Call", "Handler", "Principal", "Session", "Transport"]
+
+R = TypeVar("R", bound=Request[Any])
+R_co = TypeVar("R_co", bound=Request[Any], covariant=True)
+
+OPERATIONS: Final[Mapping[ResourceType, tuple[AclOperation, ...]]] = {
+    ResourceType.TOPIC: (
+        AclOperation.READ,
+        AclOperation.WRITE,
+        AclOperation.CREATE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    ),
+    ResourceType.GROUP: (
+        AclOperation.READ,
+        AclOperation.DELETE,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    ),
+    ResourceType.CLUSTER: (
+        AclOperation.CREATE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.CLUSTER_ACTION,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+        AclOperation.IDEMPOTENT_WRITE,
+    ),
+}
+"""The operations that can be allowed on a resource of each type (Kafka's ``AclEntry.supportedOperations``)."""
+
+CLUSTER_NAME: Final = "kafka-cluster"
+"""The name of the one resource of type CLUSTER."""
+
+
+@frozen
+class Principal:
+    """Who speaks on a connection. ``str`` gives Kafka's form, such as ``User:alice``."""
+
+    type: str = "User"
+    name: str = "ANONYMOUS"
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.name}"
+
+
+ANONYMOUS = Principal()
+"""The principal of a connection without authentication."""
+
+
+@define(eq=False, kw_only=True)
+class Session:
+    """One connection to one virtual broker. ``client_host`` has the form that Kafka's records have: ``/127.0.0.1``.
+
+    ``end`` closes it: from then on answers are dropped, and what ``on_close`` was given is called once.
+    """
+
+    id: int
+    broker_id: int
+    listener: ListenerConfig
+    client_host: str = "/127.0.0.1"
+    principal: Principal = ANONYMOUS
+    software_name: str = ""
+    software_version: str = ""
+    closed: bool = False
+    _on_close: list[Callable[[], None]] = Factory(list)
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` when the connection is closed."""
+        self._on_close.append(callback)
+
+    def end(self) -> None:
+        """Note that the connection is closed."""
+        self.closed = True
+        callbacks, self._on_close = self._on_close, []
+        for callback in callbacks:
+            callback()
+
+
+class Transport(Protocol):
+    """What carries answers to a client."""
+
+    def reply(self, call: Call[Any], response: Response | None) -> None:
+        """Send the response to a call. None means that the call gets no response (Produce with ``acks=0``)."""
+
+    def disconnect(self, call: Call[Any]) -> None:
+        """Close the connection of a call without an answer."""
+
+
+@define(eq=False, kw_only=True)
+class Call(Generic[R]):
+    """One request. ``received_at`` is in milliseconds. ``throttle_time_ms`` is set in the answer if it has the field.
+
+    The records of a decoded request are views of the bytes of its frame.
+    """
+
+    cluster: Cluster
+    session: Session
+    request: R
+    version: int
+    transport: Transport
+    correlation_id: int = 0
+    client_id: str | None = None
+    received_at: int = 0
+    throttle_time_ms: int = 0
+    answered: bool = False
+
+    @property
+    def api_key(self) -> int:
+        """The api key of the request."""
+        return self.request.INFO.api_key or 0
+
+    @property
+    def node(self) -> VirtualBroker:
+        """The broker that the request was sent to."""
+        return self.cluster.brokers[self.session.broker_id]
+
+    def answer(self, response: Response | None) -> None:
+        """Send the response. None means no response. Raises ``InternalError`` if the call was answered before."""
+        self._settle()
+        if response is not None and self.throttle_time_ms and _has_throttle_time(type(response)):
+            response = evolve(response, throttle_time_ms=self.throttle_time_ms)  # type: ignore[call-arg]
+        for observer in self.cluster.observers:
+            observer(self, response)
+        self.transport.reply(self, response)
+
+    def fail(self, error: IntEnum, message: str | None = None) -> None:
+        """Send the response which reports that the whole request failed."""
+        self.answer(error_response(self.request, error, self.version, error_message=message))
+
+    def disconnect(self) -> None:
+        """Close the connection without an answer."""
+        self._settle()
+        self.transport.disconnect(self)
+
+    def allows(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
+        """Return whether the client may do this. Without an authorizer everything is allowed."""
+        authorizer = self.cluster.authorizer
+        return authorizer is None or authorizer(self.session, operation, kind, name)
+
+    def allows_cluster(self, operation: AclOperation) -> bool:
+        """Return whether the client may do this to the cluster."""
+        return self.allows(operation, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def require_cluster(self, operation: AclOperation) -> None:
+        """Raise ``RefusedError`` with CLUSTER_AUTHORIZATION_FAILED unless the client may do this to the cluster."""
+        if not self.allows_cluster(operation):
+            raise RefusedError(error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+    def operations(self, kind: ResourceType, name: str = CLUSTER_NAME) -> int:
+        """Return the operations that the client may do on a resource, as the bits of an answer."""
+        return sum(1 << each for each in OPERATIONS[kind] if self.allows(each, kind, name))
+
+    def _settle(self) -> None:
+        if self.answered:
+            raise InternalError(reason=f"{self.request.INFO.name} is answered twice")
+        self.answered = True
+
+
+_THROTTLED: dict[type, bool] = {}
+
+
+def _has_throttle_time(cls: type[Response]) -> bool:
+    found = _THROTTLED.get(cls)
+    if found is None:
+        found = _THROTTLED[cls] = any(field.name == "ThrottleTimeMs" for field in fields(cls))
+    return found
+
+
+@frozen
+class Handler(Generic[R]):
+    """What answers the requests of one class. ``run`` may raise ``RefusedError``: the whole request failed.
+
+    ``before_login`` is True for requests that a client may send before it has authenticated.
+    """
+
+    request: type[R]
+    run: Callable[[Call[R]], None]
+    before_login: bool = False

@@ -1,0 +1,201 @@
+"""A cluster of virtual brokers, without sockets, threads and clock.
+
+A shell gives requests (``receive``) and the time (``tick``). The state of the cluster is its image, which changes only
+by the metadata records that ``commit`` is given. Who follows the image is called with a ``Delta`` after each commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from random import Random, SystemRandom
+from typing import Any, Final, Protocol, TypeAlias
+from uuid import UUID
+
+from attrs import Factory, define
+
+from kafka_msgs.broker.call import Call, Session
+from kafka_msgs.broker.config import SECURITY_PROTOCOLS, BrokerConfig
+from kafka_msgs.broker.controller.features import STARTING_FEATURES
+from kafka_msgs.broker.controller.image import Delta, Image
+from kafka_msgs.broker.controller.settings import BrokerSettings
+from kafka_msgs.broker.dispatch import Dispatch
+from kafka_msgs.broker.handlers import all_handlers, handler_modules
+from kafka_msgs.broker.timers import TimerHandle, Timers
+from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.errors import OptionError
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from kafka_msgs.messages.feature_level_record import FeatureLevelRecord
+from kafka_msgs.messages.register_broker_record import BrokerEndpoint, RegisterBrokerRecord
+
+__all__ = ["Authorizer", "Cluster", "VirtualBroker"]
+
+Address: TypeAlias = tuple[str, int]
+Authorizer: TypeAlias = Callable[[Session, AclOperation, ResourceType, str], bool]
+"""Whether the client of a connection may do an operation on the resource of a type and name."""
+
+
+class Network(Protocol):
+    """What brings the brokers to their clients. Without one, requests come from ``Cluster.receive`` alone."""
+
+    def open_broker(self, broker_id: int, addresses: Mapping[str, Address]) -> None:
+        """Listen at the addresses of a broker."""
+
+    def close_broker(self, broker_id: int, *, reset: bool) -> None:
+        """Stop listening, and close all connections; ``reset`` breaks them off."""
+
+
+@define(eq=False)
+class VirtualBroker:
+    """One of the brokers. ``addresses`` has host and port of each listener, by name. ``parts`` is for what hosts state
+    here, such as coordinators and sessions, by their class.
+    """
+
+    id: int
+    addresses: Mapping[str, Address]
+    sessions: dict[int, Session] = Factory(dict)
+    parts: dict[type, Any] = Factory(dict)
+    running: bool = False
+
+
+class Cluster:
+    """The brokers, the image, the timers, and what is told about changes.
+
+    ``now`` is the present in milliseconds, as it was given last. ``problems`` has the exceptions of handlers that are
+    not answers: bugs. ``intercept`` are called with each request before its handler; if one returns True, it took
+    the call. ``observers`` are called after each answer, with the call and the response. ``authorizer`` decides
+    what clients may do; without it they may do everything.
+    """
+
+    def __init__(self, config: BrokerConfig | None = None, *, now: int) -> None:
+        self.config = config = config or BrokerConfig()
+        self.settings = BrokerSettings({**config.embedded_defaults(), **config.configs})
+        self.now = now
+        self.random: Random = SystemRandom() if config.seed is None else Random(config.seed)
+        self.timers = Timers()
+        self.image = Image()
+        self.brokers: dict[int, VirtualBroker] = {}
+        self.controller_id = 0
+        self.cluster_id = config.cluster_id or _base64(self.new_id())
+        self.dispatch = Dispatch(all_handlers(), config.release)
+        self.problems: list[Exception] = []
+        self.authorizer: Authorizer | None = None
+        self.intercept: list[Callable[[Call[Any]], bool]] = []
+        self.observers: list[Callable[[Call[Any], Any], None]] = []
+        self.listeners: list[Callable[[Delta], None]] = []
+        self.network: Network | None = None
+        self._sessions = 0
+        for module in handler_modules():
+            attach = getattr(module, "attach", None)
+            if attach is not None:
+                attach(self)
+
+    def new_id(self) -> UUID:
+        """Return a new id."""
+        return UUID(int=self.random.getrandbits(128), version=4)
+
+    # Requests and time
+
+    def receive(self, call: Call[Any]) -> None:
+        """Handle a request. Its answer may come now or later."""
+        if not any(hook(call) for hook in self.intercept):
+            self.dispatch.run(self, call)
+
+    @property
+    def next_timer(self) -> int | None:
+        """The moment (ms) at which ``tick`` has something to do, or None."""
+        return self.timers.next_due()
+
+    def tick(self, now: int) -> None:
+        """Note the time, and run what is due. What fails is kept in ``problems``."""
+        self.now = now
+        while (due := self.timers.pop_due(now)) is not None:
+            try:
+                due()
+            except Exception as error:
+                self.problems.append(error)
+
+    def after(self, delay_ms: int, callback: Callable[[], None]) -> TimerHandle:
+        """Run ``callback`` after ``delay_ms`` milliseconds."""
+        return self.timers.schedule(self.now + delay_ms, callback)
+
+    # Metadata
+
+    def commit(self, records: Iterable[MetadataRecord]) -> Delta:
+        """Apply records to the image, then tell all listeners in the order in which they were added."""
+        delta = Delta()
+        for record in records:
+            self.image.apply(record, delta)
+        for listener in self.listeners:
+            listener(delta)
+        return delta
+
+    # Brokers
+
+    def start(self, addresses: Mapping[int, Mapping[str, Address]]) -> None:
+        """Register and start the brokers. ``addresses`` has host and port of each listener, by broker and name."""
+        for broker_id, listeners in addresses.items():
+            self.brokers[broker_id] = VirtualBroker(broker_id, listeners)
+        features = [FeatureLevelRecord(name=name, feature_level=level) for name, level in STARTING_FEATURES.items()]
+        self.commit(features)
+        for broker_id in addresses:
+            self.start_broker(broker_id)
+
+    def close(self) -> None:
+        """End all connections. The cluster cannot be used afterwards."""
+        for broker in self.brokers.values():
+            for session in tuple(broker.sessions.values()):
+                session.end()
+
+    def start_broker(self, broker_id: int) -> None:
+        """Register a broker and end its fencing, as a broker that starts does."""
+        broker = self._broker(broker_id)
+        if broker.running:
+            return
+        broker.running = True
+        protocols = {listener.name: listener.protocol for listener in self.config.listeners}
+        endpoints = tuple(
+            BrokerEndpoint(name=name, host=host, port=port, security_protocol=_protocol_number(protocols[name]))
+            for name, (host, port) in broker.addresses.items()
+        )
+        registration = RegisterBrokerRecord(
+            broker_id=broker_id,
+            broker_epoch=self.image.offset,
+            incarnation_id=self.new_id(),
+            end_points=endpoints,
+            rack=self.config.rack(broker_id),
+            log_dirs=(self.new_id(),),
+        )
+        unfenced = BrokerRegistrationChangeRecord(
+            broker_id=broker_id, broker_epoch=registration.broker_epoch, fenced=_UNFENCE
+        )
+        self.commit((registration, unfenced))
+
+    def open_session(self, broker_id: int, **facts: Any) -> Session:
+        """Return a new connection to a broker. ``facts`` are attributes of ``Session``."""
+        self._sessions += 1
+        session = Session(id=self._sessions, broker_id=broker_id, **facts)
+        sessions = self.brokers[broker_id].sessions
+        sessions[session.id] = session
+        session.on_close(partial(sessions.__delitem__, session.id))
+        return session
+
+    def _broker(self, broker_id: int) -> VirtualBroker:
+        if broker_id not in self.brokers:
+            reason = f"the brokers are {', '.join(map(str, self.brokers))}"
+            raise OptionError(source="Cluster", option="broker_id", value=broker_id, reason=reason)
+        return self.brokers[broker_id]
+
+
+_UNFENCE: Final = -1
+
+
+def _protocol_number(name: str) -> int:
+    return SECURITY_PROTOCOLS.index(name)
+
+
+def _base64(value: UUID) -> str:
+    from base64 import urlsafe_b64encode
+
+    return urlsafe_b64encode(value.bytes).decode().rstrip("=")

@@ -1,0 +1,101 @@
+"""What an embedded broker is started with: how many brokers, where they listen, their release and their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from attrs import field, frozen
+from attrs.converters import optional
+
+from kafka_msgs.errors import OptionError
+from kafka_msgs.groups.profiles import SHIPPED, Profile
+from kafka_msgs.option_checks import choice, whole
+
+if TYPE_CHECKING:
+    import ssl
+
+__all__ = ["SECURITY_PROTOCOLS", "BrokerConfig", "ListenerConfig"]
+
+SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+"""The security protocols of listeners. The place of each is its number in records."""
+
+_MOST_BROKERS: Final = 100
+_LAST_PORT: Final = 65535
+
+
+@frozen(kw_only=True)
+class ListenerConfig:
+    """A listener that each broker has. Broker n of the cluster listens on ``port`` + n; 0 lets the system choose.
+
+    ``tls`` has the server's side of a listener whose protocol is SSL or SASL_SSL.
+    """
+
+    name: str = "PLAINTEXT"
+    protocol: str = field(default="PLAINTEXT", validator=choice(*SECURITY_PROTOCOLS))
+    port: int = field(default=0, validator=whole(0, _LAST_PORT))
+    tls: ssl.SSLContext | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if (self.tls is not None) != self.protocol.endswith("SSL"):
+            raise OptionError(
+                source="ListenerConfig", option="tls", value=self.tls, reason="SSL and SASL_SSL need it, no other"
+            )
+
+
+@frozen(kw_only=True)
+class BrokerConfig:
+    """The settings of an embedded cluster. All have defaults.
+
+    ``brokers`` is the number of virtual brokers; their ids begin at 0. ``release`` such as ``"3.7"`` offers the
+    versions of that release only. ``profile`` is for the group coordinators. ``configs`` are Kafka's own settings of
+    brokers by name, such as ``{"auto.create.topics.enable": "false"}``. ``directory`` keeps all data in Kafka's own
+    files; without it, everything is in memory. ``racks`` has the racks of the brokers, in order.
+
+    Limits: ``max_connections`` per broker, and ``max_request_size`` in bytes as a broker's
+    ``socket.request.max.bytes``. ``seed`` makes ids: the same seed and the same calls give the same ids. None means
+    ids that nobody can guess. Raises ``OptionError``.
+    """
+
+    brokers: int = field(default=1, validator=whole(1, _MOST_BROKERS))
+    host: str = "127.0.0.1"
+    listeners: tuple[ListenerConfig, ...] = (ListenerConfig(),)
+    release: str | None = None
+    profile: Profile = SHIPPED
+    directory: Path | None = field(default=None, converter=optional(Path))
+    configs: Mapping[str, str] = field(factory=dict)
+    racks: tuple[str | None, ...] = ()
+    cluster_id: str | None = None
+    max_connections: int = field(default=10_000, validator=whole(1))
+    max_request_size: int = field(default=100 * 2**20, validator=whole(1024))
+    seed: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        names = [listener.name for listener in self.listeners]
+        if not names or len(set(names)) != len(names):
+            raise OptionError(
+                source="BrokerConfig",
+                option="listeners",
+                value=names,
+                reason="one or more of distinct names are needed",
+            )
+
+    def embedded_defaults(self) -> Mapping[str, str]:
+        """Return Kafka's settings whose defaults are for large clusters, with values for this one.
+
+        ``configs`` replaces them. Replication factors are at most the number of brokers.
+        """
+        factor = str(min(3, self.brokers))
+        return {
+            "group.initial.rebalance.delay.ms": "0",
+            "offsets.topic.replication.factor": factor,
+            "transaction.state.log.replication.factor": factor,
+            "transaction.state.log.min.isr": "1" if self.brokers == 1 else "2",
+            "share.coordinator.state.topic.replication.factor": factor,
+            "share.coordinator.state.topic.min.isr": "1" if self.brokers == 1 else "2",
+        }
+
+    def rack(self, broker_id: int) -> str | None:
+        """Return the rack of a broker, or None."""
+        return self.racks[broker_id] if broker_id < len(self.racks) else None

@@ -1,0 +1,140 @@
+"""The values of settings and where they come from: of a topic, of the brokers, and Kafka's defaults.
+
+A setting of a topic has synonyms: broker settings that stand for it where the topic itself has none. The first that has
+a value counts. This is the work of Kafka's ``ConfigHelper`` and ``ServerTopicConfigSynonyms``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from attrs import frozen
+
+from kafka_msgs.broker.controller.settings import BROKER, TOPIC, Setting, settings_of
+from kafka_msgs.enums import ConfigResourceType, ConfigSource
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+
+__all__ = ["ConfigEntry", "Synonym", "broker_synonyms", "effective", "topic_entries", "topic_synonyms", "topic_values"]
+
+_HOUR: Final = 3_600_000
+_MINUTE: Final = 60_000
+
+_SAME_NAME: Final = (
+    "max.decompressed.message.bytes",
+    "unclean.leader.election.enable",
+    "min.insync.replicas",
+    "compression.type",
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.zstd.level",
+)
+_LOG_PREFIX: Final = (
+    "segment.bytes",
+    "retention.bytes",
+    "index.interval.bytes",
+    "cleanup.policy",
+    "preallocate",
+    "message.timestamp.type",
+    "message.timestamp.before.max.ms",
+    "message.timestamp.after.max.ms",
+    "local.retention.ms",
+    "local.retention.bytes",
+    "remote.copy.lag.ms",
+    "remote.copy.lag.bytes",
+)
+_BROKER_NAMES: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
+    **{name: ((name, 1),) for name in _SAME_NAME},
+    **{name: ((f"log.{name}", 1),) for name in _LOG_PREFIX},
+    "segment.ms": (("log.roll.ms", 1), ("log.roll.hours", _HOUR)),
+    "segment.jitter.ms": (("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", _HOUR)),
+    "segment.index.bytes": (("log.index.size.max.bytes", 1),),
+    "flush.messages": (("log.flush.interval.messages", 1),),
+    "flush.ms": (("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),
+    "retention.ms": (("log.retention.ms", 1), ("log.retention.minutes", _MINUTE), ("log.retention.hours", _HOUR)),
+    "max.message.bytes": (("message.max.bytes", 1),),
+    "delete.retention.ms": (("log.cleaner.delete.retention.ms", 1),),
+    "min.compaction.lag.ms": (("log.cleaner.min.compaction.lag.ms", 1),),
+    "max.compaction.lag.ms": (("log.cleaner.max.compaction.lag.ms", 1),),
+    "file.delete.delay.ms": (("log.segment.delete.delay.ms", 1),),
+    "min.cleanable.dirty.ratio": (("log.cleaner.min.cleanable.ratio", 1),),
+}
+"""The broker settings that stand for a setting of a topic, the strongest first, and the factor of their unit."""
+
+
+@frozen
+class Synonym:
+    """A value of a setting, under the name of the setting that has it."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    factor: int = 1
+
+    def scaled(self) -> str | None:
+        """Return the value in the unit of the setting that it stands for. A negative number has no unit."""
+        if self.factor == 1 or self.value is None or int(self.value) < 0:
+            return self.value
+        return str(int(self.value) * self.factor)
+
+
+@frozen
+class ConfigEntry:
+    """A setting with its value, and all values that it could have, the one that counts first."""
+
+    setting: Setting
+    value: str | None
+    source: ConfigSource
+    synonyms: tuple[Synonym, ...]
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether the value is a secret. Then no answer has it."""
+        return self.setting.type == "password"
+
+
+def effective(setting: Setting, synonyms: tuple[Synonym, ...]) -> ConfigEntry:
+    """Return the entry of a setting, whose value is the first of its synonyms."""
+    first = synonyms[0] if synonyms else Synonym(setting.name, setting.default, ConfigSource.DEFAULT_CONFIG)
+    return ConfigEntry(setting, first.scaled(), first.source, synonyms)
+
+
+def topic_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
+    """Yield the entries of a topic whose own settings are ``own``, without internal ones."""
+    for setting in settings_of(TOPIC).values():
+        if not setting.internal:
+            yield effective(setting, topic_synonyms(cluster, setting, own))
+
+
+def topic_values(cluster: Cluster, topic: str) -> dict[str, str | None]:
+    """Return the values of all settings of a topic."""
+    own = cluster.image.configs.get((ConfigResourceType.TOPIC, topic), {})
+    return {entry.setting.name: entry.value for entry in topic_entries(cluster, own)}
+
+
+def topic_synonyms(cluster: Cluster, setting: Setting, own: Mapping[str, str]) -> tuple[Synonym, ...]:
+    """Return the values of a setting of a topic, the one that counts first."""
+    found: list[Synonym] = []
+    if setting.name in own:
+        found.append(Synonym(setting.name, own[setting.name], ConfigSource.DYNAMIC_TOPIC_CONFIG))
+    for name, factor in _BROKER_NAMES.get(setting.name, ()):
+        found += broker_synonyms(cluster, settings_of(BROKER)[name], None, factor)
+    return tuple(found)
+
+
+def broker_synonyms(cluster: Cluster, setting: Setting, broker_id: int | None, factor: int = 1) -> Iterator[Synonym]:
+    """Yield the values of a broker setting. None stands for what all brokers have."""
+    dynamic = (
+        (str(broker_id), ConfigSource.DYNAMIC_BROKER_CONFIG),
+        ("", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+    )
+    for resource, source in dynamic if broker_id is not None else dynamic[1:]:
+        value = cluster.image.configs.get((ConfigResourceType.BROKER, resource), {}).get(setting.name)
+        if value is not None:
+            yield Synonym(setting.name, value, source, factor)
+    if setting.name in cluster.settings.static:
+        yield Synonym(setting.name, cluster.settings.static[setting.name], ConfigSource.STATIC_BROKER_CONFIG, factor)
+    if setting.default is not None:
+        yield Synonym(setting.name, setting.default, ConfigSource.DEFAULT_CONFIG, factor)

@@ -1,0 +1,356 @@
+"""The image of the cluster: brokers, topics, partitions, settings and security, as the metadata records say.
+
+The image changes only by records (``Image.apply``). So the image is the same after all records are read again from the
+log. ``Delta`` collects what a commit changed, for those who follow the image. This is the work of Kafka's
+``org.apache.kafka.image`` package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from attrs import Factory, define, evolve, field, frozen
+
+from kafka_msgs.errors import InternalError
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.messages.access_control_entry_record import AccessControlEntryRecord
+from kafka_msgs.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from kafka_msgs.messages.client_quota_record import ClientQuotaRecord
+from kafka_msgs.messages.config_record import ConfigRecord
+from kafka_msgs.messages.feature_level_record import FeatureLevelRecord
+from kafka_msgs.messages.partition_change_record import PartitionChangeRecord
+from kafka_msgs.messages.partition_record import PartitionRecord
+from kafka_msgs.messages.producer_ids_record import ProducerIdsRecord
+from kafka_msgs.messages.register_broker_record import RegisterBrokerRecord
+from kafka_msgs.messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
+from kafka_msgs.messages.remove_topic_record import RemoveTopicRecord
+from kafka_msgs.messages.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
+from kafka_msgs.messages.topic_record import TopicRecord
+from kafka_msgs.messages.unregister_broker_record import UnregisterBrokerRecord
+from kafka_msgs.messages.user_scram_credential_record import UserScramCredentialRecord
+
+__all__ = [
+    "NO_LEADER",
+    "BrokerState",
+    "Delta",
+    "Endpoint",
+    "Image",
+    "LeaderChange",
+    "PartitionKey",
+    "PartitionState",
+    "TopicState",
+]
+
+NO_LEADER: Final = -1
+_UNCHANGED_LEADER: Final = -2
+
+PartitionKey = tuple[UUID, int]
+"""A partition: the id of its topic, and its number."""
+
+
+@frozen
+class Endpoint:
+    """The address of a listener of a broker. ``security_protocol`` is the number that records have."""
+
+    host: str
+    port: int
+    security_protocol: int = 0
+
+
+@frozen(kw_only=True)
+class BrokerState:
+    """A registered broker. A fenced broker is registered, but does not run. ``endpoints`` are by listener name."""
+
+    id: int
+    epoch: int
+    incarnation: UUID
+    endpoints: Mapping[str, Endpoint]
+    rack: str | None = None
+    fenced: bool = True
+    in_controlled_shutdown: bool = False
+    log_dirs: tuple[UUID, ...] = ()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the broker runs."""
+        return not self.fenced
+
+
+@frozen(kw_only=True)
+class PartitionState:
+    """A partition: its replicas, those in sync, its leader, and the epochs. ``leader`` is -1 if there is none."""
+
+    topic_id: UUID
+    partition: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+    leader_recovery_state: int = 0
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    directories: tuple[UUID, ...] = ()
+    eligible_leader_replicas: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> PartitionKey:
+        """The id of the topic, and the number of the partition."""
+        return self.topic_id, self.partition
+
+
+@define
+class TopicState:
+    """A topic with its partitions, in order."""
+
+    name: str
+    id: UUID
+    partitions: list[PartitionState] = Factory(list)
+
+
+@frozen
+class LeaderChange:
+    """A change of the leader of a partition: the states before and after. None is a partition that is not there."""
+
+    topic: str
+    before: PartitionState | None
+    after: PartitionState | None
+
+
+@define
+class Delta:
+    """What the records of one commit changed.
+
+    ``created`` and ``deleted`` have topics by id. ``partitions`` has each partition that changed, with its states
+    before and after; after is None if it was deleted. ``configs`` has the resources (type, name) with other settings.
+    """
+
+    records: list[MetadataRecord] = Factory(list)
+    created: dict[UUID, TopicState] = Factory(dict)
+    deleted: dict[UUID, TopicState] = Factory(dict)
+    partitions: dict[PartitionKey, LeaderChange] = Factory(dict)
+    brokers: set[int] = Factory(set)
+    configs: set[tuple[int, str]] = Factory(set)
+
+    def leader_changes(self) -> Iterator[LeaderChange]:
+        """Yield the partitions that have another leader or leader epoch, or that are new or gone."""
+        for change in self.partitions.values():
+            before, after = change.before, change.after
+            if before is None or after is None or _term(before) != _term(after):
+                yield change
+
+    def note(self, topic: str, before: PartitionState | None, after: PartitionState | None) -> None:
+        """Note the new state of a partition. Its state before the first change stays."""
+        key = (before or after).key  # type: ignore[union-attr]
+        known = self.partitions.get(key)
+        self.partitions[key] = LeaderChange(topic, known.before if known else before, after)
+
+
+def _term(state: PartitionState) -> tuple[int, int]:
+    return state.leader, state.leader_epoch
+
+
+@define
+class Image:
+    """The state of the cluster. Nobody changes it but ``apply``."""
+
+    brokers: dict[int, BrokerState] = Factory(dict)
+    topics: dict[str, TopicState] = Factory(dict)
+    topics_by_id: dict[UUID, TopicState] = Factory(dict)
+    configs: dict[tuple[int, str], dict[str, str]] = Factory(dict)
+    """The settings of resources, by type (``ConfigResourceType``) and name."""
+    features: dict[str, int] = Factory(dict)
+    acls: dict[UUID, AccessControlEntryRecord] = Factory(dict)
+    scram: dict[tuple[str, int], UserScramCredentialRecord] = Factory(dict)
+    """SCRAM credentials, by user and mechanism."""
+    quotas: dict[frozenset[tuple[str, str | None]], dict[str, float]] = Factory(dict)
+    """Quotas, by the types and names of their entity. The name None is the default of a type."""
+    next_producer_id: int = 0
+    offset: int = field(default=0)
+    """How many records were applied: the offset of the next one."""
+
+    def apply(self, record: MetadataRecord, delta: Delta) -> None:
+        """Apply a record. Raises ``InternalError`` for a record that this image does not have."""
+        applier = _APPLIERS.get(type(record))
+        if applier is None:
+            raise InternalError(reason=f"{record.INFO.name} is not a record of the image")
+        applier(self, record, delta)
+        delta.records.append(record)
+        self.offset += 1
+
+    def partition(self, topic_id: UUID, partition: int) -> PartitionState | None:
+        """Return a partition, or None if it is not there."""
+        topic = self.topics_by_id.get(topic_id)
+        return topic.partitions[partition] if topic and 0 <= partition < len(topic.partitions) else None
+
+    def alive(self) -> list[BrokerState]:
+        """Return the brokers that run, by id."""
+        return [self.brokers[each] for each in sorted(self.brokers) if self.brokers[each].alive]
+
+    def is_alive(self, broker_id: int) -> bool:
+        """Return whether a broker is registered and runs."""
+        broker = self.brokers.get(broker_id)
+        return broker is not None and broker.alive
+
+
+def _register_broker(image: Image, record: RegisterBrokerRecord, delta: Delta) -> None:
+    image.brokers[record.broker_id] = BrokerState(
+        id=record.broker_id,
+        epoch=record.broker_epoch,
+        incarnation=record.incarnation_id,
+        endpoints={each.name: Endpoint(each.host, each.port, each.security_protocol) for each in record.end_points},
+        rack=record.rack,
+        fenced=record.fenced,
+        in_controlled_shutdown=record.in_controlled_shutdown,
+        log_dirs=record.log_dirs,
+    )
+    delta.brokers.add(record.broker_id)
+
+
+def _change_broker(image: Image, record: BrokerRegistrationChangeRecord, delta: Delta) -> None:
+    broker = image.brokers[record.broker_id]
+    image.brokers[record.broker_id] = evolve(
+        broker,
+        fenced=record.fenced > 0 if record.fenced else broker.fenced,
+        in_controlled_shutdown=broker.in_controlled_shutdown or record.in_controlled_shutdown > 0,
+        log_dirs=record.log_dirs or broker.log_dirs,
+    )
+    delta.brokers.add(record.broker_id)
+
+
+def _unregister_broker(image: Image, record: UnregisterBrokerRecord, delta: Delta) -> None:
+    image.brokers.pop(record.broker_id, None)
+    delta.brokers.add(record.broker_id)
+
+
+def _add_topic(image: Image, record: TopicRecord, delta: Delta) -> None:
+    topic = TopicState(record.name, record.topic_id)
+    image.topics[topic.name] = image.topics_by_id[topic.id] = topic
+    delta.created[topic.id] = topic
+
+
+def _remove_topic(image: Image, record: RemoveTopicRecord, delta: Delta) -> None:
+    topic = image.topics_by_id.pop(record.topic_id)
+    del image.topics[topic.name]
+    for state in topic.partitions:
+        delta.note(topic.name, state, None)
+    if delta.created.pop(topic.id, None) is None:
+        delta.deleted[topic.id] = topic
+
+
+def _add_partition(image: Image, record: PartitionRecord, delta: Delta) -> None:
+    topic = image.topics_by_id[record.topic_id]
+    state = PartitionState(
+        topic_id=record.topic_id,
+        partition=record.partition_id,
+        replicas=record.replicas,
+        isr=record.isr,
+        leader=record.leader,
+        leader_epoch=record.leader_epoch,
+        partition_epoch=record.partition_epoch,
+        leader_recovery_state=record.leader_recovery_state,
+        adding_replicas=record.adding_replicas,
+        removing_replicas=record.removing_replicas,
+        directories=record.directories,
+        eligible_leader_replicas=record.eligible_leader_replicas or (),
+        last_known_elr=record.last_known_elr or (),
+    )
+    delta.note(topic.name, None, state)
+    topic.partitions.append(state)
+
+
+def _change_partition(image: Image, record: PartitionChangeRecord, delta: Delta) -> None:
+    topic = image.topics_by_id[record.topic_id]
+    before = topic.partitions[record.partition_id]
+    changes: dict[str, Any] = {name: getattr(record, name) for name in _CHANGEABLE if getattr(record, name) is not None}
+    if record.leader_recovery_state >= 0:
+        changes["leader_recovery_state"] = record.leader_recovery_state
+    # Each record with a leader is an election, also if the leader stays the same.
+    if record.leader != _UNCHANGED_LEADER:
+        changes.update(leader=record.leader, leader_epoch=before.leader_epoch + 1)
+    after = evolve(before, partition_epoch=before.partition_epoch + 1, **changes)
+    delta.note(topic.name, before, after)
+    topic.partitions[record.partition_id] = after
+
+
+_CHANGEABLE: Final = (
+    "isr",
+    "replicas",
+    "adding_replicas",
+    "removing_replicas",
+    "directories",
+    "eligible_leader_replicas",
+    "last_known_elr",
+)
+
+
+def _set_config(image: Image, record: ConfigRecord, delta: Delta) -> None:
+    key = record.resource_type, record.resource_name
+    settings = image.configs.setdefault(key, {})
+    if record.value is None:
+        settings.pop(record.name, None)
+    else:
+        settings[record.name] = record.value
+    if not settings:
+        del image.configs[key]
+    delta.configs.add(key)
+
+
+def _set_feature(image: Image, record: FeatureLevelRecord, delta: Delta) -> None:
+    if record.feature_level:
+        image.features[record.name] = record.feature_level
+    else:
+        image.features.pop(record.name, None)
+
+
+def _set_producer_ids(image: Image, record: ProducerIdsRecord, delta: Delta) -> None:
+    image.next_producer_id = record.next_producer_id
+
+
+def _add_acl(image: Image, record: AccessControlEntryRecord, delta: Delta) -> None:
+    image.acls[record.id] = record
+
+
+def _remove_acl(image: Image, record: RemoveAccessControlEntryRecord, delta: Delta) -> None:
+    image.acls.pop(record.id, None)
+
+
+def _add_scram(image: Image, record: UserScramCredentialRecord, delta: Delta) -> None:
+    image.scram[record.name, record.mechanism] = record
+
+
+def _remove_scram(image: Image, record: RemoveUserScramCredentialRecord, delta: Delta) -> None:
+    image.scram.pop((record.name, record.mechanism), None)
+
+
+def _set_quota(image: Image, record: ClientQuotaRecord, delta: Delta) -> None:
+    entity = frozenset((each.entity_type, each.entity_name) for each in record.entity)
+    quotas = image.quotas.setdefault(entity, {})
+    if record.remove:
+        quotas.pop(record.key, None)
+    else:
+        quotas[record.key] = record.value
+    if not quotas:
+        del image.quotas[entity]
+
+
+_APPLIERS: Final[Mapping[type[MetadataRecord], Callable[[Image, Any, Delta], None]]] = {
+    AccessControlEntryRecord: _add_acl,
+    BrokerRegistrationChangeRecord: _change_broker,
+    ClientQuotaRecord: _set_quota,
+    ConfigRecord: _set_config,
+    FeatureLevelRecord: _set_feature,
+    PartitionChangeRecord: _change_partition,
+    PartitionRecord: _add_partition,
+    ProducerIdsRecord: _set_producer_ids,
+    RegisterBrokerRecord: _register_broker,
+    RemoveAccessControlEntryRecord: _remove_acl,
+    RemoveTopicRecord: _remove_topic,
+    RemoveUserScramCredentialRecord: _remove_scram,
+    TopicRecord: _add_topic,
+    UnregisterBrokerRecord: _unregister_broker,
+    UserScramCredentialRecord: _add_scram,
+}

@@ -1,0 +1,141 @@
+"""Kafka's settings as data: of brokers, topics, groups and client metrics, with types, defaults and allowed values.
+
+The table is ``settings.tsv``. ``Setting.check`` refuses a text as Kafka's ``ConfigDef`` does. ``BrokerSettings`` are
+the settings of an embedded cluster, read as numbers and flags.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from attrs import frozen
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import InternalError, OptionError, RefusedError
+
+__all__ = ["BROKER", "CLIENT_METRICS", "GROUP", "TOPIC", "BrokerSettings", "Setting", "settings_of"]
+
+TOPIC: Final = "topic"
+BROKER: Final = "broker"
+GROUP: Final = "group"
+CLIENT_METRICS: Final = "client-metrics"
+
+_BITS: Final = {"short": 16, "int": 32, "long": 64}
+_RANGE: Final = re.compile(r"\[(?P<low>-?[\d.]+),\.\.\.(,(?P<high>-?[\d.]+))?\]( or (?P<also>-1))?")
+_CHOICES: Final = re.compile(r"(?P<any_case>\(case insensitive\) )?\[(?P<names>[\w, -]+)\]")
+
+
+@frozen
+class Setting:
+    """One setting. ``type`` is Kafka's, in small letters; ``default`` is a text or None; ``allowed`` has Kafka's form
+    of the allowed values, such as ``[0,...]``.
+    """
+
+    name: str
+    type: str
+    default: str | None
+    allowed: str
+    internal: bool
+
+    def check(self, text: str) -> Any:
+        """Return the value of a text. Raises ``RefusedError`` with INVALID_CONFIG."""
+        value = self._parsed(text.strip())
+        for check in (_check_range, _check_choice):
+            check(self, value)
+        return value
+
+    def refuse(self, value: Any, reason: str) -> RefusedError:
+        """Return the error for a wrong value, with the text that Kafka gives."""
+        return RefusedError(
+            error=ErrorCode.INVALID_CONFIG, message=f"Invalid value {value} for configuration {self.name}: {reason}"
+        )
+
+    def _parsed(self, text: str) -> Any:
+        if self.type == "boolean":
+            if text.lower() not in ("true", "false"):
+                raise self.refuse(text, "Expected value to be either true or false")
+            return text.lower() == "true"
+        if self.type in _BITS or self.type == "double":
+            return self._number(text)
+        if self.type == "list":
+            return tuple(each.strip() for each in text.split(",")) if text else ()
+        return text
+
+    def _number(self, text: str) -> int | float:
+        bits = _BITS.get(self.type)
+        try:
+            value = float(text) if bits is None else int(text)
+        except ValueError:
+            value = None
+        if value is None or (bits is not None and not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)):
+            raise self.refuse(text, f"Not a number of type {self.type.upper()}")
+        return value
+
+
+def _check_range(setting: Setting, value: Any) -> None:
+    match = _RANGE.fullmatch(setting.allowed)
+    if match is None or str(value) == match["also"]:
+        return
+    if value < float(match["low"]):
+        raise setting.refuse(value, f"Value must be at least {match['low']}")
+    if match["high"] is not None and value > float(match["high"]):
+        raise setting.refuse(value, f"Value must be no more than {match['high']}")
+
+
+def _check_choice(setting: Setting, value: Any) -> None:
+    match = _CHOICES.fullmatch(setting.allowed)
+    if match is None:
+        return
+    names = match["names"].split(", ")
+    for each in value if isinstance(value, tuple) else (value,):
+        if (each.upper() if match["any_case"] else each) not in names:
+            raise setting.refuse(each, f"String must be one of: {', '.join(names)}")
+
+
+@cache
+def settings_of(resource: str) -> Mapping[str, Setting]:
+    """Return the settings of a kind of resource by name: ``TOPIC``, ``BROKER``, ``GROUP`` or ``CLIENT_METRICS``."""
+    text = (files("kafka_msgs.broker.controller") / "settings.tsv").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in text.splitlines()[1:])
+    return {
+        name: Setting(name, kind, None if default == "null" else default, allowed, internal == "internal")
+        for owner, name, kind, default, allowed, internal in rows
+        if owner == resource
+    }
+
+
+class BrokerSettings:
+    """The settings of the brokers: what was given at the start, and Kafka's defaults otherwise.
+
+    ``static`` has what was given. Raises ``OptionError`` for an unknown name and for a wrong value.
+    """
+
+    def __init__(self, static: Mapping[str, str]) -> None:
+        self._defs = settings_of(BROKER)
+        self.static = dict(static)
+        for name, text in static.items():
+            if name not in self._defs:
+                raise OptionError(source="BrokerConfig", option=name, value=text, reason="brokers have no such setting")
+            try:
+                self._defs[name].check(text)
+            except RefusedError as error:
+                raise OptionError(source="BrokerConfig", option=name, value=text, reason=str(error.message)) from None
+
+    def text(self, name: str) -> str | None:
+        """Return a setting as text, or None if it has no value."""
+        return self.static.get(name, self._defs[name].default)
+
+    def number(self, name: str) -> int:
+        """Return a setting that is a whole number."""
+        text = self.text(name)
+        if text is None:
+            raise InternalError(reason=f"{name} has no value")
+        return int(text)
+
+    def flag(self, name: str) -> bool:
+        """Return a setting that is true or false."""
+        return (self.text(name) or "").strip().lower() == "true"

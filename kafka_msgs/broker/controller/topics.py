@@ -1,0 +1,286 @@
+"""Creation and deletion of topics, and new partitions: from what is asked to metadata records.
+
+Checks, error codes and their texts are those of Kafka's ``ReplicationControlManager``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from attrs import frozen
+
+from kafka_msgs.broker.controller.image import Image, TopicState
+from kafka_msgs.broker.controller.internal_topics import INTERNAL_TOPICS
+from kafka_msgs.broker.controller.placement import place_replicas
+from kafka_msgs.broker.controller.settings import TOPIC, settings_of
+from kafka_msgs.enums import ConfigResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.messages.config_record import ConfigRecord
+from kafka_msgs.messages.partition_record import PartitionRecord
+from kafka_msgs.messages.remove_topic_record import RemoveTopicRecord
+from kafka_msgs.messages.topic_record import TopicRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from uuid import UUID
+
+    from kafka_msgs.broker.cluster import Cluster
+
+__all__ = [
+    "NewTopic",
+    "add_partitions",
+    "auto_create",
+    "check_topic_configs",
+    "check_topic_name",
+    "create_topic",
+    "delete_topic",
+]
+
+MAX_PARTITIONS: Final = 10_000
+"""How many partitions one request may create, as in Kafka."""
+
+_LONGEST_NAME: Final = 249
+_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
+_DEFAULT: Final = -1
+
+
+@frozen(kw_only=True)
+class NewTopic:
+    """A topic that is to be created. -1 stands for the defaults of the cluster. ``assignments`` has the replicas by
+    partition; then both numbers must be -1.
+    """
+
+    name: str
+    num_partitions: int = _DEFAULT
+    replication_factor: int = _DEFAULT
+    assignments: Sequence[tuple[int, Sequence[int]]] = ()
+    configs: Mapping[str, str | None] = {}
+
+
+def create_topic(cluster: Cluster, new: NewTopic) -> list[MetadataRecord]:
+    """Return the records that create a topic. Raises ``RefusedError``."""
+    check_topic_name(new.name)
+    if new.name in cluster.image.topics:
+        raise RefusedError(error=ErrorCode.TOPIC_ALREADY_EXISTS, message=f"Topic '{new.name}' already exists.")
+    _check_collision(cluster.image, new.name)
+    configs = check_topic_configs(new.configs)
+    replicas = _assigned(cluster, new) if new.assignments else _placed(cluster, new)
+    topic_id = cluster.new_id()
+    return [
+        TopicRecord(name=new.name, topic_id=topic_id),
+        *(
+            ConfigRecord(resource_type=ConfigResourceType.TOPIC, resource_name=new.name, name=name, value=value)
+            for name, value in configs.items()
+        ),
+        *(_partition(cluster.image, topic_id, number, each) for number, each in enumerate(replicas)),
+    ]
+
+
+def delete_topic(topic: TopicState) -> list[MetadataRecord]:
+    """Return the records that delete a topic."""
+    return [RemoveTopicRecord(topic_id=topic.id)]
+
+
+def add_partitions(
+    cluster: Cluster, topic: TopicState, count: int, assignments: Sequence[Sequence[int]] | None
+) -> list[MetadataRecord]:
+    """Return the records that give a topic more partitions, ``count`` in all. Raises ``RefusedError``."""
+    present = len(topic.partitions)
+    if count == present:
+        raise _invalid_partitions(f"Topic already has {present} partition(s).")
+    if count < present:
+        raise _invalid_partitions(
+            f"The topic {topic.name} currently has {present} partition(s); {count} would not be an increase."
+        )
+    added = count - present
+    if added > MAX_PARTITIONS:
+        message = "Excessively large number of additional partitions per request."
+        raise RefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
+    factor = len(topic.partitions[0].replicas)
+    if assignments is None:
+        replicas = _place(cluster, added, factor)
+    else:
+        if len(assignments) != added:
+            raise _bad_assignment(
+                f"Attempted to add {added} additional partition(s), but only {len(assignments)} assignment(s) were "
+                "specified."
+            )
+        replicas = [_checked_replicas(cluster.image, each, factor) for each in assignments]
+        for number, each in enumerate(replicas, present):
+            _check_some_alive(cluster.image, number, each)
+    return [_partition(cluster.image, topic.id, present + number, each) for number, each in enumerate(replicas)]
+
+
+def auto_create(cluster: Cluster, name: str) -> ErrorCode:
+    """Create a topic that a client asked for. Return the error that the client gets this time.
+
+    Kafka creates it in the background and answers UNKNOWN_TOPIC_OR_PARTITION or, for a name that is not allowed,
+    INVALID_TOPIC_EXCEPTION. The client asks again.
+    """
+    internal = INTERNAL_TOPICS.get(name)
+    if internal is None:
+        new = NewTopic(name=name)
+    else:
+        settings = cluster.settings
+        new = NewTopic(
+            name=name,
+            num_partitions=internal.partitions(settings),
+            replication_factor=internal.replication_factor(settings),
+            configs=internal.configs(settings),
+        )
+    try:
+        cluster.commit(create_topic(cluster, new))
+    except RefusedError as error:
+        if error.error in (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.INVALID_REPLICATION_FACTOR):
+            return ErrorCode(error.error)
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def check_topic_name(name: str) -> None:
+    """Raise ``RefusedError`` with INVALID_TOPIC_EXCEPTION for a name that a topic cannot have."""
+    reason = None
+    if not name:
+        reason = "the empty string is not allowed"
+    elif name in (".", ".."):
+        reason = f"'{name}' is not allowed"
+    elif len(name) > _LONGEST_NAME:
+        reason = f"the length of '{name}' is longer than the max allowed length {_LONGEST_NAME}"
+    elif not _NAME.fullmatch(name):
+        reason = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    if reason is not None:
+        raise _invalid_topic(f"Topic name is invalid: {reason}")
+
+
+def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
+    """Return settings for a topic. Raises ``RefusedError`` with INVALID_CONFIG for what Kafka refuses."""
+    known = settings_of(TOPIC)
+    nulls = [name for name, value in configs.items() if value is None]
+    if nulls:
+        raise _invalid_config(f"Null value not supported for topic configs: {','.join(nulls)}")
+    checked = {name: value for name, value in configs.items() if value is not None}
+    for name in checked:
+        if name not in known:
+            raise _invalid_config(f"Unknown topic config name: {name}")
+    values = {name: known[name].check(value) for name, value in checked.items()}
+    low, high = (values.get(f"{side}.compaction.lag.ms") for side in ("min", "max"))
+    if low is not None and high is not None and low > high:
+        raise _invalid_config(
+            f"conflict topic config setting min.compaction.lag.ms ({low}) > max.compaction.lag.ms ({high})"
+        )
+    if values.get("remote.storage.enable"):
+        raise _invalid_config(
+            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log "
+            "storage."
+        )
+    return checked
+
+
+def _check_collision(image: Image, name: str) -> None:
+    """Refuse a name that differs from an existing one only in dots and underscores: metrics could not tell them."""
+    if "." not in name and "_" not in name:
+        return
+    plain = name.replace(".", "_")
+    for other in image.topics:
+        if other.replace(".", "_") == plain:
+            raise _invalid_topic(f"Topic '{name}' collides with existing topic: {other}")
+
+
+def _assigned(cluster: Cluster, new: NewTopic) -> list[tuple[int, ...]]:
+    """Return the replicas that were asked for, in the order of the partitions."""
+    if new.replication_factor != _DEFAULT:
+        message = "A manual partition assignment was specified, but replication factor was not set to -1."
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+    if new.num_partitions != _DEFAULT:
+        message = "A manual partition assignment was specified, but numPartitions was not set to -1."
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+    found: dict[int, tuple[int, ...]] = {}
+    factor: int | None = None
+    for partition, asked in new.assignments:
+        if partition in found:
+            raise _bad_assignment(f"Found multiple manual partition assignments for partition {partition}")
+        replicas = found[partition] = _checked_replicas(cluster.image, asked, factor)
+        factor = len(replicas)
+        _check_some_alive(cluster.image, partition, replicas)
+    if sorted(found) != list(range(len(found))):
+        raise _bad_assignment("partitions should be a consecutive 0-based integer sequence")
+    return [found[partition] for partition in sorted(found)]
+
+
+def _placed(cluster: Cluster, new: NewTopic) -> list[tuple[int, ...]]:
+    if new.replication_factor == 0 or new.replication_factor < _DEFAULT:
+        message = "Replication factor must be larger than 0, or -1 to use the default value."
+        raise RefusedError(error=ErrorCode.INVALID_REPLICATION_FACTOR, message=message)
+    if new.num_partitions == 0 or new.num_partitions < _DEFAULT:
+        raise _invalid_partitions("Number of partitions was set to an invalid non-positive value.")
+    partitions, factor = new.num_partitions, new.replication_factor
+    if partitions == _DEFAULT:
+        partitions = cluster.settings.number("num.partitions")
+    if factor == _DEFAULT:
+        factor = cluster.settings.number("default.replication.factor")
+    return _place(cluster, partitions, factor)
+
+
+def _place(cluster: Cluster, partitions: int, factor: int) -> list[tuple[int, ...]]:
+    brokers = [cluster.image.brokers[each] for each in sorted(cluster.image.brokers)]
+    first = sum(len(topic.partitions) for topic in cluster.image.topics.values())
+    return place_replicas(brokers, partitions=partitions, replication_factor=factor, first=first)
+
+
+def _checked_replicas(image: Image, replicas: Sequence[int], factor: int | None) -> tuple[int, ...]:
+    if not replicas:
+        raise _bad_assignment("The manual partition assignment includes an empty replica list.")
+    for each in sorted(replicas):
+        if each not in image.brokers:
+            raise _bad_assignment(
+                f"The manual partition assignment includes broker {each}, but no such broker is registered."
+            )
+        if replicas.count(each) > 1:
+            raise _bad_assignment(f"The manual partition assignment includes the broker {each} more than once.")
+    if factor is not None and len(replicas) != factor:
+        raise _bad_assignment(
+            f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
+            f"consistent with previous partitions, which have {factor} replica(s)."
+        )
+    return tuple(replicas)
+
+
+def _check_some_alive(image: Image, partition: int, replicas: Iterable[int]) -> None:
+    if not any(map(image.is_alive, replicas)):
+        raise _bad_assignment(
+            f"All brokers specified in the manual partition assignment for partition {partition} are fenced or in "
+            "controlled shutdown."
+        )
+
+
+def _partition(image: Image, topic_id: UUID, number: int, replicas: tuple[int, ...]) -> PartitionRecord:
+    isr = tuple(each for each in replicas if image.is_alive(each))
+    return PartitionRecord(
+        partition_id=number,
+        topic_id=topic_id,
+        replicas=replicas,
+        isr=isr,
+        leader=isr[0],
+        leader_epoch=0,
+        partition_epoch=0,
+        directories=tuple(image.brokers[each].log_dirs[0] for each in replicas),
+    )
+
+
+def _invalid_topic(message: str) -> RefusedError:
+    return RefusedError(error=ErrorCode.INVALID_TOPIC_EXCEPTION, message=message)
+
+
+def _invalid_partitions(message: str) -> RefusedError:
+    return RefusedError(error=ErrorCode.INVALID_PARTITIONS, message=message)
+
+
+def _invalid_config(message: str) -> RefusedError:
+    return RefusedError(error=ErrorCode.INVALID_CONFIG, message=message)
+
+
+def _bad_assignment(message: str) -> RefusedError:
+    return RefusedError(error=ErrorCode.INVALID_REPLICA_ASSIGNMENT, message=message)

@@ -1,0 +1,57 @@
+"""From a request to its handler: which apis and versions the cluster offers, and what happens if a handler fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.releases import releases, versions_of_release
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.versions import VersionRange
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+
+__all__ = ["Dispatch"]
+
+
+class Dispatch:
+    """The handlers by api key, and the offered versions of each api.
+
+    ``release`` limits the offer to the versions of a Kafka release. None is the newest: what is still unstable in
+    it is not offered. Raises ``OptionError`` for an unknown release.
+    """
+
+    def __init__(self, handlers: Iterable[Handler[Any]], release: str | None) -> None:
+        self._handlers: dict[int, Handler[Any]] = {each.request.INFO.api_key or 0: each for each in handlers}
+        all_of_them = {key: handler.request.INFO.versions for key, handler in self._handlers.items()}
+        pinned = versions_of_release(release or releases()[-1])
+        self.offered: Mapping[int, VersionRange] = {
+            key: shared
+            for key, versions in sorted(all_of_them.items())
+            if not (shared := versions.intersect(pinned[key])).empty
+        }
+
+    def offers(self, api_key: int, version: int) -> bool:
+        """Return whether the cluster answers this api at this version."""
+        return api_key in self.offered and version in self.offered[api_key]
+
+    def handler(self, api_key: int) -> Handler[Any]:
+        """Return the handler of an api that is offered."""
+        return self._handlers[api_key]
+
+    def run(self, cluster: Cluster, call: Call[Any]) -> None:
+        """Give a call to its handler. ``RefusedError`` is answered; another exception is a problem of the broker.
+
+        A problem is answered with UNKNOWN_SERVER_ERROR and kept in ``Cluster.problems``.
+        """
+        try:
+            self._handlers[call.api_key].run(call)
+        except RefusedError as error:
+            call.fail(error.error, error.message)
+        except Exception as error:
+            cluster.problems.append(error)
+            if not call.answered:
+                call.fail(ErrorCode.UNKNOWN_SERVER_ERROR)

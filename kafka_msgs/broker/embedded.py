@@ -1,0 +1,189 @@
+"""An embedded broker to start and stop: ``EmbeddedBroker`` in its own thread, ``AsyncEmbeddedBroker`` on asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from attrs import evolve
+
+from kafka_msgs.broker.clock import Clock, SystemClock
+from kafka_msgs.broker.cluster import Cluster
+from kafka_msgs.broker.config import BrokerConfig
+from kafka_msgs.broker.server import BrokerServer
+from kafka_msgs.errors import InternalError
+
+__all__ = ["AsyncEmbeddedBroker", "EmbeddedBroker"]
+
+T = TypeVar("T")
+
+
+class _Embedded(ABC):
+    """What both forms have. The methods here may be used while the broker runs."""
+
+    def __init__(self, config: BrokerConfig | None = None, *, clock: Clock | None = None, **settings: Any) -> None:
+        self.config = evolve(config or BrokerConfig(), **settings)
+        self.clock: Clock = clock or SystemClock()
+        self._server: BrokerServer | None = None
+
+    @abstractmethod
+    def run(self, work: Callable[[Cluster], T]) -> T:
+        """Call ``work`` with the cluster between two requests, and return its result."""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The addresses of all brokers, as clients want them: host:port, with commas between."""
+        return self.bootstrap_of(self.config.listeners[0].name)
+
+    def bootstrap_of(self, listener: str) -> str:
+        """Return the addresses of a listener of all brokers."""
+
+        def addresses(cluster: Cluster) -> str:
+            return ",".join(
+                f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+                for host, port in (broker.addresses[listener] for broker in cluster.brokers.values())
+            )
+
+        return self.run(addresses)
+
+    @property
+    def problems(self) -> list[Exception]:
+        """The exceptions of the broker that are not answers: bugs of it."""
+        return self.run(lambda cluster: list(cluster.problems))
+
+    def _running(self) -> BrokerServer:
+        if self._server is None:
+            raise InternalError(reason="the embedded broker does not run; start it first")
+        return self._server
+
+    def _open(self) -> BrokerServer:
+        cluster = Cluster(self.config, now=self.clock.now())
+        server = BrokerServer(cluster, self.clock)
+        server.start()
+        return server
+
+
+class AsyncEmbeddedBroker(_Embedded):
+    """An embedded broker in the running event loop.
+
+    ``async with AsyncEmbeddedBroker() as broker`` starts and stops it. ``settings`` are attributes of ``BrokerConfig``,
+    which replace those of ``config``. All methods are for the event loop's thread.
+    """
+
+    async def start(self) -> None:
+        """Start the brokers. Raises ``BrokerStartError`` and ``OptionError``."""
+        self._server = server = self._open()
+        self._unlisten = self.clock.listen(server.tick)
+
+    async def close(self) -> None:
+        """Stop the brokers and close all connections. It may be called again."""
+        server, self._server = self._server, None
+        if server is not None:
+            self._unlisten()
+            await server.close()
+            server.cluster.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def run(self, work: Callable[[Cluster], T]) -> T:
+        """Call ``work`` with the cluster, and return its result."""
+        server = self._running()
+        server.cluster.now = server.clock.now()
+        try:
+            return work(server.cluster)
+        finally:
+            server.arm()
+
+
+class EmbeddedBroker(_Embedded):
+    """An embedded broker in a thread of its own.
+
+    ``with EmbeddedBroker() as broker`` starts and stops it. ``settings`` are attributes of ``BrokerConfig``, which
+    replace those of ``config``. All methods may be called from any thread.
+    """
+
+    def start(self) -> None:
+        """Start the brokers; return when clients can connect. Raises ``BrokerStartError`` and ``OptionError``."""
+        started: Future[None] = Future()
+        self._thread = threading.Thread(target=self._main, args=(started,), name="kafka-msgs-broker", daemon=True)
+        self._thread.start()
+        try:
+            started.result()
+        except BaseException:
+            self._thread.join()
+            raise
+        self._unlisten = self.clock.listen(lambda: self._in_loop(self._running().tick))
+
+    def close(self) -> None:
+        """Stop the brokers, close all connections and end the thread. It may be called again."""
+        if self._server is not None:
+            self._unlisten()
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+            self._server = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def run(self, work: Callable[[Cluster], T]) -> T:
+        """Call ``work`` with the cluster in the thread of the broker, and return its result."""
+        server = self._running()
+
+        def step() -> T:
+            server.cluster.now = server.clock.now()
+            try:
+                return work(server.cluster)
+            finally:
+                server.arm()
+
+        return self._in_loop(step)
+
+    def _in_loop(self, step: Callable[[], T]) -> T:
+        if threading.current_thread() is self._thread:
+            return step()
+        done: Future[T] = Future()
+
+        def call() -> None:
+            try:
+                done.set_result(step())
+            except BaseException as error:
+                done.set_exception(error)
+
+        self._loop.call_soon_threadsafe(call)
+        return done.result()
+
+    def _main(self, started: Future[None]) -> None:
+        asyncio.run(self._serve(started))
+
+    async def _serve(self, started: Future[None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        try:
+            self._server = server = self._open()
+        except BaseException as error:
+            started.set_exception(error)
+            return
+        started.set_result(None)
+        try:
+            await self._stop.wait()
+        finally:
+            await server.close()
+            server.cluster.close()

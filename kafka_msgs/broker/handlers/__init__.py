@@ -1,0 +1,34 @@
+"""The handlers of requests. Each module here has a family of apis, and a table ``HANDLERS``.
+
+``MODULES`` is the one list of all of them. A module may also have ``attach(cluster)``, which is called when a cluster
+is made: it adds listeners and the like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final
+
+from kafka_msgs.broker.call import Handler
+
+__all__ = ["MODULES", "all_handlers", "handler_modules"]
+
+MODULES: Final = (
+    "kafka_msgs.broker.handlers.api_versions",
+    "kafka_msgs.broker.handlers.metadata",
+    "kafka_msgs.broker.handlers.topics",
+)
+"""The modules with handlers, by their full names."""
+
+
+def handler_modules() -> Iterator[ModuleType]:
+    """Import and yield the modules with handlers."""
+    return (import_module(name) for name in MODULES)
+
+
+def all_handlers() -> Iterator[Handler[Any]]:
+    """Yield all handlers."""
+    for module in handler_modules():
+        yield from module.HANDLERS

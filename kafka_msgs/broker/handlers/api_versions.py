@@ -1,0 +1,73 @@
+"""ApiVersions: what the cluster offers (KIP-35, KIP-511), and its features (KIP-584)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.controller.features import SUPPORTED_FEATURES
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
+from kafka_msgs.messages.api_versions_response import (
+    ApiVersion,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+
+__all__ = ["HANDLERS", "unsupported_version"]
+
+_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+_FIRST_WITH_SOFTWARE: Final = 3
+_FIRST_WITH_ZERO_LEVELS: Final = 4
+
+
+def _api_versions(call: Call[ApiVersionsRequest]) -> None:
+    request, cluster = call.request, call.cluster
+    if call.version >= _FIRST_WITH_SOFTWARE:
+        names = request.client_software_name, request.client_software_version
+        if not all(_SOFTWARE.fullmatch(each) for each in names):
+            raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+        call.session.software_name, call.session.software_version = names
+    wrong_cluster = request.cluster_id is not None and request.cluster_id != cluster.cluster_id
+    if wrong_cluster or request.node_id not in (-1, call.session.broker_id):
+        raise RefusedError(error=ErrorCode.REBOOTSTRAP_REQUIRED)
+    lowest = 0 if call.version >= _FIRST_WITH_ZERO_LEVELS else 1
+    call.answer(
+        ApiVersionsResponse(
+            api_keys=_offered(call),
+            supported_features=tuple(
+                SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
+                for name, levels in SUPPORTED_FEATURES.items()
+                if levels.lowest >= lowest
+            ),
+            finalized_features_epoch=cluster.image.offset,
+            finalized_features=tuple(
+                FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+                for name, level in cluster.image.features.items()
+            ),
+        )
+    )
+
+
+def _offered(call: Call[ApiVersionsRequest]) -> tuple[ApiVersion, ...]:
+    # Kafka says that it has Produce from version 0 on, because old clients of librdkafka look for that (KAFKA-18659).
+    return tuple(
+        ApiVersion(
+            api_key=key, min_version=0 if key == ApiKey.PRODUCE else versions.lowest, max_version=versions.highest
+        )
+        for key, versions in call.cluster.dispatch.offered.items()
+    )
+
+
+def unsupported_version(offered: tuple[int, int]) -> ApiVersionsResponse:
+    """Return the answer to a version that is not offered, with the versions of ApiVersions that are."""
+    lowest, highest = offered
+    key = ApiVersion(api_key=ApiVersionsRequest.INFO.api_key or 0, min_version=lowest, max_version=highest)
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=(key,))
+
+
+HANDLERS: Final = (Handler(ApiVersionsRequest, _api_versions, before_login=True),)

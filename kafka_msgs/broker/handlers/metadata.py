@@ -1,0 +1,124 @@
+"""Metadata: brokers and topics, as each client asks for them. A topic that is missing may be created on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.controller.image import NO_LEADER, PartitionState, TopicState
+from kafka_msgs.broker.controller.internal_topics import is_internal
+from kafka_msgs.broker.controller.topics import auto_create
+from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kafka_msgs.messages.metadata_response import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from kafka_msgs.schema import ZERO_UUID
+
+__all__ = ["HANDLERS"]
+
+_FIRST_WITH_EMPTY_MEANING_NONE: Final = 1
+
+
+def _metadata(call: Call[MetadataRequest]) -> None:
+    request, cluster = call.request, call.cluster
+    operations: dict[str, Any] = {}
+    if request.include_cluster_authorized_operations:
+        operations["cluster_authorized_operations"] = call.operations(ResourceType.CLUSTER)
+    call.answer(
+        MetadataResponse(
+            brokers=tuple(_brokers(call)),
+            cluster_id=cluster.cluster_id,
+            controller_id=cluster.controller_id if cluster.image.is_alive(cluster.controller_id) else -1,
+            topics=tuple(_topics(call)),
+            **operations,
+        )
+    )
+
+
+def _brokers(call: Call[MetadataRequest]) -> Iterator[MetadataResponseBroker]:
+    for broker in call.cluster.image.alive():
+        endpoint = broker.endpoints.get(call.session.listener.name)
+        if endpoint is not None:
+            yield MetadataResponseBroker(node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
+
+
+def _topics(call: Call[MetadataRequest]) -> Iterator[MetadataResponseTopic]:
+    wanted = call.request.topics
+    if wanted is None or (not wanted and call.version < _FIRST_WITH_EMPTY_MEANING_NONE):
+        for topic in list(call.cluster.image.topics.values()):
+            if call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
+                yield _found(call, topic)
+        return
+    for each in wanted:
+        yield _by_id(call, each) if each.topic_id != ZERO_UUID else _by_name(call, each.name or "")
+
+
+def _by_id(call: Call[MetadataRequest], wanted: MetadataRequestTopic) -> MetadataResponseTopic:
+    topic = call.cluster.image.topics_by_id.get(wanted.topic_id)
+    if topic is None:
+        return _missing(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted)
+    if not call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
+        return _missing(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, wanted)
+    return _found(call, topic)
+
+
+def _by_name(call: Call[MetadataRequest], name: str) -> MetadataResponseTopic:
+    topic = call.cluster.image.topics.get(name)
+    if not call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+        return _missing(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
+    if topic is not None:
+        return _found(call, topic)
+    if not (call.request.allow_auto_topic_creation and call.cluster.settings.flag("auto.create.topics.enable")):
+        return _missing(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+    if not (call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)):
+        return _missing(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
+    return _missing(auto_create(call.cluster, name), name)
+
+
+def _missing(error: ErrorCode, name: str | None, wanted: MetadataRequestTopic | None = None) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=error,
+        name=name,
+        topic_id=wanted.topic_id if wanted else ZERO_UUID,
+        is_internal=name is not None and is_internal(name),
+    )
+
+
+def _found(call: Call[MetadataRequest], topic: TopicState) -> MetadataResponseTopic:
+    operations: dict[str, Any] = {}
+    if call.request.include_topic_authorized_operations:
+        operations["topic_authorized_operations"] = call.operations(ResourceType.TOPIC, topic.name)
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=is_internal(topic.name),
+        partitions=tuple(_partition(call, each) for each in topic.partitions),
+        **operations,
+    )
+
+
+def _partition(call: Call[MetadataRequest], state: PartitionState) -> MetadataResponsePartition:
+    image, listener = call.cluster.image, call.session.listener.name
+    error = ErrorCode.NONE
+    if state.leader == NO_LEADER or not image.is_alive(state.leader):
+        error = ErrorCode.LEADER_NOT_AVAILABLE
+    elif listener not in image.brokers[state.leader].endpoints:
+        error = ErrorCode.LISTENER_NOT_FOUND
+    return MetadataResponsePartition(
+        error_code=error,
+        partition_index=state.partition,
+        leader_id=state.leader if error == ErrorCode.NONE else NO_LEADER,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=state.replicas,
+        isr_nodes=state.isr,
+        offline_replicas=tuple(each for each in state.replicas if not image.is_alive(each)),
+    )
+
+
+HANDLERS: Final = (Handler(MetadataRequest, _metadata),)

@@ -1,0 +1,206 @@
+"""CreateTopics, DeleteTopics and CreatePartitions: one outcome for each topic of a request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.controller.configs import topic_entries
+from kafka_msgs.broker.controller.image import TopicState
+from kafka_msgs.broker.controller.topics import MAX_PARTITIONS, NewTopic, add_partitions, create_topic, delete_topic
+from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
+from kafka_msgs.messages.create_partitions_response import CreatePartitionsResponse, CreatePartitionsTopicResult
+from kafka_msgs.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from kafka_msgs.messages.create_topics_response import (
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsResponse,
+)
+from kafka_msgs.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from kafka_msgs.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
+from kafka_msgs.messages.partition_record import PartitionRecord
+from kafka_msgs.messages.topic_record import TopicRecord
+from kafka_msgs.schema import ZERO_UUID
+
+__all__ = ["HANDLERS"]
+
+_CLUSTER_METADATA: Final = "__cluster_metadata"
+
+
+def _create_topics(call: Call[CreateTopicsRequest]) -> None:
+    request = call.request
+    if sum(max(each.num_partitions, len(each.assignments), 0) for each in request.topics) > MAX_PARTITIONS:
+        message = "Excessively large number of partitions per request."
+        raise RefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
+    counts = Counter(each.name for each in request.topics)
+    unique = {each.name: each for each in request.topics}
+    results = tuple(_created(call, each, counts[each.name]) for each in unique.values())
+    call.answer(CreateTopicsResponse(topics=results))
+
+
+def _created(call: Call[CreateTopicsRequest], asked: CreatableTopic, times: int) -> CreatableTopicResult:
+    try:
+        _check_create(call, asked, times)
+        records = create_topic(
+            call.cluster,
+            NewTopic(
+                name=asked.name,
+                num_partitions=asked.num_partitions,
+                replication_factor=asked.replication_factor,
+                assignments=[(each.partition_index, each.broker_ids) for each in asked.assignments],
+                configs={each.name: each.value for each in asked.configs},
+            ),
+        )
+    except RefusedError as error:
+        return CreatableTopicResult(
+            name=asked.name,
+            error_code=error.error,
+            error_message=error.message,
+            configs=() if call.version > 4 else None,
+        )
+    if not call.request.validate_only:
+        call.cluster.commit(records)
+    return _success(call, asked, records)
+
+
+def _check_create(call: Call[CreateTopicsRequest], asked: CreatableTopic, times: int) -> None:
+    if times > 1:
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
+    if asked.name == _CLUSTER_METADATA:
+        message = f"Creation of internal topic {_CLUSTER_METADATA} is prohibited."
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+    if not (
+        call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, asked.name)
+    ):
+        raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+
+def _success(
+    call: Call[CreateTopicsRequest], asked: CreatableTopic, records: list[MetadataRecord]
+) -> CreatableTopicResult:
+    topic = next(each for each in records if isinstance(each, TopicRecord))
+    facts: dict[str, Any] = {"name": topic.name, "topic_id": topic.topic_id, "error_message": None}
+    if not call.allows(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
+        return CreatableTopicResult(**facts, topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, configs=None)
+    partitions = [each for each in records if isinstance(each, PartitionRecord)]
+    return CreatableTopicResult(
+        **facts,
+        num_partitions=len(partitions),
+        replication_factor=len(partitions[0].replicas),
+        configs=tuple(
+            CreatableTopicConfigs(
+                name=entry.setting.name,
+                value=None if entry.sensitive else entry.value,
+                config_source=entry.source,
+                is_sensitive=entry.sensitive,
+            )
+            for entry in topic_entries(call.cluster, {each.name: each.value or "" for each in asked.configs})
+        ),
+    )
+
+
+def _delete_topics(call: Call[DeleteTopicsRequest]) -> None:
+    request = call.request
+    wanted = request.topics or tuple(DeleteTopicState(name=name) for name in request.topic_names)
+    if not call.cluster.settings.flag("delete.topic.enable"):
+        error = ErrorCode.TOPIC_DELETION_DISABLED if call.version >= 3 else ErrorCode.INVALID_REQUEST
+        raise RefusedError(
+            error=error, message="This version does not support topic deletion." if call.version < 3 else None
+        )
+    keys = Counter((each.name, each.topic_id) for each in wanted)
+    call.answer(DeleteTopicsResponse(responses=tuple(_deleted(call, each, keys) for each in dict.fromkeys(wanted))))
+
+
+def _deleted(
+    call: Call[DeleteTopicsRequest], wanted: DeleteTopicState, keys: Counter[tuple[str | None, Any]]
+) -> DeletableTopicResult:
+    try:
+        topic = _topic_to_delete(call, wanted, keys)
+    except RefusedError as error:
+        return DeletableTopicResult(
+            name=wanted.name, topic_id=wanted.topic_id, error_code=error.error, error_message=error.message
+        )
+    call.cluster.commit(delete_topic(topic))
+    return DeletableTopicResult(name=topic.name, topic_id=topic.id)
+
+
+def _topic_to_delete(
+    call: Call[DeleteTopicsRequest], wanted: DeleteTopicState, keys: Counter[tuple[str | None, Any]]
+) -> TopicState:
+    image, by_id = call.cluster.image, wanted.topic_id != ZERO_UUID
+    if by_id and wanted.name is not None:
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message="You may not specify both topic name and topic id.")
+    if not by_id and wanted.name is None:
+        message = "Neither topic name nor id were specified."
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+    if keys[wanted.name, wanted.topic_id] > 1:
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=f"Duplicate topic {'id' if by_id else 'name'}.")
+    topic = image.topics_by_id.get(wanted.topic_id) if by_id else image.topics.get(wanted.name or "")
+    name = topic.name if topic else wanted.name
+    if name is not None:
+        if not call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+            raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        if not call.allows(AclOperation.DELETE, ResourceType.TOPIC, name):
+            raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if topic is None:
+        error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        raise RefusedError(error=error, message=_default_message(error))
+    return topic
+
+
+def _default_message(error: ErrorCode) -> str | None:
+    return _MESSAGES.get(error)
+
+
+_MESSAGES: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    ErrorCode.UNKNOWN_TOPIC_ID: "This server does not host this topic ID.",
+}
+
+
+def _create_partitions(call: Call[CreatePartitionsRequest]) -> None:
+    counts = Counter(each.name for each in call.request.topics)
+    unique = {each.name: each for each in call.request.topics}
+    call.answer(CreatePartitionsResponse(results=tuple(_grown(call, unique.values(), counts))))
+
+
+def _grown(
+    call: Call[CreatePartitionsRequest], asked: Any, counts: Counter[str]
+) -> Iterator[CreatePartitionsTopicResult]:
+    for each in asked:
+        try:
+            records = _new_partitions(call, each, counts[each.name])
+        except RefusedError as error:
+            yield CreatePartitionsTopicResult(name=each.name, error_code=error.error, error_message=error.message)
+            continue
+        if not call.request.validate_only:
+            call.cluster.commit(records)
+        yield CreatePartitionsTopicResult(name=each.name)
+
+
+def _new_partitions(
+    call: Call[CreatePartitionsRequest], asked: CreatePartitionsTopic, times: int
+) -> list[MetadataRecord]:
+    if times > 1:
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
+    if not call.allows(AclOperation.ALTER, ResourceType.TOPIC, asked.name):
+        raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    topic = call.cluster.image.topics.get(asked.name)
+    if topic is None:
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        raise RefusedError(error=error, message=_default_message(error))
+    assignments = None if asked.assignments is None else [each.broker_ids for each in asked.assignments]
+    return add_partitions(call.cluster, topic, asked.count, assignments)
+
+
+HANDLERS: Final = (
+    Handler(CreateTopicsRequest, _create_topics),
+    Handler(DeleteTopicsRequest, _delete_topics),
+    Handler(CreatePartitionsRequest, _create_partitions),
+)

@@ -1,0 +1,78 @@
+"""Starting and stopping embedded brokers, and the two forms of them."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from typing import Any
+
+import pytest
+
+from kafka_msgs.admin import Admin, AsyncAdmin, NewTopic
+from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig, EmbeddedBroker, ListenerConfig, ManualClock
+from kafka_msgs.errors import BrokerStartError, OptionError
+
+
+def test_a_client_creates_a_topic_and_sees_its_leaders_on_all_brokers() -> None:
+    with EmbeddedBroker(brokers=3) as broker, Admin(broker.bootstrap_servers) as admin:
+        admin.create_topics([NewTopic("orders", 3, 2)])
+        topic = admin.list_topics()["orders"]
+        assert sorted(partition.leader_id for partition in topic.partitions) == [0, 1, 2]
+        assert {len(partition.replica_nodes) for partition in topic.partitions} == {2}
+        assert broker.problems == []
+
+
+def test_the_form_for_asyncio_serves_the_same() -> None:
+    async def main() -> None:
+        async with AsyncEmbeddedBroker() as broker, AsyncAdmin(broker.bootstrap_servers) as admin:
+            await admin.create_topics([NewTopic("orders", 1, 1)])
+            assert "orders" in await admin.list_topics()
+
+    asyncio.run(main())
+
+
+def test_a_start_and_a_stop_leave_no_thread_and_no_port() -> None:
+    before = threading.active_count()
+    for _ in range(5):
+        with EmbeddedBroker() as broker:
+            host, _, port = broker.bootstrap_servers.rpartition(":")
+            socket.create_connection((host, int(port))).close()
+        assert threading.active_count() == before
+        with socket.create_server((host, int(port))):
+            pass
+
+
+def test_a_port_that_is_taken_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        broker = EmbeddedBroker(listeners=(ListenerConfig(port=taken.getsockname()[1]),))
+        with pytest.raises(BrokerStartError):
+            broker.start()
+
+
+@pytest.mark.parametrize("settings", [{"brokers": 0}, {"release": "0.7"}, {"configs": {"no.such": "1"}}])
+def test_wrong_settings_are_errors(settings: dict[str, Any]) -> None:
+    with pytest.raises(OptionError), EmbeddedBroker(**settings):
+        pass
+
+
+def test_a_held_clock_runs_what_is_due_when_it_moves() -> None:
+    clock = ManualClock(1000)
+    ran: list[int] = []
+    with EmbeddedBroker(BrokerConfig(), clock=clock) as broker:
+        broker.run(lambda cluster: cluster.after(500, lambda: ran.append(cluster.now)))
+        clock.advance(499)
+        assert ran == []
+        clock.advance(1)
+        assert ran == [1500]
+
+
+def test_bytes_that_are_not_kafka_end_only_their_connection() -> None:
+    with EmbeddedBroker() as broker:
+        host, _, port = broker.bootstrap_servers.rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert connection.recv(1) == b""
+        with Admin(broker.bootstrap_servers) as admin:
+            assert admin.list_topics() == {}
+        assert broker.problems == []
