@@ -14,14 +14,14 @@ from typing import Any, Final, TypeVar
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, InternalError
+from kafka_msgs.groups import hooks
 from kafka_msgs.groups.api import Producer, TopicChange
-from kafka_msgs.groups.image import EMPTY_IMAGE, Image
+from kafka_msgs.groups.image import Image
 from kafka_msgs.groups.journal import DIRECT, Entry, Journal
 from kafka_msgs.groups.outcome import NO_EPOCH, Batch, Marker, Work
 from kafka_msgs.groups.promise import Promise
 from kafka_msgs.groups.state import SoftState, State
 from kafka_msgs.groups.steps import MOVES, Flight, Setting, Status, Step
-from kafka_msgs.groups.timeline import walk
 from kafka_msgs.groups.timers import Operation, Timer, Timers
 from kafka_msgs.groups.transaction import Transaction
 from kafka_msgs.message import Message
@@ -95,7 +95,7 @@ class Shard:
         """Serve requests from now on. ``end`` is the offset after the last record of the log."""
         self._move(Status.ACTIVE)
         self.written = self.committed = max(end, self.written)
-        self.write(self._start, _ignore)
+        self.write(lambda tx: hooks.start(tx, self.setting), _ignore)
 
     def load_failed(self) -> None:
         """Note that the records could not be loaded."""
@@ -124,28 +124,11 @@ class Shard:
             for step in flight.waiting:
                 step.complete(error)
         if was_active:
-            tx = Transaction(self, NO_PRODUCER, _no_reply)
-            for group_id in walk(self.state.groups):
-                group = self.state.groups[group_id]
-                for hook in self.setting.hooks("unloaded", group.kind):
-                    hook(tx, group)
+            hooks.give_up(Transaction(self, NO_PRODUCER, _no_reply), self.setting)
             if self.setting.quirks.timers_outlive_leadership:
                 return
             self.timers.cancel_all()
         self._start_afresh()
-
-    def _start(self, tx: Transaction) -> None:
-        change = TopicChange(EMPTY_IMAGE, self.image, (), (), ())
-        for protocol in self.setting.protocols:
-            for hook in protocol.image_changed:
-                hook(tx, change)
-        for group_id in walk(self.state.groups):
-            group = self.state.groups[group_id]
-            for hook in self.setting.hooks("loaded", group.kind):
-                hook(tx, group)
-        for protocol in self.setting.protocols:
-            for start in protocol.started:
-                start(tx)
 
     # Steps
 
@@ -382,19 +365,7 @@ class Shard:
         """Take over new topics of the cluster, and tell the groups whose topics changed."""
         self.image = change.after
         if self.status is Status.ACTIVE:
-            self.write(lambda tx: self._tell(tx, change), _ignore)
-
-    def _tell(self, tx: Transaction, change: TopicChange) -> None:
-        for protocol in self.setting.protocols:
-            for hook in protocol.image_changed:
-                hook(tx, change)
-        subscribers = self.state.subscribers
-        names = (*change.created, *change.changed, *change.deleted)
-        for group_id in {each: None for name in names for each in subscribers.get(name, ())}:
-            group = self.state.groups.get(group_id)
-            if group is not None:
-                for tell in self.setting.hooks("topics_changed", group.kind):
-                    tell(tx, group)
+            self.write(lambda tx: hooks.tell_of_topics(tx, self.setting, change), _ignore)
 
     def delete_topics(self, change: TopicChange) -> None:
         """Run the steps that follow the deletion of topics."""
