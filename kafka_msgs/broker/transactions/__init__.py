@@ -1,0 +1,21 @@
+"""The transaction coordinator of a broker as a state machine: KIP-98, KIP-360, KIP-890.
+
+``TransactionCoordinator`` keeps the states of transactional ids, as records of ``__transaction_state``. There is no
+socket, clock or thread here, and no partition other than those records: whoever hosts the coordinator writes the
+markers of the transactions that end.
+"""
+
+from kafka_msgs.broker.transactions.config import TransactionConfig
+from kafka_msgs.broker.transactions.coordinator import Ending, TransactionCoordinator
+from kafka_msgs.broker.transactions.status import TransactionStatus
+from kafka_msgs.broker.transactions.transaction import Producer, TopicPartition, Transaction
+
+__all__ = [
+    "Ending",
+    "Producer",
+    "TopicPartition",
+    "Transaction",
+    "TransactionConfig",
+    "TransactionCoordinator",
+    "TransactionStatus",
+]

@@ -1,0 +1,373 @@
+"""The transaction coordinator of a broker: transactional ids, what their producers may do, and the passing of time.
+
+``TransactionCoordinator`` has no socket, clock or thread. A change of state is a record, which goes to the ``append``
+that the coordinator was given. If that fails, nothing has changed. So the state is what the records of
+``__transaction_state`` say, except for the epochs before the present ones.
+
+An end of a transaction has two steps. First it is decided: the request is answered, and ``endings`` has an ``Ending``.
+The caller writes the markers, and says so by ``marked``. After the last one the transaction is complete. The source is
+``kafka.coordinator.transaction.TransactionCoordinator`` with its ``TransactionStateManager``; KIP-98, KIP-890.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from attrs import Factory, define, evolve, frozen
+
+from kafka_msgs.broker.transactions.config import TransactionConfig
+from kafka_msgs.broker.transactions.ending import is_repeated, refuse
+from kafka_msgs.broker.transactions.status import TransactionStatus
+from kafka_msgs.broker.transactions.transaction import (
+    LAST_EPOCH,
+    NO_EPOCH,
+    TOPIC,
+    Producer,
+    TopicPartition,
+    Transaction,
+    from_value,
+)
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.groups.timeline import hash_code
+from kafka_msgs.messages.transaction_log_key import TransactionLogKey
+from kafka_msgs.messages.transaction_log_value import TransactionLogValue
+from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, TopicRecord
+
+__all__ = ["Ending", "TransactionCoordinator"]
+
+_RETRY_MS: Final = 100
+"""After how many milliseconds the record of a complete transaction is written again, if that failed."""
+
+_NOBODY: Final = Producer()
+_INT32_MIN: Final = -(2**31)
+
+
+@frozen(kw_only=True)
+class Ending:
+    """A decided end of a transaction. Each partition needs the marker of the producer."""
+
+    transactional_id: str
+    state_partition: int
+    coordinator_epoch: int
+    producer: Producer
+    committed: bool
+    partitions: frozenset[TopicPartition]
+
+
+@define
+class _Shard:
+    """The transactional ids of one partition of ``__transaction_state``. ``unmarked`` has the partitions without marker
+    of each transaction that ends.
+    """
+
+    epoch: int
+    loading: bool = True
+    transactions: dict[str, Transaction] = Factory(dict)
+    unmarked: dict[str, set[TopicPartition]] = Factory(dict)
+
+
+class TransactionCoordinator:
+    """The coordinator of the transactional ids whose partitions it leads.
+
+    ``append`` appends a record to a partition of ``__transaction_state``, and raises ``RefusedError`` if it cannot.
+    ``new_producer_id`` gives a producer id that was never given before. ``endings`` has the ends that were decided and
+    not taken yet. Times are in milliseconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        append: Callable[[int, TopicRecord], None],
+        new_producer_id: Callable[[], int],
+        *,
+        config: TransactionConfig | None = None,
+    ) -> None:
+        self.config = config or TransactionConfig()
+        self.endings: deque[Ending] = deque()
+        self._append = append
+        self._new_producer_id = new_producer_id
+        self._shards: dict[int, _Shard] = {}
+        self._abort_at: int | None = None
+        self._expire_at: int | None = None
+        self._retry_at: int | None = None
+
+    # Requests
+
+    def init_producer_id(
+        self, transactional_id: str | None, timeout_ms: int, expected: Producer | None, *, now: int
+    ) -> Producer:
+        """Return the producer of a transactional id with a new epoch, and fence those before it.
+
+        ``expected`` is what the producer says it has (KIP-360). Without a transactional id the producer is a new one.
+        Raises ``RefusedError``. An open transaction is aborted first: then the error is CONCURRENT_TRANSACTIONS.
+        """
+        if transactional_id is None:
+            return Producer(self._new_producer_id(), 0)
+        if not transactional_id:
+            refuse(ErrorCode.INVALID_REQUEST)
+        if not 0 < timeout_ms <= self.config.transaction_max_timeout_ms:
+            refuse(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+        shard = self._shard(transactional_id)
+        transaction = shard.transactions.get(transactional_id)
+        if transaction is None:
+            producer_id = self._new_producer_id()
+            transaction = Transaction(
+                transactional_id=transactional_id, producer_id=producer_id, timeout_ms=timeout_ms, updated_ms=now
+            )
+        elif expected is not None and not _may_go_on(transaction, expected):
+            refuse(ErrorCode.PRODUCER_FENCED)
+        if transaction.status is TransactionStatus.ONGOING:
+            self._fence(shard, transaction, now)
+        if not transaction.status.at_rest:
+            refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
+        if transaction.exhausted and (expected is None or expected.epoch == transaction.producer_epoch):
+            known = expected is not None
+            renewed = transaction.rotated(self._new_producer_id(), timeout_ms, now, keep_last=known)
+        else:
+            renewed = transaction.renewed(timeout_ms, expected, now)
+        self._write(shard, renewed)
+        return renewed.producer
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: Iterable[TopicPartition],
+        *,
+        client_version: int,
+        now: int,
+    ) -> None:
+        """Add partitions to the transaction of a producer. The first ones open it. Raises ``RefusedError``."""
+        shard, transaction = self._checked(transactional_id, producer)
+        if transaction.status.ending:
+            refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
+        added = frozenset(partitions)
+        if transaction.status is TransactionStatus.ONGOING and added <= transaction.partitions:
+            return
+        self._write(shard, transaction.joined_by(added, client_version, now))
+
+    def verify_partitions(
+        self, transactional_id: str, producer: Producer, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Tell for each partition whether it is in the transaction of a producer (KIP-890). Raises ``RefusedError``."""
+        _, transaction = self._checked(transactional_id, producer)
+        if transaction.status.ending:
+            refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
+        joined = transaction.partitions
+        return {each: ErrorCode.NONE if each in joined else ErrorCode.TRANSACTION_ABORTABLE for each in partitions}
+
+    def end(
+        self, transactional_id: str, producer: Producer, *, committed: bool, client_version: int, now: int
+    ) -> Producer:
+        """Decide the end of a transaction. Return the producer for the next one, from version 2 of transactions.
+
+        Before that version the answer has no producer: id and epoch are -1. Raises ``RefusedError``.
+        """
+        shard, transaction = self._found(transactional_id)
+        bumps = client_version >= 2
+        if is_repeated(transaction, producer, committed=committed, bumps_epoch=bumps):
+            return transaction.producer if bumps else _NOBODY
+        ended = self._end(shard, transaction, committed, client_version, now)
+        return ended.completed(now).producer if bumps else _NOBODY
+
+    def describe(self, transactional_id: str) -> Transaction:
+        """Return the state of a transactional id. Raises ``RefusedError``."""
+        if not transactional_id:
+            refuse(ErrorCode.INVALID_REQUEST)
+        transaction = self._shard(transactional_id).transactions.get(transactional_id)
+        if transaction is None:
+            refuse(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+        return transaction
+
+    def transactions(self) -> Iterator[Transaction]:
+        """Give all transactional ids, for ListTransactions. Raises ``RefusedError`` while a partition is loading."""
+        if any(shard.loading for shard in self._shards.values()):
+            refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        for shard in self._shards.values():
+            yield from shard.transactions.values()
+
+    # Markers
+
+    def marked(self, ending: Ending, partitions: Iterable[TopicPartition], *, now: int) -> None:
+        """Note that the markers of some partitions are written, or that a partition is gone.
+
+        After the last one the transaction is complete. An ending of an earlier leadership changes nothing.
+        """
+        shard = self._shards.get(ending.state_partition)
+        if shard is None or shard.epoch != ending.coordinator_epoch:
+            return
+        unmarked = shard.unmarked.get(ending.transactional_id)
+        if unmarked is not None:
+            unmarked.difference_update(partitions)
+            if not unmarked:
+                self._complete(shard, ending.transactional_id, now)
+
+    def _complete(self, shard: _Shard, transactional_id: str, now: int) -> None:
+        try:
+            self._write(shard, shard.transactions[transactional_id].completed(now))
+        except RefusedError:
+            self._retry_at = now + _RETRY_MS
+        else:
+            del shard.unmarked[transactional_id]
+
+    # Time
+
+    @property
+    def next_timer(self) -> int | None:
+        """The moment at which ``tick`` has something to do. None means never."""
+        moments = (self._abort_at, self._expire_at, self._retry_at)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def tick(self, now: int) -> None:
+        """Abort transactions that last too long, and remove transactional ids that are not used any more."""
+        if self._retry_at is not None and self._retry_at <= now:
+            self._retry_at = None
+            for shard in self._shards.values():
+                for transactional_id in [each for each, unmarked in shard.unmarked.items() if not unmarked]:
+                    self._complete(shard, transactional_id, now)
+        if self._abort_at is not None and self._abort_at <= now:
+            self._abort_at = now + self.config.transaction_abort_timed_out_transaction_cleanup_interval_ms
+            self._abort_late(now)
+        if self._expire_at is not None and self._expire_at <= now:
+            self._expire_at = now + self.config.transaction_remove_expired_transaction_cleanup_interval_ms
+            self._expire(now)
+
+    def _abort_late(self, now: int) -> None:
+        for shard in self._shards.values():
+            for transaction in [each for each in shard.transactions.values() if each.timed_out(now)]:
+                try:
+                    self._fence(shard, transaction, now)
+                except RefusedError:
+                    continue
+
+    def _expire(self, now: int) -> None:
+        latest = now - self.config.transactional_id_expiration_ms
+        for partition, shard in self._shards.items():
+            unused = [each for each in shard.transactions.values() if each.status.at_rest and each.updated_ms <= latest]
+            for transaction in unused:
+                key = TransactionLogKey(transactional_id=transaction.transactional_id)
+                try:
+                    self._append(partition, TopicRecord(topic=TOPIC, key=key))
+                except RefusedError:
+                    continue
+                del shard.transactions[transaction.transactional_id]
+
+    # Partitions
+
+    def partition_for(self, transactional_id: str) -> int:
+        """Return the partition of ``__transaction_state`` that a transactional id lives in."""
+        code = hash_code(transactional_id)
+        return (0 if code == _INT32_MIN else abs(code)) % self.config.transaction_state_log_num_partitions
+
+    def elect(self, partition: int, epoch: int, *, now: int) -> None:
+        """Become the leader of a partition. Until ``loaded``, requests get COORDINATOR_LOAD_IN_PROGRESS."""
+        self._shards[partition] = _Shard(epoch)
+        if self._abort_at is None:
+            self._abort_at = now + self.config.transaction_abort_timed_out_transaction_cleanup_interval_ms
+            self._expire_at = now + self.config.transaction_remove_expired_transaction_cleanup_interval_ms
+
+    def load(self, partition: int, records: Iterable[InternalRecord]) -> None:
+        """Give the records of a partition that is being loaded, in order, in as many calls as the caller likes."""
+        transactions = self._shards[partition].transactions
+        for record in records:
+            if isinstance(record, TopicRecord) and isinstance(record.key, TransactionLogKey):
+                transactional_id = record.key.transactional_id
+                if isinstance(record.value, TransactionLogValue):
+                    transactions[transactional_id] = from_value(transactional_id, record.value)
+                else:
+                    transactions.pop(transactional_id, None)
+
+    def loaded(self, partition: int, *, now: int) -> None:
+        """Note that all records were given. Ends that were decided before are in ``endings`` again."""
+        shard = self._shards[partition]
+        shard.loading = False
+        for transaction in list(shard.transactions.values()):
+            if transaction.status.ending:
+                self._decided(shard, transaction, now)
+
+    def resign(self, partition: int, epoch: int | None = None) -> None:
+        """Give up a partition whose leadership moved at an epoch. None means at any epoch."""
+        shard = self._shards.get(partition)
+        if shard is not None and (epoch is None or shard.epoch < epoch):
+            del self._shards[partition]
+
+    # Parts
+
+    def _shard(self, transactional_id: str) -> _Shard:
+        shard = self._shards.get(self.partition_for(transactional_id))
+        if shard is None:
+            refuse(ErrorCode.NOT_COORDINATOR)
+        if shard.loading:
+            refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return shard
+
+    def _found(self, transactional_id: str) -> tuple[_Shard, Transaction]:
+        if not transactional_id:
+            refuse(ErrorCode.INVALID_REQUEST)
+        shard = self._shard(transactional_id)
+        transaction = shard.transactions.get(transactional_id)
+        if transaction is None:
+            refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return shard, transaction
+
+    def _checked(self, transactional_id: str, producer: Producer) -> tuple[_Shard, Transaction]:
+        shard, transaction = self._found(transactional_id)
+        if transaction.producer_id != producer.id:
+            refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        if transaction.producer_epoch != producer.epoch:
+            refuse(ErrorCode.PRODUCER_FENCED)
+        return shard, transaction
+
+    def _fence(self, shard: _Shard, transaction: Transaction, now: int) -> None:
+        """Abort an open transaction in such a way that its producer can do nothing more."""
+        version = self.config.transaction_version
+        if version < 2:
+            epoch = min(transaction.producer_epoch + 1, LAST_EPOCH + 1)
+            transaction = evolve(transaction, producer_epoch=epoch, last_producer_epoch=NO_EPOCH)
+            version = 0
+        self._end(shard, transaction, False, version, now)
+
+    def _end(
+        self, shard: _Shard, transaction: Transaction, committed: bool, client_version: int, now: int
+    ) -> Transaction:
+        rotates = client_version >= 2 and transaction.exhausted
+        following = self._new_producer_id() if rotates else NO_PRODUCER
+        ended = transaction.ended(
+            committed=committed, client_version=client_version, next_producer_id=following, now=now
+        )
+        self._write(shard, ended)
+        self._decided(shard, ended, now)
+        return ended
+
+    def _decided(self, shard: _Shard, transaction: Transaction, now: int) -> None:
+        """Have the markers of a transaction written. Without partitions it is complete."""
+        transactional_id = transaction.transactional_id
+        shard.unmarked[transactional_id] = set(transaction.partitions)
+        if not transaction.partitions:
+            self._complete(shard, transactional_id, now)
+            return
+        self.endings.append(
+            Ending(
+                transactional_id=transactional_id,
+                state_partition=self.partition_for(transactional_id),
+                coordinator_epoch=shard.epoch,
+                producer=transaction.producer,
+                committed=transaction.status is TransactionStatus.PREPARE_COMMIT,
+                partitions=transaction.partitions,
+            )
+        )
+
+    def _write(self, shard: _Shard, transaction: Transaction) -> None:
+        """Append the record of a state. Then it is the state."""
+        version = 1 if self.config.transaction_version >= 1 else 0
+        self._append(self.partition_for(transaction.transactional_id), transaction.record(version))
+        shard.transactions[transaction.transactional_id] = transaction
+
+
+def _may_go_on(transaction: Transaction, expected: Producer) -> bool:
+    """Whether a producer that names its id may have a new epoch: its own id, or the one whose epochs are used up."""
+    if transaction.producer_epoch == NO_EPOCH or expected.id == transaction.producer_id:
+        return True
+    return expected.id == transaction.previous_producer_id and expected.epoch >= LAST_EPOCH

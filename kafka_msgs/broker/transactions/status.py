@@ -1,0 +1,56 @@
+"""The states of a transaction, and which state may follow which.
+
+The source is ``org.apache.kafka.coordinator.transaction.TransactionState``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Final
+
+__all__ = ["PREVIOUS", "TransactionStatus"]
+
+
+class TransactionStatus(IntEnum):
+    """The state of a transactional id. The number is the one that ``__transaction_state`` has."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def label(self) -> str:
+        """The name that DescribeTransactions has, such as ``PrepareCommit``."""
+        return self.name.title().replace("_", "")
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no transaction is open. Only then a transactional id may expire."""
+        return self in _AT_REST
+
+    @property
+    def ending(self) -> bool:
+        """Whether the end is decided, and markers are still to be written."""
+        return self in _ENDING
+
+
+_STATUS = TransactionStatus
+_AT_REST: Final = frozenset({_STATUS.EMPTY, _STATUS.COMPLETE_COMMIT, _STATUS.COMPLETE_ABORT})
+_ENDING: Final = frozenset({_STATUS.PREPARE_COMMIT, _STATUS.PREPARE_ABORT})
+
+PREVIOUS: Final[Mapping[TransactionStatus, frozenset[TransactionStatus]]] = {
+    _STATUS.EMPTY: _AT_REST,
+    _STATUS.ONGOING: _AT_REST | {_STATUS.ONGOING},
+    _STATUS.PREPARE_COMMIT: frozenset({_STATUS.ONGOING}),
+    _STATUS.PREPARE_ABORT: _AT_REST | {_STATUS.ONGOING},
+    _STATUS.COMPLETE_COMMIT: frozenset({_STATUS.PREPARE_COMMIT}),
+    _STATUS.COMPLETE_ABORT: frozenset({_STATUS.PREPARE_ABORT}),
+}
+"""For each state that a record can have: the states before it. From version 2 of transactions (KIP-890) a producer may
+abort when no transaction is open."""

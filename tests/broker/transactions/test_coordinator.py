@@ -1,0 +1,285 @@
+"""The transaction coordinator over time: time-outs, expiry, moves, failed appends, and epochs that are used up.
+
+What it answers is compared with a real broker in ``test_against_kafka``. Here is what a broker does not do on request.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+import pytest
+from attrs import Factory, define, evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_msgs.broker.transactions import (
+    Producer,
+    TopicPartition,
+    Transaction,
+    TransactionConfig,
+    TransactionCoordinator,
+    TransactionStatus,
+)
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.topics.records import TopicRecord, decode_record, encode_record
+
+NAME: Final = "payments"
+PLACE: Final = TopicPartition("orders", 0)
+OTHER: Final = TopicPartition("orders", 1)
+TIMEOUT_MS: Final = 60_000
+LAST_EPOCH: Final = 32_766
+
+
+@define
+class World:
+    """A coordinator with one partition of the state topic, whose log can refuse."""
+
+    config: TransactionConfig = Factory(lambda: TransactionConfig(transaction_state_log_num_partitions=1))
+    log: list[TopicRecord] = Factory(list)
+    refuses: bool = False
+    ids: int = 0
+    now: int = 1_000_000
+
+    def coordinator(self, records: list[TopicRecord] | None = None, epoch: int = 1) -> TransactionCoordinator:
+        """A coordinator that has loaded some records: by default those of the log."""
+        made = TransactionCoordinator(self.append, self.new_id, config=self.config)
+        made.elect(0, epoch, now=self.now)
+        made.load(0, [self.stored(record) for record in (self.log if records is None else records)])
+        made.loaded(0, now=self.now)
+        return made
+
+    def stored(self, record: TopicRecord) -> TopicRecord:
+        """A record after it was written and read again."""
+        found = decode_record(record.topic, *encode_record(record))
+        assert isinstance(found, TopicRecord)
+        return found
+
+    def append(self, partition: int, record: TopicRecord) -> None:
+        if self.refuses:
+            raise RefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        self.log.append(record)
+
+    def new_id(self) -> int:
+        self.ids += 1
+        return self.ids
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def begun(world: World, coordinator: TransactionCoordinator, client_version: int = 2) -> Producer:
+    """A producer with an open transaction in one partition."""
+    producer = coordinator.init_producer_id(NAME, TIMEOUT_MS, None, now=world.now)
+    coordinator.add_partitions(NAME, producer, [PLACE], client_version=client_version, now=world.now)
+    return producer
+
+
+def mark(world: World, coordinator: TransactionCoordinator) -> None:
+    """Write the markers of everything that ends."""
+    while coordinator.endings:
+        ending = coordinator.endings.popleft()
+        coordinator.marked(ending, ending.partitions, now=world.now)
+
+
+def refusal(error: pytest.ExceptionInfo[RefusedError]) -> str:
+    return error.value.error.name
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_transaction_that_lasts_too_long_is_aborted_and_its_producer_fenced(version: int) -> None:
+    config = TransactionConfig(transaction_state_log_num_partitions=1, transaction_version=version)
+    world = World(config=config)
+    coordinator = world.coordinator()
+    producer = begun(world, coordinator, version)
+    coordinator.tick(world.now + TIMEOUT_MS)
+    assert coordinator.describe(NAME).status is TransactionStatus.ONGOING
+    world.now += TIMEOUT_MS + config.transaction_abort_timed_out_transaction_cleanup_interval_ms + 1
+    coordinator.tick(world.now)
+    (ending,) = coordinator.endings
+    assert not ending.committed
+    assert ending.producer == Producer(producer.id, producer.epoch + 1)
+    mark(world, coordinator)
+    assert coordinator.describe(NAME).status is TransactionStatus.COMPLETE_ABORT
+    with pytest.raises(RefusedError) as error:
+        coordinator.add_partitions(NAME, producer, [PLACE], client_version=version, now=world.now)
+    assert refusal(error) == "PRODUCER_FENCED"
+
+
+def test_a_transactional_id_that_nobody_uses_expires_with_a_tombstone(world: World) -> None:
+    coordinator = world.coordinator()
+    coordinator.init_producer_id(NAME, TIMEOUT_MS, None, now=world.now)
+    moment = coordinator.next_timer
+    assert moment is not None
+    world.now += world.config.transactional_id_expiration_ms
+    coordinator.tick(world.now)
+    assert world.log[-1].value is None
+    with pytest.raises(RefusedError) as error:
+        coordinator.describe(NAME)
+    assert refusal(error) == "TRANSACTIONAL_ID_NOT_FOUND"
+    assert list(world.coordinator().transactions()) == []
+
+
+def test_an_open_transaction_does_not_expire() -> None:
+    config = TransactionConfig(
+        transaction_state_log_num_partitions=1,
+        transactional_id_expiration_ms=1_000,
+        transaction_remove_expired_transaction_cleanup_interval_ms=500,
+    )
+    world = World(config=config)
+    coordinator = world.coordinator()
+    begun(world, coordinator)
+    coordinator.init_producer_id("at rest", TIMEOUT_MS, None, now=world.now)
+    coordinator.tick(world.now + 2_000)
+    assert [each.transactional_id for each in coordinator.transactions()] == [NAME]
+
+
+def test_the_next_leader_writes_the_markers_that_are_missing(world: World) -> None:
+    coordinator = world.coordinator()
+    producer = begun(world, coordinator)
+    coordinator.end(NAME, producer, committed=True, client_version=2, now=world.now)
+    (lost,) = coordinator.endings
+    after = world.coordinator(epoch=2)
+    (ending,) = after.endings
+    assert (ending.producer, ending.committed, ending.partitions) == (lost.producer, True, lost.partitions)
+    after.marked(lost, lost.partitions, now=world.now)
+    assert after.describe(NAME).status is TransactionStatus.PREPARE_COMMIT, "a marker of an earlier leadership"
+    mark(world, after)
+    assert after.describe(NAME).status is TransactionStatus.COMPLETE_COMMIT
+
+
+def test_a_transaction_is_complete_after_the_last_marker(world: World) -> None:
+    coordinator = world.coordinator()
+    producer = begun(world, coordinator)
+    coordinator.add_partitions(NAME, producer, [OTHER], client_version=2, now=world.now)
+    coordinator.end(NAME, producer, committed=True, client_version=2, now=world.now)
+    ending = coordinator.endings.popleft()
+    coordinator.marked(ending, [PLACE], now=world.now)
+    assert coordinator.describe(NAME).status is TransactionStatus.PREPARE_COMMIT
+    coordinator.marked(ending, [OTHER], now=world.now)
+    assert coordinator.describe(NAME).status is TransactionStatus.COMPLETE_COMMIT
+
+
+def test_a_last_record_that_cannot_be_written_is_written_later(world: World) -> None:
+    coordinator = world.coordinator()
+    producer = begun(world, coordinator)
+    coordinator.end(NAME, producer, committed=True, client_version=2, now=world.now)
+    world.refuses = True
+    mark(world, coordinator)
+    assert coordinator.describe(NAME).status is TransactionStatus.PREPARE_COMMIT
+    world.refuses = False
+    moment = coordinator.next_timer
+    assert moment is not None
+    coordinator.tick(moment)
+    assert coordinator.describe(NAME).status is TransactionStatus.COMPLETE_COMMIT
+
+
+def test_requests_while_loading_and_after_resigning(world: World) -> None:
+    coordinator = TransactionCoordinator(world.append, world.new_id, config=world.config)
+    with pytest.raises(RefusedError) as error:
+        coordinator.init_producer_id(NAME, TIMEOUT_MS, None, now=world.now)
+    assert refusal(error) == "NOT_COORDINATOR"
+    coordinator.elect(0, 5, now=world.now)
+    with pytest.raises(RefusedError) as error:
+        list(coordinator.transactions())
+    assert refusal(error) == "COORDINATOR_LOAD_IN_PROGRESS"
+    coordinator.loaded(0, now=world.now)
+    coordinator.resign(0, 5)
+    assert coordinator.init_producer_id(NAME, TIMEOUT_MS, None, now=world.now) == Producer(1, 0), "an old resignation"
+    coordinator.resign(0, 6)
+    with pytest.raises(RefusedError) as error:
+        coordinator.describe(NAME)
+    assert refusal(error) == "NOT_COORDINATOR"
+
+
+def used_up(world: World, epoch: int = LAST_EPOCH) -> tuple[TransactionCoordinator, Producer]:
+    """A producer with the last epoch, and an open transaction."""
+    producer = begun(world, world.coordinator())
+    (state,) = world.coordinator().transactions()
+    record = evolve(state, producer_epoch=epoch).record(1)
+    return world.coordinator([record]), Producer(producer.id, epoch)
+
+
+def test_the_producer_id_changes_when_the_epochs_are_used_up(world: World) -> None:
+    coordinator, producer = used_up(world)
+    following = coordinator.end(NAME, producer, committed=True, client_version=2, now=world.now)
+    assert following == Producer(producer.id + 1, 0)
+    (ending,) = coordinator.endings
+    assert ending.producer == Producer(producer.id, LAST_EPOCH + 1), "the markers are of the producer id that ends"
+    mark(world, coordinator)
+    again = coordinator.end(NAME, producer, committed=True, client_version=2, now=world.now)
+    assert again == following, "a client that got no answer asks again"
+    coordinator.add_partitions(NAME, following, [PLACE], client_version=2, now=world.now)
+    assert coordinator.init_producer_id("another", TIMEOUT_MS, None, now=world.now).id == following.id + 1
+
+
+def test_init_producer_id_gives_a_new_id_when_the_epochs_are_used_up(world: World) -> None:
+    coordinator, producer = used_up(world, LAST_EPOCH - 1)
+    coordinator.end(NAME, producer, committed=False, client_version=2, now=world.now)
+    mark(world, coordinator)
+    last = Producer(producer.id, LAST_EPOCH)
+    assert coordinator.describe(NAME).producer == last
+    assert coordinator.init_producer_id(NAME, TIMEOUT_MS, last, now=world.now) == Producer(producer.id + 1, 0)
+
+
+Command = tuple[str, int, bool]
+COMMANDS: Final = st.lists(
+    st.tuples(
+        st.sampled_from(["init", "add", "end", "mark", "refuse", "wait", "reload"]),
+        st.integers(-1, 1),
+        st.booleans(),
+    ),
+    max_size=40,
+)
+
+
+class Player:
+    """Plays commands, and keeps what the producer knows."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.coordinator = world.coordinator()
+        self.producer = Producer(1, 0)
+
+    def play(self, command: str, difference: int, flag: bool) -> None:
+        """Play a command. ``difference`` is added to the epoch of the producer that asks."""
+        now = self.world.now
+        coordinator = self.coordinator
+        asked = Producer(self.producer.id, self.producer.epoch + difference)
+        match command:
+            case "init":
+                expected = asked if flag else None
+                self.producer = coordinator.init_producer_id(NAME, TIMEOUT_MS, expected, now=now)
+            case "add":
+                coordinator.add_partitions(NAME, asked, [PLACE if flag else OTHER], client_version=2, now=now)
+            case "end":
+                self.producer = coordinator.end(NAME, asked, committed=flag, client_version=2, now=now)
+            case "mark":
+                mark(self.world, coordinator)
+            case "refuse":
+                self.world.refuses = flag
+            case "wait":
+                self.world.now += TIMEOUT_MS * 2
+                coordinator.tick(self.world.now)
+            case "reload":
+                self.coordinator = self.world.coordinator()
+
+
+@given(COMMANDS)
+def test_the_state_is_what_the_records_say(commands: list[Command]) -> None:
+    """Whatever happens, and whatever cannot be written: a new leader has the same state."""
+    world = World()
+    player = Player(world)
+    for command in commands:
+        world.now += 1
+        with suppress(RefusedError):
+            player.play(*command)
+        assert recorded(player.coordinator) == recorded(world.coordinator())
+
+
+def recorded(coordinator: TransactionCoordinator) -> list[Transaction]:
+    """The states of a coordinator, without what a record does not have."""
+    return [evolve(each, last_producer_epoch=-1) for each in coordinator.transactions()]
