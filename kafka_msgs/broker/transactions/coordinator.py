@@ -36,7 +36,7 @@ from kafka_msgs.messages.transaction_log_key import TransactionLogKey
 from kafka_msgs.messages.transaction_log_value import TransactionLogValue
 from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, TopicRecord
 
-__all__ = ["Ending", "TransactionCoordinator"]
+__all__ = ["Ending", "TransactionCoordinator", "state_partition"]
 
 _RETRY_MS: Final = 100
 """After how many milliseconds the record of a complete transaction is written again, if that failed."""
@@ -47,13 +47,17 @@ _INT32_MIN: Final = -(2**31)
 
 @frozen(kw_only=True)
 class Ending:
-    """A decided end of a transaction. Each partition needs the marker of the producer."""
+    """A decided end of a transaction. Each partition needs the marker of the producer.
+
+    ``bumps_epoch`` is True from version 2 of transactions: then the epoch of the marker is a new one (KIP-890).
+    """
 
     transactional_id: str
     state_partition: int
     coordinator_epoch: int
     producer: Producer
     committed: bool
+    bumps_epoch: bool
     partitions: frozenset[TopicPartition]
 
 
@@ -204,6 +208,15 @@ class TransactionCoordinator:
             if not unmarked:
                 self._complete(shard, ending.transactional_id, now)
 
+    def waits_for(self, ending: Ending) -> bool:
+        """Tell whether markers of an ending are still to be written, and this coordinator still has to write them."""
+        shard = self._shards.get(ending.state_partition)
+        return (
+            shard is not None
+            and shard.epoch == ending.coordinator_epoch
+            and bool(shard.unmarked.get(ending.transactional_id))
+        )
+
     def _complete(self, shard: _Shard, transactional_id: str, now: int) -> None:
         try:
             self._write(shard, shard.transactions[transactional_id].completed(now))
@@ -258,8 +271,7 @@ class TransactionCoordinator:
 
     def partition_for(self, transactional_id: str) -> int:
         """Return the partition of ``__transaction_state`` that a transactional id lives in."""
-        code = hash_code(transactional_id)
-        return (0 if code == _INT32_MIN else abs(code)) % self.config.transaction_state_log_num_partitions
+        return state_partition(transactional_id, self.config.transaction_state_log_num_partitions)
 
     def elect(self, partition: int, epoch: int, *, now: int) -> None:
         """Become the leader of a partition. Until ``loaded``, requests get COORDINATOR_LOAD_IN_PROGRESS."""
@@ -355,6 +367,7 @@ class TransactionCoordinator:
                 coordinator_epoch=shard.epoch,
                 producer=transaction.producer,
                 committed=transaction.status is TransactionStatus.PREPARE_COMMIT,
+                bumps_epoch=transaction.bumps_epoch,
                 partitions=transaction.partitions,
             )
         )
@@ -364,6 +377,12 @@ class TransactionCoordinator:
         version = 1 if self.config.transaction_version >= 1 else 0
         self._append(self.partition_for(transaction.transactional_id), transaction.record(version))
         shard.transactions[transaction.transactional_id] = transaction
+
+
+def state_partition(transactional_id: str, partitions: int) -> int:
+    """Return the partition of ``__transaction_state`` for a transactional id, if the topic has so many partitions."""
+    code = hash_code(transactional_id)
+    return (0 if code == _INT32_MIN else abs(code)) % partitions
 
 
 def _may_go_on(transaction: Transaction, expected: Producer) -> bool:
