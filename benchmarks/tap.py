@@ -68,8 +68,9 @@ def _prepared(cluster: KafkaCluster, port: int) -> Request[Any]:
     cluster.topics("--create", "--topic", TOPIC, "--partitions", "1")
     with Conversation(port, client_id="bench") as asking:
         topic = asking.ask(MetadataRequest(topics=(MetadataRequestTopic(name=TOPIC),)), 12).topics[0]
+        now = int(time.time() * 1000)  # A broker soon deletes what looks older than the retention time.
         builder = BatchBuilder(size_limit=MEGABYTE - 4096)
-        while builder.append(None, RECORD, timestamp=1):
+        while builder.append(None, RECORD, timestamp=now):
             pass
         batch = builder.build()
         for _ in range(8):
@@ -166,7 +167,9 @@ def _megabytes_per_second(client: _Client, frame: bytes) -> float:
         client.send(frame)
     while received < TOTAL:
         client.send(frame)
-        received += len(client.read())
+        payload = client.read()
+        assert len(payload) > MEGABYTE // 2, "the broker has deleted the records"
+        received += len(payload)
     taken = time.perf_counter() - start
     for _ in range(IN_FLIGHT):
         payload = client.read()

@@ -35,12 +35,17 @@ _FRAME_BYTES: Final = 600
 
 
 class ExchangeBuilder:
-    """Pairs the requests and responses of a connection. Above ``limit`` bytes the oldest frames stop waiting."""
+    """Pairs the requests and responses of a connection.
 
-    def __init__(self, connection: Connection, limit: int, catalog: MessageCatalog | None) -> None:
+    The oldest frames stop waiting above ``limit`` bytes, and above the number ``frames`` for each direction.
+    """
+
+    def __init__(
+        self, connection: Connection, limit: int, catalog: MessageCatalog | None, *, frames: int = 1000
+    ) -> None:
         self._connection = connection
         self._catalog = catalog
-        self._waiting: Correlation[Frame, Frame] = Correlation(limit_bytes=limit, catalog=catalog)
+        self._waiting: Correlation[Frame, Frame] = Correlation(limit=frames, limit_bytes=limit, catalog=catalog)
 
     @property
     def held(self) -> int:
@@ -56,9 +61,13 @@ class ExchangeBuilder:
         """Return the correlation ids of the requests that wait for a response."""
         return self._waiting.expected()
 
+    def request_of(self, correlation_id: int) -> RequestPrefix | None:
+        """Return the start of the first waiting request with a correlation id, or None."""
+        return self._waiting.request_of(correlation_id)
+
     def decodes(self, payload: bytes) -> bool:
         """Whether a payload is the response to a request that waits, and nothing else."""
-        request = self._waiting.request_of(read_correlation_id(payload))
+        request = self.request_of(read_correlation_id(payload))
         if request is None:
             return False
         try:

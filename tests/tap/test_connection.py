@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -20,10 +21,10 @@ from kafka_msgs import (
 )
 from kafka_msgs.capture import CaptureFault, Connection, Endpoint, Exchange, FaultKind
 from kafka_msgs.capture.exchange_builder import Item
-from kafka_msgs.codec import Buffer
 from kafka_msgs.messages.api_versions_response import ApiVersion
 from kafka_msgs.messages.metadata_response import MetadataResponseBroker
 from kafka_msgs.tap import TapConnection, TapRules
+from kafka_msgs.tap.inflow import Inflow
 from kafka_msgs.wire import decode_response, encode_request, encode_response, join_frames
 from tests.support.recorded_frames import REQUEST, read_frames
 from tests.support.recordings import RECORDINGS
@@ -43,18 +44,37 @@ def _tap(**rules: Any) -> TapConnection:
     return TapConnection(ENDS, TapRules(**{"translate": _behind, **rules}))
 
 
+def _pieces(inflow: Inflow, data: bytes, size: int) -> Iterator[int]:
+    """Receive bytes in pieces of at most a size."""
+    at = 0
+    while at < len(data):
+        room = inflow.room()
+        piece = data[at : at + min(size, len(room))]
+        room[: len(piece)] = piece
+        at += len(piece)
+        yield len(piece)
+
+
 def _asked(tap: TapConnection, data: bytes, size: int = 2**20) -> list[Item]:
-    return [item for at in range(0, len(data), size) for item in tap.client_sent(data[at : at + size], 5)]
+    """The items, when the client's bytes come in pieces; all of them go on at once."""
+    found: list[Item] = []
+    at = 0
+    for count in _pieces(tap.requests, data, size):
+        passed = tap.client_sent(count, 5)
+        assert b"".join(passed.pieces) == data[at : at + count]
+        at += count
+        found += passed.items
+    return found
 
 
 def _answered(tap: TapConnection, data: bytes, size: int = 2**20) -> tuple[bytes, list[Item]]:
     """What the client gets, and the items, when the broker's bytes come in pieces."""
     out = b""
     found: list[Item] = []
-    for at in range(0, len(data), size):
-        pieces, items = tap.broker_sent(data[at : at + size], 9)
-        out += b"".join(pieces)
-        found += items
+    for count in _pieces(tap.responses, data, size):
+        passed = tap.broker_sent(count, 9)
+        out += b"".join(passed.pieces)
+        found += passed.items
     return out, found
 
 
@@ -202,6 +222,14 @@ def _streams() -> list[tuple[bytes, bytes]]:
     return [(b"".join(asked), b"".join(answered)) for asked, answered in found.values()]
 
 
+def _cut(data: bytes, sizes: Random) -> Iterator[bytes]:
+    at = 0
+    while at < len(data):
+        size = sizes.randint(1, 300)
+        yield data[at : at + size]
+        at += size
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_recorded_traffic_goes_on_byte_for_byte(seed: int) -> None:
     """Where no address changes, the client gets the very bytes of the broker, in pieces of any size."""
@@ -209,11 +237,6 @@ def test_recorded_traffic_goes_on_byte_for_byte(seed: int) -> None:
     for asked, answered in _streams():
         tap = _tap(translate=_unmoved)
         _asked(tap, asked)
-        out: list[Buffer] = []
-        at = 0
-        while at < len(answered):
-            size = sizes.randint(1, 300)
-            out += tap.broker_sent(answered[at : at + size], 1)[0]
-            at += size
-        assert b"".join(out) == answered
+        out = b"".join(_answered(tap, piece)[0] for piece in _cut(answered, sizes))
+        assert out == answered
         assert [item for item in tap.close(2) if isinstance(item, CaptureFault)] == []

@@ -73,14 +73,14 @@ async def _closed_port() -> Endpoint:
 
 def test_a_full_backlog_stops_reading_until_it_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is lost, and no wake-up: each exchange is forwarded and seen, far more of them than may wait."""
-    monkeypatch.setattr("kafka_msgs.tap.proxy._BACKLOG_LIMIT", 200_000)
+    monkeypatch.setattr("kafka_msgs.tap.backlog._LIMIT", 200_000)
     seen: list[Item] = []
     waiting: list[int] = []
 
     async def work() -> None:
         def see(item: Item) -> None:
             seen.append(item)
-            waiting.append(tap._backlog._held)
+            waiting.append(tap._backlog.held)
 
         async with _broker(_answering(60_000)) as broker, Tap([broker], seen=see) as tap:
             reader, writer = await asyncio.open_connection(*tap.address)
@@ -105,7 +105,7 @@ def test_a_full_backlog_stops_reading_until_it_is_reported(monkeypatch: pytest.M
 
 def test_a_receiver_that_raises_stops_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """It must not raise. If it does, asyncio reports the error, and the connections go on."""
-    monkeypatch.setattr("kafka_msgs.tap.proxy._BACKLOG_LIMIT", 20_000)
+    monkeypatch.setattr("kafka_msgs.tap.backlog._LIMIT", 20_000)
     seen: list[Item] = []
     errors: list[object] = []
 
@@ -150,9 +150,9 @@ def test_a_client_that_does_not_read_stops_the_broker() -> None:
                 before = sent
                 await asyncio.sleep(0.3)
             (pair,) = tap._pairs
-            assert pair._client is not None
+            assert pair.client is not None
             assert 0 < sent < 200 * 2**20
-            assert pair._client.transport.get_write_buffer_size() < 2 * 2**20
+            assert pair.client.transport.get_write_buffer_size() < 2 * 2**20
             received = 0
             while received < 200 * 2**20:
                 received += len(await reader.read(2**20))

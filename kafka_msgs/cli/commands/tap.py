@@ -123,7 +123,9 @@ def tap_command(
             receiver.write(recording_start({"bootstrap": [str(each) for each in brokers], "redacted": sorted(hidden)}))
         changes = {"listen": listen, "advertised": advertise, "cap_versions": cap_versions}
         asyncio.run(_run(brokers, receiver, duration, **changes, **tls))
-    click.echo(f"{receiver.exchanges} exchanges, {receiver.undecoded} not decoded, {receiver.faults} faults", err=True)
+    if receiver.asked:
+        counts = f"{receiver.exchanges} exchanges, {receiver.undecoded} not decoded, {receiver.faults} faults"
+        click.echo(counts, err=True)
     if receiver.error is not None:
         raise click.ClickException(f"{record}: {receiver.error.strerror}")
 
@@ -153,7 +155,7 @@ async def _run(brokers: tuple[Endpoint, ...], receiver: _Receiver, duration: flo
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with Tap(brokers, seen=receiver, **options) as tap:
+    async with Tap(brokers, seen=receiver if receiver.asked else None, **options) as tap:
         click.echo(f"listening on {tap.address} for {', '.join(map(str, brokers))}", err=True)
         try:
             async with asyncio.timeout(duration):
@@ -173,6 +175,11 @@ class _Receiver:
         self._redaction = redaction
         self._form = form
         self._bodies = bodies
+
+    @property
+    def asked(self) -> bool:
+        """Whether anybody wants to see anything."""
+        return self.file is not None or self._form != "none"
 
     def __call__(self, item: Item) -> None:
         self._count(item)
