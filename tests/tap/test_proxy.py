@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeAlias
 
 import pytest
@@ -279,16 +279,28 @@ def test_an_end_in_the_middle_of_a_response_reaches_the_client() -> None:
     assert len(seen) == 40
 
 
+@contextmanager
+def _neighbours() -> Iterator[int]:
+    """A port that a proxy may take, and that nobody else takes. The next port is in use."""
+    while True:
+        with socket.socket() as first, socket.socket() as taken:
+            first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # so it only keeps others away
+            first.bind((HOST, 0))
+            port: int = first.getsockname()[1]
+            try:
+                taken.bind((HOST, port + 1))
+            except (OSError, OverflowError):  # another program has it, or it would be 65536
+                continue
+            taken.listen()
+            yield port
+            return
+
+
 def test_ports_follow_the_first_and_those_in_use_are_left_out() -> None:
     """The address for the bootstrap servers is the one that was asked for; if it is in use, that is an error."""
 
     async def work() -> None:
-        with socket.socket() as first, socket.socket() as taken:
-            first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # so it only keeps others away
-            first.bind((HOST, 0))
-            port = first.getsockname()[1]
-            taken.bind((HOST, port + 1))
-            taken.listen()
+        with _neighbours() as port:
             broker = Endpoint("kafka.example", 9092)
             async with Tap([broker], seen=lambda item: None, listen=Endpoint(HOST, port), advertised="proxy") as tap:
                 assert tap.address == ("proxy", port)
