@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,10 +26,10 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError
 from kafka_msgs.messages import streams_group_heartbeat_request as heartbeat
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
-from tests.recorders.broker import java_command
 from tests.support.cluster_topics import make_topics, new_name
 from tests.support.eventually import until
 from tests.support.kafka_cluster import ClusterAddresses
+from tests.support.streams_application import streams_application
 
 OWN = new_name("streams-admin")
 APP, ORDERS, INPUT = f"{OWN}-app", f"{OWN}-orders", f"{OWN}-input"
@@ -125,25 +121,6 @@ def test_h12_to_h15_a_real_group_with_a_member(kafka_cluster: ClusterAddresses, 
     assert gone.value.error is ErrorCode.GROUP_ID_NOT_FOUND
 
 
-@contextlib.contextmanager
-def application(cluster: ClusterAddresses, group: str, state: Path) -> Iterator[None]:
-    """Run an application of Kafka Streams with two instances."""
-    source = Path(__file__).parents[1] / "recorders" / "clients" / "ItemTotals.java"
-    java = java_command(str(source), [cluster.bootstrap_servers, group, str(state), "2", "60", INPUT], heap_mb=128)
-    process = subprocess.Popen(
-        ["timeout", "--signal=KILL", "120", *java],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        yield
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
 def test_a_real_application_is_described_reset_and_deleted(
     kafka_cluster: ClusterAddresses, admin: Admin, tmp_path: Path
 ) -> None:
@@ -154,7 +131,7 @@ def test_a_real_application_is_described_reset_and_deleted(
     inputs = {TopicPartition(INPUT, 0), TopicPartition(INPUT, 1)}
     short = ConfigChange("streams.session.timeout.ms", "6000")
     admin.alter_configs({ConfigResource(ConfigResourceType.GROUP, name): [short]}).all()
-    with application(kafka_cluster, name, tmp_path):
+    with streams_application(kafka_cluster.bootstrap_servers, name, tmp_path, INPUT, instances=2):
 
         def running() -> bool:
             group = admin.describe_streams_groups([name]).ok.get(name)

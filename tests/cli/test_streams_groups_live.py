@@ -6,11 +6,6 @@ The application runs once; what both commands print is noted while it runs and a
 from __future__ import annotations
 
 import json
-import subprocess
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
@@ -22,15 +17,13 @@ from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.cli.group import command
 from kafka_msgs.client import TopicPartition
 from kafka_msgs.client.producer import Producer
-from tests.recorders.broker import java_command
 from tests.support.cluster_topics import make_topics, new_name
 from tests.support.command_line import squeezed
+from tests.support.eventually import until
 from tests.support.kafka_cluster import ClusterAddresses
+from tests.support.streams_application import streams_application
 
-_APPLICATION: Final = Path(__file__).parents[1] / "recorders" / "clients" / "ItemTotals.java"
 _INPUT: Final = new_name("cli-orders")
-_RUNNING_SECONDS: Final = 75
-_PATIENCE_SECONDS: Final = 60.0
 _VIEWS: Final = [(*view, *verbose) for view in ((), ("--members",), ("--state",)) for verbose in ((), ("--verbose",))]
 
 
@@ -71,12 +64,6 @@ class _Story:
         self.life.offsets[moment] = {place: each.offset for place, each in offsets.items()}
         self.life.topics[moment] = set(self._admin.list_topics())
 
-    def until(self, true: Callable[[], bool]) -> None:
-        end = time.monotonic() + _PATIENCE_SECONDS
-        while not true():
-            assert time.monotonic() < end, "the application did not come so far"
-            time.sleep(0.3)
-
     def read_all(self) -> bool:
         """Whether the application is stable and has committed the ends of all that it reads."""
         rows = self.look("--describe", "--verbose", "--output", "json")
@@ -94,8 +81,9 @@ def life(kafka_cluster: ClusterAddresses, tmp_path_factory: pytest.TempPathFacto
     with Admin(kafka_cluster.bootstrap_servers) as admin:
         _make_input(kafka_cluster, admin)
         story = _Story(kafka_cluster, admin, group)
-        with _running(kafka_cluster, group, tmp_path_factory.mktemp("streams")) as application:
-            story.until(story.read_all)
+        directory = tmp_path_factory.mktemp("streams")
+        with streams_application(kafka_cluster.bootstrap_servers, group, directory, _INPUT):
+            until(story.read_all)
             for view in _VIEWS:
                 story.compare("--describe", *view)
             story.note("running")
@@ -103,8 +91,7 @@ def life(kafka_cluster: ClusterAddresses, tmp_path_factory: pytest.TempPathFacto
                 story.ask("--reset-offsets", "--all-input-topics", "--to-earliest", "--execute"),
                 story.ask("--delete"),
             ]
-            application.wait(_RUNNING_SECONDS + 30)
-        story.until(lambda: "Empty" in story.look("--describe", "--state").stdout)
+        until(lambda: "Empty" in story.look("--describe", "--state").stdout)
         _after(story)
     return story.life
 
@@ -125,22 +112,9 @@ def _after(story: _Story) -> None:
     story.ask("--delete", "--dry-run")
     story.note("delete refused")
     story.ask("--delete")
-    story.until(lambda: not internal(story.life) & set(story._admin.list_topics()))
+    until(lambda: not internal(story.life) & set(story._admin.list_topics()))
     story.life.topics["deleted"] = set(story._admin.list_topics())
     story.ask("--describe", "--offsets")
-
-
-@contextmanager
-def _running(cluster: ClusterAddresses, group: str, directory: Path) -> Iterator[subprocess.Popen[bytes]]:
-    given = [cluster.bootstrap_servers, group, str(directory), "1", str(_RUNNING_SECONDS), _INPUT]
-    application = subprocess.Popen(
-        java_command(str(_APPLICATION), given, heap_mb=192), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        yield application
-    finally:
-        application.kill()
-        application.wait()
 
 
 def _make_input(cluster: ClusterAddresses, admin: Admin) -> None:

@@ -15,15 +15,19 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from kafka_msgs import IncrementalAlterConfigsRequest, MetadataResponse
+from kafka_msgs.admin import Admin
 from kafka_msgs.capture import Exchange
 from kafka_msgs.capture.recording import read_recording
 from kafka_msgs.cli.group import command
+from kafka_msgs.client import TopicPartition as Place
 from kafka_msgs.messages.incremental_alter_configs_request import AlterableConfig, AlterConfigsResource
 from kafka_msgs.redaction import Redaction
 from tests.recorders.asking import Conversation
 from tests.support.cluster_topics import new_topic
+from tests.support.eventually import until
 from tests.support.kafka_cluster import ClusterAddresses, run_kafka_class
 from tests.support.kafka_listeners import USERS, Listener
+from tests.support.streams_application import streams_application
 from tests.support.tapped import TappedCluster
 
 # Other clients use what newer versions of Python warn of.
@@ -31,7 +35,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 RECORDS = 300
 GROUP_CONFIGS = 32
-STREAMS_APPLICATION = Path(__file__).parents[1] / "recorders" / "clients" / "ItemTotals.java"
 TOOLS = "org.apache.kafka.tools."
 
 
@@ -174,7 +177,8 @@ def test_tools_of_kafka(kafka_cluster: ClusterAddresses, tapped: TappedCluster, 
         for where in (at, ["--bootstrap-server", kafka_cluster.bootstrap_servers])
     ]
     assert described[0] == described[1]
-    assert described[0].count(f"{topic}-g") == 3
+    # The consumer commits for the partitions that it has read from when it ends: one or more of the three.
+    assert f"{topic}-g" in described[0]
     _start_at_the_beginning(kafka_cluster, f"{topic}-s")
     sharing = ["--topic", topic, "--group", f"{topic}-s", "--max-messages", str(RECORDS), "--timeout-ms", "30000"]
     shared = run_kafka_class(f"{TOOLS}consumer.ConsoleShareConsumer", [*at, *sharing], timeout=90)
@@ -201,13 +205,16 @@ def test_an_application_of_kafka_streams(
         )
     assert producer.flush(30) == 0
     group = f"totals-{uuid.uuid4().hex[:8]}"
-    run_kafka_class(str(STREAMS_APPLICATION), [tapped.bootstrap, group, str(tmp_path), "1", "12", orders], timeout=120)
-    describe = ["--bootstrap-server", tapped.bootstrap, "--describe", "--group", group, "--state"]
-    assert group in run_kafka_class(f"{TOOLS}streams.StreamsGroupCommand", describe)
-    watching = Consumer({"bootstrap.servers": kafka_cluster.bootstrap_servers, "group.id": "watching"})
-    counts = [TopicPartition(f"{group}-totals-changelog", number) for number in range(2)]
-    assert sum(watching.get_watermark_offsets(each, 30)[1] for each in counts) > 0
-    watching.close()
+    with Admin(kafka_cluster.bootstrap_servers) as admin:
+
+        def counts() -> bool:
+            changelog = [Place(f"{group}-totals-changelog", number) for number in range(2)]
+            return any(each.offset > 0 for each in admin.list_offsets(dict.fromkeys(changelog, -1)).ok.values())
+
+        with streams_application(tapped.bootstrap, group, tmp_path, orders):
+            until(counts)
+            describe = ["--bootstrap-server", tapped.bootstrap, "--describe", "--group", group, "--state"]
+            assert group in run_kafka_class(f"{TOOLS}streams.StreamsGroupCommand", describe)
     assert _seen(tapped, "StreamsGroupHeartbeat")
 
 

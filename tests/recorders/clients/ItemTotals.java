@@ -25,8 +25,10 @@ public final class ItemTotals {
             running.add(streams);
             streams.start();
         }
+        // The members leave their group, whoever ends the application.
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> running.forEach(KafkaStreams::close)));
         Thread.sleep(seconds * 1000L);
-        running.forEach(KafkaStreams::close);
+        System.exit(0);
     }
 
     private static Topology topology(String topic) {
