@@ -1,17 +1,17 @@
-"""``kafka-msgs share-groups`` on a group that a real share consumer made, beside ``kafka-share-groups``."""
+"""``kafka-msgs share-groups`` beside ``kafka-share-groups``."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from click import ClickException
 
-from kafka_msgs import ApiKey
+from kafka_msgs import ApiKey, ShareGroupHeartbeatRequest
 from kafka_msgs.admin import Admin
 from kafka_msgs.cli.groups.broker import BrokerGroups
 from kafka_msgs.cli.groups.files import FileGroups
@@ -19,7 +19,6 @@ from kafka_msgs.cli.groups.source import Offsets
 from kafka_msgs.cli.watching import WatchedNetwork
 from kafka_msgs.client import Client, ClientConfig, TopicPartition
 from kafka_msgs.client.core import ClientCore
-from tests.recorders.broker import BrokerError
 from tests.support.command_line import Run, squeezed
 from tests.support.eventually import until
 from tests.support.kafka_cluster import ClusterAddresses
@@ -28,13 +27,14 @@ Servers = tuple[str, ...]
 
 
 @pytest.fixture
-def shared(kafka_cluster: ClusterAddresses, admin: Admin, filled: str, group: str) -> str:
+def shared(admin: Admin, filled: str, group: str) -> str:
     """A share group that has no members any more."""
-    arguments = ("--topic", filled, "--group", group, "--timeout-ms", "5000")
-    with suppress(BrokerError):  # It fails when no record comes.
-        kafka_cluster.run_class("org.apache.kafka.tools.consumer.ConsoleShareConsumer", *arguments)
-    while str(next(each.state for each in admin.list_groups() if each.group_id == group)) != "Empty":
-        continue
+    member = str(uuid4())
+    for epoch, topics in ((0, (filled,)), (-1, None)):
+        request = ShareGroupHeartbeatRequest(
+            group_id=group, member_id=member, member_epoch=epoch, subscribed_topic_names=topics
+        )
+        assert admin.client.call(request).error_code == 0
     return group
 
 
