@@ -21,7 +21,6 @@ from kafka_msgs.broker.controller.image import Delta, Image
 from kafka_msgs.broker.controller.settings import BrokerSettings
 from kafka_msgs.broker.dispatch import Dispatch
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
-from kafka_msgs.broker.logs import Logs
 from kafka_msgs.broker.timers import TimerHandle, Timers
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.errors import OptionError
@@ -84,8 +83,7 @@ class Cluster:
         self.authorizer: Authorizer | None = None
         self.intercept: list[Callable[[Call[Any]], bool]] = []
         self.observers: list[Callable[[Call[Any], Any], None]] = []
-        self.logs = Logs(self)
-        self.listeners: list[Callable[[Delta], None]] = [self.logs.follow]
+        self.listeners: list[Callable[[Delta], None]] = []
         self.network: Network | None = None
         self._sessions = 0
         for module in handler_modules():
@@ -149,7 +147,6 @@ class Cluster:
         for broker in self.brokers.values():
             for session in tuple(broker.sessions.values()):
                 session.end()
-        self.logs.close()
 
     def start_broker(self, broker_id: int) -> None:
         """Register a broker and end its fencing, as a broker that starts does."""
