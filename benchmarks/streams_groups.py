@@ -15,7 +15,6 @@ from rich.console import Console
 
 from benchmarks.measure import PROTOCOL, fastest
 from benchmarks.report import Figure, print_figures
-from kafka_msgs.groups.api import TopicChange
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
@@ -64,7 +63,7 @@ def _coordinator(log: MemoryLog, size: int) -> GroupCoordinator:
     log.on_commit = coordinator.committed
     topic = Topic(name="in", id=UUID(int=1), racks=((),) * (size * _TASKS_PER_MEMBER))
     image = EMPTY_IMAGE.changed(put=(topic,))
-    coordinator.change_image(TopicChange(EMPTY_IMAGE, image, ("in",), (), ()), now=0)
+    coordinator.set_image(image, now=0)
     return coordinator
 
 

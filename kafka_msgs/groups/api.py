@@ -129,6 +129,19 @@ class TopicChange(NamedTuple):
     changed: tuple[str, ...]
     deleted: tuple[str, ...]
 
+    @classmethod
+    def between(cls, before: Image, after: Image) -> TopicChange:
+        """Return what changed from one image to another. A topic with a new id was deleted and created again."""
+        old, new = before.topics, after.topics
+        kept = {name for name, topic in new.items() if name in old and old[name].id == topic.id}
+        return cls(
+            before,
+            after,
+            created=tuple(name for name in new if name not in kept),
+            changed=tuple(name for name in new if name in kept and old[name] != new[name]),
+            deleted=tuple(name for name in old if name not in kept),
+        )
+
 
 @frozen(kw_only=True)
 class Protocol:
@@ -143,8 +156,9 @@ class Protocol:
 
     ``image_changed`` is called in each partition after the topics changed, and after it was loaded. Then
     ``topics_changed`` is called for each group of the kind that subscribes to a topic which changed or was deleted.
-    ``topics_deleted`` runs as a step of its own after topics were deleted. ``cleanup`` runs once in a while, as a step
-    of its own in each partition, if the coordinator has a plugin.
+    ``topics_deleted`` runs as a step of its own after topics were deleted. ``creation_failed`` runs as a step with a
+    group id and a reason, if the broker could not create the topics that an answer asked for. ``cleanup`` runs once in
+    a while, as a step of its own in each partition, if the coordinator has a plugin.
     """
 
     apis: tuple[Api, ...] = ()
@@ -157,6 +171,7 @@ class Protocol:
     image_changed: tuple[Callable[[Transaction, TopicChange], None], ...] = ()
     topics_changed: Mapping[GroupKind, Callable[[Transaction, Any], None]] = field(factory=dict)
     topics_deleted: tuple[Callable[[Transaction, TopicChange], None], ...] = ()
+    creation_failed: Callable[[Transaction, str, str], None] | None = None
     cleanup: Callable[[Transaction], None] | None = None
 
 

@@ -18,7 +18,7 @@ from kafka_msgs.errors import GroupError, InternalError
 from kafka_msgs.groups.api import Api, Checking, OneGroup, Producer, Protocol, TopicChange
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.image import EMPTY_IMAGE
+from kafka_msgs.groups.image import EMPTY_IMAGE, Image
 from kafka_msgs.groups.metrics import Metrics
 from kafka_msgs.groups.outcome import Answer, Batch, Marker, Outcome, Work
 from kafka_msgs.groups.profiles import SHIPPED, Profile, Quirks
@@ -80,6 +80,11 @@ class GroupCoordinator:
             metrics=self.metrics,
         )
         self._apis: Mapping[type[Message], Api] = {api.request: api for each in protocols for api in each.apis}
+
+    @property
+    def requests(self) -> frozenset[type[Message]]:
+        """The classes of the requests that ``handle`` takes."""
+        return frozenset(self._apis)
 
     def partition_for(self, group_id: str) -> int:
         """Return the partition of ``__consumer_offsets`` that a group lives in."""
@@ -247,8 +252,12 @@ class GroupCoordinator:
 
     # The cluster
 
+    def set_image(self, image: Image, *, now: int) -> Outcome:
+        """Take over the topics of the cluster as they are now."""
+        return self.change_image(TopicChange.between(self.image, image), now=now)
+
     def change_image(self, change: TopicChange, *, now: int) -> Outcome:
-        """Take over a change of the topics of the cluster."""
+        """Take over a change of the topics of the cluster, whose names come in an order of the caller's choice."""
         self._clock.now = now
         self.image = change.after
         for shard in self.shards.values():
@@ -256,6 +265,14 @@ class GroupCoordinator:
         if change.deleted:
             for shard in self.shards.values():
                 shard.delete_topics(change)
+        return self._settle()
+
+    def creation_failed(self, group_id: str, reason: str, *, now: int) -> Outcome:
+        """Note why the topics that an answer asked for could not be created. The page profile tells the members."""
+        self._clock.now = now
+        shard = self.shards.get(self.partition_for(group_id))
+        if shard is not None:
+            shard.creation_failed(group_id, reason)
         return self._settle()
 
     def update_group_config(self, group_id: str, own: Mapping[str, str]) -> None:

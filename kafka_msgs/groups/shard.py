@@ -373,6 +373,12 @@ class Shard:
             for follow in protocol.topics_deleted:
                 self.setting.enqueue(lambda follow=follow: self.write(lambda tx: follow(tx, change), _ignore))  # type: ignore[misc]
 
+    def creation_failed(self, group_id: str, reason: str) -> None:
+        """Tell a group why its topics could not be created."""
+        for protocol in self.setting.protocols:
+            if (note := protocol.creation_failed) is not None:
+                self.write(lambda tx, note=note: note(tx, group_id, reason), _ignore)  # type: ignore[misc]
+
     def clean_up(self) -> None:
         """Run the cleanup of the protocols."""
         for protocol in self.setting.protocols:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from kafka_msgs.groups.api import TopicChange
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
@@ -48,7 +47,7 @@ def _image() -> Image:
 def coordinator() -> GroupCoordinator:
     config = CoordinatorConfig(offsets_topic_num_partitions=len(_LOGS))
     made = GroupCoordinator(MemoryLog().append, config=config)
-    made.change_image(TopicChange(EMPTY_IMAGE, _image(), (), (), ()), now=_NOW)
+    made.set_image(_image(), now=_NOW)
     for number, log in _LOGS.items():
         made.elect(number, 1, now=_NOW)
         made.load(number, decode_batches(OFFSETS, batches(log)))

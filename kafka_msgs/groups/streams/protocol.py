@@ -7,6 +7,7 @@ from typing import Final
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.api import OneGroup, Protocol, TopicChange
 from kafka_msgs.groups.streams.cleanup import clean_up
+from kafka_msgs.groups.streams.creation import creation_failed
 from kafka_msgs.groups.streams.describe import DESCRIBE
 from kafka_msgs.groups.streams.descriptions import UPDATE
 from kafka_msgs.groups.streams.group import StreamsGroup
@@ -54,5 +55,6 @@ PROTOCOL: Final = Protocol(
     loaded={"streams": loaded},
     image_changed=(_refresh_patterns,),
     topics_changed={"streams": _refresh},
+    creation_failed=creation_failed,
     cleanup=clean_up,
 )

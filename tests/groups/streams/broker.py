@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.groups.api import TopicChange
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
@@ -84,7 +83,7 @@ class Broker:
         """Begin again with what the log has."""
         image = self.coordinator.image
         self._start()
-        self.coordinator.change_image(TopicChange(self.coordinator.image, image, tuple(image.topics), (), ()), now=0)
+        self.coordinator.set_image(image, now=0)
 
     def topics(self, **partitions: int) -> None:
         """Create topics, or let them grow."""
@@ -93,15 +92,10 @@ class Broker:
             Topic(name=name, id=UUID(bytes=name.encode().ljust(16)[:16]), racks=((),) * count)
             for name, count in partitions.items()
         ]
-        created = tuple(name for name in partitions if name not in before.topics)
-        changed = tuple(name for name in partitions if name in before.topics)
-        change = TopicChange(before, before.changed(put=put), created, changed, ())
-        self.coordinator.change_image(change, now=self.now)
+        self.coordinator.set_image(before.changed(put=put), now=self.now)
 
     def delete_topic(self, name: str) -> None:
-        before = self.coordinator.image
-        change = TopicChange(before, before.changed(delete=(name,)), (), (), (name,))
-        self.coordinator.change_image(change, now=self.now)
+        self.coordinator.set_image(self.coordinator.image.changed(delete=(name,)), now=self.now)
 
     def ask(self, request: Request[Any], **context: Any) -> Any:
         """Send a request. Return the answer, or None if it comes later."""

@@ -10,7 +10,6 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.image import Topic
 from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
-from kafka_msgs.groups.streams.creation import creation_failed
 from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, StatusCode, configure
 from kafka_msgs.groups.streams.topology import StreamsTopology, topology_value
 from kafka_msgs.messages.streams_group_heartbeat_request import CopartitionGroup, KeyValue, Subtopology
@@ -281,7 +280,7 @@ def test_g6_12_the_detail_tells_about_attempts() -> None:
     assert "attempt to create them was made" in first.status[0].status_detail
     later = broker.heartbeat("A", first.member_epoch).status[0].status_detail
     assert "later" in later
-    broker.coordinator.shards[0].write(lambda tx: creation_failed(tx, "g", "no space"), lambda value, error: None)
+    broker.coordinator.creation_failed("g", "no space", now=broker.now)
     failed = broker.heartbeat("A", broker.group().members["A"].epoch).status[0].status_detail
     assert "no space" in failed
 
