@@ -189,7 +189,7 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "command-line.md": {"commands": command_help},
     "messages.md": {"releases": releases_table, "origins": origins_table, "messages": messages_table},
     "rules.md": {"rules": rules_table},
-    "drafts.md": {draft: draft_table(draft) for draft in ("kafka_0_9", "kip_1071", "kip_88")},
+    "drafts.md": {draft: draft_table(draft) for draft in ("kafka_0_9", "kip_1071", "kip_1071_migration", "kip_88")},
 }
 """Page to the tables in it, by name."""
 

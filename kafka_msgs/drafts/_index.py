@@ -6,6 +6,7 @@ from typing import Final
 DRAFTS: Final[dict[str, str]] = {
     "kafka_0_9": "Finding a group's coordinator, as first designed",
     "kip_1071": "Streams rebalance protocol, as its proposal writes it",
+    "kip_1071_migration": "Online migration of Streams applications, layouts of this project",
     "kip_88": "Committed offsets of a group without its members",
 }
 """Package to title."""
@@ -36,6 +37,11 @@ FILES: Final[tuple[str, ...]] = (
     "kip_1071/streams_group_target_assignment_metadata_value.py",
     "kip_1071/streams_group_topology_key.py",
     "kip_1071/streams_group_topology_value.py",
+    "kip_1071_migration/__init__.py",
+    "kip_1071_migration/_index.py",
+    "kip_1071_migration/assignment_info_data.py",
+    "kip_1071_migration/streams_group_classic_member.py",
+    "kip_1071_migration/subscription_info_data.py",
     "kip_88/__init__.py",
     "kip_88/_index.py",
     "kip_88/describe_groups_request.py",

@@ -178,7 +178,7 @@ def test_no_draft_is_found_by_key_or_name() -> None:
 
 
 def test_a_draft_says_that_it_is_one() -> None:
-    assert drafts.DRAFTS.keys() == {"kafka_0_9", "kip_1071", "kip_88"}
+    assert drafts.DRAFTS.keys() == {"kafka_0_9", "kip_1071", "kip_1071_migration", "kip_88"}
     for cls in DRAFTS:
         package = cls.__module__.split(".")[2]
         assert cls.INFO.draft == drafts.DRAFTS[package]
