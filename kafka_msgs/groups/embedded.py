@@ -34,7 +34,9 @@ def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
     return _read(ConsumerProtocolAssignment, data)
 
 
-def write_assignment(partitions: Mapping[UUID, Iterable[int]], image: Image, metadata: bytes) -> bytes:
+def write_assignment(
+    partitions: Mapping[UUID, Iterable[int]], image: Image, metadata: bytes, user_data: bytes | None = None
+) -> bytes:
     """Return an assignment as bytes, at the version of the member's ``metadata``. Unknown topics are left out.
 
     Raises ``DecodeError`` if the metadata has no version.
@@ -45,7 +47,7 @@ def write_assignment(partitions: Mapping[UUID, Iterable[int]], image: Image, met
         if topic in image.by_id
     )
     version = _version(ConsumerProtocolAssignment, metadata)
-    return encode_versioned(ConsumerProtocolAssignment(assigned_partitions=assigned), version)
+    return encode_versioned(ConsumerProtocolAssignment(assigned_partitions=assigned, user_data=user_data), version)
 
 
 def _read(cls: type[M], data: bytes) -> M:

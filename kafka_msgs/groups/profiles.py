@@ -76,6 +76,20 @@ class StreamsRules:
     """Shipped: a change of any topic of the topology increases the group epoch. Page: a change of a topic that is
     read. Changelog topics still count for whether the group is ready."""
 
+    online_migration: bool = False
+    """Shipped: only an empty group changes between the classic and the streams protocol. Page: a member of the streams
+    protocol turns a classic group of Streams applications into a streams group, whose other members go on with the
+    classic protocol; when only these are left, the group is a classic one again. They must send user data of version
+    12, which has what an assignment needs. The release has not built it."""
+
+    shares_offsets: bool = False
+    """Shipped: each member has the task offsets that it reported. Page: members of a process have the same state on
+    disk, so the offset of a task is the one that any of them reported last."""
+
+    warmups_end: bool = False
+    """Shipped: no warm-up task is ever assigned, so none catches up. Page: the group epoch increases when a member
+    reports that a warm-up task has caught up, so that the next assignment gives the task another role."""
+
 
 @frozen(kw_only=True)
 class Profile:
@@ -164,8 +178,8 @@ class Quirks:
     then loses its tasks for a while. Without the quirk: the kept assignment moves only with the instance id."""
 
     streams_endpoint_needs_topology: bool = _quirk()
-    """A heartbeat of a member with an endpoint fails with UNKNOWN_SERVER_ERROR while source topics are missing. Without
-    the quirk: its answer has no partitions for endpoints."""
+    """A heartbeat of a member with an endpoint fails with UNKNOWN_SERVER_ERROR while topics of its tasks are missing.
+    Without the quirk: its answer has no partitions of these for endpoints."""
 
     streams_first_join_forgets: bool = _quirk()
     """What is not recorded of the first heartbeat of a group is lost: the endpoint epoch, task offsets, and a request

@@ -27,7 +27,9 @@ from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.streams import classic_members as streams
 from kafka_msgs.groups.streams.cleanup import has_description, take_over
+from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.messages.describe_groups_request import DescribeGroupsRequest
 from kafka_msgs.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
@@ -54,7 +56,9 @@ _WRONG_JOIN: Final = frozenset({ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SE
 
 def _speech(tx: Transaction, group: Group | None) -> ClassicSpeech[Any, Any] | None:
     """Return how a group serves members of the classic protocol; None if it has none, or is a classic group."""
-    return consumer.SPEECH if isinstance(group, ConsumerGroup) else None
+    if isinstance(group, ConsumerGroup):
+        return consumer.SPEECH
+    return streams.SPEECH if isinstance(group, StreamsGroup) and tx.profile.streams.online_migration else None
 
 
 # JoinGroup.

@@ -19,7 +19,7 @@ from kafka_msgs.messages.streams_group_heartbeat_response import Status, Streams
 if TYPE_CHECKING:
     from kafka_msgs.groups.streams.heartbeat import Heartbeat
 
-__all__ = ["answer"]
+__all__ = ["answer", "task_ids"]
 
 _COMMA: Final = re.compile(r"\s*,\s*")
 
@@ -44,7 +44,7 @@ def answer(
     _add_problems(beat, configured, configs)
     for key, value in beat.written:
         tx.emit(key, value)
-    if beat.is_new and not tx.quirks.streams_first_join_forgets:
+    if tx.state.groups[group.group_id] is not group and not tx.quirks.streams_first_join_forgets:
         _adopt(tx, group)
     config = tx.group_config(group.group_id)
     tasks = updated.assigned if beat.joins or changed else None
@@ -55,9 +55,9 @@ def answer(
         task_offset_interval_ms=config.streams_task_offset_interval_ms,
         acceptable_recovery_lag=config.streams_acceptable_recovery_lag,
         status=_status(beat),
-        active_tasks=None if tasks is None else _task_ids(tasks.active),
-        standby_tasks=None if tasks is None else _task_ids(tasks.standby),
-        warmup_tasks=None if tasks is None else _task_ids(tasks.warmup),
+        active_tasks=None if tasks is None else task_ids(tasks.active),
+        standby_tasks=None if tasks is None else task_ids(tasks.standby),
+        warmup_tasks=None if tasks is None else task_ids(tasks.warmup),
         endpoint_information_epoch=0 if beat.is_new and tx.quirks.streams_first_join_forgets else soft.endpoint_epoch,
         partitions_by_user_endpoint=endpoints,
     )
@@ -105,6 +105,7 @@ def _adopt(tx: Transaction, made: StreamsGroup) -> None:
     tx.derive(group, "refined", made.refined)
 
 
-def _task_ids(tasks: Iterable[Task]) -> tuple[TaskIds, ...]:
+def task_ids(tasks: Iterable[Task]) -> tuple[TaskIds, ...]:
+    """Return tasks in the form of an answer, in the order of Kafka."""
     by_subtopology = dict(grouped(tasks))
     return tuple(TaskIds(subtopology_id=key, partitions=by_subtopology[key]) for key in hash_map_order(by_subtopology))

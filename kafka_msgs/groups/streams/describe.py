@@ -151,6 +151,7 @@ def _member(member: StreamsMember, target: TargetTasks, offsets: TaskOffsets) ->
         client_tags=tuple(KeyValue(key=key, value=tags[key]) for key in hash_map_order(tags)),
         task_offsets=_offsets(offsets.offsets),
         task_end_offsets=_offsets(offsets.end_offsets),
+        is_classic=member.classic is not None,
         assignment=_assignment(member.assigned),
         target_assignment=_assignment(target),
     )

@@ -18,7 +18,7 @@ from kafka_msgs.groups.timeline import walk
 from kafka_msgs.groups.transaction import Transaction
 from kafka_msgs.messages.streams_group_heartbeat_response import Endpoint, EndpointToPartitions, TopicPartition
 
-__all__ = ["all_endpoints"]
+__all__ = ["all_endpoints", "task_partitions"]
 
 
 def all_endpoints(
@@ -42,28 +42,39 @@ def _endpoint(tx: Transaction, group: StreamsGroup, member: StreamsMember) -> En
         assert endpoint is not None
         found = cache[member.member_id] = EndpointToPartitions(
             user_endpoint=Endpoint(host=endpoint.host, port=endpoint.port),
-            active_partitions=tuple(_partitions(tx, group, member.assigned.active)),
-            standby_partitions=tuple(_partitions(tx, group, member.assigned.standby | member.assigned.warmup)),
+            active_partitions=tuple(task_partitions(tx, group, member.assigned.active)),
+            standby_partitions=tuple(task_partitions(tx, group, member.assigned.standby | member.assigned.warmup)),
         )
     return found
 
 
-def _partitions(tx: Transaction, group: StreamsGroup, tasks: Iterable[Task]) -> Iterator[TopicPartition]:
+def task_partitions(tx: Transaction, group: StreamsGroup, tasks: Iterable[Task]) -> Iterator[TopicPartition]:
+    """Give the partitions that tasks read, by topic.
+
+    A task of an older topology, and a topic that is missing, have none.
+    """
     configured = None if group.configured is None else group.configured.subtopologies
     if configured is None:
-        if tx.quirks.streams_endpoint_needs_topology:
-            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        _note_missing(tx)
         return
     by_subtopology = dict(grouped(tasks))
     for key in hash_map_order(by_subtopology):
         subtopology = configured.get(key)
         if subtopology is None:
-            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+            _note_missing(tx)
+            continue
         names = dict.fromkeys((*subtopology.source_topics, *subtopology.repartition_source_topics))
         for name in hash_map_order(names):
             topic = tx.image.topics.get(name)
             if topic is None:
-                raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+                _note_missing(tx)
+                continue
             partitions = tuple(each for each in by_subtopology[key] if each < topic.partitions)
             if partitions:
                 yield TopicPartition(topic=name, partitions=partitions)
+
+
+def _note_missing(tx: Transaction) -> None:
+    """Fail as Kafka does where the topology and the topics do not fit the tasks."""
+    if tx.quirks.streams_endpoint_needs_topology:
+        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)

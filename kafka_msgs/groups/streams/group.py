@@ -19,7 +19,7 @@ from kafka_msgs.groups.state import Offset
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology
 from kafka_msgs.groups.streams.member import StreamsMember
-from kafka_msgs.groups.streams.tasks import TargetTasks, Task
+from kafka_msgs.groups.streams.tasks import NO_TARGET, TargetTasks, Task
 from kafka_msgs.groups.streams.topology import StreamsTopology
 from kafka_msgs.groups.timeline import walk
 from kafka_msgs.messages.streams_group_heartbeat_response import EndpointToPartitions, Status
@@ -95,7 +95,8 @@ class StreamsSoft(Refresh):
 
     ``shutdown_member`` asked for the end of the application. ``endpoint_epoch`` grows when the tasks of a member with
     an endpoint change, and ``endpoints`` keeps what is answered for each member. ``offsets`` has what members reported,
-    and ``statuses`` what they got in their last answers. ``creation`` is about missing internal topics.
+    the latest report last, and ``statuses`` what they got in their last answers. ``creation`` is about missing internal
+    topics. ``probed`` are the members of the classic protocol that are to join again to report their offsets.
     """
 
     shutdown_member: str | None = None
@@ -104,6 +105,7 @@ class StreamsSoft(Refresh):
     offsets: dict[str, TaskOffsets] = Factory(dict)
     statuses: dict[str, tuple[Status, ...]] = Factory(dict)
     creation: Creation | None = None
+    probed: set[str] = Factory(set)
 
 
 class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
@@ -112,13 +114,14 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
     ``validated_epoch`` is the epoch of the topology that was found to fit the topics. ``configs`` are the settings of
     the last assignment. ``stored_description`` and ``failed_description`` are epochs of topology descriptions
     (KIP-1331). ``configured`` is the topology with partition counts, or None before the first heartbeat after a load.
-    ``endpoint_members`` are the members with an endpoint. ``settled`` counts members in state ``STABLE`` by their
-    epoch, so that the state of the group is known without a walk over its members. ``targets_version`` is another
-    object after each change of ``targets``.
+    ``endpoint_members`` are the members with an endpoint, ``classic_members`` those that speak the classic protocol.
+    ``settled`` counts members in state ``STABLE`` by their epoch, so that the state of the group is known without a
+    walk over its members. ``targets_version`` is another object after each change of ``targets``.
     """
 
     __slots__ = (
         "active_processes",
+        "classic_members",
         "configs",
         "configured",
         "endpoint_members",
@@ -151,6 +154,7 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
         self.targets_version = object()
         self.settled: dict[int, int] = {}
         self.endpoint_members: dict[str, None] = {}
+        self.classic_members: dict[str, None] = {}
         self.active_processes: dict[Task, str] = {}
         self.standby_processes: dict[Task, frozenset[str]] = {}
         self.warmup_processes: dict[Task, frozenset[str]] = {}
@@ -181,6 +185,12 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
         """Return the name of the state in lower case, see ``Quirks.streams_not_ready_apart``."""
         is_apart = tx.quirks.streams_not_ready_apart and self.state is StreamsGroupState.NOT_READY
         return "not_ready" if is_apart else super().state_filter(tx)
+
+    def goal(self, member_id: str) -> TargetTasks:
+        """Return what a member reconciles to at the present assignment epoch."""
+        refined = self.refined
+        tasks = refined.tasks if refined.epoch == self.assignment_epoch else self.targets
+        return tasks.get(member_id, NO_TARGET)
 
     # What the rules of reconciliation ask.
 
@@ -214,7 +224,7 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
         if transactional and epoch == -1 and member_id == "" and instance_id is None:
             return None
         member = self.member(member_id)
-        if not transactional and context.version < 9:
+        if not transactional and member.classic is None and context.version < 9:
             raise GroupError(
                 error=ErrorCode.UNSUPPORTED_VERSION,
                 message="OffsetCommit version 9 or above must be used by members using the streams group protocol",
@@ -222,9 +232,9 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
         if epoch == member.epoch:
             return None
         if epoch > member.epoch:
-            raise _stale(f"Received member epoch {epoch} is newer than current member epoch {member.epoch}.")
+            raise _stale(member, f"Received member epoch {epoch} is newer than current member epoch {member.epoch}.")
         if self.topology is None:
-            raise _stale("Topology is not available for offset commit validation.")
+            raise _stale(member, "Topology is not available for offset commit validation.")
         return partial(_check_commit, self.topology, member, epoch)
 
     def validate_offset_fetch(self, tx: Transaction, *, member_id: str | None, epoch: int) -> None:
@@ -237,7 +247,8 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
         if member is None:
             raise unknown_member("null" if member_id is None else member_id, self.group_id)
         if epoch != member.epoch:
-            raise _stale(f"The received member epoch {epoch} does not match the expected member epoch {member.epoch}.")
+            message = f"The received member epoch {epoch} does not match the expected member epoch {member.epoch}."
+            raise _stale(member, message)
 
     def validate_offset_delete(self, tx: Transaction) -> None:
         """Accept: the topics that the group reads are checked one by one."""
@@ -275,14 +286,15 @@ def _check_commit(
     """Check that a member had the task of a partition already at an older epoch."""
     subtopology = topology.subtopology_of_source.get(topic)
     if subtopology is None:
-        raise _stale(f"Topic {topic} is not in the topology.")
+        raise _stale(member, f"Topic {topic} is not in the topology.")
     task = (subtopology.subtopology_id, partition)
     name = f"{task[0]}-{task[1]}"
     assigned_at = member.assigned.active.get(task, member.revoking.active.get(task))
     if assigned_at is None:
-        raise _stale(f"Task {name} is not assigned or pending revocation for member.")
+        raise _stale(member, f"Task {name} is not assigned or pending revocation for member.")
     if epoch < assigned_at:
-        raise _stale(f"Received member epoch {epoch} is older than assignment epoch {assigned_at} for task {name}.")
+        message = f"Received member epoch {epoch} is older than assignment epoch {assigned_at} for task {name}."
+        raise _stale(member, message)
 
 
 def initial_rebalance_key(group_id: str) -> str:
@@ -295,5 +307,6 @@ def _is_expired(offset: Offset, now: int, retention_ms: int) -> bool:
     return now >= (offset.value.commit_timestamp + retention_ms if expire == -1 else expire)
 
 
-def _stale(message: str) -> GroupError:
-    return GroupError(error=ErrorCode.STALE_MEMBER_EPOCH, message=message)
+def _stale(member: StreamsMember, message: str) -> GroupError:
+    code = ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
+    return GroupError(error=code, message=message)

@@ -18,8 +18,10 @@ from typing import Final
 
 from attrs import evolve
 
+from kafka_msgs.drafts.kip_1071_migration import StreamsGroupClassicMember
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.metrics import STREAMS_REBALANCES
 from kafka_msgs.groups.modern import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, rebalance_key
@@ -29,14 +31,15 @@ from kafka_msgs.groups.streams.answer import answer
 from kafka_msgs.groups.streams.descriptions import ask_for_description
 from kafka_msgs.groups.streams.group import Refined, StreamsGroup, StreamsGroupState, TaskOffsets, initial_rebalance_key
 from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, Problem, StatusCode, configure
-from kafka_msgs.groups.streams.member import MemberState
-from kafka_msgs.groups.streams.offsets import updated_offsets
+from kafka_msgs.groups.streams.migration import upgrade
+from kafka_msgs.groups.streams.offsets import has_caught_up, updated_offsets
 from kafka_msgs.groups.streams.patterns import resolve
 from kafka_msgs.groups.streams.reconcile import reconcile
 from kafka_msgs.groups.streams.target import Target, assignment_configs, next_target
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TargetTasks, TaskIds, owned_tasks
 from kafka_msgs.groups.streams.topology import StreamsTopology, topology_value
 from kafka_msgs.groups.streams.upgrade import accepted_topology
+from kafka_msgs.groups.streams.user_data import with_classic_member
 from kafka_msgs.groups.streams.validation import check_sound, invalid_request
 from kafka_msgs.groups.topic_hash import group_hash
 from kafka_msgs.groups.transaction import Transaction
@@ -75,7 +78,8 @@ def heartbeat(
         if error.error is ErrorCode.FENCED_MEMBER_EPOCH and tx.profile.streams.fencing_removes:
             return _fence(tx, request, error)
         raise
-    return beat.run()
+    response = beat.run()
+    return ask_for_description(tx, context, beat.group, beat.topology_epoch, response)
 
 
 def _fence(tx: Transaction, request: StreamsGroupHeartbeatRequest, error: GroupError) -> StreamsGroupHeartbeatResponse:
@@ -89,13 +93,21 @@ class Heartbeat:
     """One heartbeat on its way through the steps.
 
     ``member`` is the member before the heartbeat, ``updated`` after it. ``replaced`` is the id of the static member
-    whose place it takes. ``problems`` become the status list of the answer.
+    whose place it takes. ``classic`` is what a member of the classic protocol reported beside the heartbeat that its
+    JoinGroup request stands for. ``problems`` become the status list of the answer.
     """
 
-    def __init__(self, tx: Transaction, context: RequestContext, request: StreamsGroupHeartbeatRequest) -> None:
+    def __init__(
+        self,
+        tx: Transaction,
+        context: RequestContext,
+        request: StreamsGroupHeartbeatRequest,
+        classic: StreamsGroupClassicMember | None = None,
+    ) -> None:
         self.tx = tx
         self.context = context
         self.request = request
+        self.classic = classic
         self.joins = request.member_epoch == JOIN_EPOCH
         self.written: list[records.Record] = []
         self.problems: list[Problem] = []
@@ -105,22 +117,22 @@ class Heartbeat:
         if request.instance_id is None:
             self.member = membership.dynamic_member(self.group, request)
         else:
-            self.member = membership.static_member(self.group, request, self.written)
+            self.member = membership.static_member(self.group, request, self.written, is_classic=classic is not None)
         self.updated = self.member
+        self.topology_epoch = self.group.topology_epoch
         self.update = Update.NONE
 
-    def run(self) -> StreamsGroupHeartbeatResponse | Promise[StreamsGroupHeartbeatResponse]:
+    def run(self) -> StreamsGroupHeartbeatResponse:
         """Go through the steps. Raises ``GroupError``."""
         tx, group, request = self.tx, self.group, self.request
         self._update_metadata()
         topology = self._topology()
+        self.topology_epoch = topology.epoch
         self._note_stale_topology(topology)
         configured, metadata_hash = self._configured(topology)
         validated = topology.epoch if configured.ready else -1
         self._check_owned(configured, topology)
-        if request.task_offsets is not None or request.task_end_offsets is not None:
-            known = group.soft.offsets.get(request.member_id, TaskOffsets())
-            group.soft.offsets[request.member_id] = updated_offsets(known, request)
+        self._note_offsets()
         configs = assignment_configs(tx, group)
         if validated != group.validated_epoch or (self.update is Update.NONE and configs != group.configs):
             self.update = Update.RECOMPUTE
@@ -155,10 +167,10 @@ class Heartbeat:
         if target.delay is not None:
             self.problems.append(target.delay)
         self._reconcile(target.epoch, self._refined(target, refined).get(request.member_id, NO_TARGET))
-        leave.schedule_session_timeout(tx, group, request.member_id)
+        leave.schedule_session_timeout(tx, group, self.updated)
         if request.shutdown_application and not tx.profile.streams.shutdown_on_leave:
             leave.request_shutdown(group, request.member_id)
-        return ask_for_description(tx, self.context, group, topology.epoch, answer(self, configured, configs))
+        return answer(self, configured, configs)
 
     # The group and the member
 
@@ -173,6 +185,8 @@ class Heartbeat:
             group.emit_tombstones(tx)
             group.cancel_timers(tx)
             found = StreamsGroup(request.group_id)
+        elif isinstance(group, ClassicGroup) and tx.profile.streams.online_migration:
+            found = upgrade(tx, group, leave.remove_member)
         else:
             found = membership.require_streams(group)
         membership.check_capacity(tx, found, request)
@@ -197,9 +211,11 @@ class Heartbeat:
     def _update_metadata(self) -> None:
         known = self.member.metadata
         metadata = membership.reported(known, self.context, self.request)
+        if self.classic != self.member.classic:
+            metadata = with_classic_member(metadata, self.classic)
         if metadata is known:
             return
-        self.updated = evolve(self.member, metadata=metadata)
+        self.updated = self.member.with_metadata(metadata)
         self.written.append(records.member_record(self.group.group_id, self.updated))
         each_change = self.request.instance_id is None and not self.tx.profile.streams.bumps_for_assignment_only
         if each_change or membership.needs_rebalance(known, metadata):
@@ -262,6 +278,19 @@ class Heartbeat:
 
     # The assignment
 
+    def _note_offsets(self) -> None:
+        """Take over reported offsets, as the latest ones. A warm-up task that has caught up gets another role."""
+        tx, group, request = self.tx, self.group, self.request
+        if request.task_offsets is None and request.task_end_offsets is None:
+            return
+        reports = group.soft.offsets
+        updated = updated_offsets(reports.get(request.member_id, TaskOffsets()), request)
+        reports.pop(request.member_id, None)
+        reports[request.member_id] = updated
+        acceptable = tx.group_config(group.group_id).streams_acceptable_recovery_lag
+        if tx.profile.streams.warmups_end and has_caught_up(group, self.member, acceptable):
+            self.update = Update.RECOMPUTE
+
     def _refined_if_stable(self) -> Mapping[str, TargetTasks] | None:
         """Return what members reconcile to, if the group is settled and nothing else changes.
 
@@ -299,7 +328,7 @@ class Heartbeat:
         self.updated = moved
         group_id = self.group.group_id
         self.written.append(records.current_record(group_id, moved))
-        if moved.state == MemberState.UNREVOKED_TASKS:
+        if moved.is_revoking and moved.classic is None:
             leave.schedule_rebalance_timeout(self.tx, self.group, moved)
         else:
             self.tx.stop_timer(rebalance_key(group_id, moved.member_id))

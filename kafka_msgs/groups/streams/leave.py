@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from kafka_msgs.groups.classic_speech import join_key, sync_key
 from kafka_msgs.groups.modern import (
     STATIC_LEAVE_EPOCH,
     held_static_member,
@@ -12,8 +15,9 @@ from kafka_msgs.groups.modern import (
 )
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.group import StreamsGroup
-from kafka_msgs.groups.streams.member import MemberState, StreamsMember
+from kafka_msgs.groups.streams.member import StreamsMember
 from kafka_msgs.groups.streams.membership import live_group
+from kafka_msgs.groups.streams.migration import downgrade, may_downgrade
 from kafka_msgs.groups.timeline import walk
 from kafka_msgs.groups.transaction import Transaction
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
@@ -23,6 +27,7 @@ __all__ = [
     "leave",
     "loaded",
     "remove_member",
+    "remove_members",
     "request_shutdown",
     "schedule_rebalance_timeout",
     "schedule_session_timeout",
@@ -53,20 +58,35 @@ def request_shutdown(group: StreamsGroup, member_id: str) -> None:
 
 def remove_member(tx: Transaction, group: StreamsGroup, member: StreamsMember) -> None:
     """Remove a member, and increase the group epoch so that its tasks go to others."""
-    group_id, epoch, last = group.group_id, group.epoch + 1, len(group.members) == 1
+    remove_members(tx, group, (member,))
+
+
+def remove_members(tx: Transaction, group: StreamsGroup, members: Sequence[StreamsMember]) -> None:
+    """Remove members. The group becomes a classic one if only members of the classic protocol are left."""
+    if not members:
+        return
+    if may_downgrade(tx, group, members):
+        downgrade(tx, group, members)
+        return
+    group_id, epoch, last = group.group_id, group.epoch + 1, len(group.members) == len(members)
     metadata = records.metadata_record(group, epoch=epoch)
-    for key, value in records.member_tombstones(group_id, member.member_id):
-        tx.emit(key, value)
+    for member in members:
+        for key, value in records.member_tombstones(group_id, member.member_id):
+            tx.emit(key, value)
     tx.emit(*metadata)
     if last:
         tx.emit(*records.assignment_record(group_id, epoch, 0))
-    tx.stop_timer(session_key(group_id, member.member_id))
-    tx.stop_timer(rebalance_key(group_id, member.member_id))
+    for member in members:
+        for timer in (session_key, rebalance_key, join_key, sync_key):
+            tx.stop_timer(timer(group_id, member.member_id))
 
 
-def schedule_session_timeout(tx: Transaction, group: StreamsGroup, member_id: str) -> None:
-    """End the member if it is silent for the session timeout of its group."""
-    schedule_session(tx, group, member_id, tx.group_config(group.group_id).streams_session_timeout_ms, remove_member)
+def schedule_session_timeout(tx: Transaction, group: StreamsGroup, member: StreamsMember) -> None:
+    """End the member if it is silent for the session timeout: that of its group, or its own in the classic protocol."""
+    timeout = tx.group_config(group.group_id).streams_session_timeout_ms
+    if member.classic is not None:
+        timeout = member.classic.session_timeout_ms
+    schedule_session(tx, group, member.member_id, timeout, remove_member)
 
 
 def schedule_rebalance_timeout(tx: Transaction, group: StreamsGroup, member: StreamsMember) -> None:
@@ -78,7 +98,7 @@ def schedule_rebalance_timeout(tx: Transaction, group: StreamsGroup, member: Str
 def loaded(tx: Transaction, group: StreamsGroup) -> None:
     """Schedule the timers of all members after the group was loaded."""
     for member_id in walk(group.members):
-        schedule_session_timeout(tx, group, member_id)
         member = group.members[member_id]
-        if member.state == MemberState.UNREVOKED_TASKS:
+        schedule_session_timeout(tx, group, member)
+        if member.is_revoking and member.classic is None:
             schedule_rebalance_timeout(tx, group, member)

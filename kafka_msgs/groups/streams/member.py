@@ -7,8 +7,10 @@ from typing import Final
 
 from attrs import evolve, frozen
 
+from kafka_msgs.drafts.kip_1071_migration import StreamsGroupClassicMember
 from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from kafka_msgs.groups.streams.tasks import NO_TASKS, AssignedTasks
+from kafka_msgs.groups.streams.user_data import classic_member
 from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue
 
 __all__ = ["NEW_METADATA", "MemberState", "StreamsMember"]
@@ -46,6 +48,31 @@ class StreamsMember:
     assigned: AssignedTasks = NO_TASKS
     revoking: AssignedTasks = NO_TASKS
     """The tasks that the member must give up, and has not yet."""
+    classic: StreamsGroupClassicMember | None = None
+    """What a member of the classic protocol reported; None for a member of the streams protocol. It is in ``metadata``,
+    and kept here in a form that is quick to read."""
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """How long the member may take to give up tasks, in milliseconds."""
+        return self.metadata.rebalance_timeout_ms
+
+    @property
+    def is_revoking(self) -> bool:
+        """Whether the member has tasks to give up first."""
+        return self.state is MemberState.UNREVOKED_TASKS
+
+    @property
+    def holding(self) -> AssignedTasks:
+        """All that the member may still run: what it is assigned, and what it must give up."""
+        mine, leaving = self.assigned, self.revoking
+        return AssignedTasks(
+            {**leaving.active, **mine.active}, mine.standby | leaving.standby, mine.warmup | leaving.warmup
+        )
+
+    def with_metadata(self, metadata: StreamsGroupMemberMetadataValue) -> StreamsMember:
+        """Return the member with what it reported about itself."""
+        return evolve(self, metadata=metadata, classic=classic_member(metadata))
 
     def is_reconciled_to(self, epoch: int) -> bool:
         """Tell whether the member has reached the target assignment of an epoch."""

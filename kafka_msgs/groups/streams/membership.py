@@ -74,9 +74,12 @@ def dynamic_member(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -
 
 
 def static_member(
-    group: StreamsGroup, request: StreamsGroupHeartbeatRequest, written: list[records.Record]
+    group: StreamsGroup, request: StreamsGroupHeartbeatRequest, written: list[records.Record], *, is_classic: bool
 ) -> StreamsMember:
-    """Return the static member of a heartbeat. One that joins takes the place of the member that left for a while."""
+    """Return the static member of a heartbeat. One that joins takes the place of the member that left for a while.
+
+    In the classic protocol a static member does not leave: there, and from there, a new one takes over at once.
+    """
     if request.member_epoch != JOIN_EPOCH:
         member = held_static_member(group, request.member_id, request.instance_id)
         check_epoch(member, request)
@@ -84,7 +87,7 @@ def static_member(
     old = group.static_member(request.instance_id)
     if old is None:
         return group.members.get(request.member_id) or StreamsMember(member_id=request.member_id)
-    if old.epoch != STATIC_LEAVE_EPOCH:
+    if old.epoch != STATIC_LEAVE_EPOCH and not is_classic and old.classic is None:
         raise GroupError(
             error=ErrorCode.UNRELEASED_INSTANCE_ID,
             message=f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group "

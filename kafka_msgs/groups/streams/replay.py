@@ -118,7 +118,7 @@ def _member(
     if value is not None:
         group = _group(state, changes, key.group_id)
         member = _member_or_new(group, key.member_id)
-        _update(changes, group, evolve(member, metadata=value))
+        _update(changes, group, member.with_metadata(value))
     elif (known := _known(state, changes, key.group_id)) is not None:
         _remove(changes, known, key.member_id)
 
@@ -192,10 +192,14 @@ def _update(changes: Changes, group: StreamsGroup, member: StreamsMember) -> Non
     _count(changes, group, member, 1)
     if member.metadata.instance_id is not None:
         changes.set(group.static_members, member.metadata.instance_id, member.member_id)
-    if member.metadata.user_endpoint is None:
-        changes.delete(group.endpoint_members, member.member_id)
-    else:
-        changes.set(group.endpoint_members, member.member_id, None)
+    for is_one, table in (
+        (member.metadata.user_endpoint is not None, group.endpoint_members),
+        (member.classic is not None, group.classic_members),
+    ):
+        if is_one:
+            changes.set(table, member.member_id, None)
+        else:
+            changes.delete(table, member.member_id)
     group.soft.endpoints.pop(member.member_id, None)
 
 
@@ -209,6 +213,7 @@ def _remove(changes: Changes, group: StreamsGroup, member_id: str) -> None:
     if member.metadata.instance_id is not None:
         changes.delete(group.static_members, member.metadata.instance_id)
     changes.delete(group.endpoint_members, member_id)
+    changes.delete(group.classic_members, member_id)
     group.soft.endpoints.pop(member_id, None)
     group.soft.offsets.pop(member_id, None)
     group.soft.statuses.pop(member_id, None)

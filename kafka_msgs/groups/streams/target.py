@@ -6,7 +6,7 @@ Kafka's ``maybeUpdateStreamsTargetAssignment`` and ``TargetAssignmentBuilder``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 from attrs import frozen
 
@@ -16,9 +16,10 @@ from kafka_msgs.groups.assignors import TASK_ASSIGNORS, spec
 from kafka_msgs.groups.assignors.java_order import hash_map_order
 from kafka_msgs.groups.modern import may_assign
 from kafka_msgs.groups.streams import records
-from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets, initial_rebalance_key
+from kafka_msgs.groups.streams.group import StreamsGroup, initial_rebalance_key
 from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, Problem, StatusCode
 from kafka_msgs.groups.streams.member import StreamsMember
+from kafka_msgs.groups.streams.offsets import by_process
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TargetTasks, Task
 from kafka_msgs.groups.streams.upgrade import keep_old_members
 from kafka_msgs.groups.timeline import walk
@@ -31,6 +32,9 @@ TAGS: Final = "rack.aware.assignment.tags"
 
 _STICKY: Final = "sticky"
 _HIGHLY_AVAILABLE: Final = "highly_available"
+
+_Sums: TypeAlias = Mapping[str, Mapping[int, int]]
+"""Offset sums by subtopology and partition."""
 
 _INITIAL_DELAY: Final = Problem(
     StatusCode.ASSIGNMENT_DELAYED, "Assignment delayed due to the configured initial rebalance delay."
@@ -142,9 +146,8 @@ def _computed(
 ) -> Mapping[str, TargetTasks]:
     if not configured.ready or configured.subtopologies is None:
         return dict.fromkeys(members, NO_TARGET)
-    offsets = group.soft.offsets
     given = spec.StreamsSpec(
-        members={each: _specified(members[each], offsets.get(each, TaskOffsets())) for each in members},
+        members=_specified_members(tx, group, members),
         subtopologies=tuple(
             spec.Subtopology(key, subtopology.tasks, subtopology.stateful)
             for key, subtopology in configured.subtopologies.items()
@@ -161,7 +164,21 @@ def _computed(
     return {each: _target(assigned.get(each, spec.NO_TASKS)) for each in members}
 
 
-def _specified(member: StreamsMember, offsets: TaskOffsets) -> spec.StreamsMember:
+def _specified_members(
+    tx: Transaction, group: StreamsGroup, members: Mapping[str, StreamsMember]
+) -> Mapping[str, spec.StreamsMember]:
+    """Return the members as assignors see them. Those of one process have the same offsets if the profile says so."""
+    reports = group.soft.offsets
+    ends = {each: _offsets(reports[each].end_offsets) for each in members if each in reports}
+    if tx.profile.streams.shares_offsets:
+        shared = {process: _offsets(offsets) for process, offsets in by_process(group, members).items()}
+        offsets = {each: shared.get(members[each].metadata.process_id, {}) for each in members}
+    else:
+        offsets = {each: _offsets(reports[each].offsets) for each in members if each in reports}
+    return {each: _specified(members[each], offsets.get(each, {}), ends.get(each, {})) for each in members}
+
+
+def _specified(member: StreamsMember, offsets: _Sums, end_offsets: _Sums) -> spec.StreamsMember:
     metadata, assigned = member.metadata, member.assigned
     return spec.StreamsMember(
         process_id=metadata.process_id,
@@ -171,8 +188,8 @@ def _specified(member: StreamsMember, offsets: TaskOffsets) -> spec.StreamsMembe
         instance_id=metadata.instance_id,
         rack_id=metadata.rack_id,
         client_tags={tag.key: tag.value for tag in metadata.client_tags},
-        offsets=_offsets(offsets.offsets),
-        end_offsets=_offsets(offsets.end_offsets),
+        offsets=offsets,
+        end_offsets=end_offsets,
     )
 
 
@@ -183,7 +200,7 @@ def _by_subtopology(tasks: Iterable[Task]) -> dict[str, list[int]]:
     return grouped
 
 
-def _offsets(offsets: Mapping[Task, int]) -> dict[str, dict[int, int]]:
+def _offsets(offsets: Mapping[Task, int]) -> _Sums:
     grouped: dict[str, dict[int, int]] = {}
     for (subtopology, partition), offset in offsets.items():
         grouped.setdefault(subtopology, {})[partition] = offset

@@ -16,7 +16,7 @@ from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from kafka_msgs.groups.profiles import StreamsRules
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, Subtopology, Topology
 
-__all__ = ["check", "check_names", "check_sound", "invalid_request"]
+__all__ = ["check", "check_names", "check_sound", "check_translated", "invalid_request"]
 
 _BLANKS: Final = "".join(map(chr, range(33)))
 """The characters that Java's ``String.trim`` removes."""
@@ -37,6 +37,21 @@ def check(checking: Checking, context: RequestContext, request: StreamsGroupHear
     _check_roles(rules, request)
     if request.topology is not None and request.member_epoch != JOIN_EPOCH:
         _refuse("Topology can only be provided when (re-)joining.")
+
+
+def check_translated(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> None:
+    """Refuse the heartbeat in the user data of a member of the classic protocol, if its content is wrong.
+
+    Names and epochs do not count. Raises ``GroupError`` like ``check`` and ``check_sound``.
+    """
+    check_names(("ProcessId", request.process_id or ""))
+    if request.topology is None or not request.topology.subtopologies:
+        _refuse("Topology must have a subtopology.")
+    if not rules.source_patterns:
+        _check_no_patterns(request.topology)
+    _check_disjoint(request)
+    _check_topology(rules, request.topology)
+    check_sound(request)
 
 
 def _check_no_patterns(topology: Topology | None) -> None:
@@ -87,9 +102,13 @@ def _check_join(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> N
         _refuse("Topology must be non-null when (re-)joining.")
     if rules.complete_joins and not request.topology.subtopologies:
         _refuse("Topology must have a subtopology.")
-    _check_changelogs(request.topology)
+    _check_topology(rules, request.topology)
+
+
+def _check_topology(rules: StreamsRules, topology: Topology) -> None:
+    _check_changelogs(topology)
     if rules.checks_topics:
-        _check_topics(request.topology.subtopologies)
+        _check_topics(topology.subtopologies)
 
 
 def _check_disjoint(request: StreamsGroupHeartbeatRequest) -> None:

@@ -1,0 +1,220 @@
+"""Groups that change between the classic and the streams protocol while they live (KIP-1071, ``page`` profile).
+
+A member of the streams protocol turns a classic group of Streams applications into a streams group: the upgrade. The
+members of the classic protocol stay, and speak it to the streams group. When only such members are left, the group
+becomes a classic one again: the downgrade. ``StreamsRules.online_migration`` allows both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from kafka_msgs.drafts.kip_1071_migration import StreamsGroupClassicMember
+from kafka_msgs.drafts.kip_1071_migration.streams_group_classic_member import ClassicProtocol
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import DecodeError, GroupError
+from kafka_msgs.groups.classic.conversion import dissolve, found_classic_group
+from kafka_msgs.groups.classic.group import ClassicGroup
+from kafka_msgs.groups.classic.members import ClassicMember
+from kafka_msgs.groups.classic_speech import join_key, sync_key
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.embedded import CONSUMER_PROTOCOL
+from kafka_msgs.groups.modern import JOIN_EPOCH, rebalance_key, schedule_session, session_key
+from kafka_msgs.groups.streams import records
+from kafka_msgs.groups.streams.classic_assignment import written_assignment
+from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
+from kafka_msgs.groups.streams.member import NEW_METADATA, StreamsMember
+from kafka_msgs.groups.streams.membership import reported
+from kafka_msgs.groups.streams.offsets import updated_offsets
+from kafka_msgs.groups.streams.tasks import AssignedTasks, TargetTasks, task_set
+from kafka_msgs.groups.streams.topology import StreamsTopology, canonical, topology_value
+from kafka_msgs.groups.streams.user_data import read_answer, read_heartbeat, with_classic_member
+from kafka_msgs.groups.streams.validation import check_translated
+from kafka_msgs.groups.timeline import walk
+from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.modern import Fence
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["classic_metadata", "downgrade", "may_downgrade", "upgrade"]
+
+
+def classic_metadata(request: JoinGroupRequest | ClassicMember) -> StreamsGroupClassicMember:
+    """Return what the record of a member keeps of its JoinGroup request."""
+    return StreamsGroupClassicMember(
+        session_timeout_ms=request.session_timeout_ms,
+        supported_protocols=tuple(
+            ClassicProtocol(name=each.name, metadata=bytes(each.metadata)) for each in request.protocols
+        ),
+    )
+
+
+# Upgrade.
+
+
+def upgrade(tx: Transaction, group: ClassicGroup, fence: Fence) -> StreamsGroup:
+    """Make a streams group of a classic group. Raises ``GroupError`` with GROUP_ID_NOT_FOUND if that cannot be.
+
+    The generation becomes the group epoch. The newest topology of the members becomes that of the group.
+    """
+    group_id, epoch = group.group_id, group.live.generation
+    classic = list(group.live.members)
+    heartbeats = _heartbeats(tx, group, classic)
+    topology = _newest_topology(group_id, heartbeats)
+    members = _with_tasks(epoch, classic, heartbeats)
+    dissolve(group)
+    group.emit_tombstones(tx)
+    for member in members:
+        tx.emit(*records.member_record(group_id, member))
+    tx.emit(*records.metadata_record(StreamsGroup(group_id), epoch=epoch))
+    tx.emit(*records.topology_record(group_id, topology.value))
+    for member in members:
+        tx.emit(*records.target_record(group_id, member.member_id, _present(member.assigned)))
+    tx.emit(*records.assignment_record(group_id, epoch, 0))
+    for member in members:
+        tx.emit(*records.current_record(group_id, member))
+    made = tx.state.groups[group_id]
+    assert isinstance(made, StreamsGroup)
+    for member, heartbeat in zip(members, heartbeats, strict=True):
+        assert member.classic is not None
+        made.soft.offsets[member.member_id] = updated_offsets(TaskOffsets(), heartbeat)
+        schedule_session(tx, made, member.member_id, member.classic.session_timeout_ms, fence)
+    return made
+
+
+def _heartbeats(
+    tx: Transaction, group: ClassicGroup, classic: Sequence[ClassicMember]
+) -> Sequence[StreamsGroupHeartbeatRequest]:
+    """Return the heartbeats in the user data of all members."""
+    if not group.uses_consumer_protocol:
+        raise _cannot_upgrade(group.group_id, "because it does not use the consumer embedded protocol")
+    if len(classic) >= tx.config.group_streams_max_size:
+        raise _cannot_upgrade(group.group_id, "because it has as many members as a streams group may have")
+    try:
+        heartbeats = [read_heartbeat(bytes(member.protocols[0].metadata)) for member in classic]
+        for heartbeat in heartbeats:
+            check_translated(tx.profile.streams, heartbeat)
+    except (DecodeError, GroupError) as error:
+        reason = f"because a member does not send what an assignment needs: {error}"
+        raise _cannot_upgrade(group.group_id, reason) from error
+    return heartbeats
+
+
+def _newest_topology(group_id: str, heartbeats: Iterable[StreamsGroupHeartbeatRequest]) -> StreamsTopology:
+    newest: StreamsTopology | None = None
+    for heartbeat in heartbeats:
+        assert heartbeat.topology is not None
+        topology = StreamsTopology(topology_value(heartbeat.topology))
+        if newest is None or topology.epoch > newest.epoch:
+            newest = topology
+        elif topology.epoch == newest.epoch and canonical(topology) != canonical(newest):
+            raise _cannot_upgrade(group_id, "because its members have different topologies")
+    assert newest is not None
+    return newest
+
+
+def _cannot_upgrade(group_id: str, reason: str) -> GroupError:
+    message = f"Cannot upgrade classic group {group_id} to streams group {reason}."
+    return GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
+
+
+def _with_tasks(
+    epoch: int, classic: Sequence[ClassicMember], heartbeats: Sequence[StreamsGroupHeartbeatRequest]
+) -> Sequence[StreamsMember]:
+    """Return the members with what they have: their assignment, and what they had when they joined.
+
+    The latter may be more, because a member gives tasks up when it learns of its assignment. A task that several
+    claim belongs to the one that it is assigned to.
+    """
+    assigned = [_assigned(member) for member in classic]
+    taken = {task for tasks in assigned for task in tasks.active}
+    members = []
+    for member, heartbeat, tasks in zip(classic, heartbeats, assigned, strict=True):
+        owned = task_set(heartbeat.active_tasks or ()) - taken
+        taken |= owned
+        active = dict.fromkeys(tasks.active | owned, epoch)
+        standby = (tasks.standby | task_set(heartbeat.standby_tasks or ())) - active.keys()
+        members.append(_streams_member(member, heartbeat, epoch, AssignedTasks(active, standby)))
+    return members
+
+
+def _assigned(member: ClassicMember) -> TargetTasks:
+    """Return the tasks that the leader gave to a member. An assignment that cannot be read has none."""
+    try:
+        answer, _ = read_answer(member.assignment)
+    except DecodeError:
+        return TargetTasks()
+    return TargetTasks(task_set(answer.active_tasks or ()), task_set(answer.standby_tasks or ()))
+
+
+def _streams_member(
+    member: ClassicMember, heartbeat: StreamsGroupHeartbeatRequest, epoch: int, assigned: AssignedTasks
+) -> StreamsMember:
+    context = RequestContext(version=0, client_id=member.client_id, client_host=member.client_host)
+    joining = evolve(
+        heartbeat,
+        member_epoch=JOIN_EPOCH,
+        instance_id=member.instance_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+    )
+    metadata = with_classic_member(reported(NEW_METADATA, context, joining), classic_metadata(member))
+    made = StreamsMember(member_id=member.member_id, epoch=epoch, previous_epoch=epoch, assigned=assigned)
+    return made.with_metadata(metadata)
+
+
+def _present(assigned: AssignedTasks) -> TargetTasks:
+    return TargetTasks(frozenset(assigned.active), assigned.standby, assigned.warmup)
+
+
+# Downgrade.
+
+
+def may_downgrade(tx: Transaction, group: StreamsGroup, leaving: Sequence[StreamsMember] = ()) -> bool:
+    """Tell whether a group becomes a classic one when members leave: members of the classic protocol are left."""
+    left = len(group.members) - len(leaving)
+    classic = len(group.classic_members) - sum(member.classic is not None for member in leaving)
+    return tx.profile.streams.online_migration and 0 < left == classic and left <= tx.config.group_max_size
+
+
+def downgrade(tx: Transaction, group: StreamsGroup, leaving: Sequence[StreamsMember] = ()) -> None:
+    """Make a classic group of a streams group without the members that leave. Its members must join again."""
+    group_id, epoch = group.group_id, group.epoch
+    members = walk(group.members)
+    gone = {member.member_id for member in leaving}
+    staying = [group.members[member_id] for member_id in members if member_id not in gone]
+    assignments = {each.member_id: written_assignment(tx, group, each, each.holding) for each in staying}
+    group.emit_tombstones(tx)
+    group.cancel_timers(tx)
+    for member_id in members:
+        for key in (session_key, rebalance_key, join_key, sync_key):
+            tx.stop_timer(key(group_id, member_id))
+    found_classic_group(
+        tx,
+        group_id,
+        epoch,
+        [_classic_member(member) for member in staying],
+        lambda member, _: assignments[member.member_id],
+        rebalance=True,
+    )
+
+
+def _classic_member(member: StreamsMember) -> ClassicMember:
+    classic = member.classic
+    assert classic is not None
+    return ClassicMember(
+        member_id=member.member_id,
+        instance_id=member.metadata.instance_id,
+        client_id=member.metadata.client_id,
+        client_host=member.metadata.client_host,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        session_timeout_ms=classic.session_timeout_ms,
+        protocol_type=CONSUMER_PROTOCOL,
+        protocols=tuple(
+            JoinGroupRequestProtocol(name=each.name, metadata=each.metadata) for each in classic.supported_protocols
+        ),
+    )

@@ -1,0 +1,134 @@
+"""What members of the classic protocol tell a streams group, and what they get from it, as bytes.
+
+KIP-1071 wants the user data of Streams applications to have what the coordinator needs, and leaves its layout open.
+This is ours (``kafka_msgs.drafts.kip_1071_migration``): version 12 of the user data of a subscription has the heartbeat
+that the client would send, and that of an assignment has the answer to it. Versions of the release, up to 11, lack the
+topology; a member that sends one cannot be in a streams group.
+
+A tagged field of the member's record keeps what a classic group needs of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeVar
+from uuid import UUID
+
+from attrs import evolve
+
+from kafka_msgs.codec import codec_for
+from kafka_msgs.drafts.kip_1071_migration import AssignmentInfoData, StreamsGroupClassicMember, SubscriptionInfoData
+from kafka_msgs.errors import DecodeError, UnsupportedVersionError
+from kafka_msgs.groups.embedded import read_assignment, read_subscription, write_assignment
+from kafka_msgs.groups.image import Image
+from kafka_msgs.message import Message
+from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
+from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue
+from kafka_msgs.prefixed import decode_versioned, encode_versioned
+
+__all__ = [
+    "CLASSIC_TAG",
+    "NEVER",
+    "USER_DATA_VERSION",
+    "classic_member",
+    "read_answer",
+    "read_heartbeat",
+    "with_classic_member",
+    "write_answer",
+    "write_heartbeat",
+]
+
+USER_DATA_VERSION: Final = 12
+"""The first version of the user data that a streams group can read."""
+
+CLASSIC_TAG: Final = 1071
+"""The tag of the field in ``StreamsGroupMemberMetadataValue``. Kafka gives small numbers to its own."""
+
+NEVER: Final = 2**63 - 1
+"""The time of the next rebalance of a member that need not join again by itself."""
+
+M = TypeVar("M", bound=Message)
+
+_HEARTBEAT_VERSION: Final = 1
+_VERSION_SIZE: Final = 4
+
+
+def read_heartbeat(subscription: bytes) -> StreamsGroupHeartbeatRequest:
+    """Return the heartbeat in the subscription of a member. Its rack id is that of the subscription.
+
+    Raises ``DecodeError``, also for user data of an old version.
+    """
+    read = read_subscription(subscription)
+    info = _read(SubscriptionInfoData, bytes(read.user_data or b""))
+    request = _unwrapped(StreamsGroupHeartbeatRequest, info.heartbeat)
+    return evolve(request, rack_id=read.rack_id) if read.rack_id else request
+
+
+def write_heartbeat(request: StreamsGroupHeartbeatRequest) -> bytes:
+    """Return the user data of a subscription with a heartbeat: what a client of the classic protocol sends."""
+    return SubscriptionInfoData(heartbeat=encode_versioned(request, _HEARTBEAT_VERSION)).encode(USER_DATA_VERSION)
+
+
+def read_answer(assignment: bytes) -> tuple[StreamsGroupHeartbeatResponse, int]:
+    """Return the answer in an assignment, and the time of the next rebalance in ms. Raises ``DecodeError``."""
+    info = _read(AssignmentInfoData, bytes(read_assignment(assignment).user_data or b""))
+    return _unwrapped(StreamsGroupHeartbeatResponse, info.heartbeat), info.next_rebalance_ms
+
+
+def write_answer(
+    answer: StreamsGroupHeartbeatResponse,
+    partitions: Mapping[UUID, Iterable[int]],
+    image: Image,
+    subscription: bytes,
+    next_rebalance_ms: int = NEVER,
+) -> bytes:
+    """Return an assignment with an answer, at the version of a member's ``subscription``.
+
+    ``partitions`` are those that the member reads, by topic id. Raises ``DecodeError`` if the subscription has no
+    version.
+    """
+    info = AssignmentInfoData(
+        next_rebalance_ms=next_rebalance_ms, heartbeat=encode_versioned(answer, _HEARTBEAT_VERSION)
+    )
+    return write_assignment(partitions, image, subscription, info.encode(USER_DATA_VERSION))
+
+
+def classic_member(metadata: StreamsGroupMemberMetadataValue) -> StreamsGroupClassicMember | None:
+    """Return what the record of a member says about the classic protocol; None if the member does not speak it.
+
+    A field of the tag that has something else counts as none.
+    """
+    for tag, data in metadata.unknown_tagged_fields:
+        if tag == CLASSIC_TAG:
+            try:
+                return StreamsGroupClassicMember.decode(data, 0)
+            except DecodeError:
+                return None
+    return None
+
+
+def with_classic_member(
+    metadata: StreamsGroupMemberMetadataValue, classic: StreamsGroupClassicMember | None
+) -> StreamsGroupMemberMetadataValue:
+    """Return the metadata of a member that speaks the classic protocol, or that does not."""
+    others = tuple(each for each in metadata.unknown_tagged_fields if each[0] != CLASSIC_TAG)
+    own = () if classic is None else ((CLASSIC_TAG, classic.encode(0)),)
+    return evolve(metadata, unknown_tagged_fields=tuple(sorted((*others, *own))))
+
+
+def _read(cls: type[M], data: bytes) -> M:
+    """Read user data of version 12 or above. What a later version has more is ignored."""
+    version = int.from_bytes(data[:_VERSION_SIZE], "big", signed=True)
+    if len(data) < _VERSION_SIZE or version < USER_DATA_VERSION:
+        reason = f"user data of version {USER_DATA_VERSION} or above is needed"
+        raise DecodeError(message=cls.INFO.name, version=None, path="version", offset=0, reason=reason)
+    message, _ = codec_for(cls, USER_DATA_VERSION).read(data)
+    return message
+
+
+def _unwrapped(cls: type[M], data: bytes) -> M:
+    try:
+        return decode_versioned(cls, data, newer="clamp").message
+    except UnsupportedVersionError as error:
+        raise DecodeError(message=cls.INFO.name, version=None, path="", offset=0, reason=str(error)) from error
