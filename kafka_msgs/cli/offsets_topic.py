@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
 
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.offline.directories import end_offsets_in, ends_of, partitions_in, topic_names
+from kafka_msgs.log.partition import Partition
+from kafka_msgs.offline.directories import Progress, end_offsets_in, ends_of, partitions_in, topic_names
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, Group, Groups, Problem, read_groups
-from kafka_msgs.offline.share_groups import SHARE_STATE_TOPIC, ShareStates, read_share_states
+from kafka_msgs.offline.share_groups import SHARE_STATE_TOPIC, is_share, read_share_states, with_starts
 
-__all__ = ["chosen", "groups_in", "names_in", "report_problems", "share_states_in"]
+__all__ = ["chosen", "groups_in", "names_in", "report_problems"]
 
 
 def groups_in(log_dirs: Sequence[Path], end_offsets: Path | None = None) -> Groups:
     """Return the groups in log directories; lags are taken from the file ``end_offsets``, or from the partitions there.
 
-    Raises ``JobPathError`` and ``OSError``.
+    The offsets of share groups are in a topic of their own, which is read only if there are such groups. Raises
+    ``JobPathError`` and ``OSError``.
     """
     partitions = partitions_in(log_dirs)
-    wanted = [each for each in partitions if each.topic == OFFSETS_TOPIC]
+    wanted = _of_topic(partitions, OFFSETS_TOPIC)
     if not wanted:
         reason = f"there is no partition of {OFFSETS_TOPIC} in it"
         raise JobPathError(path=", ".join(map(str, log_dirs)), reason=reason)
     ends = ends_of(partitions) if end_offsets is None else end_offsets_in(end_offsets)
-    with progress_over([segment.path for each in wanted for segment in each.segments]) as progress:
-        return read_groups(wanted, ends, progress=progress)
+    with _progress_over(wanted) as progress:
+        found = read_groups(wanted, ends, progress=progress)
+    if not any(map(is_share, found.groups)):
+        return found
+    shared = _of_topic(partitions, SHARE_STATE_TOPIC)
+    with _progress_over(shared) as progress:
+        states = read_share_states(shared, progress=progress)
+    return with_starts(found, states, topic_names(partitions), ends)
 
 
-def share_states_in(log_dirs: Sequence[Path]) -> ShareStates:
-    """Return the states of share partitions in log directories; there may be none.
+def _of_topic(partitions: Iterable[Partition], topic: str) -> list[Partition]:
+    return [each for each in partitions if each.topic == topic]
 
-    Raises ``JobPathError`` and ``OSError``.
-    """
-    wanted = [each for each in partitions_in(log_dirs) if each.topic == SHARE_STATE_TOPIC]
-    with progress_over([segment.path for each in wanted for segment in each.segments]) as progress:
-        return read_share_states(wanted, progress=progress)
+
+def _progress_over(partitions: Iterable[Partition]) -> AbstractContextManager[Progress]:
+    return progress_over([segment.path for each in partitions for segment in each.segments])
 
 
 def names_in(log_dirs: Sequence[Path]) -> dict[str, str]:

@@ -33,26 +33,31 @@ _NO_TOPIC_ID: Final = UUID(int=0)
 
 @frozen(kw_only=True)
 class CommittedOffset:
-    """The committed offset of a group for one partition.
+    """The committed offset of a group for one partition. Of a share group, the offset where it begins to read.
 
-    Times are in milliseconds since the epoch. ``end_offset`` is None if the end of the partition is unknown.
-    ``leader_epoch``, ``expire_timestamp`` and ``topic_id`` are None if the commit does not have them.
+    Times are in milliseconds since the epoch. ``end_offset`` is None if the end of the partition is unknown. ``done``
+    is how many records from ``offset`` on are done with, or None if that is unknown: only share groups have them.
+    ``leader_epoch``, ``metadata``, ``expire_timestamp`` and ``topic_id`` are None if the commit does not have them,
+    and ``commit_timestamp`` is None for a share group.
     """
 
     topic: str
     partition: int
     offset: int
     leader_epoch: int | None
-    metadata: str
-    commit_timestamp: int
+    metadata: str | None
+    commit_timestamp: int | None
     expire_timestamp: int | None
     topic_id: UUID | None
     end_offset: int | None
+    done: int | None = 0
 
     @property
     def lag(self) -> int | None:
         """How many offsets are left to read. Like Kafka's tools it includes markers and compacted records."""
-        return None if self.end_offset is None else self.end_offset - self.offset
+        if self.end_offset is None or self.done is None:
+            return None
+        return self.end_offset - self.offset - self.done
 
 
 @frozen(kw_only=True)
@@ -71,7 +76,7 @@ class Group:
     @property
     def last_commit(self) -> int | None:
         """The time of the latest commit. None without a commit."""
-        return max((each.commit_timestamp for each in self.offsets), default=None)
+        return max((each.commit_timestamp for each in self.offsets if each.commit_timestamp is not None), default=None)
 
 
 @frozen(kw_only=True)

@@ -11,19 +11,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 from uuid import UUID
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.messages.share_snapshot_key import ShareSnapshotKey
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue
-from kafka_msgs.offline.directories import Progress
-from kafka_msgs.offline.groups import Problem
+from kafka_msgs.offline.directories import EndOffsets, Progress
+from kafka_msgs.offline.groups import CommittedOffset, Group, Groups, Problem
 from kafka_msgs.topics.batches import decode_batches
 from kafka_msgs.topics.records import InternalRecord
 from kafka_msgs.topics.replay import TransactionEnd, replay
 
-__all__ = ["SHARE_STATE_TOPIC", "ShareStates", "read_share_states"]
+__all__ = ["SHARE_STATE_TOPIC", "ShareStates", "is_share", "read_share_states", "with_starts"]
 
 SHARE_STATE_TOPIC: Final = "__share_group_state"
 
@@ -49,6 +49,50 @@ def read_share_states(partitions: Iterable[Partition], *, progress: Progress | N
         for key, value in state.select(ShareSnapshotKey, ShareSnapshotValue).items():
             found[key.group_id][key.topic_id, key.partition] = value
     return ShareStates(by_group=found, problems=tuple(problems))
+
+
+def with_starts(groups: Groups, states: ShareStates, names: Mapping[UUID, str], ends: EndOffsets) -> Groups:
+    """Return groups of which share groups have the offsets where they begin to read, and the problems of both.
+
+    ``names`` are the topics by their ids; a partition of a topic without a name is left out, and so is one whose start
+    is not decided yet. ``ends`` are for the lags.
+    """
+    found = [
+        evolve(each, offsets=tuple(_starts(states.by_group.get(each.description.group_id, {}), names, ends)))
+        if is_share(each)
+        else each
+        for each in groups.groups
+    ]
+    return Groups(groups=tuple(found), problems=groups.problems + states.problems)
+
+
+def is_share(group: Group) -> bool:
+    """Whether a group is a share group."""
+    return group.description.kind == "share"
+
+
+def _starts(
+    states: Mapping[tuple[UUID, int], ShareSnapshotValue], names: Mapping[UUID, str], ends: EndOffsets
+) -> Iterator[CommittedOffset]:
+    """The starts in the order of topics and partitions.
+
+    The lag has no records that are done with (KIP-1226). A coordinator of an older release did not count them.
+    """
+    for topic, partition, topic_id in sorted((names[each], number, each) for each, number in states if each in names):
+        state = states[topic_id, partition]
+        if state.start_offset >= 0:
+            yield CommittedOffset(
+                topic=topic,
+                partition=partition,
+                offset=state.start_offset,
+                leader_epoch=state.leader_epoch if state.leader_epoch >= 0 else None,
+                metadata=None,
+                commit_timestamp=None,
+                expire_timestamp=None,
+                topic_id=topic_id,
+                end_offset=ends.get((topic, partition)),
+                done=state.delivery_complete_count if state.delivery_complete_count >= 0 else None,
+            )
 
 
 def _records(

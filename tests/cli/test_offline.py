@@ -57,7 +57,17 @@ def test_lag_of_one_group_the_largest_first(run: Run) -> None:
     ]
     lags = [row["lag"] for row in listed(run, "lag")]
     assert lags == sorted(lags, reverse=True)
-    assert len(lags) == 18
+    assert len(lags) == 20
+
+
+def test_a_share_group_counts_from_where_it_begins(run: Run) -> None:
+    """Its members took all ten records of each partition; two of them are behind the start."""
+    assert [(row["committedOffset"], row["endOffset"], row["lag"]) for row in listed(run, "lag", "packing")] == [
+        (8, 10, 0),
+        (8, 10, 0),
+    ]
+    (packing,) = listed(run, "groups", "packing")
+    assert (packing["partitions"], packing["lag"]) == (2, 0)
 
 
 def test_lag_against_ends_that_kafkas_tool_printed(run: Run, tmp_path: Path) -> None:

@@ -25,6 +25,12 @@ from tests.support.kafka_cluster import ClusterAddresses
 
 Servers = tuple[str, ...]
 
+ROWS = {
+    "groups": ("group", "kind", "state", "epoch", "members", "partitions", "lag"),
+    "lag": ("group", "state", "topic", "partition", "committedOffset", "endOffset", "lag", "leaderEpoch", "metadata"),
+}
+"""The columns in which a broker and its files agree. Files also have times of commits, and brokers times of records."""
+
 
 @pytest.fixture
 def shared(admin: Admin, filled: str, group: str) -> str:
@@ -69,8 +75,19 @@ def test_offsets_are_in_the_files_of_each_broker(
     assert run("share-groups", *servers, *reset).exit_code == 0
     said = BrokerGroups(admin).offsets([shared], share=True)
     assert {place.partition: each.lag for place, each in said[shared].items()} == {0: 10, 1: 5}
+    rows = {command: _rows(run, command, shared, *servers) for command in ROWS}
     for node in kafka_cluster.nodes:
-        until(partial(_says, [kafka_cluster.log_dir(node)], shared, said))
+        directory = kafka_cluster.log_dir(node)
+        until(partial(_says, [directory], shared, said))
+        for command, row in rows.items():
+            assert _rows(run, command, shared, "--log-dirs", str(directory)) == row
+
+
+def _rows(run: Run, command: str, *arguments: str) -> list[dict[str, object]]:
+    """What a broker and its files both know."""
+    result = run(command, *arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return [{name: row[name] for name in ROWS[command]} for row in json.loads(result.stdout)]
 
 
 def _says(log_dirs: list[Path], group: str, said: Mapping[str, Offsets]) -> bool:

@@ -21,15 +21,13 @@ from kafka_msgs.admin.streams_groups import (
     TopicInfo,
 )
 from kafka_msgs.cli.groups.source import Bounds, Offsets, Stored
-from kafka_msgs.cli.offsets_topic import groups_in, names_in, report_problems, share_states_in
+from kafka_msgs.cli.offsets_topic import groups_in, names_in, report_problems
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.enums import GroupState, GroupType
 from kafka_msgs.messages import streams_group_topology_value as topology
-from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue
 from kafka_msgs.messages.streams_group_describe_response import Assignment, TaskIds
 from kafka_msgs.offline.directories import end_of, partitions_in
 from kafka_msgs.offline.groups import Group, Groups, Problem
-from kafka_msgs.offline.share_groups import ShareStates
 from kafka_msgs.topics.describe import Assigned, MemberDescription
 
 __all__ = ["FileGroups"]
@@ -53,12 +51,6 @@ class FileGroups:
     @cached_property
     def _groups(self) -> Mapping[str, Group]:
         return {each.description.group_id: each for each in self._found.groups}
-
-    @cached_property
-    def _shared(self) -> ShareStates:
-        found = share_states_in(self._log_dirs)
-        self._problems += found.problems
-        return found
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
@@ -89,33 +81,17 @@ class FileGroups:
 
     def offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
         """Return what groups have committed, or with ``share`` where share groups begin to read."""
-        if share:
-            return {name: self._started(name) for name in self._named(groups)}
         return {
             name: {
                 TopicPartition(each.topic, each.partition): Stored(
-                    offset=each.offset, leader_epoch=each.leader_epoch, metadata=each.metadata
+                    offset=each.offset,
+                    leader_epoch=each.leader_epoch,
+                    metadata=each.metadata,
+                    lag=each.lag if share else None,
                 )
                 for each in group.offsets
             }
             for name, group in self._named(groups).items()
-        }
-
-    def _started(self, group: str) -> Offsets:
-        """Where a share group begins to read, as far as that is decided, in topics that have a name."""
-        states = {
-            TopicPartition(self._names[str(topic_id)], number): state
-            for (topic_id, number), state in self._shared.by_group.get(group, {}).items()
-            if str(topic_id) in self._names and state.start_offset >= 0
-        }
-        bounds = self.bounds(states)
-        return {
-            place: Stored(
-                offset=state.start_offset,
-                leader_epoch=state.leader_epoch if state.leader_epoch >= 0 else None,
-                lag=_share_lag(state, bounds.get(place)),
-            )
-            for place, state in states.items()
         }
 
     def bounds(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Bounds]:
@@ -167,13 +143,6 @@ class FileGroups:
     def _place(self, assigned: Assigned) -> TopicPartition:
         topic = assigned.topic or self._names.get(str(assigned.topic_id), str(assigned.topic_id))
         return TopicPartition(topic, assigned.partition)
-
-
-def _share_lag(state: ShareSnapshotValue, limits: Bounds | None) -> int | None:
-    """How many records nobody is done with (KIP-1226). An older coordinator did not count those behind the start."""
-    if limits is None or state.delivery_complete_count < 0:
-        return None
-    return limits.latest - state.start_offset - state.delivery_complete_count
 
 
 def _is_streams(group: Group) -> bool:
