@@ -92,17 +92,20 @@ class Session:
     software_name: str = ""
     software_version: str = ""
     closed: bool = False
-    _on_close: list[Callable[[], None]] = Factory(list)
+    _on_close: dict[int, Callable[[], None]] = Factory(dict)
+    _callbacks: int = 0
 
-    def on_close(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` when the connection is closed."""
-        self._on_close.append(callback)
+    def on_close(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call ``callback`` when the connection is closed. Return what takes this back."""
+        self._callbacks = number = self._callbacks + 1
+        self._on_close[number] = callback
+        return lambda: self._on_close.pop(number, None) and None
 
     def end(self) -> None:
         """Note that the connection is closed."""
         self.closed = True
-        callbacks, self._on_close = self._on_close, []
-        for callback in callbacks:
+        callbacks, self._on_close = self._on_close, {}
+        for callback in callbacks.values():
             callback()
 
 

@@ -6,6 +6,7 @@ by the metadata records that ``commit`` is given. Who follows the image is calle
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from random import Random, SystemRandom
@@ -21,6 +22,8 @@ from kafka_msgs.broker.controller.image import Delta, Image
 from kafka_msgs.broker.controller.settings import BrokerSettings
 from kafka_msgs.broker.dispatch import Dispatch
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
+from kafka_msgs.broker.partition_table import OpenStore, PartitionTable, memory_store
+from kafka_msgs.broker.partitions import Guard
 from kafka_msgs.broker.timers import TimerHandle, Timers
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.errors import OptionError
@@ -65,10 +68,11 @@ class Cluster:
     ``now`` is the present in milliseconds, as it was given last. ``problems`` has the exceptions of handlers that are
     not answers: bugs. ``intercept`` are called with each request before its handler; if one returns True, it took
     the call. ``observers`` are called after each answer, with the call and the response. ``authorizer`` decides
-    what clients may do; without it they may do everything.
+    what clients may do; without it they may do everything. ``join_transaction`` makes sure that a partition is in a
+    transaction before a producer writes to it.
     """
 
-    def __init__(self, config: BrokerConfig | None = None, *, now: int) -> None:
+    def __init__(self, config: BrokerConfig | None = None, *, now: int, open_store: OpenStore = memory_store) -> None:
         self.config = config = config or BrokerConfig()
         self.settings = BrokerSettings({**config.embedded_defaults(), **config.configs})
         self.now = now
@@ -85,6 +89,9 @@ class Cluster:
         self.observers: list[Callable[[Call[Any], Any], None]] = []
         self.listeners: list[Callable[[Delta], None]] = []
         self.network: Network | None = None
+        self.join_transaction: Callable[..., Guard | None] | None = None
+        self._soon: deque[Callable[[], None]] = deque()
+        self.partitions = PartitionTable(self, open_store)
         self._sessions = 0
         for module in handler_modules():
             attach = getattr(module, "attach", None)
@@ -101,6 +108,24 @@ class Cluster:
         """Handle a request. Its answer may come now or later."""
         if not any(hook(call) for hook in self.intercept):
             self.dispatch.run(self, call)
+        self.settle()
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` at the end of the present step."""
+        self._soon.append(callback)
+
+    def settle(self) -> None:
+        """End a step: do what was put off. Whoever changes the cluster from outside calls this. What fails is kept in
+        ``problems``.
+        """
+        while self._soon:
+            self._guarded(self._soon.popleft())
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:
+            self.problems.append(error)
 
     @property
     def next_timer(self) -> int | None:
@@ -111,10 +136,8 @@ class Cluster:
         """Note the time, and run what is due. What fails is kept in ``problems``."""
         self.now = now
         while (due := self.timers.pop_due(now)) is not None:
-            try:
-                due()
-            except Exception as error:
-                self.problems.append(error)
+            self._guarded(due)
+        self.settle()
 
     def after(self, delay_ms: int, callback: Callable[[], None]) -> TimerHandle:
         """Run ``callback`` after ``delay_ms`` milliseconds."""
@@ -147,6 +170,7 @@ class Cluster:
         for broker in self.brokers.values():
             for session in tuple(broker.sessions.values()):
                 session.end()
+        self.partitions.close()
 
     def start_broker(self, broker_id: int) -> None:
         """Register a broker and end its fencing, as a broker that starts does."""

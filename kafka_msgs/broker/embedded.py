@@ -104,6 +104,7 @@ class AsyncEmbeddedBroker(_Embedded):
         try:
             return work(server.cluster)
         finally:
+            server.cluster.settle()
             server.arm()
 
 
@@ -152,6 +153,7 @@ class EmbeddedBroker(_Embedded):
             try:
                 return work(server.cluster)
             finally:
+                server.cluster.settle()
                 server.arm()
 
         return self._in_loop(step)

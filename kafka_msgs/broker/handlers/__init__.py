@@ -17,7 +17,10 @@ __all__ = ["MODULES", "all_handlers", "handler_modules"]
 
 MODULES: Final = (
     "kafka_msgs.broker.handlers.api_versions",
+    "kafka_msgs.broker.handlers.fetch",
     "kafka_msgs.broker.handlers.metadata",
+    "kafka_msgs.broker.handlers.offsets",
+    "kafka_msgs.broker.handlers.produce",
     "kafka_msgs.broker.handlers.topics",
 )
 """The modules with handlers, by their full names."""

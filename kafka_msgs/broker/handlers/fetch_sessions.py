@@ -1,0 +1,171 @@
+"""Sessions of incremental fetches (KIP-227): what a client asked for before, and what it was answered.
+
+A session belongs to one broker. There is a limited number of them (``max.incremental.fetch.session.cache.slots``). A
+client that gets none asks for everything each time. Kafka has this in ``org.apache.kafka.server.FetchSession``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from random import Random
+from typing import Final, TypeAlias
+from uuid import UUID
+
+from attrs import Factory, define
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.messages.fetch_request import FetchPartition, FetchRequest
+from kafka_msgs.messages.fetch_response import PartitionData
+
+__all__ = ["Asked", "Fetch", "FetchSessions"]
+
+_NO_SESSION: Final = 0
+_FIRST_EPOCH: Final = 0
+_LAST_EPOCH: Final = -1
+_MAX_EPOCH: Final = 2**31 - 1
+_IDLE_MS: Final = 120_000
+_FIRST_WITH_IDS: Final = 13
+
+Key: TypeAlias = tuple[str, UUID, int]
+"""Name of the topic, its id, and the partition. Requests have either the name or the id."""
+
+
+@define
+class Asked:
+    """A partition that a client fetches. ``high_watermark`` and ``log_start_offset`` are what it was last answered."""
+
+    topic: str
+    topic_id: UUID
+    wanted: FetchPartition
+    high_watermark: int = -1
+    log_start_offset: int = -1
+
+    @property
+    def key(self) -> Key:
+        """What identifies the partition in a session."""
+        return self.topic, self.topic_id, self.wanted.partition
+
+    def has_news(self, data: PartitionData) -> bool:
+        """Return whether an answer says what the client does not know, and remember it."""
+        news = bool(data.records) or bool(data.error_code) or data.diverging_epoch.epoch >= 0
+        news = news or (data.high_watermark, data.log_start_offset) != (self.high_watermark, self.log_start_offset)
+        if data.error_code:
+            # The next answer of this partition is news.
+            self.high_watermark = -1
+        else:
+            self.high_watermark, self.log_start_offset = data.high_watermark, data.log_start_offset
+        return news
+
+
+@define
+class _Session:
+    id: int
+    uses_ids: bool
+    used_at: int
+    epoch: int = _FIRST_EPOCH + 1
+    partitions: dict[Key, Asked] = Factory(dict)
+
+    def update(self, request: FetchRequest) -> None:
+        for asked in _asked(request):
+            known = self.partitions.get(asked.key)
+            if known is None:
+                self.partitions[asked.key] = asked
+            else:
+                known.wanted = asked.wanted
+        for topic in request.forgotten_topics_data:
+            for partition in topic.partitions:
+                self.partitions.pop((topic.topic, topic.topic_id, partition), None)
+
+
+@define
+class Fetch:
+    """What one request fetches, in order, and how its answer is put together."""
+
+    partitions: list[Asked]
+    session: _Session | None = None
+    incremental: bool = False
+
+    @property
+    def session_id(self) -> int:
+        """The id of the session for the answer; 0 if there is none."""
+        return self.session.id if self.session else _NO_SESSION
+
+    def answered(self, results: Iterable[tuple[Asked, PartitionData]]) -> list[tuple[Asked, PartitionData]]:
+        """Return those of the results that the answer has: in an incremental fetch, those with news.
+
+        Partitions with records go to the end of the session, so that others have their turn first next time.
+        """
+        chosen = [(asked, data) for asked, data in results if asked.has_news(data) or not self.incremental]
+        if self.session is not None:
+            for asked, data in chosen:
+                if data.records and asked.key in self.session.partitions:
+                    self.session.partitions[asked.key] = self.session.partitions.pop(asked.key)
+        return chosen
+
+
+class FetchSessions:
+    """The fetch sessions of one broker, at most ``slots``."""
+
+    def __init__(self, slots: int, random: Random) -> None:
+        self._slots = slots
+        self._random = random
+        self._sessions: dict[int, _Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def begin(self, request: FetchRequest, version: int, now: int) -> Fetch:
+        """Return what a request fetches.
+
+        Raises ``RefusedError`` with FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or
+        FETCH_SESSION_TOPIC_ID_ERROR.
+        """
+        uses_ids = version >= _FIRST_WITH_IDS
+        if request.session_epoch in (_FIRST_EPOCH, _LAST_EPOCH):
+            self._sessions.pop(request.session_id, None)
+            fetch = Fetch(list(_asked(request)))
+            if request.session_epoch == _FIRST_EPOCH and fetch.partitions:
+                fetch.session = self._create(fetch.partitions, uses_ids, now)
+            return fetch
+        session = self._find(request, uses_ids)
+        session.used_at = now
+        session.epoch = session.epoch + 1 if session.epoch < _MAX_EPOCH else 1
+        session.update(request)
+        if not session.partitions:
+            del self._sessions[session.id]
+            return Fetch([])
+        return Fetch(list(session.partitions.values()), session, incremental=True)
+
+    def _find(self, request: FetchRequest, uses_ids: bool) -> _Session:
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            raise RefusedError(error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != request.session_epoch:
+            raise RefusedError(error=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_ids != uses_ids:
+            raise RefusedError(error=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        return session
+
+    def _create(self, partitions: list[Asked], uses_ids: bool, now: int) -> _Session | None:
+        """Return a new session, or None if there is no place: all are in use."""
+        if len(self._sessions) >= self._slots:
+            oldest = min(self._sessions.values(), key=lambda each: each.used_at, default=None)
+            if oldest is None or now - oldest.used_at <= _IDLE_MS:
+                return None
+            del self._sessions[oldest.id]
+        session = _Session(self._new_id(), uses_ids, now)
+        session.partitions = {asked.key: asked for asked in partitions}
+        self._sessions[session.id] = session
+        return session
+
+    def _new_id(self) -> int:
+        while (number := self._random.randrange(1, 2**31)) in self._sessions:
+            pass
+        return number
+
+
+def _asked(request: FetchRequest) -> Iterator[Asked]:
+    for topic in request.topics:
+        for partition in topic.partitions:
+            yield Asked(topic.topic, topic.topic_id, partition)

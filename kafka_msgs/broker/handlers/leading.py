@@ -1,0 +1,79 @@
+"""What handlers of records share: the partition that a client means, whether this broker leads it, and who does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from attrs import frozen
+
+from kafka_msgs.broker.call import Call
+from kafka_msgs.broker.controller.image import PartitionState, TopicState
+from kafka_msgs.broker.partitions import PartitionLog
+from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.schema import ZERO_UUID
+
+__all__ = ["ERROR_TEXTS", "Led", "endpoints", "find_topic", "led_partition"]
+
+ERROR_TEXTS: Final[Mapping[ErrorCode, str]] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    ErrorCode.UNKNOWN_TOPIC_ID: "This server does not host this topic ID.",
+}
+"""Texts that Kafka gives with error codes where an api has room for them."""
+
+
+@frozen
+class Led:
+    """A partition that this broker leads: its state in the image, and its log."""
+
+    state: PartitionState
+    log: PartitionLog
+
+
+def find_topic(call: Call[Any], name: str, topic_id: UUID, operation: AclOperation) -> TopicState:
+    """Return the topic of a name or an id.
+
+    Raises ``RefusedError`` with TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_ID or UNKNOWN_TOPIC_OR_PARTITION. A client
+    learns of no topic that it may not use.
+    """
+    image = call.cluster.image
+    topic = image.topics_by_id.get(topic_id) if topic_id != ZERO_UUID else image.topics.get(name)
+    if topic is None and not name:
+        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_ID)
+    if not call.allows(operation, ResourceType.TOPIC, topic.name if topic else name):
+        raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if topic is None:
+        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return topic
+
+
+def led_partition(call: Call[Any], topic: TopicState, partition: int, leader_epoch: int = -1) -> Led:
+    """Return a partition that this broker leads. ``leader_epoch`` is what the client knows, or -1.
+
+    Raises ``RefusedError`` with UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH or
+    UNKNOWN_LEADER_EPOCH.
+    """
+    cluster = call.cluster
+    log = cluster.partitions.get((topic.id, partition))
+    state = cluster.image.partition(topic.id, partition)
+    if log is None or state is None:
+        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if leader_epoch != -1 and leader_epoch != state.leader_epoch:
+        older = leader_epoch < state.leader_epoch
+        raise RefusedError(error=ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
+    if state.leader != call.session.broker_id:
+        raise RefusedError(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    return Led(state, log)
+
+
+def endpoints(call: Call[Any], leaders: Iterable[int]) -> Iterator[dict[str, Any]]:
+    """Yield the addresses of leaders that run, as the fields of a ``NodeEndpoint`` (KIP-951)."""
+    image = call.cluster.image
+    for broker_id in sorted(set(leaders)):
+        broker = image.brokers.get(broker_id)
+        endpoint = broker.endpoints.get(call.session.listener.name) if broker and broker.alive else None
+        if broker is not None and endpoint is not None:
+            yield {"node_id": broker_id, "host": endpoint.host, "port": endpoint.port, "rack": broker.rack}

@@ -1,0 +1,158 @@
+"""ListOffsets, OffsetForLeaderEpoch and DeleteRecords: the offsets of partitions, asked for and changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.handlers.leading import find_topic, led_partition
+from kafka_msgs.broker.partitions import PartitionLog
+from kafka_msgs.enums import AclOperation
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.log import Isolation
+from kafka_msgs.messages.delete_records_request import DeleteRecordsPartition, DeleteRecordsRequest
+from kafka_msgs.messages.delete_records_response import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from kafka_msgs.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kafka_msgs.messages.list_offsets_response import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from kafka_msgs.messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest, OffsetForLeaderPartition
+from kafka_msgs.messages.offset_for_leader_epoch_response import (
+    EpochEndOffset,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
+from kafka_msgs.schema import ZERO_UUID
+
+__all__ = ["HANDLERS"]
+
+T = TypeVar("T")
+
+_CONSUMER: Final = -1
+_ISOLATIONS: Final[tuple[Isolation, Isolation]] = ("read_uncommitted", "read_committed")
+_NEWER_TIMESTAMPS: Final = {-3: 7, -4: 8, -5: 9, -6: 11}
+"""Timestamps that mean something special, and the version from which on they do. Of -1 and -2 it is each version."""
+
+
+def _on_led(
+    call: Call[Any], topic: str, partition: int, epoch: int, operation: AclOperation, use: Callable[[PartitionLog], T]
+) -> T | ErrorCode:
+    """Return what ``use`` gives for the log of a partition that this broker leads, or the error."""
+    try:
+        found = find_topic(call, topic, ZERO_UUID, operation)
+        return use(led_partition(call, found, partition, epoch).log)
+    except RefusedError as error:
+        return ErrorCode(error.error)
+
+
+def _list_offsets(call: Call[ListOffsetsRequest]) -> None:
+    topics = []
+    for topic in call.request.topics:
+        counts = Counter(each.partition_index for each in topic.partitions)
+        results = tuple(_listed(call, topic, each, counts[each.partition_index]) for each in topic.partitions)
+        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=results))
+    call.answer(ListOffsetsResponse(topics=tuple(topics)))
+
+
+def _listed(
+    call: Call[ListOffsetsRequest], topic: ListOffsetsTopic, asked: ListOffsetsPartition, times: int
+) -> ListOffsetsPartitionResponse:
+    if times > 1:
+        return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=ErrorCode.INVALID_REQUEST)
+    if asked.timestamp < -2 and call.version < _NEWER_TIMESTAMPS.get(asked.timestamp, 2**15):
+        return ListOffsetsPartitionResponse(
+            partition_index=asked.partition_index, error_code=ErrorCode.UNSUPPORTED_VERSION
+        )
+    isolation = _ISOLATIONS[call.request.isolation_level == 1] if call.request.replica_id == _CONSUMER else None
+    found = _on_led(
+        call,
+        topic.name,
+        asked.partition_index,
+        asked.current_leader_epoch,
+        AclOperation.DESCRIBE,
+        lambda log: log.offset_for_timestamp(asked.timestamp, isolation),
+    )
+    if isinstance(found, ErrorCode):
+        return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=found)
+    if found is None:
+        return ListOffsetsPartitionResponse(partition_index=asked.partition_index)
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index,
+        timestamp=found.timestamp,
+        offset=found.offset,
+        leader_epoch=found.leader_epoch if call.version >= _FIRST_WITH_EPOCHS else -1,
+    )
+
+
+_FIRST_WITH_EPOCHS: Final = 4
+
+
+def _offset_for_leader_epoch(call: Call[OffsetForLeaderEpochRequest]) -> None:
+    call.answer(
+        OffsetForLeaderEpochResponse(
+            topics=tuple(
+                OffsetForLeaderTopicResult(
+                    topic=topic.topic,
+                    partitions=tuple(_epoch_end(call, topic.topic, each) for each in topic.partitions),
+                )
+                for topic in call.request.topics
+            )
+        )
+    )
+
+
+def _epoch_end(call: Call[OffsetForLeaderEpochRequest], topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+    end = _on_led(
+        call,
+        topic,
+        asked.partition,
+        asked.current_leader_epoch,
+        AclOperation.DESCRIBE,
+        lambda log: log.end_offset_for_epoch(asked.leader_epoch),
+    )
+    if isinstance(end, ErrorCode):
+        return EpochEndOffset(partition=asked.partition, error_code=end)
+    return EpochEndOffset(partition=asked.partition, leader_epoch=end.epoch, end_offset=end.start_offset)
+
+
+def _delete_records(call: Call[DeleteRecordsRequest]) -> None:
+    call.answer(
+        DeleteRecordsResponse(
+            topics=tuple(
+                DeleteRecordsTopicResult(
+                    name=topic.name, partitions=tuple(_deleted(call, topic.name, each) for each in topic.partitions)
+                )
+                for topic in call.request.topics
+            )
+        )
+    )
+
+
+def _deleted(
+    call: Call[DeleteRecordsRequest], topic: str, asked: DeleteRecordsPartition
+) -> DeleteRecordsPartitionResult:
+    def delete(log: PartitionLog) -> int:
+        if not (log.config.deletes or not log.config.cleanup_policy):
+            raise RefusedError(error=ErrorCode.POLICY_VIOLATION)
+        return log.delete_records(asked.offset)
+
+    low = _on_led(call, topic, asked.partition_index, -1, AclOperation.DELETE, delete)
+    if isinstance(low, ErrorCode):
+        return DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=-1, error_code=low)
+    return DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=low)
+
+
+HANDLERS: Final = (
+    Handler(ListOffsetsRequest, _list_offsets),
+    Handler(OffsetForLeaderEpochRequest, _offset_for_leader_epoch),
+    Handler(DeleteRecordsRequest, _delete_records),
+)

@@ -1,0 +1,161 @@
+"""The logs of all partitions of a cluster, and who waits for them to change.
+
+The table follows the image: a new partition gets a log, the log of a deleted one is removed, and other settings of a
+topic or of the brokers reach its logs. A partition has one log, whichever broker leads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from kafka_msgs.broker.controller.configs import topic_values
+from kafka_msgs.broker.controller.image import NO_LEADER, Delta, PartitionKey
+from kafka_msgs.broker.partitions import MemoryPartition, PartitionLog, TopicConfig
+from kafka_msgs.enums import ConfigResourceType
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+    from kafka_msgs.broker.partitions.stores import PartitionStore
+
+__all__ = ["OpenStore", "PartitionTable", "Watch", "memory_store"]
+
+OpenStore = Callable[[str, UUID, int], "PartitionStore"]
+"""Gives the place of a partition: of the name and the id of its topic, and its number."""
+
+
+def memory_store(topic: str, topic_id: UUID, partition: int) -> PartitionStore:
+    """Return a place in memory."""
+    return MemoryPartition()
+
+
+class Watch:
+    """Somebody who waits for one of some partitions to change. ``cancel`` ends it."""
+
+    __slots__ = ("_table", "callback", "keys")
+
+    def __init__(self, table: PartitionTable, keys: tuple[PartitionKey, ...], callback: Callable[[], None]) -> None:
+        self.keys = keys
+        self.callback = callback
+        self._table = table
+
+    def cancel(self) -> None:
+        """Wait no longer. It may be called again."""
+        for key in self.keys:
+            watches = self._table.watches.get(key)
+            if watches is not None:
+                watches.pop(self, None)
+                if not watches:
+                    del self._table.watches[key]
+
+
+class PartitionTable:
+    """The logs by topic id and partition number."""
+
+    def __init__(self, cluster: Cluster, open_store: OpenStore) -> None:
+        self._cluster = cluster
+        self._open_store = open_store
+        self._logs: dict[PartitionKey, PartitionLog] = {}
+        self._configs: dict[str, tuple[TopicConfig, dict[str, str]]] = {}
+        self._woken: dict[Watch, None] = {}
+        self.watches: dict[PartitionKey, dict[Watch, None]] = {}
+        cluster.listeners.append(self._follow)
+
+    def get(self, key: PartitionKey) -> PartitionLog | None:
+        """Return the log of a partition, or None if there is no such partition."""
+        return self._logs.get(key)
+
+    def __iter__(self) -> Iterator[PartitionLog]:
+        return iter(self._logs.values())
+
+    def __len__(self) -> int:
+        return len(self._logs)
+
+    def config(self, topic: str) -> TopicConfig:
+        """Return the settings of a topic that its logs use."""
+        return self._read_config(topic)[0]
+
+    def number(self, topic: str, setting: str) -> int:
+        """Return a setting of a topic that is a whole number."""
+        return int(self._read_config(topic)[1][setting])
+
+    def _read_config(self, topic: str) -> tuple[TopicConfig, dict[str, str]]:
+        known = self._configs.get(topic)
+        if known is None:
+            texts = {name: value for name, value in topic_values(self._cluster, topic).items() if value is not None}
+            known = self._configs[topic] = TopicConfig.of(texts), texts
+        return known
+
+    def watch(self, keys: Iterable[PartitionKey], callback: Callable[[], None]) -> Watch:
+        """Call ``callback`` after each change of one of the partitions: of its offsets, its leader, or its being."""
+        watch = Watch(self, tuple(keys), callback)
+        for key in watch.keys:
+            self.watches.setdefault(key, {})[watch] = None
+        return watch
+
+    def close(self) -> None:
+        """Close all logs."""
+        for log in self._logs.values():
+            log.close()
+        self._logs.clear()
+
+    def _follow(self, delta: Delta) -> None:
+        """Take over what a commit changed."""
+        self._reconfigure(delta)
+        for key, change in delta.partitions.items():
+            if change.after is None:
+                log = self._logs.pop(key, None)
+                if log is not None:
+                    log.close(clean=False)
+                    self._configs.pop(change.topic, None)
+            else:
+                if key not in self._logs:
+                    self._logs[key] = self._open(change.topic, key)
+                if change.after.leader != NO_LEADER:
+                    _begin_epoch(self._logs[key], change.after.leader_epoch)
+            self._changed(key)
+
+    def _open(self, topic: str, key: PartitionKey) -> PartitionLog:
+        settings = self._cluster.settings
+        return PartitionLog(
+            topic,
+            *key,
+            self.config(topic),
+            self._open_store(topic, *key),
+            now=self._cluster.now,
+            producer_expiration_ms=settings.number("producer.id.expiration.ms"),
+            verify_transactions=settings.flag("transaction.partition.verification.enable"),
+            on_change=lambda log: self._changed((log.topic_id, log.partition)),
+        )
+
+    def _reconfigure(self, delta: Delta) -> None:
+        kinds = {kind for kind, _ in delta.configs}
+        if ConfigResourceType.BROKER in kinds:
+            changed = set(self._configs)
+        else:
+            changed = {name for kind, name in delta.configs if kind == ConfigResourceType.TOPIC} & set(self._configs)
+        for name in changed:
+            del self._configs[name]
+        for log in self._logs.values() if changed else ():
+            if log.topic in changed:
+                log.reconfigure(self.config(log.topic))
+
+    def _changed(self, key: PartitionKey) -> None:
+        """Wake up who waits for a partition, when the present step is done."""
+        watches = self.watches.get(key)
+        if watches:
+            if not self._woken:
+                self._cluster.soon(self._wake)
+            self._woken.update(watches)
+
+    def _wake(self) -> None:
+        woken, self._woken = self._woken, {}
+        for watch in woken:
+            watch.callback()
+
+
+def _begin_epoch(log: PartitionLog, epoch: int) -> None:
+    """Note where the log ends when a leader begins, as Kafka does, before it has written anything."""
+    if log.epochs.assign(epoch, log.log_end_offset):
+        log.segments.store.save_epochs(log.epochs.entries)
