@@ -1,7 +1,8 @@
 """What a coordinator counts, under the names of Kafka's metrics (``GroupCoordinatorMetrics``).
 
-Counters only grow, and a monitor takes rates of them. The numbers of groups and offsets are facts of the state. Kafka
-counts groups once a minute, by the timer ``group-size-counter``; here they are counted at the same moments.
+Counters only grow, and a monitor takes rates of them. An event counts when its records are committed. The numbers of
+groups and offsets are facts of the state. Kafka counts groups once a minute, by the timer ``group-size-counter``; here
+they are counted at the same moments.
 """
 
 from __future__ import annotations

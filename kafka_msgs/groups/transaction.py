@@ -168,6 +168,10 @@ class Transaction:
         for put_back in self._stopped:
             put_back()
 
+    def count(self, name: str, number: int = 1) -> None:
+        """Count events for the metrics when the records of this step are committed."""
+        self.after_append(lambda error: self.metrics.record(name, number) if error is None else None)
+
     def create_topics(self, topics: Iterable[Any]) -> None:
         """Ask the broker to create topics: ``CreatableTopic`` of CreateTopics. They go with the answer."""
         self.creates.extend(topics)

@@ -17,6 +17,7 @@ from kafka_msgs.groups.classic.rebalance import (
     stop_waiting_for_syncs,
 )
 from kafka_msgs.groups.classic.states import ClassicState
+from kafka_msgs.groups.metrics import CLASSIC_REBALANCES
 from kafka_msgs.groups.promise import Promise
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
@@ -75,6 +76,7 @@ def _take_assignments(tx: Transaction, group: ClassicGroup, request: SyncGroupRe
             return
         if error is None:
             assign(tx, group, assignments)
+            tx.metrics.record(CLASSIC_REBALANCES)
         else:
             fail_sync(tx, group, operation_error(error).error)
             rebalance_or_complete(tx, group)

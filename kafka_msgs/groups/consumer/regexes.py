@@ -26,6 +26,7 @@ from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import Member
 from kafka_msgs.groups.consumer.tables import copied
 from kafka_msgs.groups.image import EMPTY_IMAGE, Image
+from kafka_msgs.groups.metrics import CONSUMER_REBALANCES
 from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.groups.timeline import hash_code, walk
 from kafka_msgs.groups.topic_hash import group_hash
@@ -181,4 +182,5 @@ def _resolved(tx: Transaction, group_id: str, resolved: Resolved) -> None:
     metadata_hash = group_hash(tx.image, group.topics)
     if bump or metadata_hash != group.metadata_hash:
         emit_epoch(tx, group_id, group.epoch + 1, metadata_hash)
+        tx.count(CONSUMER_REBALANCES)
         group.refreshed(tx.now)

@@ -18,6 +18,7 @@ from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import Member
 from kafka_msgs.groups.consumer.regexes import RegexChange, RegexView, update_regexes
 from kafka_msgs.groups.consumer.tables import copied
+from kafka_msgs.groups.metrics import CONSUMER_REBALANCES
 from kafka_msgs.groups.timeline import hash_code, walk
 from kafka_msgs.groups.topic_hash import group_hash
 
@@ -134,6 +135,7 @@ def _update_epoch(tx: Transaction, group: ConsumerGroup, view: View, bump: bool)
     metadata_hash = group_hash(tx.image, group.topics)
     if bump or metadata_hash != group.metadata_hash:
         emit_epoch(tx, group.group_id, group.epoch + 1, metadata_hash)
+        tx.count(CONSUMER_REBALANCES)
     if view.exists:
         group.refreshed(tx.now)
     if group.has_partition_metadata:

@@ -149,7 +149,7 @@ def _commit(
             key = OffsetCommitKey(group=group_id, topic=topic.name, partition=each.partition_index)
             tx.emit(key, value, None if expires == _NO_RETENTION else _EXPIRING_VERSION)
     if tx.records:
-        tx.metrics.record(OFFSET_COMMITS, len(tx.records))
+        tx.count(OFFSET_COMMITS, len(tx.records))
     return iter(errors)
 
 

@@ -29,7 +29,7 @@ def delete_offsets(tx: Transaction, context: RequestContext, request: OffsetDele
     topics = tuple(_delete_topic(tx, group, topic, keys) for topic in request.topics)
     for topic, index in keys:
         emit_offset_tombstone(tx, group.group_id, topic, index)
-    tx.metrics.record(OFFSET_DELETIONS, len(keys))
+    tx.count(OFFSET_DELETIONS, len(keys))
     return OffsetDeleteResponse(topics=topics)
 
 

@@ -57,7 +57,7 @@ def _expire(tx: Transaction, group_id: str) -> bool:
                 emit_offset_tombstone(tx, group_id, topic, index)
             else:
                 complete = False
-    tx.metrics.record(OFFSET_EXPIRATIONS, len(tx.records) - before)
+    tx.count(OFFSET_EXPIRATIONS, len(tx.records) - before)
     return complete and group_id not in tx.state.open
 
 

@@ -14,6 +14,7 @@ from kafka_msgs.groups.assignors.spec import GroupSpec, Subscription
 from kafka_msgs.groups.assignors.spec import Member as AssignorMember
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.image import Image
+from kafka_msgs.groups.metrics import SHARE_REBALANCES
 from kafka_msgs.groups.modern import JOIN_EPOCH, LEAVE_EPOCH, may_assign, schedule_session, session_key
 from kafka_msgs.groups.share.emit import (
     emit_current_assignment,
@@ -145,6 +146,7 @@ def _update_epoch(tx: Transaction, group: ShareGroup, bump: bool, exists: bool) 
     bump = bump or metadata_hash != group.metadata_hash
     if bump:
         emit_epoch(tx, group.group_id, group.epoch + 1, metadata_hash)
+        tx.count(SHARE_REBALANCES)
     if exists:
         group.refreshed(tx.now)
     return bump

@@ -149,7 +149,7 @@ class Heartbeat:
                     last_assignment_configs=configs,
                 )
             )
-            tx.metrics.record(STREAMS_REBALANCES)
+            tx.count(STREAMS_REBALANCES)
             group.soft.deadline_ms, group.soft.epoch = tx.now + _REFRESH_MS, epoch
         if not group.members:
             schedule_initial_rebalance(tx, group)
