@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.broker.partitions.oracle import StorageOracle
 from tests.coordinator.oracle import AssignorOracle, CoordinatorOracle
 from tests.oracle import Oracle
 from tests.support.kafka_cluster import ClusterAddresses, cluster_needs
@@ -59,6 +60,10 @@ def _missing(item: pytest.Item) -> str | None:
         available, reason = CoordinatorOracle.available()
         if not available:
             return f"no coordinator oracle: {reason}"
+    if "kafka_log" in getattr(item, "fixturenames", ()):
+        available, reason = StorageOracle.available()
+        if not available:
+            return f"no storage oracle: {reason}"
     if CLUSTER_FIXTURES.intersection(getattr(item, "fixturenames", ())) and cluster_needs() is not None:
         return cluster_needs()
     if _on_spark(item) and shutil.which("java") is None and "JAVA_HOME" not in os.environ:

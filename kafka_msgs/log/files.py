@@ -29,6 +29,7 @@ from kafka_msgs.messages.quorum_state_data import QuorumStateData
 from kafka_msgs.prefixed import Versioned, decode_versioned
 
 __all__ = [
+    "DATA_VERSION",
     "CleanShutdown",
     "LeaderEpoch",
     "MetaProperties",
@@ -45,7 +46,8 @@ __all__ = [
 _CRC_COVERS_FROM: Final = 6
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 _ESCAPE: Final = re.compile(r"\\(.)")
-_DATA_VERSION: Final = "data_version"
+DATA_VERSION: Final = "data_version"
+"""The name under which ``quorum-state`` has the version of its content."""
 
 
 class LeaderEpoch(NamedTuple):
@@ -167,8 +169,8 @@ def read_quorum_state(path: Path) -> Versioned[QuorumStateData]:
     ``LogFileError`` and ``OSError``.
     """
     found = _json_object(path)
-    version = _member(path, found, _DATA_VERSION)
-    data = {name: value for name, value in found.items() if name != _DATA_VERSION}
+    version = _member(path, found, DATA_VERSION)
+    data = {name: value for name, value in found.items() if name != DATA_VERSION}
     try:
         return Versioned(version, QuorumStateData.from_json(data, version))
     except (JsonFormError, UnsupportedVersionError) as error:

@@ -5,6 +5,7 @@ needs. ``MemoryPartition`` and ``directory`` are the places that keep it.
 """
 
 from kafka_msgs.broker.partitions.config import TopicConfig
+from kafka_msgs.broker.partitions.directory import FoundPartition, LogDirectoryStore
 from kafka_msgs.broker.partitions.log import Appended, PartitionLog, ReadResult
 from kafka_msgs.broker.partitions.memory import MemoryPartition
 from kafka_msgs.broker.partitions.producers import Origin, ProducerState
@@ -14,7 +15,9 @@ from kafka_msgs.broker.partitions.verification import Guard
 __all__ = [
     "Appended",
     "Found",
+    "FoundPartition",
     "Guard",
+    "LogDirectoryStore",
     "MemoryPartition",
     "Origin",
     "PartitionLog",

@@ -62,11 +62,11 @@ class Incoming:
     data: memoryview
 
     def records(self) -> list[Record]:
-        """Return the records. Raises ``RefusedError`` with CORRUPT_MESSAGE if they cannot be read."""
+        """Return the records. Raises ``RefusedError`` with INVALID_RECORD if they cannot be read."""
         try:
             return next(read_batches(self.data, _UNCHECKED)).records()
         except RecordError as error:
-            raise _corrupt(str(error)) from None
+            raise _invalid(str(error)) from None
 
 
 def _corrupt(reason: str) -> RefusedError:
@@ -167,7 +167,7 @@ def check_records(batch: Incoming, config: TopicConfig, place: str, now: int) ->
     """Check the records of a batch, if the topic or the header needs it.
 
     ``place`` is the topic and the partition, for the texts. ``now`` is in milliseconds since the epoch. Raises
-    ``RefusedRecordsError`` with INVALID_RECORD or INVALID_TIMESTAMP, and ``RefusedError`` with CORRUPT_MESSAGE.
+    ``RefusedRecordsError`` with INVALID_RECORD or INVALID_TIMESTAMP, and ``RefusedError`` with INVALID_RECORD.
     """
     if not (config.compacts or _has_doubtful_times(batch.header, config, now)):
         return
@@ -200,8 +200,10 @@ def _time_error(header: Header, config: TopicConfig, record: Record, now: int) -
         return f"{start} The timestamp should be within [{now - before}, {now + after}]"
     if not header.has_broker_time:
         return None
-    sizes = f"key={len(record.key or b'')} bytes, value={len(record.value or b'')} bytes"
-    shown = f"DefaultRecord(offset={record.offset}, timestamp={record.timestamp}, {sizes})"
+    kind = "DefaultRecord" if header.codec == 0 or _codec(header, config) != header.codec else "PartialDefaultRecord"
+    no_size = -1 if kind.startswith("Partial") else 0
+    key, value = (no_size if part is None else len(part) for part in (record.key, record.value))
+    shown = f"{kind}(offset={record.offset}, timestamp={record.timestamp}, key={key} bytes, value={value} bytes)"
     return f"Invalid timestamp type in message {shown}. Producer should not set timestamp type to LogAppendTime."
 
 
@@ -219,7 +221,7 @@ def _refused_records(errors: list[tuple[int, str]], *, bad_time: bool) -> Refuse
 def stored_form(batch: Incoming, config: TopicConfig, offset: int, leader_epoch: int, now: int) -> tuple[Header, bytes]:
     """Return a batch as the log keeps it: its header at position 0, and its bytes.
 
-    Raises ``RefusedError`` with CORRUPT_MESSAGE if the topic asks for another codec and the records cannot be read.
+    Raises ``RefusedError`` with INVALID_RECORD if the topic asks for another codec and the records cannot be read.
     """
     target = _codec(batch.header, config)
     if target != batch.header.codec:

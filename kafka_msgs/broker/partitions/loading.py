@@ -59,6 +59,8 @@ def load(store: PartitionStore, config: TopicConfig, now: int, expiration_ms: in
         segments.begin(stored.log_start_offset, now)
     segments.end_offset = segments.active.next_offset()
     start = max(stored.log_start_offset, segments[0].base_offset)
+    _remove_stray_snapshots(segments)
+    producers.reset()
     changed = [epochs.truncate_end(segments.end_offset), epochs.truncate_start(start)]
     if any(changed) or epochs.entries != stored.epochs:
         store.save_epochs(epochs.entries)
@@ -93,6 +95,7 @@ def _recover(
         segment.store.truncate(end)
     segment.indexes.add_latest_time()
     segment.store.save_indexes(segment.indexes)
+    segments.take_snapshot(producers, start)
     return cut
 
 
@@ -125,6 +128,15 @@ def replay(segment: Segment, batch: Header, producers: Producers, *, keep_aborte
     producers.end_offset = batch.last_offset + 1
 
 
+def _remove_stray_snapshots(segments: Segments) -> None:
+    """Remove snapshots that do not belong to a segment, except for the one that was taken when the log was closed."""
+    bases = {segment.base_offset for segment in segments}
+    strays = [offset for offset in segments.store.snapshots() if offset not in bases]
+    for offset in strays:
+        if offset != strays[-1] or offset < segments.active.base_offset:
+            segments.store.delete_snapshot(offset)
+
+
 def rebuild_producers(
     segments: Segments, producers: Producers, start: int, now: int, expiration_ms: int, *, clean: bool
 ) -> None:
@@ -136,17 +148,23 @@ def rebuild_producers(
         producers.reset((), segments.end_offset)
     else:
         _restore(segments, producers, start, now, expiration_ms)
-    segments.take_snapshot(producers)
+    segments.take_snapshot(producers, start)
 
 
 def _restore(segments: Segments, producers: Producers, start: int, now: int, expiration_ms: int) -> None:
-    """Restore the producers as they are at ``segments.end_offset``."""
-    end = segments.end_offset
+    """Restore the producers as they are at ``segments.end_offset``. The last two segments get a snapshot each."""
+    end, had_none = segments.end_offset, not producers.states and producers.end_offset >= segments.end_offset
     for offset in segments.store.snapshots():
-        if not start < offset <= end and offset not in {each.base_offset for each in segments}:
+        if not start < offset <= end:
             segments.store.delete_snapshot(offset)
     producers.reset(*_latest_snapshot(segments, start, end, now, expiration_ms))
-    for segment in segments.from_offset(producers.end_offset):
+    last_two = {segment.base_offset for segment in tuple(segments)[-2:]}
+    for segment in () if had_none else segments.from_offset(producers.end_offset):
+        if segment.base_offset >= end:
+            break
+        producers.end_offset = max(segment.base_offset, producers.end_offset, start)
+        if segment.base_offset in last_two:
+            segments.take_snapshot(producers, start)
         first = segment.batch_of(producers.end_offset)
         for batch in segment.batches(first.position) if first else ():
             if batch.base_offset >= end:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.broker.partitions import lookup
+from kafka_msgs.broker.partitions import lookup, retention
 from kafka_msgs.broker.partitions.appending import Append, placed, prepare
 from kafka_msgs.broker.partitions.config import TopicConfig
 from kafka_msgs.broker.partitions.epochs import LeaderEpochs
@@ -23,7 +23,7 @@ from kafka_msgs.broker.partitions.headers import Header
 from kafka_msgs.broker.partitions.incoming import Incoming, check_bytes, check_produced, read_incoming
 from kafka_msgs.broker.partitions.loading import load, rebuild_producers
 from kafka_msgs.broker.partitions.producers import Origin, Prepared, Producers, WrittenBatch
-from kafka_msgs.broker.partitions.segment import Found
+from kafka_msgs.broker.partitions.segment import Found, Segment
 from kafka_msgs.broker.partitions.segments import Segments
 from kafka_msgs.broker.partitions.stores import PartitionStore
 from kafka_msgs.broker.partitions.verification import Guard
@@ -340,22 +340,48 @@ class PartitionLog:
 
     def truncate_to(self, offset: int, now: int) -> None:
         """Remove all records at ``offset`` and above, as a follower does that has too many."""
-        if offset < self.log_end_offset:
-            self.segments.truncate(offset, now)
-            self.log_start_offset = min(self.log_start_offset, offset)
-        if self.epochs.truncate_end(offset):
+        if self.epochs.truncate_end(min(offset, self.log_end_offset)):
             self.segments.store.save_epochs(self.epochs.entries)
+        if offset >= self.log_end_offset:
+            return
+        self.segments.truncate(offset, now)
+        self.log_start_offset = min(self.log_start_offset, offset)
         rebuild_producers(
             self.segments, self.producers, self.log_start_offset, now, self.producer_expiration_ms, clean=False
         )
         self._changed()
+
+    def clean(self, now: int) -> None:
+        """Remove what the configs of the topic do not keep: old segments, and producers that are idle.
+
+        Raises ``OSError``.
+        """
+        self.delete_old_segments(now)
+        self.producers.expire(now, self.producer_expiration_ms)
+        self.segments.store.expire(now)
+
+    def delete_old_segments(self, now: int) -> None:
+        """Remove segments that are below the start of the log, over ``retention.bytes`` or over ``retention.ms``."""
+        segments, config = self.segments, self.config
+        self._remove(retention.below(segments, self.high_watermark, self.log_start_offset), now)
+        if config.deletes:
+            self._remove(retention.over_size(segments, self.high_watermark, config), now)
+            self._remove(retention.too_old(segments, self.high_watermark, config, now), now)
+
+    def _remove(self, old: list[Segment], now: int) -> None:
+        if not old:
+            return
+        if len(old) == len(self.segments):
+            self.roll(now)
+        self.start_at(self.segments.end_of(old[-1]))
+        self.segments.remove(old, now, self.config.file_delete_delay_ms)
 
     def roll(self, now: int, base_offset: int | None = None) -> None:
         """Begin a new segment at the end of the log, or at ``base_offset`` above it."""
         start = self.log_end_offset if base_offset is None else base_offset
         self.segments.roll(start, now)
         self.producers.end_offset = start
-        self.segments.take_snapshot(self.producers)
+        self.segments.take_snapshot(self.producers, self.log_start_offset)
 
     def reconfigure(self, config: TopicConfig) -> None:
         """Use other configs from now on."""
@@ -374,6 +400,6 @@ class PartitionLog:
     def close(self, *, clean: bool = True) -> None:
         """Close the log. ``clean`` writes everything, so that opening it again finds all as it is now."""
         if clean:
-            self.segments.take_snapshot(self.producers)
+            self.segments.take_snapshot(self.producers, self.log_start_offset)
             self.flush()
         self.segments.store.close()

@@ -25,11 +25,15 @@ EARLIEST_PENDING_UPLOAD: Final = -6
 
 
 class Range(NamedTuple):
-    """The complete batches of one segment from byte ``start`` to before ``stop``; the offset after the last of them."""
+    """The complete batches of one segment from byte ``start`` to before ``stop``, and the offset after the last of them.
+
+    ``limit`` is the byte that the read may not pass. A batch that passes it is left out.
+    """
 
     segment: Segment
     start: int
     stop: int
+    limit: int
     next_offset: int
 
     @property
@@ -54,9 +58,11 @@ def read(segments: Segments, offset: int, max_bytes: int, upto: int, *, min_one:
             limit = behind.position
         wanted = first.position + max(max_bytes, first.size if min_one else 0)
         if wanted >= limit:
-            return Range(segment, first.position, limit, upto if behind else end)
+            return Range(segment, first.position, limit, limit, upto if behind else end)
         last = segment.last_batch_before(wanted, first.position)
-        return Range(segment, first.position, last.end, last.last_offset + 1) if last else None
+        if last is None:
+            return Range(segment, first.position, first.position, wanted, offset)
+        return Range(segment, first.position, last.end, wanted, last.last_offset + 1)
     return None
 
 
@@ -65,7 +71,7 @@ def aborted(segments: Segments, found: Range, offset: int) -> tuple[AbortedTrans
 
     The offset index tells where the batches end. So a transaction that begins a little later may be in the result.
     """
-    behind = found.segment.indexes.offset_from(found.start + found.size)
+    behind = found.segment.indexes.offset_from(found.limit)
     upper = segments.end_of(found.segment) if behind is None else behind
     collected = []
     for segment in segments.from_offset(found.segment.base_offset):

@@ -101,7 +101,7 @@ class MemoryPartition:
     def save_epochs(self, epochs: tuple[LeaderEpoch, ...]) -> None:
         """Do nothing."""
 
-    def checkpoint(self, *, log_start_offset: int, recovery_point: int, high_watermark: int) -> None:
+    def checkpoint(self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int) -> None:
         """Do nothing."""
 
     def expire(self, now: int) -> None:

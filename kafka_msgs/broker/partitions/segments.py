@@ -114,9 +114,9 @@ class Segments:
         self.end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
 
-    def take_snapshot(self, producers: Producers) -> None:
+    def take_snapshot(self, producers: Producers, log_start_offset: int) -> None:
         """Keep the producers as they are now, if the last snapshot is older."""
-        if producers.end_offset > max(self.store.snapshots(), default=self._items[0].base_offset):
+        if producers.end_offset > max(self.store.snapshots(), default=log_start_offset):
             self.store.save_snapshot(producers.end_offset, producers.states.values())
 
     def flush(self) -> None:
@@ -130,5 +130,7 @@ class Segments:
     def checkpoint(self, log_start_offset: int, high_watermark: int) -> None:
         """Give the offsets of the checkpoint files to the store."""
         self.store.checkpoint(
-            log_start_offset=log_start_offset, recovery_point=self.recovery_point, high_watermark=high_watermark
+            log_start_offset=log_start_offset if log_start_offset > self._items[0].base_offset else None,
+            recovery_point=self.recovery_point,
+            high_watermark=high_watermark,
         )

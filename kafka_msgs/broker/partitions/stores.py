@@ -92,8 +92,8 @@ class PartitionStore(Protocol):
     def save_epochs(self, epochs: tuple[LeaderEpoch, ...]) -> None:
         """Keep the leader epochs."""
 
-    def checkpoint(self, *, log_start_offset: int, recovery_point: int, high_watermark: int) -> None:
-        """Take note of offsets. They are written with those of the other partitions."""
+    def checkpoint(self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int) -> None:
+        """Take note of offsets. ``log_start_offset`` is None if the log starts with its first segment."""
 
     def expire(self, now: int) -> None:
         """Remove the files whose delay is over."""

@@ -1,0 +1,132 @@
+"""A segment in its files: ``.log``, ``.index``, ``.timeindex`` and ``.txnindex``.
+
+Batches are written at once. The indexes are written when the segment is flushed, closed or followed by another one:
+after a crash they are made again from the batches.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import chain
+from pathlib import Path
+from struct import Struct
+from typing import Final
+
+from attrs import define
+
+from kafka_msgs.broker.partitions.opened_files import OpenedFiles
+from kafka_msgs.codec import Buffer
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.log.index import OFFSET_LAYOUT, TIME_LAYOUT, AbortedTransaction, read_aborted_transactions
+from kafka_msgs.log.mapping import read_whole
+from kafka_msgs.log.writing.indexes import Indexes
+
+__all__ = ["SUFFIXES", "FileSegment", "segment_path"]
+
+SUFFIXES: Final = (".log", ".index", ".timeindex", ".txnindex")
+"""What the names of the files of a segment end with."""
+
+
+def segment_path(directory: Path, base_offset: int, suffix: str = ".log") -> Path:
+    """Return the path of a file of a segment."""
+    return directory / f"{base_offset:020}{suffix}"
+
+
+@define(eq=False)
+class FileSegment:
+    """The segment that starts at ``base_offset``. ``ending`` is the end of each name, such as ``.cleaned``."""
+
+    directory: Path
+    base_offset: int
+    files: OpenedFiles
+    size: int = 0
+    ending: str = ""
+
+    def path(self, suffix: str = ".log") -> Path:
+        """Return the path of one of the files."""
+        return segment_path(self.directory, self.base_offset, suffix + self.ending)
+
+    @property
+    def modified(self) -> int | None:
+        """When the file of batches was last written, in milliseconds since the epoch."""
+        return self.path().stat().st_mtime_ns // 1_000_000
+
+    def append(self, data: Buffer) -> None:
+        """Add complete batches; raises ``OSError``."""
+        self.files.write(self.path(), self.size, data)
+        self.size += len(data)
+
+    def read(self, start: int, stop: int) -> list[Buffer]:
+        """Return the bytes from ``start`` to before ``stop``; raises ``OSError``."""
+        return [self.files.read(self.path(), start, stop - start)] if stop > start else []
+
+    def truncate(self, size: int) -> None:
+        """Keep only the first ``size`` bytes; raises ``OSError``."""
+        self.files.truncate(self.path(), size)
+        self.size = size
+
+    def flush(self) -> None:
+        """Let the batches survive a crash of the machine; raises ``OSError``."""
+        self.files.flush(self.path())
+
+    def load_indexes(self, interval: int) -> Indexes | None:
+        """Return the indexes of the files, or None if one is missing or damaged; raises ``OSError``."""
+        try:
+            offsets = _entries(self.path(".index"), OFFSET_LAYOUT)
+            times = _entries(self.path(".timeindex"), TIME_LAYOUT)
+            aborted = self._load_aborted()
+        except (FileNotFoundError, LogFileError):
+            return None
+        base = self.base_offset
+        found = Indexes(
+            base,
+            interval,
+            offsets=array("q", (base + offset for offset in offsets[0])),
+            positions=offsets[1],
+            times=times[0],
+            time_offsets=array("q", (base + offset for offset in times[1])),
+            aborted=aborted,
+        )
+        found.take_latest_time()
+        sound = all(map(_ascends, (found.offsets, found.positions, found.times)))
+        return found if sound and (not found.positions or found.positions[-1] < self.size) else None
+
+    def _load_aborted(self) -> list[AbortedTransaction]:
+        path = self.path(".txnindex")
+        return list(read_aborted_transactions(path)) if path.exists() else []
+
+    def save_indexes(self, indexes: Indexes) -> None:
+        """Write the indexes; raises ``OSError``."""
+        self.files.replace(self.path(".index"), indexes.offset_index())
+        self.files.replace(self.path(".timeindex"), indexes.time_index())
+        if indexes.aborted or self.path(".txnindex").exists():
+            self.files.replace(self.path(".txnindex"), indexes.transaction_index())
+
+    def rename(self, ending: str) -> None:
+        """Give all files another ending; raises ``OSError``."""
+        self.files.close(self.path())
+        for suffix in SUFFIXES:
+            path = self.path(suffix)
+            if path.exists():
+                path.replace(segment_path(self.directory, self.base_offset, suffix + ending))
+        self.ending = ending
+
+    def unlink(self) -> None:
+        """Remove all files; raises ``OSError``."""
+        self.files.close(self.path())
+        for suffix in SUFFIXES:
+            self.path(suffix).unlink(missing_ok=True)
+
+
+def _entries(path: Path, layout: Struct) -> tuple[array[int], array[int]]:
+    """Return the two columns of an index. Zeros after the last entry belong to an index that was not closed."""
+    data = read_whole(path)
+    used = layout.size * -(-len(data.rstrip(b"\0")) // layout.size)
+    if len(data) % layout.size:
+        raise LogFileError(file=str(path), position=len(data), skipped=0, reason="the last entry is not complete")
+    values = array("q", chain.from_iterable(layout.iter_unpack(data[:used])))
+    return values[::2], values[1::2]
+
+
+def _ascends(values: array[int]) -> bool:
+    return all(values[at] < values[at + 1] for at in range(len(values) - 1))
