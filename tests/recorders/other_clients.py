@@ -23,8 +23,11 @@ from tests.recorders.client_traffic import python_with_clients, thinned, write_r
 from tests.recorders.proxy import RecordingProxy
 from tests.support.recordings import RECORDINGS
 
+__all__ = ["GO", "build_go", "main", "run_client", "versions"]
+
 _CLIENTS: Final = Path(__file__).parent / "clients"
-_GO: Final = ("franz-go", "sarama", "kafka-go")
+GO: Final = ("franz-go", "sarama", "kafka-go")
+"""The clients in Go, by the names that their program takes."""
 _PYTHON: Final = {"confluent-kafka": "2.16.1"}
 _RUST: Final = "rskafka"
 
@@ -38,7 +41,7 @@ def main() -> None:
             proxy.upstream_port = broker.proxied_port
             with proxy:
                 for command in commands:
-                    _run([*command, proxy.bootstrap], Path(directory, "node"), seconds=120)
+                    run_client([*command, proxy.bootstrap], Path(directory, "node"))
     lines = (frame.to_json() for frame in thinned(proxy.frames))
     path = RECORDINGS / "other_clients.jsonl"
     write_recording(path, "frames", lines, clients=versions(), script="tests/recorders/other_clients.py")
@@ -49,22 +52,35 @@ def versions() -> dict[str, str]:
     go = re.findall(r"^\t\S+/(\S+) v(\S+)$", (_CLIENTS / "go" / "go.mod").read_text(), re.MULTILINE)
     node = json.loads((_CLIENTS / "node" / "package.json").read_text())["dependencies"]
     rust = tomllib.loads((_CLIENTS / "rust" / "Cargo.toml").read_text())["dependencies"][_RUST]["version"]
-    return {**{name: version for name, version in go if name in _GO}, **node, _RUST: rust.lstrip("="), **_PYTHON}
+    return {**{name: version for name, version in go if name in GO}, **node, _RUST: rust.lstrip("="), **_PYTHON}
 
 
 def _built(directory: Path) -> list[list[str]]:
     """Build every client; return the command that runs each, its broker still to be named."""
-    for language in ("go", "node", "rust"):
+    go_clients = build_go(directory)
+    for language in ("node", "rust"):
         shutil.copytree(_CLIENTS / language, directory / language)
-    _run(["go", "mod", "tidy"], directory / "go", seconds=300)
-    _run(["go", "build", "-o", "clients", "."], directory / "go", seconds=300)
     _run(["npm", "install", "--no-audit", "--no-fund"], directory / "node", seconds=300)
     _run(["cargo", "build", "--quiet"], directory / "rust", seconds=1200)
     python = python_with_clients(directory / "python", _PYTHON)
-    go = [[str(directory / "go" / "clients"), name] for name in _GO]
+    go = [[str(go_clients), name] for name in GO]
     node = ["node", str(directory / "node" / "kafkajs.js")]
     rust = ["cargo", "run", "--quiet", "--manifest-path", str(directory / "rust" / "Cargo.toml"), "--"]
     return [*go, node, rust, [str(python), str(_CLIENTS / "users.py")]]
+
+
+def build_go(directory: Path) -> Path:
+    """Build the clients in Go below a directory; return their program, which takes a client and a broker."""
+    project = directory / "go"
+    shutil.copytree(_CLIENTS / "go", project)
+    _run(["go", "mod", "tidy"], project, seconds=300)
+    _run(["go", "build", "-o", "clients", "."], project, seconds=300)
+    return project / "clients"
+
+
+def run_client(command: Sequence[str], directory: Path) -> None:
+    """Let a client do what it does in a recording, from its beginning to its end."""
+    _run(command, directory, seconds=120)
 
 
 def _run(command: Sequence[str], directory: Path, *, seconds: float) -> None:

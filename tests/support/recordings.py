@@ -20,6 +20,7 @@ __all__ = [
     "PACKETS",
     "RECORDINGS",
     "ROOT",
+    "TAPPED_GO",
     "TIERED_LOGS",
     "TIERED_PARTITIONS",
     "TRAFFIC",
@@ -35,6 +36,9 @@ RECORDINGS: Final = ROOT / "tests" / "recordings"
 OTHER_CLIENTS: Final = RECORDINGS / "other_clients.jsonl"
 TRAFFIC: Final = RECORDINGS / "client_traffic.jsonl"
 """Frames between a broker and its clients."""
+
+TAPPED_GO: Final = RECORDINGS / "tapped_go.jsonl"
+"""What ``kafka-msgs tap`` recorded between clients in Go and a cluster."""
 
 KIP88: Final = RECORDINGS / "kip88.jsonl"
 """Frames that ask for all offsets of a group."""
