@@ -6,8 +6,8 @@ process in the plan is not caught up stays for the time being on a process that 
 warm-up task, as long as there are warm-up tasks left. When that has caught up, the next assignment moves the task.
 
 A process is caught up on a task if its lag is at most ``acceptable_recovery_lag``, or if it runs the task and has
-reported nothing. Where nobody is caught up, the process with the greatest offset sum runs the task. The order in which
-members are given plays no part.
+reported nothing. Where nobody is caught up, a task that runs stays where it is, and another one goes to the process
+with the greatest offset sum. The order in which members are given plays no part.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class _Plan:
         caught_up = {task: progress.caught_up(task, spec.acceptable_recovery_lag) for task in tasks}
         for task in sorted(caught_up, key=lambda task: (len(caught_up[task]), task)):
             planned = self.holder[task]
-            keeper = self._keeper(task, planned, caught_up[task], progress.offsets.get(task, {}))
+            keeper = self._keeper(task, planned, caught_up[task], progress)
             if keeper == planned:
                 continue
             if task in self.processes[keeper].standby:
@@ -199,12 +199,14 @@ class _Plan:
             self.processes[keeper].active.add(task)
             self.holder[task] = keeper
 
-    def _keeper(self, task: int, planned: int, caught_up: list[int], offsets: Mapping[int, int]) -> int:
+    def _keeper(self, task: int, planned: int, caught_up: list[int], progress: _Progress) -> int:
         """Return the process that is to run a task now."""
         if planned in caught_up:
             return planned
-        if caught_up:
-            return min(caught_up, key=lambda place: self._preference(task, place))
+        candidates = caught_up or progress.running.get(task, [])
+        if candidates:
+            return min(candidates, key=lambda place: self._preference(task, place))
+        offsets = progress.offsets.get(task, {})
         return max(offsets, key=lambda place: (offsets[place], place == planned, -place), default=planned)
 
     def _preference(self, task: int, place: int) -> tuple[bool, float, int]:
