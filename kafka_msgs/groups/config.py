@@ -23,6 +23,7 @@ T = TypeVar("T")
 _MAX_INT: Final = 2**31 - 1
 _DURATION: Final = re.compile(r"by_duration:P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?", re.IGNORECASE)
 _KINDS: Final = ("consumer", "share", "streams")
+_PROTOCOLS: Final = frozenset(("classic", *_KINDS))
 
 
 def _setting(default: T, low: int | None = None, high: int = _MAX_INT, check: Callable[[Any], bool] | None = None) -> T:
@@ -75,6 +76,10 @@ class CoordinatorConfig(_Settings):
     offsets_retention_minutes: int = _setting(7 * 24 * 60, 1)
     offsets_retention_check_interval_ms: int = _setting(600_000, 1, 2**63 - 1)
     offset_metadata_max_bytes: int = _setting(4096)
+
+    group_coordinator_rebalance_protocols: tuple[str, ...] = _setting(
+        ("classic", "consumer", "streams"), check=lambda names: "classic" in names and set(names) <= _PROTOCOLS
+    )
 
     group_min_session_timeout_ms: int = _setting(6000)
     group_max_session_timeout_ms: int = _setting(1_800_000)

@@ -1,10 +1,30 @@
-"""Who sent a request to a group coordinator, and at which version."""
+"""Who sent a request to a group coordinator, at which version, and what the sender may do."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
 from attrs import frozen
 
-__all__ = ["RequestContext"]
+from kafka_msgs.enums import AclOperation, ResourceType
+
+__all__ = ["CLUSTER_NAME", "Permission", "RequestContext"]
+
+CLUSTER_NAME: Final = "kafka-cluster"
+"""The name of the one resource of the type ``CLUSTER``."""
+
+
+class Permission(NamedTuple):
+    """Leave to do something with a resource of that name."""
+
+    operation: AclOperation
+    resource: ResourceType
+    name: str
+
+
+def _everything(permission: Permission) -> bool:
+    return True
 
 
 @frozen(kw_only=True)
@@ -13,12 +33,11 @@ class RequestContext:
 
     ``version`` is the version of the api that the request was sent at. ``client_id`` comes from the request header.
     ``client_host`` is the address of the client as the broker writes it in its records, such as ``/127.0.0.1``.
-    ``principal`` is the user in Kafka's form. ``may_create_topics`` tells whether it may
-    create the internal topics of a streams group.
+    ``principal`` is the user in Kafka's form. ``allows`` tells whether it has a permission.
     """
 
     version: int
     client_id: str = ""
     client_host: str = "/127.0.0.1"
     principal: str = "User:ANONYMOUS"
-    may_create_topics: bool = True
+    allows: Callable[[Permission], bool] = _everything

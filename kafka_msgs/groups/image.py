@@ -30,10 +30,15 @@ class Topic:
 
 @frozen(kw_only=True)
 class Image:
-    """The topics of a cluster, by name. ``version`` grows with each change."""
+    """The topics of a cluster, by name. ``version`` grows with each change.
+
+    ``features`` are the levels of the features of the cluster by name, such as ``streams.version``. One that is not
+    there has the highest level.
+    """
 
     version: int = 0
     topics: Mapping[str, Topic] = field(factory=dict)
+    features: Mapping[str, int] = field(factory=dict)
     by_id: Mapping[UUID, Topic] = field(init=False, repr=False, eq=False)
 
     @by_id.default
@@ -47,7 +52,7 @@ class Image:
             topics[topic.name] = topic
         for name in delete:
             topics.pop(name, None)
-        return Image(version=self.version + 1, topics=topics)
+        return Image(version=self.version + 1, topics=topics, features=self.features)
 
 
 EMPTY_IMAGE: Final = Image()

@@ -86,6 +86,14 @@ class StreamsRules:
     """Shipped: each member has the task offsets that it reported. Page: members of a process have the same state on
     disk, so the offset of a task is the one that any of them reported last."""
 
+    guarded_by_group_version: bool = False
+    """Shipped: the protocol needs level 1 of the feature ``streams.version``. Page: level 2 of ``group.version``, the
+    one after the level of KIP-848. The release gave the protocol a feature of its own."""
+
+    stricter_permissions: bool = False
+    """Shipped: a heartbeat needs DESCRIBE on the topics of its topology, and a description DESCRIBE on the group. Page:
+    DESCRIBE_CONFIGS on the topics, and READ on the group."""
+
     warmups_end: bool = False
     """Shipped: no warm-up task is ever assigned, so none catches up. Page: the group epoch increases when a member
     reports that a warm-up task has caught up, so that the next assignment gives the task another role."""

@@ -11,6 +11,7 @@ from typing import Final
 from attrs import evolve
 
 from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.streams.access import may_create
 from kafka_msgs.groups.streams.group import Creation, StreamsGroup
 from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, Problem
 from kafka_msgs.groups.streams.membership import live_group
@@ -33,7 +34,7 @@ def ask_for_topics(
     if not tx.profile.streams.limits_creation:
         tx.create_topics(configured.to_create)
         return problem
-    if not context.may_create_topics:
+    if not may_create(context, [topic.name for topic in configured.to_create]):
         return evolve(problem, detail=f"{problem.detail}. The client is not authorized to create them.")
     known = group.soft.creation or Creation()
     if tx.now >= known.next_attempt:

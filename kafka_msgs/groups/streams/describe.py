@@ -10,6 +10,7 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.api import ManyGroups
 from kafka_msgs.groups.assignors.java_order import hash_map_order, string_key
 from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.streams.access import check_described, check_enabled
 from kafka_msgs.groups.streams.descriptions import with_description
 from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
 from kafka_msgs.groups.streams.internal_topics import ConfiguredSubtopology, ConfiguredTopic
@@ -38,21 +39,32 @@ from kafka_msgs.messages.streams_group_describe_response import (
 
 __all__ = ["DESCRIBE", "described"]
 
+_OF_ONE_GROUP: Final = (
+    ErrorCode.GROUP_ID_NOT_FOUND,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.UNSUPPORTED_VERSION,
+)
+"""Errors of one group of a request; others are those of all its groups."""
+
 
 def describe(
     tx: Transaction, context: RequestContext, request: StreamsGroupDescribeRequest, group_ids: Sequence[str]
 ) -> list[DescribedGroup]:
     """Describe the groups of one partition."""
-    return [_described_or_error(tx, request, group_id) for group_id in group_ids]
+    return [_described_or_error(tx, context, request, group_id) for group_id in group_ids]
 
 
-def _described_or_error(tx: Transaction, request: StreamsGroupDescribeRequest, group_id: str) -> DescribedGroup:
+def _described_or_error(
+    tx: Transaction, context: RequestContext, request: StreamsGroupDescribeRequest, group_id: str
+) -> DescribedGroup:
     try:
+        check_enabled(tx.config, tx.profile, tx.image)
+        check_described(tx.profile.streams, context, group_id)
         group = live_group(tx, group_id)
         found = described(tx, group)
         return with_description(tx, group, found) if request.include_topology_description else found
     except GroupError as error:
-        if error.error != ErrorCode.GROUP_ID_NOT_FOUND:
+        if error.error not in _OF_ONE_GROUP:
             raise
         return DescribedGroup(group_id=group_id, error_code=error.error, error_message=error.message)
 

@@ -27,6 +27,7 @@ from kafka_msgs.groups.metrics import STREAMS_REBALANCES
 from kafka_msgs.groups.modern import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, rebalance_key
 from kafka_msgs.groups.promise import Promise
 from kafka_msgs.groups.streams import leave, membership, records
+from kafka_msgs.groups.streams.access import check_enabled
 from kafka_msgs.groups.streams.answer import answer
 from kafka_msgs.groups.streams.descriptions import ask_for_description
 from kafka_msgs.groups.streams.group import Refined, StreamsGroup, StreamsGroupState, TaskOffsets, initial_rebalance_key
@@ -66,6 +67,7 @@ def heartbeat(
     tx: Transaction, context: RequestContext, request: StreamsGroupHeartbeatRequest
 ) -> StreamsGroupHeartbeatResponse | Promise[StreamsGroupHeartbeatResponse]:
     """Handle a heartbeat that passed ``validation.check``. Raises ``GroupError``."""
+    check_enabled(tx.config, tx.profile, tx.image)
     if not tx.quirks.streams_unchecked_input:
         check_sound(request)
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):

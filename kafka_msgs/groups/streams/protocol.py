@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import OneGroup, Protocol, TopicChange
+from kafka_msgs.groups.api import Checking, OneGroup, Protocol, TopicChange
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.streams.access import check_heartbeat
 from kafka_msgs.groups.streams.cleanup import clean_up
 from kafka_msgs.groups.streams.creation import creation_failed
 from kafka_msgs.groups.streams.describe import DESCRIBE
@@ -27,6 +29,11 @@ def _refuse(request: StreamsGroupHeartbeatRequest, error: GroupError, version: i
     return StreamsGroupHeartbeatResponse(error_code=error.error, error_message=error.message)
 
 
+def _check(checking: Checking, context: RequestContext, request: StreamsGroupHeartbeatRequest) -> None:
+    check_heartbeat(checking, context, request)
+    check(checking, context, request)
+
+
 def _refresh(tx: Transaction, group: StreamsGroup) -> None:
     group.request_refresh()
 
@@ -46,7 +53,7 @@ PROTOCOL: Final = Protocol(
             group=lambda request: request.group_id,
             handle=heartbeat,
             refuse=_refuse,
-            check=check,
+            check=_check,
         ),
         DESCRIBE,
         UPDATE,

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from attrs import evolve
+
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
@@ -94,6 +96,11 @@ class Broker:
         ]
         self.coordinator.set_image(before.changed(put=put), now=self.now)
 
+    def features(self, **levels: int) -> None:
+        """Set the levels of features by name."""
+        before = self.coordinator.image
+        self.coordinator.set_image(evolve(before, version=before.version + 1, features=levels), now=self.now)
+
     def delete_topic(self, name: str) -> None:
         self.coordinator.set_image(self.coordinator.image.changed(delete=(name,)), now=self.now)
 
@@ -131,7 +138,7 @@ class Broker:
 
     def heartbeat(self, member: str = "A", epoch: int = 0, group: str = "g", **fields: Any) -> Any:
         """Send a heartbeat; a join has what a join needs."""
-        context = {name: fields.pop(name) for name in ("version", "may_create_topics", "client_id") if name in fields}
+        context = {name: fields.pop(name) for name in ("version", "allows", "client_id") if name in fields}
         if epoch == 0:
             fields = {
                 "topology": topology(),

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.image import Topic
@@ -268,7 +269,9 @@ def test_g6_10_attempts_become_rarer() -> None:
 
 def test_g6_11_there_is_no_attempt_without_the_permission() -> None:
     broker = page()
-    status = broker.heartbeat(topology=STATEFUL, may_create_topics=False).status
+    status = broker.heartbeat(
+        topology=STATEFUL, allows=lambda permission: permission.operation is not AclOperation.CREATE
+    ).status
     assert broker.creates == ()
     assert [each.status_code for each in status] == [3]
     assert "authorized" in status[0].status_detail
