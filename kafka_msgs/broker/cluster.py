@@ -17,6 +17,7 @@ from attrs import Factory, define
 
 from kafka_msgs.broker.call import Call, Session
 from kafka_msgs.broker.config import SECURITY_PROTOCOLS, BrokerConfig
+from kafka_msgs.broker.controller.elections import broker_gone, broker_here, give_leadership, replace_replicas
 from kafka_msgs.broker.controller.features import STARTING_FEATURES
 from kafka_msgs.broker.controller.image import Delta, Image
 from kafka_msgs.broker.controller.settings import BrokerSettings
@@ -52,11 +53,13 @@ class Network(Protocol):
 @define(eq=False)
 class VirtualBroker:
     """One of the brokers. ``addresses`` has host and port of each listener, by name. ``parts`` is for what hosts state
-    here, such as coordinators and sessions, by their class.
+    here, such as coordinators and sessions, by their class. They end with the broker. ``log_dir`` is the id of its log
+    directory.
     """
 
     id: int
     addresses: Mapping[str, Address]
+    log_dir: UUID
     sessions: dict[int, Session] = Factory(dict)
     parts: dict[type, Any] = Factory(dict)
     running: bool = False
@@ -159,11 +162,11 @@ class Cluster:
     def start(self, addresses: Mapping[int, Mapping[str, Address]]) -> None:
         """Register and start the brokers. ``addresses`` has host and port of each listener, by broker and name."""
         for broker_id, listeners in addresses.items():
-            self.brokers[broker_id] = VirtualBroker(broker_id, listeners)
+            self.brokers[broker_id] = VirtualBroker(broker_id, listeners, self.new_id())
         features = [FeatureLevelRecord(name=name, feature_level=level) for name, level in STARTING_FEATURES.items()]
         self.commit(features)
-        for broker_id in addresses:
-            self.start_broker(broker_id)
+        for broker in self.brokers.values():
+            self._register(broker)
 
     def close(self) -> None:
         """End all connections. The cluster cannot be used afterwards."""
@@ -173,10 +176,52 @@ class Cluster:
         self.partitions.close()
 
     def start_broker(self, broker_id: int) -> None:
-        """Register a broker and end its fencing, as a broker that starts does."""
+        """Start a broker that does not run: it registers, listens at its addresses, and is in sync at once."""
         broker = self._broker(broker_id)
         if broker.running:
             return
+        if self.network is not None:
+            self.network.open_broker(broker_id, broker.addresses)
+        self._register(broker)
+
+    def stop_broker(self, broker_id: int) -> None:
+        """Stop a broker in order: others lead its partitions first, then its connections are closed."""
+        broker = self._broker(broker_id)
+        if broker.running:
+            self.commit([self._registration_change(broker_id, in_controlled_shutdown=1)])
+            self._leave(broker, reset=False)
+
+    def kill_broker(self, broker_id: int) -> None:
+        """End a broker as a crash does: its connections are reset, and then others lead its partitions."""
+        broker = self._broker(broker_id)
+        if broker.running:
+            self._leave(broker, reset=True)
+
+    def move_leader(self, topic: str, partition: int, broker_id: int) -> None:
+        """Make a broker the leader of a partition. It becomes a replica first if it is none.
+
+        Raises ``OptionError`` if there is no such partition, or if the broker does not run.
+        """
+        found = self.image.topics.get(topic)
+        state = self.image.partition(found.id, partition) if found else None
+        if found is None or state is None:
+            raise _wrong("partition", f"{topic}-{partition}", "there is no such partition")
+        if not self._broker(broker_id).running:
+            raise _wrong("broker_id", broker_id, "the broker does not run")
+        if broker_id not in state.replicas:
+            self.commit([replace_replicas(self, state, (broker_id, *state.replicas[1:]))])
+            state = found.partitions[partition]
+        if state.leader != broker_id:
+            self.commit([give_leadership(state, broker_id)])
+
+    def move_controller(self, broker_id: int) -> None:
+        """Let answers name another broker as the controller. Raises ``OptionError`` if it does not run."""
+        if not self._broker(broker_id).running:
+            raise _wrong("broker_id", broker_id, "the broker does not run")
+        self.controller_id = broker_id
+
+    def _register(self, broker: VirtualBroker) -> None:
+        """Register a broker, give it its partitions, and end its fencing, as a broker that starts does."""
         broker.running = True
         protocols = {listener.name: listener.protocol for listener in self.config.listeners}
         endpoints = tuple(
@@ -184,17 +229,34 @@ class Cluster:
             for name, (host, port) in broker.addresses.items()
         )
         registration = RegisterBrokerRecord(
-            broker_id=broker_id,
+            broker_id=broker.id,
             broker_epoch=self.image.offset,
             incarnation_id=self.new_id(),
             end_points=endpoints,
-            rack=self.config.rack(broker_id),
-            log_dirs=(self.new_id(),),
+            rack=self.config.rack(broker.id),
+            log_dirs=(broker.log_dir,),
         )
-        unfenced = BrokerRegistrationChangeRecord(
-            broker_id=broker_id, broker_epoch=registration.broker_epoch, fenced=_UNFENCE
-        )
-        self.commit((registration, unfenced))
+        self.commit([registration])
+        unfenced = self._registration_change(broker.id, fenced=_UNFENCE)
+        self.commit([unfenced, *broker_here(self, broker.id)])
+        if not self.brokers[self.controller_id].running:
+            self.controller_id = broker.id
+
+    def _leave(self, broker: VirtualBroker, *, reset: bool) -> None:
+        broker.running = False
+        if self.network is not None:
+            self.network.close_broker(broker.id, reset=reset)
+        for session in tuple(broker.sessions.values()):
+            session.end()
+        self.commit([self._registration_change(broker.id, fenced=_FENCE), *broker_gone(self, broker.id)])
+        broker.parts.clear()
+        alive = self.image.alive()
+        if alive and self.controller_id == broker.id:
+            self.controller_id = alive[0].id
+
+    def _registration_change(self, broker_id: int, **changes: Any) -> BrokerRegistrationChangeRecord:
+        epoch = self.image.brokers[broker_id].epoch
+        return BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=epoch, **changes)
 
     def open_session(self, broker_id: int, **facts: Any) -> Session:
         """Return a new connection to a broker. ``facts`` are attributes of ``Session``."""
@@ -207,12 +269,16 @@ class Cluster:
 
     def _broker(self, broker_id: int) -> VirtualBroker:
         if broker_id not in self.brokers:
-            reason = f"the brokers are {', '.join(map(str, self.brokers))}"
-            raise OptionError(source="Cluster", option="broker_id", value=broker_id, reason=reason)
+            raise _wrong("broker_id", broker_id, f"the brokers are {', '.join(map(str, self.brokers))}")
         return self.brokers[broker_id]
 
 
+_FENCE: Final = 1
 _UNFENCE: Final = -1
+
+
+def _wrong(option: str, value: object, reason: str) -> OptionError:
+    return OptionError(source="Cluster", option=option, value=value, reason=reason)
 
 
 def _protocol_number(name: str) -> int:

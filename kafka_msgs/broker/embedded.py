@@ -56,6 +56,29 @@ class _Embedded(ABC):
         """The exceptions of the broker that are not answers: bugs of it."""
         return self.run(lambda cluster: list(cluster.problems))
 
+    def start_broker(self, broker_id: int) -> None:
+        """Start a broker that was stopped or killed. Raises ``OptionError`` for an unknown one."""
+        self.run(lambda cluster: cluster.start_broker(broker_id))
+
+    def stop_broker(self, broker_id: int) -> None:
+        """Stop a broker in order: others lead its partitions first. Raises ``OptionError`` for an unknown one."""
+        self.run(lambda cluster: cluster.stop_broker(broker_id))
+
+    def kill_broker(self, broker_id: int) -> None:
+        """End a broker as a crash does: its connections are reset. Raises ``OptionError`` for an unknown one."""
+        self.run(lambda cluster: cluster.kill_broker(broker_id))
+
+    def move_leader(self, topic: str, partition: int, broker_id: int) -> None:
+        """Make a broker the leader of a partition, and a replica if it is none.
+
+        Raises ``OptionError`` if there is no such partition, or if the broker does not run.
+        """
+        self.run(lambda cluster: cluster.move_leader(topic, partition, broker_id))
+
+    def move_controller(self, broker_id: int) -> None:
+        """Let answers name another broker as the controller. Raises ``OptionError`` if it does not run."""
+        self.run(lambda cluster: cluster.move_controller(broker_id))
+
     def _running(self) -> BrokerServer:
         if self._server is None:
             raise InternalError(reason="the embedded broker does not run; start it first")

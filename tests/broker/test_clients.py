@@ -50,16 +50,16 @@ def produce_aiokafka(servers: str, topic: str) -> None:
     asyncio.run(main())
 
 
-def consume_ours(servers: str, topic: str) -> list[bytes | None]:
+def consume_ours(servers: str, topic: str) -> list[bytes | memoryview | None]:
     with Consumer(servers, auto_offset_reset="earliest") as consumer:
         consumer.assign([(topic, 0)])
-        found: list[bytes | None] = []
+        found: list[bytes | memoryview | None] = []
         while len(found) < COUNT:
             found += [record.value for record in consumer.poll(WAIT)]
         return found
 
 
-def consume_librdkafka(servers: str, topic: str) -> list[bytes | None]:
+def consume_librdkafka(servers: str, topic: str) -> list[bytes | memoryview | None]:
     consumer = confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": "unused"})
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, confluent_kafka.OFFSET_BEGINNING)])
     found = consumer.consume(COUNT, WAIT)
@@ -67,8 +67,8 @@ def consume_librdkafka(servers: str, topic: str) -> list[bytes | None]:
     return [message.value() for message in found]
 
 
-def consume_aiokafka(servers: str, topic: str) -> list[bytes | None]:
-    async def main() -> list[bytes | None]:
+def consume_aiokafka(servers: str, topic: str) -> list[bytes | memoryview | None]:
+    async def main() -> list[bytes | memoryview | None]:
         async with aiokafka.AIOKafkaConsumer(bootstrap_servers=servers) as consumer:
             partition = aiokafka.TopicPartition(topic, 0)
             consumer.assign([partition])
@@ -88,7 +88,9 @@ def consume_aiokafka(servers: str, topic: str) -> list[bytes | None]:
     ],
 )
 def test_what_one_client_produces_another_consumes(
-    broker: EmbeddedBroker, produce: Callable[[str, str], None], consume: Callable[[str, str], list[bytes | None]]
+    broker: EmbeddedBroker,
+    produce: Callable[[str, str], None],
+    consume: Callable[[str, str], list[bytes | memoryview | None]],
 ) -> None:
     topic = f"{produce.__name__}-{consume.__name__}"
     with Admin(broker.bootstrap_servers) as admin:

@@ -40,7 +40,7 @@ def parts(response: FetchResponse) -> list[PartitionData]:
     return [each for topic in response.responses for each in topic.partitions]
 
 
-def values_of(data: PartitionData) -> list[bytes | None]:
+def values_of(data: PartitionData) -> list[bytes | memoryview | None]:
     """Return the values of the records of a partition."""
     return [record.value for each in read_batches(data.records or b"") for record in each.records()]
 

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from attrs import Factory, define, evolve, field, frozen
 
+from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import InternalError
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.access_control_entry_record import AccessControlEntryRecord
@@ -175,9 +176,10 @@ class Image:
     def apply(self, record: MetadataRecord, delta: Delta) -> None:
         """Apply a record. Raises ``InternalError`` for a record that this image does not have."""
         applier = _APPLIERS.get(type(record))
-        if applier is None:
+        if applier is not None:
+            applier(self, record, delta)
+        elif record.INFO.name not in _IGNORED:
             raise InternalError(reason=f"{record.INFO.name} is not a record of the image")
-        applier(self, record, delta)
         delta.records.append(record)
         self.offset += 1
 
@@ -237,6 +239,8 @@ def _remove_topic(image: Image, record: RemoveTopicRecord, delta: Delta) -> None
     del image.topics[topic.name]
     for state in topic.partitions:
         delta.note(topic.name, state, None)
+    if image.configs.pop((ConfigResourceType.TOPIC, topic.name), None) is not None:
+        delta.configs.add((ConfigResourceType.TOPIC, topic.name))
     if delta.created.pop(topic.id, None) is None:
         delta.deleted[topic.id] = topic
 
@@ -336,6 +340,22 @@ def _set_quota(image: Image, record: ClientQuotaRecord, delta: Delta) -> None:
     if not quotas:
         del image.quotas[entity]
 
+
+_IGNORED: Final = frozenset(
+    {
+        "AbortTransactionRecord",
+        "BeginTransactionRecord",
+        "ClearElrRecord",
+        "DelegationTokenRecord",
+        "EndTransactionRecord",
+        "NoOpRecord",
+        "RegisterControllerRecord",
+        "RemoveDelegationTokenRecord",
+        "UnregisterControllerRecord",
+        "ZkMigrationStateRecord",
+    }
+)
+"""Records of a metadata log that say nothing about what this image has."""
 
 _APPLIERS: Final[Mapping[type[MetadataRecord], Callable[[Image, Any, Delta], None]]] = {
     AccessControlEntryRecord: _add_acl,

@@ -1,0 +1,130 @@
+"""Leaders and replicas in sync: what changes when brokers stop, start, or when somebody asks.
+
+A partition keeps its leader as long as that broker runs. Then a replica in sync leads, in the order of the replicas,
+then an eligible leader replica (KIP-966), and any replica only if the topic allows unclean elections. Replication is
+virtual here: a replica is in sync as soon as its broker runs. The rules are those of Kafka's
+``PartitionChangeBuilder``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kafka_msgs.broker.controller.configs import topic_values
+from kafka_msgs.broker.controller.image import NO_LEADER, PartitionState, TopicState
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.messages.partition_change_record import PartitionChangeRecord
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+
+__all__ = ["broker_gone", "broker_here", "elect_preferred", "elect_unclean", "give_leadership", "replace_replicas"]
+
+
+def broker_gone(cluster: Cluster, broker_id: int) -> list[PartitionChangeRecord]:
+    """Return what changes when a broker stops. The image may still say that it runs."""
+    alive = {broker.id for broker in cluster.image.alive()} - {broker_id}
+    return [
+        record
+        for topic, state in _partitions(cluster, broker_id)
+        if broker_id in state.isr or state.leader == broker_id
+        for record in _changed(cluster, topic, state, alive)
+    ]
+
+
+def broker_here(cluster: Cluster, broker_id: int) -> list[PartitionChangeRecord]:
+    """Return what changes when a broker starts. The image may still say that it does not run."""
+    alive = {broker.id for broker in cluster.image.alive()} | {broker_id}
+    return [
+        record for topic, state in _partitions(cluster, broker_id) for record in _changed(cluster, topic, state, alive)
+    ]
+
+
+def give_leadership(state: PartitionState, broker_id: int) -> PartitionChangeRecord:
+    """Return the record that makes a replica in sync the leader.
+
+    Raises ``RefusedError`` with PREFERRED_LEADER_NOT_AVAILABLE for a broker that cannot lead.
+    """
+    if broker_id not in state.isr:
+        raise RefusedError(error=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
+    return _record(state, leader=broker_id)
+
+
+def elect_preferred(cluster: Cluster, state: PartitionState) -> PartitionChangeRecord:
+    """Return the election of the first replica. Raises ``RefusedError`` with ELECTION_NOT_NEEDED, or if it cannot."""
+    preferred = state.replicas[0]
+    if state.leader == preferred:
+        raise RefusedError(error=ErrorCode.ELECTION_NOT_NEEDED)
+    if not cluster.image.is_alive(preferred):
+        raise RefusedError(error=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
+    return give_leadership(state, preferred)
+
+
+def elect_unclean(cluster: Cluster, state: PartitionState) -> PartitionChangeRecord:
+    """Return the election of any replica that runs, for a partition without a leader.
+
+    Raises ``RefusedError`` with ELECTION_NOT_NEEDED or ELIGIBLE_LEADERS_NOT_AVAILABLE.
+    """
+    if state.leader != NO_LEADER:
+        raise RefusedError(error=ErrorCode.ELECTION_NOT_NEEDED)
+    for each in state.replicas:
+        if cluster.image.is_alive(each):
+            return _record(state, leader=each, isr=(each,), eligible_leader_replicas=(), last_known_elr=())
+    raise RefusedError(error=ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
+
+
+def replace_replicas(cluster: Cluster, state: PartitionState, replicas: Sequence[int]) -> PartitionChangeRecord:
+    """Return the record that gives a partition other replicas. They are in sync at once if they run."""
+    isr = tuple(each for each in replicas if cluster.image.is_alive(each))
+    directories = tuple(cluster.image.brokers[each].log_dirs[0] for each in replicas)
+    changes: dict[str, Any] = {"replicas": tuple(replicas), "isr": isr, "directories": directories}
+    if state.eligible_leader_replicas or state.last_known_elr:
+        changes.update(eligible_leader_replicas=(), last_known_elr=())
+    if state.leader not in isr:
+        changes["leader"] = isr[0] if isr else NO_LEADER
+    return _record(state, **changes)
+
+
+def _partitions(cluster: Cluster, broker_id: int) -> Iterator[tuple[TopicState, PartitionState]]:
+    for topic in cluster.image.topics.values():
+        for state in topic.partitions:
+            if broker_id in state.replicas:
+                yield topic, state
+
+
+def _changed(
+    cluster: Cluster, topic: TopicState, state: PartitionState, alive: Iterable[int]
+) -> Iterator[PartitionChangeRecord]:
+    """Yield the change of a partition, if these brokers run and if that changes anything."""
+    running = [each for each in state.replicas if each in set(alive)]
+    leader = _leader(cluster, topic, state, running)
+    isr: tuple[int, ...] = ()
+    if leader != NO_LEADER:
+        # Replicas that ran all the time keep their place; the others follow the leader at once.
+        isr = tuple([each for each in state.isr if each in running] or [leader])
+        isr += tuple(each for each in running if each not in isr)
+    settings = topic_values(cluster, topic.name)
+    needed = min(int(settings["min.insync.replicas"] or 1), len(state.replicas))
+    known = (*state.isr, *state.eligible_leader_replicas)
+    elr = tuple(dict.fromkeys(each for each in known if each not in isr)) if len(isr) < needed else ()
+    after = {"leader": leader, "isr": isr, "eligible_leader_replicas": elr}
+    changes = {name: value for name, value in after.items() if value != getattr(state, name)}
+    if changes:
+        yield _record(state, **changes)
+
+
+def _leader(cluster: Cluster, topic: TopicState, state: PartitionState, running: Sequence[int]) -> int:
+    if state.leader in running:
+        return state.leader
+    for group in (state.isr, state.eligible_leader_replicas):
+        for each in running:
+            if each in group:
+                return each
+    unclean = topic_values(cluster, topic.name)["unclean.leader.election.enable"] == "true"
+    return running[0] if unclean and running else NO_LEADER
+
+
+def _record(state: PartitionState, **changes: Any) -> PartitionChangeRecord:
+    return PartitionChangeRecord(topic_id=state.topic_id, partition_id=state.partition, **changes)
