@@ -9,7 +9,8 @@ from attrs import frozen
 
 from kafka_msgs.admin.results import Outcome, Results, api_of, nothing, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Steps, gather
+from kafka_msgs.client.schedule import gather
+from kafka_msgs.client.waiting import Steps
 from kafka_msgs.enums import AlterConfigOp, ConfigResourceType
 from kafka_msgs.messages import describe_configs_request as describe
 from kafka_msgs.messages import incremental_alter_configs_request as alter

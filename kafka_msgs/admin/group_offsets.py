@@ -18,7 +18,8 @@ from kafka_msgs.admin.topics import partitions_of_topics
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Steps, gather
+from kafka_msgs.client.schedule import gather
+from kafka_msgs.client.waiting import Steps
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.messages import offset_commit_request as commit
 from kafka_msgs.messages import offset_delete_request as delete

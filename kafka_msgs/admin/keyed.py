@@ -17,7 +17,8 @@ from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.directory import PERMANENT
 from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Steps, gather
+from kafka_msgs.client.schedule import gather
+from kafka_msgs.client.waiting import Steps
 from kafka_msgs.error_codes import ErrorCode as E
 from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
 from kafka_msgs.message import Request, Response

@@ -18,7 +18,8 @@ from kafka_msgs.admin.results import Outcome, Results
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.failures import broker_error
-from kafka_msgs.client.waiting import Steps, gather
+from kafka_msgs.client.schedule import gather
+from kafka_msgs.client.waiting import Steps
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages.list_offsets_response import ListOffsetsPartitionResponse
 

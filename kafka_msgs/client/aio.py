@@ -1,4 +1,4 @@
-"""The driver for asyncio: one protocol object per connection, no task and no stream of its own.
+"""The driver for asyncio: one protocol object per connection. Logic has no tasks and no streams of asyncio.
 
 Requests that are sent in one turn of the event loop leave in one write. A piece of logic that is cancelled is closed,
 so it cleans up as it does after an error. A network belongs to the event loop that is running when it is made.
@@ -12,10 +12,12 @@ import socket
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from kafka_msgs.client.driver import Driver
 from kafka_msgs.client.network import Address, Stream, Transport, reason_of
-from kafka_msgs.client.waiting import Pending, Steps, Task, any_done
+from kafka_msgs.client.schedule import Task
+from kafka_msgs.client.waiting import Pending, Steps
 from kafka_msgs.errors import ConnectionFailedError
 
 if TYPE_CHECKING:
@@ -25,20 +27,24 @@ __all__ = ["AsyncNetwork"]
 
 T = TypeVar("T")
 
-_TICK: Final = 0.005
-"""The least time in seconds between two looks at the deadlines of all waits."""
 
+class AsyncNetwork(Driver):
+    """Connections over asyncio. ``await run(...)`` drives a piece of logic; many of them run at the same time.
 
-class AsyncNetwork:
-    """Connections over asyncio. ``await run(...)`` drives a piece of logic; many of them run at the same time."""
+    Logic goes on in turns, which the event loop calls: when something has come that a piece waits for, and at the first
+    moment at which a piece goes on in any case. One timer serves all pieces.
+    """
 
     def __init__(self) -> None:
+        super().__init__()
         self._loop = asyncio.get_running_loop()
         self.now: Callable[[], float] = self._loop.time
         """The time in seconds of the event loop's clock."""
         self._connections: set[_Connection] = set()
-        self._alarm = _Alarm(self._loop)
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._awaited: set[asyncio.Task[None]] = set()
+        self._turn_comes = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = inf
         self._closed = False
 
     def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
@@ -51,126 +57,80 @@ class AsyncNetwork:
             connection.start(tls)
         return connection
 
-    def spawn(self, steps: Steps[T]) -> Task[T]:
-        """Run a piece of logic by itself, as a task of the event loop."""
-        running = self._loop.create_task(self.run(steps))
-        task: Task[T] = Task(running.cancel)
-        self._keep(running)
-        running.add_done_callback(lambda done: _hand_over(done, task))
-        return task
-
-    def perform(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
-        """Call a function; return its result. The result of a coroutine function comes later."""
-        try:
-            value = function(*arguments)
-        except Exception as error:
-            return Pending.failed(error)
-        if not inspect.isawaitable(value):
-            return Pending.of(value)
-        pending: Pending[Any] = Pending()
-        self._keep(self._loop.create_task(_into(pending, value)))
-        return pending
-
     async def run(self, steps: Steps[T]) -> T:
         """Run a piece of logic to its end and return its value. Raises what it raises."""
-        try:
-            pending, deadline = next(steps)
-            while True:
-                if not any_done(pending):
-                    await self._until(pending, deadline)
-                pending, deadline = steps.send(self.now())
-        except StopIteration as stop:
-            value: T = stop.value
-            return value
-        finally:
-            steps.close()
+        task = self._start(steps)
+        if not task.done:
+            ended = self._loop.create_future()
+            task.on_done(partial(_end, ended))
+            try:
+                await ended
+            finally:
+                task.cancel()
+        return task.result()
 
     async def close(self) -> None:
-        """End every task that ``spawn`` or ``perform`` began, and close every connection. There are no new ones."""
+        """End everything that ``spawn`` or ``perform`` began, and close every connection. There are no new ones."""
         self._closed = True
-        tasks = self._tasks - {asyncio.current_task()}
-        for task in tasks:
+        self._stop_background()
+        awaited = self._awaited - {asyncio.current_task()}
+        for task in awaited:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*awaited, return_exceptions=True)
         connections = tuple(self._connections)
         making = [each.making for each in connections if each.making is not None]
         for connection in connections:
             connection.close()
-        self._alarm.close()
         await asyncio.gather(*making, return_exceptions=True)
         await asyncio.sleep(0)
+        if self._timer is not None and self._schedule.next_moment is None:
+            self._timer.cancel()
 
     @property
     def open_connections(self) -> int:
         """How many connections are open or being made."""
         return len(self._connections)
 
-    def _keep(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _start(self, steps: Steps[T]) -> Task[T]:
+        task = super()._start(steps)
+        self._set_timer()
+        return task
 
-    async def _until(self, pending: Sequence[Pending[Any]], deadline: float | None) -> None:
-        """Wait until a pending value is there, or the deadline."""
-        future = self._loop.create_future()
-        wake = partial(_wake, future)
-        for each in pending:
-            if each.wakers is None:
-                each.wakers = [wake]
-            else:
-                each.wakers.append(wake)
-        if deadline is not None:
-            self._alarm.set(future, deadline)
+    def _result(self, value: Any) -> Pending[Any]:
+        """Return the result of a function of the user. That of a coroutine function comes later."""
+        if not inspect.isawaitable(value):
+            return super()._result(value)
+        pending: Pending[Any] = Pending()
+        task = self._loop.create_task(_into(pending, value))
+        self._awaited.add(task)
+        task.add_done_callback(self._awaited.discard)
+        return pending
+
+    def _on_ready(self) -> None:
+        """Take a turn soon, one for all that can go on then."""
+        if not self._turn_comes:
+            self._turn_comes = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._turn_comes = True
         try:
-            await future
+            self._schedule.advance(self.now())
         finally:
-            self._alarm.unset(future)
-            for each in pending:
-                if each.wakers is not None:
-                    each.wakers.remove(wake)
+            self._turn_comes = False
+        self._set_timer()
 
-
-class _Alarm:
-    """Wakes up what waits when its deadline is reached, with one timer for all.
-
-    Most waits end long before their deadlines, so a timer for each would be wasted work. A wait may end up to
-    ``_TICK`` seconds late; so the work of looking through all waits is bounded by the time that passes.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._deadlines: dict[asyncio.Future[None], float] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._next = inf
-
-    def set(self, future: asyncio.Future[None], deadline: float) -> None:
-        """Wake up a future at its deadline."""
-        self._deadlines[future] = deadline
-        if deadline < self._next:
-            self._schedule(deadline)
-
-    def unset(self, future: asyncio.Future[None]) -> None:
-        """Forget a future."""
-        self._deadlines.pop(future, None)
-
-    def close(self) -> None:
-        """Stop the timer."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _schedule(self, moment: float) -> None:
-        self.close()
-        self._next = moment
-        self._timer = self._loop.call_at(moment, self._ring)
+    def _set_timer(self) -> None:
+        """See that a turn comes at the next moment. A timer that rings too early stays: most waits end early."""
+        moment = self._schedule.next_moment
+        if moment is not None and moment < self._timer_at:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer, self._timer_at = self._loop.call_at(moment, self._ring), moment
 
     def _ring(self) -> None:
-        now = self._loop.time()
-        self._next = inf
-        for future, deadline in self._deadlines.items():
-            if deadline <= now:
-                _wake(future)
-        left = min((each for each in self._deadlines.values() if each > now), default=None)
-        if left is not None:
-            self._schedule(max(left, now + _TICK))
+        self._timer, self._timer_at = None, inf
+        self._turn()
 
 
 class _Connection(asyncio.Protocol):
@@ -282,19 +242,9 @@ class _Connection(asyncio.Protocol):
             self._stream.closed(error)
 
 
-def _hand_over(done: asyncio.Task[T], task: Task[T]) -> None:
-    """Give the value of a task of asyncio to whoever waits for it."""
-    if done.cancelled():
-        task.cancel()
-    elif (error := done.exception()) is None:
-        task.resolve(done.result())
-    elif isinstance(error, Exception):
-        task.fail(error)
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
+def _end(ended: asyncio.Future[None]) -> None:
+    if not ended.done():
+        ended.set_result(None)
 
 
 async def _into(pending: Pending[Any], value: Any) -> None:

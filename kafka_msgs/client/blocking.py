@@ -8,34 +8,28 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
+from kafka_msgs.client.driver import WaitingDriver
 from kafka_msgs.client.network import Address, Stream, Transport
 from kafka_msgs.client.sockets import SocketTransport, TlsTransport
-from kafka_msgs.client.waiting import Pending, Steps, Task, Wait, any_done
 
 if TYPE_CHECKING:
     import ssl
 
 __all__ = ["BlockingNetwork"]
 
-T = TypeVar("T")
-
-_GONE: Final[tuple[Task[Any], Wait]] = (Task(lambda: None), Wait((), None))
-"""Stands for a piece of logic that ended in the meantime: nothing lets it go on."""
-
 _LONGEST_POLL_MS: Final = 1 << 30
 
 
-class BlockingNetwork:
+class BlockingNetwork(WaitingDriver):
     """Connections over sockets. ``run`` drives a piece of logic and blocks until it ends."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._poll = select.poll()
         self._transports: dict[int, SocketTransport] = {}
         self._unsent: list[SocketTransport] = []
-        self._tasks: dict[Steps[Any], tuple[Task[Any], Wait]] = {}
 
     def now(self) -> float:
         """Return the time in seconds of the system's monotonic clock."""
@@ -51,50 +45,16 @@ class BlockingNetwork:
         transport.start()
         return transport
 
-    def spawn(self, steps: Steps[T]) -> Task[T]:
-        """Run a piece of logic by itself: up to its first wait now, and on whenever the driver waits."""
-
-        def stop() -> None:
-            self._tasks.pop(steps, None)
-            if not steps.gi_running:  # type: ignore[attr-defined]
-                steps.close()
-
-        task: Task[T] = Task(stop)
-        self._advance(steps, task, None)
-        return task
-
-    def perform(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
-        """Call a function now; return its result, which is there."""
-        try:
-            return Pending.of(function(*arguments))
-        except Exception as error:
-            return Pending.failed(error)
-
-    def run(self, steps: Steps[T]) -> T:
-        """Run a piece of logic to its end and return its value. Raises what it raises."""
-        try:
-            wait = next(steps)
-            while True:
-                wait = steps.send(self._until(wait))
-        except StopIteration as stop:
-            value: T = stop.value
-            return value
-        finally:
-            steps.close()
-
     def turn(self) -> None:
-        """Do what can be done now, without waiting: write, read, and let what runs by itself go on."""
-        if self._tasks:
-            self._advance_tasks()
-        self._flush()
-        for descriptor, events in self._poll.poll(0):
-            if descriptor in self._transports:
-                self._transports[descriptor].ready(events)
+        """Do what can be done now, without waiting: let logic go on, write and read."""
+        now = self.now()
+        self._schedule.advance(now)
+        self._send()
+        self._wait(now)
 
     def close(self) -> None:
         """Close every connection, and every piece of logic that runs by itself."""
-        for task, _ in tuple(self._tasks.values()):
-            task.cancel()
+        self._stop_background()
         for transport in tuple(self._transports.values()):
             transport.close()
 
@@ -117,56 +77,15 @@ class BlockingNetwork:
         """Call ``flush`` of a transport when the driver waits next. For transports."""
         self._unsent.append(transport)
 
-    def _until(self, wait: Wait) -> float:
-        """Read and write until the wait is over; return the time."""
-        pending, deadline = wait
-        while True:
-            if self._tasks:
-                self._advance_tasks()
-            self._flush()
-            now = time.monotonic()
-            if any_done(pending) or (deadline is not None and now >= deadline):
-                return now
-            for descriptor, events in self._poll.poll(self._limit(deadline, now)):
-                if descriptor in self._transports:
-                    self._transports[descriptor].ready(events)
-
-    def _flush(self) -> None:
+    def _send(self) -> None:
+        """Write what is there to write."""
         unsent, self._unsent = self._unsent, []
         for transport in unsent:
             transport.flush()
 
-    def _limit(self, deadline: float | None, now: float) -> float | None:
-        """Return how long ``poll`` may wait, in ms. None is for no limit."""
-        moments = [wait.deadline for _, wait in self._tasks.values() if wait.deadline is not None]
-        if deadline is not None:
-            moments.append(deadline)
-        return min(max(0.0, min(moments) - now) * 1000 + 1, _LONGEST_POLL_MS) if moments else None
-
-    def _advance_tasks(self) -> None:
-        """Let every piece of logic that runs by itself go on, if what it waits for is there.
-
-        One piece may make what another one waits for, so it looks again until nothing more is there. It looks right
-        before a piece goes on: a function of the user that the last piece called may have let it go on already.
-        """
-        now = time.monotonic()
-        advanced, timers = True, True
-        while advanced:
-            advanced = False
-            for steps in tuple(self._tasks):
-                task, wait = self._tasks.get(steps, _GONE)
-                due = timers and wait.deadline is not None and wait.deadline <= now
-                if (due or any_done(wait.pending)) and not steps.gi_running:  # type: ignore[attr-defined]
-                    self._advance(steps, task, now)
-                    advanced = True
-            timers = False
-
-    def _advance(self, steps: Steps[T], task: Task[T], now: float | None) -> None:
-        try:
-            self._tasks[steps] = task, next(steps) if now is None else steps.send(now)
-            return
-        except StopIteration as stop:
-            task.resolve(stop.value)
-        except Exception as error:
-            task.fail(error)
-        self._tasks.pop(steps, None)
+    def _wait(self, moment: float | None) -> None:
+        """Wait for the sockets, and read and write on those that are ready."""
+        limit = None if moment is None else min(max(0.0, moment - self.now()) * 1000, _LONGEST_POLL_MS)
+        for descriptor, events in self._poll.poll(limit):
+            if descriptor in self._transports:
+                self._transports[descriptor].ready(events)

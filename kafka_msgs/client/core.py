@@ -20,8 +20,9 @@ from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.link import Link
 from kafka_msgs.client.network import Network
 from kafka_msgs.client.routes import CoordinatorKind, Coordinators, Item, Items, Leaders, Plain
+from kafka_msgs.client.schedule import gather
 from kafka_msgs.client.trials import Trials
-from kafka_msgs.client.waiting import Pending, Steps, Wait, gather
+from kafka_msgs.client.waiting import Pending, Steps, Wait
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ClientError, ConnectionFailedError, DeadlineError, UnsupportedFieldError
 from kafka_msgs.message import Request, Response

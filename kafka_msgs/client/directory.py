@@ -17,8 +17,9 @@ from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.link import RENEW_AT, Link
 from kafka_msgs.client.network import Address, Network
 from kafka_msgs.client.routes import CoordinatorKind, Item
+from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.trials import Trials
-from kafka_msgs.client.waiting import Steps, Task, wait_for
+from kafka_msgs.client.waiting import Steps, wait_for
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import AuthenticationError, ConnectionFailedError, DeadlineError
 from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest

@@ -10,7 +10,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from kafka_msgs.client.waiting import Pending, Steps, Task
+from kafka_msgs.client.schedule import Task
+from kafka_msgs.client.waiting import Pending, Steps
 from kafka_msgs.errors import OptionError
 
 if TYPE_CHECKING:

@@ -10,15 +10,16 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import define, field
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.driver import WaitingDriver
 from kafka_msgs.client.network import Address, Stream
-from kafka_msgs.client.waiting import Pending, Steps, Task, Wait, any_done
+from kafka_msgs.client.waiting import Pending, sleep_until
 from kafka_msgs.errors import ConnectionFailedError
 from kafka_msgs.lookup import message_class
 from kafka_msgs.message import Request, Response
@@ -35,10 +36,6 @@ from kafka_msgs.wire import (
 if TYPE_CHECKING:
     import ssl
 
-T = TypeVar("T")
-
-_GONE: Final[tuple[Task[Any], Wait]] = (Task(lambda: None), Wait((), None))
-"""Stands for a piece of logic that ended in the meantime: nothing lets it go on."""
 
 Reply: TypeAlias = Response | Pending[Response] | None
 Handler: TypeAlias = Callable[[Request[Any]], Reply]
@@ -149,17 +146,17 @@ class _Transport:
             self.deliver(join_frames(encode_response(pending.result(), version, correlation_id=number)))
 
 
-class SimulatedNetwork:
+class SimulatedNetwork(WaitingDriver):
     """A network of brokers in memory. Time passes only while logic waits, and then at once."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.time = 1000.0
         self.brokers: dict[Address, SimulatedBroker] = {}
         self.transports: set[_Transport] = set()
         self.connections = 0
         self._order = count()
         self._agenda: list[tuple[float, int, Callable[[], object]]] = []
-        self._tasks: dict[Steps[Any], tuple[Task[Any], Wait]] = {}
 
     def add(
         self, address: str, handle: Handler, limits: Mapping[int, tuple[int, int] | None] | None = None
@@ -201,87 +198,20 @@ class SimulatedNetwork:
             if transport.broker is broker:
                 transport.cut()
 
-    def perform(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
-        """Call a function now."""
-        try:
-            return Pending.of(function(*arguments))
-        except Exception as error:
-            return Pending.failed(error)
-
-    def spawn(self, steps: Steps[T]) -> Task[T]:
-        """Run a piece of logic by itself."""
-
-        def stop() -> None:
-            self._tasks.pop(steps, None)
-            if not steps.gi_running:  # type: ignore[attr-defined]
-                steps.close()
-
-        task: Task[T] = Task(stop)
-        self._advance(steps, task, None)
-        return task
-
-    def run(self, steps: Steps[T]) -> T:
-        """Run a piece of logic to its end. Fails if it waits for what never comes."""
-        try:
-            wait = next(steps)
-            while True:
-                self._until(wait)
-                wait = steps.send(self.time)
-        except StopIteration as stop:
-            value: T = stop.value
-            return value
-        finally:
-            steps.close()
-
     def pass_time(self, seconds: float) -> None:
         """Let time pass for what runs by itself, and for the brokers."""
-        self._until(Wait((), self.time + seconds))
+        self.run(sleep_until(self.time + seconds))
 
-    @property
-    def running(self) -> int:
-        """How many pieces of logic run by themselves."""
-        return len(self._tasks)
+    def _send(self) -> None:
+        """Nothing to do: bytes are on their way as soon as they are written."""
 
-    def _until(self, wait: Wait) -> None:
-        while True:
-            self._advance_tasks()
-            if any_done(wait.pending) or (wait.deadline is not None and self.time >= wait.deadline):
-                return
-            moments = [each.deadline for _, each in self._tasks.values() if each.deadline is not None]
-            moments += [] if wait.deadline is None else [wait.deadline]
-            moments += [self._agenda[0][0]] if self._agenda else []
-            assert moments, "logic waits without a limit for what never comes"
-            self.time = max(self.time, min(moments))
-            while self._agenda and self._agenda[0][0] <= self.time:
-                heapq.heappop(self._agenda)[2]()
-
-    def _advance_tasks(self) -> None:
-        """Let every piece of logic that runs by itself go on, if what it waits for is there.
-
-        One piece may make what another one waits for, so it looks again until nothing more is there. It looks right
-        before a piece goes on: a function of the user that the last piece called may have let it go on already.
-        """
-        now = self.time
-        advanced, timers = True, True
-        while advanced:
-            advanced = False
-            for steps in tuple(self._tasks):
-                task, wait = self._tasks.get(steps, _GONE)
-                due = timers and wait.deadline is not None and wait.deadline <= now
-                if (due or any_done(wait.pending)) and not steps.gi_running:  # type: ignore[attr-defined]
-                    self._advance(steps, task, now)
-                    advanced = True
-            timers = False
-
-    def _advance(self, steps: Steps[T], task: Task[T], now: float | None) -> None:
-        try:
-            self._tasks[steps] = task, next(steps) if now is None else steps.send(now)
-            return
-        except StopIteration as stop:
-            task.resolve(stop.value)
-        except Exception as error:
-            task.fail(error)
-        self._tasks.pop(steps, None)
+    def _wait(self, moment: float | None) -> None:
+        """Go to the next moment at which something happens. Fails if logic waits for what never comes."""
+        moments = [each for each in (moment, self._agenda[0][0] if self._agenda else None) if each is not None]
+        assert moments, "logic waits without a limit for what never comes"
+        self.time = max(self.time, min(moments))
+        while self._agenda and self._agenda[0][0] <= self.time:
+            heapq.heappop(self._agenda)[2]()
 
 
 def by_class(handlers: Mapping[type[Request[Any]], Handler]) -> Handler:

@@ -25,7 +25,8 @@ from kafka_msgs.client.consumer.partitions import RESETS, Partition, Partitions
 from kafka_msgs.client.consumer.reading import take_records
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.failures import broker_error
-from kafka_msgs.client.waiting import Pending, Steps, Task, Wait
+from kafka_msgs.client.schedule import Task
+from kafka_msgs.client.waiting import Pending, Steps, Wait
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, ClientError, DeadlineError, OptionError, PositionError, RecordError
 from kafka_msgs.messages.metadata_request import MetadataRequest

@@ -19,7 +19,8 @@ from kafka_msgs.client.consumer.sessions import FetchSession, FetchTarget, Sessi
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.link import Link
-from kafka_msgs.client.waiting import Steps, Task, Wait, sleep_until, wait_for
+from kafka_msgs.client.schedule import Task
+from kafka_msgs.client.waiting import Steps, Wait, sleep_until, wait_for
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError, PositionError
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchRequest

@@ -21,7 +21,8 @@ from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember
 from kafka_msgs.client.producer.partitioner import Partitioner, murmur2
 from kafka_msgs.client.producer.sender import Sender
 from kafka_msgs.client.producer.transactions import Transactions, TransactionState
-from kafka_msgs.client.waiting import Pending, Steps, Task, Wait, sleep_until
+from kafka_msgs.client.schedule import Task
+from kafka_msgs.client.waiting import Pending, Steps, Wait, sleep_until
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DeadlineError, OptionError, ProducerClosedError, RecordWriteError
 from kafka_msgs.layouts import HEADER_SIZE

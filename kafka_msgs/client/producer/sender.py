@@ -20,7 +20,8 @@ from kafka_msgs.client.producer.batch import ProducerBatch
 from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.producer.idempotence import Idempotence
 from kafka_msgs.client.producer.transactions import Transactions, TransactionState
-from kafka_msgs.client.waiting import Pending, Steps, Task, Wait
+from kafka_msgs.client.schedule import Task
+from kafka_msgs.client.waiting import Pending, Steps, Wait
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import AuthenticationError, DeadlineError, KafkaMsgsError
 from kafka_msgs.messages.produce_request import ProduceRequest

@@ -19,7 +19,8 @@ from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.producer.idempotence import Idempotence
 from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember, commit_errors, commit_request
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Steps, Task, Wait, sleep_until
+from kafka_msgs.client.schedule import Task
+from kafka_msgs.client.waiting import Steps, Wait, sleep_until
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, KafkaMsgsError, ProducerFencedError, TransactionStateError
 from kafka_msgs.message import Request, Response
