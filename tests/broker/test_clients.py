@@ -55,7 +55,7 @@ def consume_ours(servers: str, topic: str) -> list[bytes | memoryview | None]:
         consumer.assign([(topic, 0)])
         found: list[bytes | memoryview | None] = []
         while len(found) < COUNT:
-            found += [record.value for record in consumer.poll(WAIT)]
+            found += [bytes(record.value or b"") for record in consumer.poll(WAIT)]
         return found
 
 

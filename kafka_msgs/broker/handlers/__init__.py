@@ -18,10 +18,15 @@ __all__ = ["MODULES", "all_handlers", "handler_modules"]
 MODULES: Final = (
     "kafka_msgs.broker.handlers.api_versions",
     "kafka_msgs.broker.handlers.fetch",
+    "kafka_msgs.broker.handlers.find_coordinator",
+    "kafka_msgs.broker.handlers.group_offsets",
+    "kafka_msgs.broker.handlers.groups",
     "kafka_msgs.broker.handlers.metadata",
     "kafka_msgs.broker.handlers.offsets",
     "kafka_msgs.broker.handlers.produce",
+    "kafka_msgs.broker.handlers.streams_groups",
     "kafka_msgs.broker.handlers.topics",
+    "kafka_msgs.broker.handlers.transactions",
 )
 """The modules with handlers, by their full names."""
 

@@ -6,7 +6,7 @@ markers of the transactions that end.
 """
 
 from kafka_msgs.broker.transactions.config import TransactionConfig
-from kafka_msgs.broker.transactions.coordinator import Ending, TransactionCoordinator, state_partition
+from kafka_msgs.broker.transactions.coordinator import Ending, TransactionCoordinator
 from kafka_msgs.broker.transactions.status import TransactionStatus
 from kafka_msgs.broker.transactions.transaction import Producer, TopicPartition, Transaction
 
@@ -18,5 +18,4 @@ __all__ = [
     "TransactionConfig",
     "TransactionCoordinator",
     "TransactionStatus",
-    "state_partition",
 ]

@@ -17,6 +17,7 @@ from typing import Final
 
 from attrs import Factory, define, evolve, frozen
 
+from kafka_msgs.broker.state_partition import state_partition
 from kafka_msgs.broker.transactions.config import TransactionConfig
 from kafka_msgs.broker.transactions.ending import is_repeated, refuse
 from kafka_msgs.broker.transactions.status import TransactionStatus
@@ -31,18 +32,16 @@ from kafka_msgs.broker.transactions.transaction import (
 )
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
-from kafka_msgs.groups.timeline import hash_code
 from kafka_msgs.messages.transaction_log_key import TransactionLogKey
 from kafka_msgs.messages.transaction_log_value import TransactionLogValue
 from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, TopicRecord
 
-__all__ = ["Ending", "TransactionCoordinator", "state_partition"]
+__all__ = ["Ending", "TransactionCoordinator"]
 
 _RETRY_MS: Final = 100
 """After how many milliseconds the record of a complete transaction is written again, if that failed."""
 
 _NOBODY: Final = Producer()
-_INT32_MIN: Final = -(2**31)
 
 
 @frozen(kw_only=True)
@@ -377,12 +376,6 @@ class TransactionCoordinator:
         version = 1 if self.config.transaction_version >= 1 else 0
         self._append(self.partition_for(transaction.transactional_id), transaction.record(version))
         shard.transactions[transaction.transactional_id] = transaction
-
-
-def state_partition(transactional_id: str, partitions: int) -> int:
-    """Return the partition of ``__transaction_state`` for a transactional id, if the topic has so many partitions."""
-    code = hash_code(transactional_id)
-    return (0 if code == _INT32_MIN else abs(code)) % partitions
 
 
 def _may_go_on(transaction: Transaction, expected: Producer) -> bool:

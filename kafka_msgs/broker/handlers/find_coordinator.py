@@ -1,0 +1,111 @@
+"""FindCoordinator: the broker that coordinates a group, a transactional id or a share partition.
+
+It is the leader of the partition of an internal topic. That topic is created when somebody asks for the first time.
+Kafka answers COORDINATOR_NOT_AVAILABLE while it creates the topic; here it is there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
+from kafka_msgs.broker.controller.topics import auto_create
+from kafka_msgs.broker.hosting.leading import leader_of
+from kafka_msgs.broker.state_partition import state_partition
+from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest
+from kafka_msgs.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
+
+__all__ = ["HANDLERS"]
+
+_SEVERAL_SINCE: Final = 4
+_SHARE_SINCE: Final = 6
+"""A request has several keys, and may ask for share partitions, since these versions."""
+
+_SHARE_PARTS: Final = 3
+
+
+def _may_see(kind: ResourceType, error: ErrorCode) -> Callable[[Call[Any], str], None]:
+    def check(call: Call[Any], key: str) -> None:
+        if not call.allows(AclOperation.DESCRIBE, kind, key):
+            raise RefusedError(error=error)
+
+    return check
+
+
+def _check_share(call: Call[Any], key: str) -> None:
+    """A share partition is named by its group, the id of its topic, and its number, with ``:`` between them."""
+    if call.version < _SHARE_SINCE:
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+    call.require_cluster(AclOperation.CLUSTER_ACTION)
+    parts = key.split(":")
+    if len(parts) != _SHARE_PARTS or not all(part.strip() for part in parts):
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+
+
+class _Kind(NamedTuple):
+    """What a type of key means: the internal topic, and who may ask."""
+
+    topic: str
+    check: Callable[[Call[Any], str], None]
+
+
+_KINDS: Final[Mapping[int, _Kind]] = {
+    0: _Kind(CONSUMER_OFFSETS, _may_see(ResourceType.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED)),
+    1: _Kind(
+        TRANSACTION_STATE,
+        _may_see(ResourceType.TRANSACTIONAL_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+    ),
+    2: _Kind(SHARE_GROUP_STATE, _check_share),
+}
+"""The types of keys, by Kafka's numbers (``CoordinatorType``)."""
+
+
+def _find(call: Call[FindCoordinatorRequest]) -> None:
+    request = call.request
+    if request.key_type not in _KINDS:
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+    if call.version < _SEVERAL_SINCE:
+        found = _found(call, request.key)
+        call.answer(
+            FindCoordinatorResponse(
+                error_code=found.error_code,
+                error_message=found.error_message,
+                node_id=found.node_id,
+                host=found.host,
+                port=found.port,
+            )
+        )
+        return
+    call.answer(FindCoordinatorResponse(coordinators=tuple(_found(call, key) for key in request.coordinator_keys)))
+
+
+def _found(call: Call[FindCoordinatorRequest], key: str) -> Coordinator:
+    try:
+        leader = _leader(call, key)
+    except RefusedError as error:
+        return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error.error)
+    endpoint = call.cluster.image.brokers[leader].endpoints[call.session.listener.name]
+    return Coordinator(key=key, node_id=leader, host=endpoint.host, port=endpoint.port, error_message="")
+
+
+def _leader(call: Call[FindCoordinatorRequest], key: str) -> int:
+    kind = _KINDS[call.request.key_type]
+    kind.check(call, key)
+    image = call.cluster.image
+    if kind.topic not in image.topics:
+        auto_create(call.cluster, kind.topic)
+    topic = image.topics.get(kind.topic)
+    leader = None
+    if topic is not None:
+        leader = leader_of(call.cluster, kind.topic, state_partition(key, len(topic.partitions)))
+    if leader is None or call.session.listener.name not in image.brokers[leader].endpoints:
+        raise RefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return leader
+
+
+HANDLERS: Final = (Handler(FindCoordinatorRequest, _find),)

@@ -1,0 +1,294 @@
+"""The committed offsets of groups: commit, with and without a transaction, fetch and delete.
+
+The coordinator keeps offsets by the names of topics. Here names are found for topic ids, and partitions that do not
+exist or that the client may not use are answered without it. The source is ``kafka.server.KafkaApis``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from attrs import evolve
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
+from kafka_msgs.broker.handlers.groups import require_group
+from kafka_msgs.broker.hosting.groups import GroupHost
+from kafka_msgs.broker.hosting.leading import find_log
+from kafka_msgs.broker.hosting.transactions import join_transaction
+from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.groups.api import Producer
+from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
+from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequest
+from kafka_msgs.messages.offset_delete_response import OffsetDeleteResponse
+from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
+from kafka_msgs.messages.offset_fetch_response import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from kafka_msgs.messages.txn_offset_commit_request import TxnOffsetCommitRequest
+from kafka_msgs.messages.txn_offset_commit_response import TxnOffsetCommitResponse
+from kafka_msgs.schema import ZERO_UUID
+from kafka_msgs.wire import error_response
+
+__all__ = ["HANDLERS"]
+
+_TOPIC_IDS_SINCE: Final = 10
+"""OffsetCommit and OffsetFetch have the ids of topics instead of their names since this version."""
+
+_GROUPS_SINCE: Final = 8
+"""OffsetFetch asks for several groups since this version."""
+
+_ADDS_SINCE: Final = 5
+_ABORTABLE_SINCE: Final = 4
+"""TxnOffsetCommit adds its partition to the transaction, and knows TRANSACTION_ABORTABLE, since these versions."""
+
+_LOADING_SINCE: Final = 2
+"""TxnOffsetCommit knows COORDINATOR_LOAD_IN_PROGRESS since this version."""
+
+
+class _Sorted(NamedTuple):
+    """The topics of a request: those for the coordinator, and those that are answered here with an error each."""
+
+    good: tuple[Any, ...]
+    bad: list[tuple[Any, ErrorCode]]
+
+
+def _sort(call: Call[Any], topics: Iterable[Any], *, by_id: bool = False) -> _Sorted:
+    """Sort out topics that are unknown or that the client may not read, and partitions that do not exist."""
+    image = call.cluster.image
+    good: list[Any] = []
+    bad: list[tuple[Any, ErrorCode]] = []
+    for topic in topics:
+        found = image.topics_by_id.get(topic.topic_id) if by_id else image.topics.get(topic.name)
+        if found is None and by_id:
+            bad.append((topic, ErrorCode.UNKNOWN_TOPIC_ID))
+        elif not call.allows(AclOperation.READ, ResourceType.TOPIC, found.name if found else topic.name):
+            bad.append((topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        elif found is None:
+            bad.append((topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        else:
+            known = tuple(each for each in topic.partitions if 0 <= each.partition_index < len(found.partitions))
+            unknown = tuple(each for each in topic.partitions if each not in known)
+            if unknown:
+                bad.append((evolve(topic, partitions=unknown), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            if known:
+                ids = {"topic_id": found.id} if hasattr(topic, "topic_id") else {}
+                good.append(evolve(topic, name=found.name, partitions=known, **ids))
+    return _Sorted(tuple(good), bad)
+
+
+def _ask(call: Call[Any], topics: _Sorted, ask: Callable[[Any, Callable[[Any], None]], None]) -> None:
+    """Let the coordinator answer the good topics, and add the bad ones to its answer."""
+    request = call.request
+
+    def complete(response: Any) -> None:
+        call.answer(evolve(response, topics=_merged(request, response.topics, topics.bad, call.version)))
+
+    if topics.good:
+        ask(evolve(request, topics=topics.good), complete)
+    else:
+        complete(request.response_class()())
+
+
+def _merged(request: Any, answered: Sequence[Any], bad: list[tuple[Any, ErrorCode]], version: int) -> tuple[Any, ...]:
+    """The topics of a response. A topic with good and bad partitions is one element, as in Kafka."""
+    merged = {(each.name, getattr(each, "topic_id", None)): each for each in answered}
+    for topic, error in bad:
+        (failed,) = error_response(evolve(request, topics=(topic,)), error, version).topics
+        if hasattr(topic, "topic_id"):
+            failed = evolve(failed, topic_id=topic.topic_id)
+        key = (failed.name, getattr(failed, "topic_id", None))
+        known = merged.get(key)
+        merged[key] = failed if known is None else evolve(known, partitions=known.partitions + failed.partitions)
+    return tuple(merged.values())
+
+
+def _commit(call: Call[OffsetCommitRequest]) -> None:
+    require_group(call, call.request.group_id)
+    topics = _sort(call, call.request.topics, by_id=call.version >= _TOPIC_IDS_SINCE)
+    host = GroupHost.on(call.cluster, call.session.broker_id)
+    _ask(call, topics, lambda request, reply: host.handle(call, request, reply))
+
+
+def _delete(call: Call[OffsetDeleteRequest]) -> None:
+    require_group(call, call.request.group_id, AclOperation.DELETE)
+    topics = _sort(call, call.request.topics)
+    host = GroupHost.on(call.cluster, call.session.broker_id)
+    request = evolve(call.request, topics=topics.good)
+
+    def complete(response: OffsetDeleteResponse) -> None:
+        if not response.error_code:
+            response = evolve(response, topics=_merged(call.request, response.topics, topics.bad, call.version))
+        call.answer(response)
+
+    host.handle(call, request, complete)
+
+
+def _commit_in_transaction(call: Call[TxnOffsetCommitRequest]) -> None:
+    request = call.request
+    if not call.allows(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
+        raise RefusedError(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    require_group(call, request.group_id)
+
+    def ask(part: TxnOffsetCommitRequest, reply: Callable[[Any], None]) -> None:
+        _joined(call, part, lambda response: reply(_known_errors(response, call.version)))
+
+    _ask(call, _sort(call, request.topics), ask)
+
+
+def _joined(call: Call[TxnOffsetCommitRequest], request: TxnOffsetCommitRequest, reply: Callable[[Any], None]) -> None:
+    """Let the partition of the group join the transaction, then let the coordinator answer."""
+    host = GroupHost.on(call.cluster, call.session.broker_id)
+    partition = host.coordinator.partition_for(request.group_id)
+    log = find_log(call.cluster, CONSUMER_OFFSETS, partition)
+    producer = Producer(request.producer_id, request.producer_epoch)
+    guard = None
+    if log is not None and request.group_id and host.leads(partition):
+        try:
+            guard = join_transaction(
+                call.cluster,
+                log,
+                request.transactional_id,
+                producer,
+                -1,
+                adds=call.version >= _ADDS_SINCE,
+                abortable=call.version >= _ABORTABLE_SINCE,
+            )
+        except RefusedError as error:
+            reply(error_response(request, error.error, call.version))
+            return
+    host.handle_in_transaction(call, request, reply, producer, guard)
+
+
+def _known_errors(response: TxnOffsetCommitResponse, version: int) -> TxnOffsetCommitResponse:
+    """Replace an error that old clients do not know."""
+    if version >= _LOADING_SINCE:
+        return response
+    loading, unavailable = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return evolve(
+        response,
+        topics=tuple(
+            evolve(
+                topic,
+                partitions=tuple(
+                    evolve(each, error_code=unavailable) if each.error_code == loading else each
+                    for each in topic.partitions
+                ),
+            )
+            for topic in response.topics
+        ),
+    )
+
+
+def _fetch(call: Call[OffsetFetchRequest]) -> None:
+    if call.version < _GROUPS_SINCE:
+        _fetch_one(call)
+        return
+    request = call.request
+    answers: list[OffsetFetchResponseGroup | None] = [None] * len(request.groups)
+
+    def answered(index: int, group: OffsetFetchResponseGroup) -> None:
+        answers[index] = group
+        if None not in answers:
+            call.answer(OffsetFetchResponse(groups=tuple(each for each in answers if each is not None)))
+
+    if not answers:
+        call.answer(OffsetFetchResponse())
+    for index, group in enumerate(request.groups):
+        _fetch_group(call, group, lambda found, index=index: answered(index, found))  # type: ignore[misc]
+
+
+def _fetch_one(call: Call[OffsetFetchRequest]) -> None:
+    """A request for one group. Topics that the client may not see have an error, or are left out if it asks for all."""
+    request = call.request
+    require_group(call, request.group_id, AclOperation.DESCRIBE)
+    hidden = tuple(each for each in request.topics or () if not _sees(call, each.name))
+    visible = None if request.topics is None else tuple(each for each in request.topics if each not in hidden)
+
+    def complete(response: OffsetFetchResponse) -> None:
+        topics = tuple(each for each in response.topics if _sees(call, each.name))
+        if hidden and not response.error_code:
+            part = evolve(request, topics=hidden)
+            # Version 1 has no error of the group, so each topic repeats it.
+            failed = error_response(part, ErrorCode.TOPIC_AUTHORIZATION_FAILED, 1)
+            topics += failed.topics
+        call.answer(evolve(response, topics=topics))
+
+    GroupHost.on(call.cluster, call.session.broker_id).handle(call, evolve(request, topics=visible), complete)
+
+
+def _sees(call: Call[Any], topic: str) -> bool:
+    return call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
+
+
+def _fetch_group(
+    call: Call[OffsetFetchRequest], group: OffsetFetchRequestGroup, reply: Callable[[OffsetFetchResponseGroup], None]
+) -> None:
+    if not call.allows(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id):
+        reply(OffsetFetchResponseGroup(group_id=group.group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED))
+        return
+    by_id = call.version >= _TOPIC_IDS_SINCE
+    good, failed = _fetchable(call, group, by_id)
+
+    def complete(response: OffsetFetchResponse) -> None:
+        (found,) = response.groups
+        if not found.error_code:
+            topics = [each for each in found.topics if _sees(call, each.name)]
+            if by_id:
+                topics = [evolve(each, topic_id=_id(call, each)) for each in topics if _id(call, each) != ZERO_UUID]
+            found = evolve(found, topics=(*topics, *failed))
+        reply(found)
+
+    part = evolve(call.request, groups=(evolve(group, topics=good),))
+    GroupHost.on(call.cluster, call.session.broker_id).handle(call, part, complete)
+
+
+def _id(call: Call[Any], topic: Any) -> Any:
+    """The id of a topic of a response. An offset knows it, or the topic that has the name now."""
+    found = call.cluster.image.topics.get(topic.name)
+    return topic.topic_id if topic.topic_id != ZERO_UUID or found is None else found.id
+
+
+def _fetchable(
+    call: Call[Any], group: OffsetFetchRequestGroup, by_id: bool
+) -> tuple[tuple[Any, ...] | None, list[Any]]:
+    """The topics for the coordinator, and the elements of the response for all others. None asks for all topics."""
+    if group.topics is None:
+        return None, []
+    good: list[Any] = []
+    failed: list[Any] = []
+    for topic in group.topics:
+        found = call.cluster.image.topics_by_id.get(topic.topic_id) if by_id else None
+        name = found.name if found is not None else topic.name
+        if by_id and not name:
+            failed.append(_failed(topic, ErrorCode.UNKNOWN_TOPIC_ID))
+        elif not _sees(call, name):
+            failed.append(_failed(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        else:
+            good.append(evolve(topic, name=name))
+    return tuple(good), failed
+
+
+def _failed(topic: Any, error: ErrorCode) -> Any:
+    return OffsetFetchResponseTopics(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=tuple(
+            OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, error_code=error)
+            for index in topic.partition_indexes
+        ),
+    )
+
+
+HANDLERS: Final = (
+    Handler(OffsetCommitRequest, _commit),
+    Handler(TxnOffsetCommitRequest, _commit_in_transaction),
+    Handler(OffsetFetchRequest, _fetch),
+    Handler(OffsetDeleteRequest, _delete),
+)

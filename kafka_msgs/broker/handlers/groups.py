@@ -1,0 +1,174 @@
+"""The apis of group members, and those that list, describe and delete groups.
+
+What a group answers is decided by its coordinator. Here is who may ask, and what goes beside the answer: the operations
+that a client may do, and topics that it must not see. The source is ``kafka.server.KafkaApis``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+from attrs import evolve, frozen
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.hosting.groups import GroupHost
+from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.message import Request
+from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
+from kafka_msgs.messages.consumer_group_describe_response import DescribedGroup as ConsumerGroup
+from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
+from kafka_msgs.messages.describe_groups_request import DescribeGroupsRequest
+from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
+from kafka_msgs.messages.join_group_request import JoinGroupRequest
+from kafka_msgs.messages.leave_group_request import LeaveGroupRequest
+from kafka_msgs.messages.list_groups_request import ListGroupsRequest
+from kafka_msgs.messages.list_groups_response import ListGroupsResponse
+from kafka_msgs.messages.share_group_describe_request import ShareGroupDescribeRequest
+from kafka_msgs.messages.share_group_describe_response import DescribedGroup as ShareGroup
+from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+from kafka_msgs.messages.sync_group_request import SyncGroupRequest
+from kafka_msgs.wire import error_response
+
+__all__ = ["HANDLERS", "Described", "attach", "describe", "require_group", "require_topics"]
+
+R = TypeVar("R", bound=Request[Any])
+
+_NAMES_SINCE: Final = 5
+"""SyncGroup must name the type and the name of the protocol since this version."""
+
+attach = GroupHost.attach
+
+
+def require_group(call: Call[Any], group_id: str, operation: AclOperation = AclOperation.READ) -> None:
+    """Raise ``RefusedError`` with GROUP_AUTHORIZATION_FAILED unless the client may do this to the group."""
+    if not call.allows(operation, ResourceType.GROUP, group_id):
+        raise RefusedError(error=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+
+
+def require_topics(call: Call[Any], names: Sequence[str] | None) -> None:
+    """Raise ``RefusedError`` with TOPIC_AUTHORIZATION_FAILED if the client may not see one of the topics."""
+    if not all(call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names or ()):
+        raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+
+def _host(call: Call[Any]) -> GroupHost:
+    return GroupHost.on(call.cluster, call.session.broker_id)
+
+
+def _member(call: Call[Any]) -> None:
+    require_group(call, call.request.group_id)
+    _host(call).handle(call)
+
+
+def _sync(call: Call[SyncGroupRequest]) -> None:
+    if call.version >= _NAMES_SINCE and None in (call.request.protocol_type, call.request.protocol_name):
+        raise RefusedError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    _member(call)
+
+
+def _heartbeat(call: Call[Any]) -> None:
+    require_group(call, call.request.group_id)
+    require_topics(call, call.request.subscribed_topic_names)
+    _host(call).handle(call)
+
+
+def _list(call: Call[ListGroupsRequest]) -> None:
+    def visible(response: ListGroupsResponse) -> None:
+        if not call.allows_cluster(AclOperation.DESCRIBE):
+            groups = response.groups
+            seen = (each for each in groups if call.allows(AclOperation.DESCRIBE, ResourceType.GROUP, each.group_id))
+            response = evolve(response, groups=tuple(seen))
+        call.answer(response)
+
+    _host(call).handle(call, reply=visible)
+
+
+@frozen(kw_only=True)
+class Described:
+    """An api about several groups: the fields of the request and of the response that list them.
+
+    ``operation`` is what the client must be allowed to do. ``topics`` gives the topics that an element of the response
+    shows. An element with a topic that the client may not see is replaced by an error with the text ``hidden``.
+    """
+
+    groups: str
+    results: str
+    operation: AclOperation = AclOperation.DESCRIBE
+    topics: Callable[[Any], Iterator[str]] | None = None
+    hidden: str = "The group has described topic(s) that the client is not authorized to describe."
+
+
+def describe(api: Described) -> Callable[[Call[Any]], None]:
+    """Return a handler of an api about several groups."""
+
+    def run(call: Call[Any]) -> None:
+        request = call.request
+        names: tuple[str, ...] = getattr(request, api.groups)
+        allowed = tuple(name for name in names if call.allows(api.operation, ResourceType.GROUP, name))
+        refused = tuple(name for name in names if name not in set(allowed))
+        forbidden = ()
+        if refused:
+            part = evolve(request, **{api.groups: refused})
+            failure = error_response(part, ErrorCode.GROUP_AUTHORIZATION_FAILED, call.version)
+            forbidden = getattr(failure, api.results)
+
+        def shown(response: Any) -> None:
+            elements = [_with_operations(call, _visible(call, api, each)) for each in getattr(response, api.results)]
+            call.answer(evolve(response, **{api.results: (*forbidden, *elements)}))
+
+        _host(call).handle(call, evolve(request, **{api.groups: allowed}), shown)
+
+    return run
+
+
+def _with_operations(call: Call[Any], element: Any) -> Any:
+    asked = getattr(call.request, "include_authorized_operations", False)
+    if not asked or element.error_code:
+        return element
+    return evolve(element, authorized_operations=call.operations(ResourceType.GROUP, element.group_id))
+
+
+def _visible(call: Call[Any], api: Described, element: Any) -> Any:
+    if api.topics is None or call.cluster.authorizer is None:
+        return element
+    if all(call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in set(api.topics(element))):
+        return element
+    return type(element)(
+        group_id=element.group_id, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, error_message=api.hidden
+    )
+
+
+def _consumer_topics(group: ConsumerGroup) -> Iterator[str]:
+    for member in group.members:
+        for assignment in (member.assignment, member.target_assignment):
+            yield from (each.topic_name for each in assignment.topic_partitions)
+
+
+def _share_topics(group: ShareGroup) -> Iterator[str]:
+    for member in group.members:
+        yield from (each.topic_name for each in member.assignment.topic_partitions)
+
+
+HANDLERS: Final = (
+    Handler(JoinGroupRequest, _member),
+    Handler(SyncGroupRequest, _sync),
+    Handler(HeartbeatRequest, _member),
+    Handler(LeaveGroupRequest, _member),
+    Handler(ConsumerGroupHeartbeatRequest, _heartbeat),
+    Handler(ShareGroupHeartbeatRequest, _heartbeat),
+    Handler(ListGroupsRequest, _list),
+    Handler(DescribeGroupsRequest, describe(Described(groups="groups", results="groups"))),
+    Handler(
+        ConsumerGroupDescribeRequest,
+        describe(Described(groups="group_ids", results="groups", topics=_consumer_topics)),
+    ),
+    Handler(ShareGroupDescribeRequest, describe(Described(groups="group_ids", results="groups", topics=_share_topics))),
+    Handler(
+        DeleteGroupsRequest,
+        describe(Described(groups="groups_names", results="results", operation=AclOperation.DELETE)),
+    ),
+)

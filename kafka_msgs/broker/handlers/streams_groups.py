@@ -1,0 +1,145 @@
+"""The apis of Streams groups (KIP-1071, KIP-1331): who may ask, and the internal topics that a group needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from attrs import evolve
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.controller.internal_topics import is_internal
+from kafka_msgs.broker.controller.topics import NewTopic, check_topic_name, create_topic
+from kafka_msgs.broker.handlers.groups import Described, describe, require_group, require_topics
+from kafka_msgs.broker.hosting.groups import GroupHost
+from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.groups.outcome import Answer
+from kafka_msgs.groups.streams.internal_topics import StatusCode
+from kafka_msgs.message import Response
+from kafka_msgs.messages.create_topics_request import CreatableTopic
+from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
+from kafka_msgs.messages.streams_group_describe_response import DescribedGroup
+from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+from kafka_msgs.messages.streams_group_heartbeat_response import Status
+from kafka_msgs.messages.streams_group_topology_description_update_request import (
+    StreamsGroupTopologyDescriptionUpdateRequest,
+)
+
+__all__ = ["HANDLERS"]
+
+_MOST_SHOWN: Final = 3
+"""How many topics that could not be created the status of a group names."""
+
+
+def _heartbeat(call: Call[StreamsGroupHeartbeatRequest]) -> None:
+    request = call.request
+    require_group(call, request.group_id)
+    if request.topology is not None:
+        names = list(dict.fromkeys(_topics(request.topology.subtopologies)))
+        if internal := [name for name in names if is_internal(name)]:
+            _refuse(f"Use of Kafka internal topics {','.join(internal)} in a Kafka Streams topology is prohibited.")
+        if invalid := [name for name in names if not _is_topic_name(name)]:
+            _refuse(f"Topic names {','.join(invalid)} are not valid topic names.")
+        require_topics(call, names)
+    host = GroupHost.on(call.cluster, call.session.broker_id)
+    host.ask(call, request, lambda answer: call.answer(_with_topics(call, answer)))
+
+
+def _with_topics(call: Call[Any], answer: Answer) -> Response:
+    """Create the internal topics that an answer asks for. Return the response; its status says what went wrong.
+
+    Kafka creates them in the background, and the next response says what went wrong.
+    """
+    names = [each.name for each in answer.creates]
+    if not names:
+        return answer.response
+    if not call.allows_cluster(AclOperation.CREATE):
+        refused = [name for name in names if not call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)]
+        if refused:
+            return _with_detail(answer.response, f"Unauthorized to CREATE on topics {', '.join(refused)}.")
+    failures = [failure for each in answer.creates if (failure := _create(call, each)) is not None]
+    if not failures:
+        return answer.response
+    GroupHost.on(call.cluster, call.session.broker_id).creation_failed(call.request.group_id, ", ".join(failures))
+    shown = ", ".join(failures[:_MOST_SHOWN])
+    more = f" and {len(failures) - _MOST_SHOWN} more" if len(failures) > _MOST_SHOWN else ""
+    return _with_detail(answer.response, f"Creation failed: {shown}{more}.")
+
+
+def _create(call: Call[Any], topic: CreatableTopic) -> str | None:
+    """Create a topic. Return its name and why it failed, or None."""
+    new = NewTopic(
+        name=topic.name,
+        num_partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        configs={each.name: each.value for each in topic.configs},
+    )
+    try:
+        call.cluster.commit(create_topic(call.cluster, new))
+    except RefusedError as error:
+        if error.error is not ErrorCode.TOPIC_ALREADY_EXISTS:
+            return f"{topic.name} ({error.message})"
+    return None
+
+
+def _with_detail(response: Any, detail: str) -> Response:
+    """Add a text to the status of the missing internal topics."""
+    statuses = list(response.status or ())
+    code = StatusCode.MISSING_INTERNAL_TOPICS
+    for index, each in enumerate(statuses):
+        if each.status_code == code:
+            statuses[index] = evolve(each, status_detail=f"{each.status_detail}; {detail}")
+            break
+    else:
+        statuses.append(Status(status_code=code, status_detail=detail))
+    shown: Response = evolve(response, status=tuple(statuses))
+    return shown
+
+
+def _refuse(message: str) -> None:
+    raise RefusedError(error=ErrorCode.STREAMS_INVALID_TOPOLOGY, message=message)
+
+
+def _is_topic_name(name: str) -> bool:
+    try:
+        check_topic_name(name)
+    except RefusedError:
+        return False
+    return True
+
+
+def _topics(subtopologies: tuple[Any, ...]) -> Iterator[str]:
+    """The topics that subtopologies name, in requests and in descriptions."""
+    for each in subtopologies:
+        yield from each.source_topics
+        yield from each.repartition_sink_topics
+        yield from (topic.name for topic in each.repartition_source_topics)
+        yield from (topic.name for topic in each.state_changelog_topics)
+
+
+def _described_topics(group: DescribedGroup) -> Iterator[str]:
+    return iter(()) if group.topology is None else _topics(group.topology.subtopologies or ())
+
+
+def _update_description(call: Call[StreamsGroupTopologyDescriptionUpdateRequest]) -> None:
+    require_group(call, call.request.group_id)
+    GroupHost.on(call.cluster, call.session.broker_id).handle(call)
+
+
+HANDLERS: Final = (
+    Handler(StreamsGroupHeartbeatRequest, _heartbeat),
+    Handler(
+        StreamsGroupDescribeRequest,
+        describe(
+            Described(
+                groups="group_ids",
+                results="groups",
+                topics=_described_topics,
+                hidden="The described group uses topics that the client is not authorized to describe.",
+            )
+        ),
+    ),
+    Handler(StreamsGroupTopologyDescriptionUpdateRequest, _update_description),
+)

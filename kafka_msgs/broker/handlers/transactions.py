@@ -1,0 +1,375 @@
+"""The apis of transactional producers, and those that show and end transactions.
+
+What a producer may do is decided by the transaction coordinator. Here is who may ask. The source is
+``kafka.server.KafkaApis``; KIP-98, KIP-664, KIP-890.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from typing import Any, Final
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
+from kafka_msgs.broker.handlers.groups import require_group
+from kafka_msgs.broker.hosting.groups import GroupHost
+from kafka_msgs.broker.hosting.leading import check_in_sync, find_log, leader_of
+from kafka_msgs.broker.hosting.transactions import TransactionHost
+from kafka_msgs.broker.transactions import Producer, TopicPartition, Transaction, TransactionStatus
+from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
+from kafka_msgs.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
+from kafka_msgs.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
+from kafka_msgs.messages.add_partitions_to_txn_request import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTransaction,
+)
+from kafka_msgs.messages.add_partitions_to_txn_response import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+)
+from kafka_msgs.messages.describe_transactions_request import DescribeTransactionsRequest
+from kafka_msgs.messages.describe_transactions_response import (
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+from kafka_msgs.messages.end_txn_request import EndTxnRequest
+from kafka_msgs.messages.end_txn_response import EndTxnResponse
+from kafka_msgs.messages.init_producer_id_request import InitProducerIdRequest
+from kafka_msgs.messages.init_producer_id_response import InitProducerIdResponse
+from kafka_msgs.messages.list_transactions_request import ListTransactionsRequest
+from kafka_msgs.messages.list_transactions_response import ListTransactionsResponse
+from kafka_msgs.messages.list_transactions_response import TransactionState as ListedTransaction
+from kafka_msgs.messages.write_txn_markers_request import WritableTxnMarker, WriteTxnMarkersRequest
+from kafka_msgs.messages.write_txn_markers_response import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersResponse,
+)
+
+__all__ = ["HANDLERS", "attach"]
+
+_FENCED_SINCE: Final = {AddPartitionsToTxnRequest: 2, AddOffsetsToTxnRequest: 2, EndTxnRequest: 2}
+_FENCED_SINCE_IN_INIT: Final = 4
+"""The versions that know PRODUCER_FENCED (KIP-588). Before them it is INVALID_PRODUCER_EPOCH."""
+
+_BROKERS_SINCE: Final = 4
+"""AddPartitionsToTxn is for brokers, with several transactions, since this version."""
+
+_BUMPS_SINCE: Final = 5
+"""EndTxn gives a new epoch since this version (KIP-890)."""
+
+attach = TransactionHost.attach
+
+
+def _host(call: Call[Any]) -> TransactionHost:
+    return TransactionHost.on(call.cluster, call.session.broker_id)
+
+
+def _may_write(call: Call[Any], transactional_id: str) -> bool:
+    return call.allows(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
+
+
+def _require(call: Call[Any], transactional_id: str) -> None:
+    if not _may_write(call, transactional_id):
+        raise RefusedError(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+
+
+def _may_write_a_topic(call: Call[Any]) -> bool:
+    """Whether there is a topic that the client may write to."""
+    return any(call.allows(AclOperation.WRITE, ResourceType.TOPIC, name) for name in call.cluster.image.topics)
+
+
+def _known(error: RefusedError, version: int, since: int) -> ErrorCode:
+    """The error as a version has it."""
+    if version < since and error.error is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return ErrorCode(error.error)
+
+
+def _init(call: Call[InitProducerIdRequest]) -> None:
+    request = call.request
+    if request.transactional_id is not None:
+        _require(call, request.transactional_id)
+    elif not (call.allows_cluster(AclOperation.IDEMPOTENT_WRITE) or _may_write_a_topic(call)):
+        raise RefusedError(error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    expected = Producer(request.producer_id, request.producer_epoch)
+    if (expected.id == -1) != (expected.epoch == -1):
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+    host = _host(call)
+    try:
+        given = host.coordinator.init_producer_id(
+            request.transactional_id,
+            request.transaction_timeout_ms,
+            None if expected.id == -1 else expected,
+            now=call.cluster.now,
+        )
+    except RefusedError as error:
+        answer = InitProducerIdResponse(
+            error_code=_known(error, call.version, _FENCED_SINCE_IN_INIT), producer_id=-1, producer_epoch=-1
+        )
+    else:
+        answer = InitProducerIdResponse(producer_id=given.id, producer_epoch=given.epoch)
+    host.settle()
+    call.answer(answer)
+
+
+def _add_partitions(call: Call[AddPartitionsToTxnRequest]) -> None:
+    request = call.request
+    if call.version >= _BROKERS_SINCE:
+        call.require_cluster(AclOperation.CLUSTER_ACTION)
+        results = tuple(_added(call, each) for each in request.transactions)
+        call.answer(AddPartitionsToTxnResponse(results_by_transaction=results))
+        return
+    transaction = AddPartitionsToTxnTransaction(
+        transactional_id=request.v3_and_below_transactional_id,
+        producer_id=request.v3_and_below_producer_id,
+        producer_epoch=request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+    result = _added(call, transaction)
+    call.answer(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results))
+
+
+def _added(call: Call[AddPartitionsToTxnRequest], asked: AddPartitionsToTxnTransaction) -> AddPartitionsToTxnResult:
+    """Add the partitions of one transaction, or check that they are in it."""
+    places = [TopicPartition(topic.name, number) for topic in asked.topics for number in topic.partitions]
+    errors = _errors_before(call, asked.transactional_id, places)
+    if not errors:
+        try:
+            errors = _ask(call, asked, places)
+        except RefusedError as error:
+            code = _known(error, call.version, _FENCED_SINCE[AddPartitionsToTxnRequest])
+            errors = dict.fromkeys(places, code)
+    return AddPartitionsToTxnResult(
+        transactional_id=asked.transactional_id,
+        topic_results=tuple(
+            AddPartitionsToTxnTopicResult(
+                name=topic.name,
+                results_by_partition=tuple(
+                    AddPartitionsToTxnPartitionResult(
+                        partition_index=number,
+                        partition_error_code=errors.get(TopicPartition(topic.name, number), ErrorCode.NONE),
+                    )
+                    for number in topic.partitions
+                ),
+            )
+            for topic in asked.topics
+        ),
+    )
+
+
+def _errors_before(
+    call: Call[Any], transactional_id: str, places: list[TopicPartition]
+) -> dict[TopicPartition, ErrorCode]:
+    """The errors of partitions that the client may not use, or that do not exist. Then no partition is added."""
+    from_client = call.version < _BROKERS_SINCE
+    if from_client and not _may_write(call, transactional_id):
+        return dict.fromkeys(places, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    errors: dict[TopicPartition, ErrorCode] = {}
+    for place in places:
+        if from_client and not call.allows(AclOperation.WRITE, ResourceType.TOPIC, place.topic):
+            errors[place] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif find_log(call.cluster, *place) is None:
+            errors[place] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if errors:
+        return {place: errors.get(place, ErrorCode.OPERATION_NOT_ATTEMPTED) for place in places}
+    return {}
+
+
+def _ask(
+    call: Call[Any], asked: AddPartitionsToTxnTransaction, places: list[TopicPartition]
+) -> dict[TopicPartition, ErrorCode]:
+    coordinator = _host(call).coordinator
+    producer = Producer(asked.producer_id, asked.producer_epoch)
+    if asked.verify_only:
+        return coordinator.verify_partitions(asked.transactional_id, producer, places)
+    version = 2 if call.version >= _BROKERS_SINCE else 0
+    coordinator.add_partitions(asked.transactional_id, producer, places, client_version=version, now=call.cluster.now)
+    return {}
+
+
+def _add_offsets(call: Call[AddOffsetsToTxnRequest]) -> None:
+    request = call.request
+    _require(call, request.transactional_id)
+    require_group(call, request.group_id)
+    partition = GroupHost.on(call.cluster, call.session.broker_id).coordinator.partition_for(request.group_id)
+    error = ErrorCode.NONE
+    try:
+        _host(call).coordinator.add_partitions(
+            request.transactional_id,
+            Producer(request.producer_id, request.producer_epoch),
+            [TopicPartition(CONSUMER_OFFSETS, partition)],
+            client_version=0,
+            now=call.cluster.now,
+        )
+    except RefusedError as refused:
+        error = _known(refused, call.version, _FENCED_SINCE[AddOffsetsToTxnRequest])
+    call.answer(AddOffsetsToTxnResponse(error_code=error))
+
+
+def _end(call: Call[EndTxnRequest]) -> None:
+    request = call.request
+    _require(call, request.transactional_id)
+    host = _host(call)
+    try:
+        following = host.coordinator.end(
+            request.transactional_id,
+            Producer(request.producer_id, request.producer_epoch),
+            committed=request.committed,
+            client_version=2 if call.version >= _BUMPS_SINCE else 0,
+            now=call.cluster.now,
+        )
+    except RefusedError as error:
+        answer = EndTxnResponse(error_code=_known(error, call.version, _FENCED_SINCE[EndTxnRequest]))
+    else:
+        answer = EndTxnResponse(producer_id=following.id, producer_epoch=following.epoch)
+    host.settle()
+    call.answer(answer)
+
+
+def _describe(call: Call[DescribeTransactionsRequest]) -> None:
+    states = tuple(_described(call, each) for each in call.request.transactional_ids)
+    call.answer(DescribeTransactionsResponse(transaction_states=states))
+
+
+def _described(call: Call[Any], transactional_id: str) -> TransactionState:
+    if not call.allows(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return TransactionState(error_code=error, transactional_id=transactional_id)
+    try:
+        found = _host(call).coordinator.describe(transactional_id)
+    except RefusedError as refused:
+        return TransactionState(error_code=refused.error, transactional_id=transactional_id)
+    seen = (each for each in found.partitions if call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, each.topic))
+    return TransactionState(
+        transactional_id=transactional_id,
+        transaction_state=found.status.label,
+        transaction_timeout_ms=found.timeout_ms,
+        transaction_start_time_ms=found.started_ms,
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+        topics=tuple(TopicData(topic=topic, partitions=numbers) for topic, numbers in _by_topic(seen)),
+    )
+
+
+def _by_topic(places: Iterable[TopicPartition]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for topic, group in groupby(sorted(places), key=lambda each: each.topic):
+        yield topic, tuple(each.partition for each in group)
+
+
+def _list(call: Call[ListTransactionsRequest]) -> None:
+    request = call.request
+    matches = _pattern(request.transactional_id_pattern)
+    labels = {status.label: status for status in TransactionStatus}
+    states = {labels[name] for name in request.state_filters if name in labels}
+    now = call.cluster.now
+
+    def chosen(each: Transaction) -> bool:
+        return (
+            (not request.producer_id_filters or each.producer_id in request.producer_id_filters)
+            and (not request.state_filters or each.status in states)
+            and (request.duration_filter < 0 or now - each.started_ms > request.duration_filter)
+            and matches(each.transactional_id)
+            and call.allows(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, each.transactional_id)
+        )
+
+    call.answer(
+        ListTransactionsResponse(
+            unknown_state_filters=tuple(name for name in request.state_filters if name not in labels),
+            transaction_states=tuple(
+                ListedTransaction(
+                    transactional_id=each.transactional_id,
+                    producer_id=each.producer_id,
+                    transaction_state=each.status.label,
+                )
+                for each in _host(call).coordinator.transactions()
+                if chosen(each)
+            ),
+        )
+    )
+
+
+def _pattern(text: str | None) -> Callable[[str], bool]:
+    """The check of a pattern. Kafka reads it as Java does. Here it is read as RE2, in time linear in the name."""
+    if not text:
+        return lambda name: True
+    try:
+        return compile_regex(text)
+    except InvalidRegexError as error:
+        raise RefusedError(
+            error=ErrorCode.INVALID_REGULAR_EXPRESSION,
+            message=f"Transaction ID pattern `{text}` is not a valid regular expression: {error}.",
+        ) from None
+
+
+def _write_markers(call: Call[WriteTxnMarkersRequest]) -> None:
+    if not call.allows_cluster(AclOperation.ALTER):
+        call.require_cluster(AclOperation.CLUSTER_ACTION)
+    call.answer(WriteTxnMarkersResponse(markers=tuple(_marked(call, each) for each in call.request.markers)))
+
+
+def _marked(call: Call[Any], marker: WritableTxnMarker) -> WritableTxnMarkerResult:
+    return WritableTxnMarkerResult(
+        producer_id=marker.producer_id,
+        topics=tuple(
+            WritableTxnMarkerTopicResult(
+                name=topic.name,
+                partitions=tuple(
+                    WritableTxnMarkerPartitionResult(
+                        partition_index=number, error_code=_write(call, marker, TopicPartition(topic.name, number))
+                    )
+                    for number in topic.partition_indexes
+                ),
+            )
+            for topic in marker.topics
+        ),
+    )
+
+
+def _write(call: Call[Any], marker: WritableTxnMarker, place: TopicPartition) -> ErrorCode:
+    cluster, node = call.cluster, call.session.broker_id
+    log = find_log(cluster, *place)
+    if log is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if leader_of(cluster, *place) != node:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    producer = Producer(marker.producer_id, marker.producer_epoch)
+    if place.topic == CONSUMER_OFFSETS:
+        return GroupHost.on(cluster, node).end_transaction(
+            place.partition,
+            producer,
+            committed=marker.transaction_result,
+            coordinator_epoch=marker.coordinator_epoch,
+        )
+    try:
+        state = check_in_sync(cluster, log)
+        log.append_marker(
+            *producer,
+            committed=marker.transaction_result,
+            coordinator_epoch=marker.coordinator_epoch,
+            leader_epoch=state.leader_epoch,
+            now=cluster.now,
+            transaction_version=marker.transaction_version,
+        )
+    except RefusedError as error:
+        return ErrorCode(error.error)
+    return ErrorCode.NONE
+
+
+HANDLERS: Final = (
+    Handler(InitProducerIdRequest, _init),
+    Handler(AddPartitionsToTxnRequest, _add_partitions),
+    Handler(AddOffsetsToTxnRequest, _add_offsets),
+    Handler(EndTxnRequest, _end),
+    Handler(DescribeTransactionsRequest, _describe),
+    Handler(ListTransactionsRequest, _list),
+    Handler(WriteTxnMarkersRequest, _write_markers),
+)

@@ -1,0 +1,226 @@
+"""The group coordinator of each broker: its log, the topics of the cluster, and the time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from attrs import fields_dict
+
+from kafka_msgs.broker.controller.image import Delta, TopicState
+from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
+from kafka_msgs.broker.controller.settings import BROKER, settings_of
+from kafka_msgs.broker.hosting.leading import check_in_sync, follow_leaders, read_state
+from kafka_msgs.broker.partitions import Guard, Origin, PartitionLog
+from kafka_msgs.enums import ConfigResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError, RefusedError
+from kafka_msgs.groups.api import Producer
+from kafka_msgs.groups.batches import encode_batch
+from kafka_msgs.groups.config import CoordinatorConfig
+from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.coordinator import GroupCoordinator
+from kafka_msgs.groups.image import Topic
+from kafka_msgs.groups.outcome import Answer, Batch, Marker, Outcome
+from kafka_msgs.groups.streams.plugin import InMemoryDescriptions
+from kafka_msgs.message import Request
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.call import Call
+    from kafka_msgs.broker.cluster import Cluster
+    from kafka_msgs.broker.timers import TimerHandle
+
+__all__ = ["GroupHost", "Reply"]
+
+Reply = Callable[[Any], None]
+"""Takes the response of a group coordinator."""
+
+
+class GroupHost:
+    """The group coordinator of one broker."""
+
+    def __init__(self, cluster: Cluster, broker_id: int) -> None:
+        self._cluster = cluster
+        self._logs: dict[int, tuple[PartitionLog, int]] = {}
+        self._guards: dict[Producer, Guard] = {}
+        self._coordinator_epoch = 0
+        self._timer: TimerHandle | None = None
+        self.coordinator = GroupCoordinator(
+            self._append,
+            config=_config(cluster),
+            profile=cluster.config.profile,
+            new_id=lambda: str(cluster.new_id()),
+            plugin=InMemoryDescriptions(),
+        )
+        self._show_topics(list(cluster.image.topics.values()), [])
+        for resource, name in cluster.image.configs:
+            self._configure(resource, name)
+
+    @staticmethod
+    def attach(cluster: Cluster) -> None:
+        """Let the group coordinators of a cluster follow the leaders of their topic, and the topics of the cluster."""
+        cluster.listeners.append(partial(_changed, cluster))
+        follow_leaders(cluster, CONSUMER_OFFSETS, partial(GroupHost.on, cluster))
+
+    @staticmethod
+    def on(cluster: Cluster, broker_id: int) -> GroupHost:
+        """Return the group coordinator of a broker."""
+        parts = cluster.brokers[broker_id].parts
+        host = parts.get(GroupHost)
+        if host is None:
+            host = parts[GroupHost] = GroupHost(cluster, broker_id)
+        return host
+
+    # Leadership
+
+    def elect(self, partition: int, epoch: int, log: PartitionLog) -> None:
+        """Load a partition that this broker leads."""
+        self._logs[partition] = (log, epoch)
+        now = self._cluster.now
+        if self.coordinator.elect(partition, epoch, now=now):
+            self.coordinator.load(partition, read_state(log))
+            self._settle(self.coordinator.loaded(partition, log.log_end_offset, now=now))
+
+    def resign(self, partition: int, epoch: int | None) -> None:
+        """Forget a partition that another broker leads."""
+        self._settle(self.coordinator.resign(partition, epoch, now=self._cluster.now))
+        self._logs.pop(partition, None)
+
+    # Requests
+
+    def handle(self, call: Call[Any], request: Request[Any] | None = None, reply: Reply | None = None) -> None:
+        """Let the coordinator handle a call. ``request`` stands for that of the call, and ``reply`` for its answer."""
+        send = reply or call.answer
+        self.ask(call, call.request if request is None else request, lambda answer: send(answer.response))
+
+    def ask(self, call: Call[Any], request: Request[Any], take: Callable[[Answer], None]) -> None:
+        """Let the coordinator handle a request of a call. ``take`` gets its answer, now or later."""
+        context = RequestContext(
+            version=call.version,
+            client_id=call.client_id or "",
+            client_host=call.session.client_host,
+            principal=str(call.session.principal),
+        )
+        self._settle(self.coordinator.handle(request, context, now=self._cluster.now, token=take))
+
+    def handle_in_transaction(
+        self, call: Call[Any], request: Request[Any], reply: Reply, producer: Producer, guard: Guard | None
+    ) -> None:
+        """As ``handle``, for a request whose records are in a transaction. ``guard`` is for the append."""
+        if guard is not None:
+            self._guards[producer] = guard
+        self.handle(call, request, reply)
+        self._guards.pop(producer, None)
+
+    def end_transaction(
+        self, partition: int, producer: tuple[int, int], *, committed: bool, coordinator_epoch: int
+    ) -> ErrorCode:
+        """End a transaction in a partition that this broker leads. Return the error, which may be NONE.
+
+        ``coordinator_epoch`` is that of the transaction coordinator.
+        """
+        self._coordinator_epoch = coordinator_epoch
+        answers: list[Answer] = []
+        self._settle(
+            self.coordinator.end_transaction(
+                partition, Producer(*producer), committed, now=self._cluster.now, token=answers.append
+            )
+        )
+        error: Any = answers[0].response
+        return ErrorCode(error)
+
+    def leads(self, partition: int) -> bool:
+        """Tell whether this broker leads a partition."""
+        return partition in self._logs
+
+    # What the coordinator needs
+
+    def _append(self, batch: Batch | Marker) -> int:
+        log, epoch = self._logs[batch.partition]
+        now = self._cluster.now
+        try:
+            check_in_sync(self._cluster, log)
+            guard = self._guards.get(Producer(batch.producer_id, batch.producer_epoch))
+            data = encode_batch(batch, timestamp=now, coordinator_epoch=self._coordinator_epoch)
+            log.append(data, leader_epoch=epoch, now=now, origin=Origin.COORDINATOR, guard=guard)
+        except RefusedError as error:
+            raise GroupError(error=error.error, message=error.message) from error
+        self.coordinator.committed(batch.partition, log.high_watermark)
+        return log.log_end_offset
+
+    def take_over(self, delta: Delta) -> None:
+        """Take over what changed in the cluster: topics, and the settings of groups."""
+        changed = {change.topic for change in delta.partitions.values() if change.after is not None}
+        put = [self._cluster.image.topics[name] for name in changed if name in self._cluster.image.topics]
+        deleted = [topic.name for topic in delta.deleted.values() if topic.name not in self._cluster.image.topics]
+        if put or deleted:
+            self._show_topics(put, deleted)
+        for resource, name in delta.configs:
+            self._configure(resource, name)
+
+    def _show_topics(self, put: list[TopicState], deleted: list[str]) -> None:
+        image = self.coordinator.image.changed(put=map(self._topic, put), delete=deleted)
+        self._settle(self.coordinator.set_image(image, now=self._cluster.now))
+
+    def creation_failed(self, group_id: str, reason: str) -> None:
+        """Tell the coordinator that topics which a group needs could not be created."""
+        self._settle(self.coordinator.creation_failed(group_id, reason, now=self._cluster.now))
+
+    def _topic(self, topic: TopicState) -> Topic:
+        brokers = self._cluster.image.brokers
+        racks = (
+            tuple(rack for each in state.replicas if each in brokers and (rack := brokers[each].rack) is not None)
+            for state in topic.partitions
+        )
+        return Topic(name=topic.name, id=topic.id, racks=tuple(racks))
+
+    def _configure(self, resource: int, name: str) -> None:
+        if resource == ConfigResourceType.GROUP:
+            self.coordinator.update_group_config(name, self._cluster.image.configs.get((resource, name), {}))
+
+    # What came of it
+
+    def _settle(self, outcome: Outcome) -> None:
+        """Give the answers, do the work beside the requests, and plan the next timer."""
+        while True:
+            for answer in outcome.answers:
+                answer.token(answer)
+            if not outcome.background:
+                break
+            outcome = self._work(outcome)
+        due = self.coordinator.next_timer
+        if self._timer is not None and self._timer.waiting and self._timer.at != due:
+            self._timer.cancel()
+        if due is not None and (self._timer is None or not self._timer.waiting):
+            self._timer = self._cluster.timers.schedule(due, self._tick)
+
+    def _work(self, outcome: Outcome) -> Outcome:
+        """Do all work of an outcome. Return what came of it."""
+        merged = Outcome()
+        for work in outcome.background:
+            value, error = None, None
+            try:
+                value = work.run()
+            except Exception as failure:
+                error = failure
+            after = self.coordinator.finish(work, value, error, now=self._cluster.now)
+            merged.answers += after.answers
+            merged.background += after.background
+        return merged
+
+    def _tick(self) -> None:
+        self._settle(self.coordinator.tick(self._cluster.now))
+
+
+def _changed(cluster: Cluster, delta: Delta) -> None:
+    for broker in cluster.brokers.values():
+        host = broker.parts.get(GroupHost)
+        if host is not None:
+            host.take_over(delta)
+
+
+def _config(cluster: Cluster) -> CoordinatorConfig:
+    names = (name.replace("_", ".") for name in fields_dict(CoordinatorConfig))
+    texts = {name: cluster.settings.text(name) for name in names if name in settings_of(BROKER)}
+    return CoordinatorConfig.parse({name: text for name, text in texts.items() if text is not None})

@@ -1,0 +1,92 @@
+"""Who hosts a coordinator: the broker that leads a partition of its internal topic.
+
+A coordinator is elected for a partition when its broker becomes the leader, and resigns when another broker does. In
+Kafka this is the work of ``BrokerMetadataPublisher``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from kafka_msgs.broker.controller.image import NO_LEADER, Delta, LeaderChange, PartitionState
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.records import read_batches
+from kafka_msgs.topics.batches import decode_batches
+from kafka_msgs.topics.records import InternalRecord
+from kafka_msgs.topics.replay import TransactionEnd
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+    from kafka_msgs.broker.partitions import PartitionLog
+
+__all__ = ["Led", "check_in_sync", "find_log", "follow_leaders", "leader_of", "read_state"]
+
+_READ_BYTES = 2**20
+
+
+class Led(Protocol):
+    """A coordinator that lives where the partitions of its topic are led."""
+
+    def elect(self, partition: int, epoch: int, log: PartitionLog) -> None:
+        """Become the coordinator of what a partition holds, at an epoch of its leadership."""
+
+    def resign(self, partition: int, epoch: int | None) -> None:
+        """Give up a partition whose leadership moved at an epoch. None means that the partition is gone."""
+
+
+def follow_leaders(cluster: Cluster, topic: str, host: Callable[[int], Led]) -> None:
+    """Let the coordinators of a topic follow its leaders. ``host`` gives the coordinator of a broker by its id."""
+
+    def changed(delta: Delta) -> None:
+        for change in delta.leader_changes():
+            if change.topic == topic:
+                _move(cluster, change, host)
+
+    cluster.listeners.append(changed)
+
+
+def _move(cluster: Cluster, change: LeaderChange, host: Callable[[int], Led]) -> None:
+    before, after = change.before, change.after
+    if before is not None and before.leader != NO_LEADER:
+        host(before.leader).resign(before.partition, None if after is None else after.leader_epoch)
+    if after is not None and after.leader != NO_LEADER:
+        log = find_log(cluster, change.topic, after.partition)
+        if log is not None:
+            host(after.leader).elect(after.partition, after.leader_epoch, log)
+
+
+def find_log(cluster: Cluster, topic: str, partition: int) -> PartitionLog | None:
+    """Return the log of a partition by the name of its topic, or None if there is no such partition."""
+    found = cluster.image.topics.get(topic)
+    return None if found is None else cluster.partitions.get((found.id, partition))
+
+
+def check_in_sync(cluster: Cluster, log: PartitionLog) -> PartitionState:
+    """Return the state of a partition. Raise ``RefusedError`` if it has no leader, or too few replicas in sync."""
+    state = cluster.image.partition(log.topic_id, log.partition)
+    if state is None or state.leader == NO_LEADER:
+        raise RefusedError(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if len(state.isr) < cluster.partitions.number(log.topic, "min.insync.replicas"):
+        raise RefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS)
+    return state
+
+
+def leader_of(cluster: Cluster, topic: str, partition: int) -> int | None:
+    """Return the broker that leads a partition, or None."""
+    found = cluster.image.topics.get(topic)
+    if found is None or not 0 <= partition < len(found.partitions):
+        return None
+    leader = found.partitions[partition].leader
+    return None if leader == NO_LEADER else leader
+
+
+def read_state(log: PartitionLog) -> Iterator[InternalRecord | TransactionEnd]:
+    """Give all records of a partition of an internal topic, with the ends of transactions."""
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        found = log.read(offset, _READ_BYTES, upto=log.log_end_offset)
+        for data in found.data:
+            yield from decode_batches(log.topic, read_batches(data))
+        offset = found.next_offset
