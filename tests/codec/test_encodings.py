@@ -90,7 +90,7 @@ def test_a18_the_topics_of_a_response_are_never_null(codecs: Codecs) -> None:
             codecs.encode(OffsetFetchResponse(topics=None), version)  # type: ignore[arg-type]
 
 
-def test_a7_a_top_level_error_is_dropped_below_version_2(codecs: Codecs) -> None:
+def test_a7_y1_a_top_level_error_is_dropped_below_version_2(codecs: Codecs) -> None:
     failed = OffsetFetchResponse(error_code=16)
     assert codecs.encode(failed, 1).hex() == "00000000"
     assert codecs.encode(failed, 2).hex() == "000000000010"

@@ -245,7 +245,7 @@ def test_a15_a_group_without_offsets_is_not_an_error_but_a_moved_coordinator_is(
     ("name", "code"),
     [("", 0), ("billing", -109829509), ("Aa", 2112), ("BB", 2112), ("äöü", 226986), ("polygenelubricants", -(2**31))],
 )
-def test_d7_the_partition_of_a_group_follows_from_its_name_by_javas_hash(name: str, code: int) -> None:
+def test_d7_y3_the_partition_of_a_group_follows_from_its_name_by_javas_hash(name: str, code: int) -> None:
     coordinator = GroupCoordinator(MemoryLog().append)
 
     assert hash_code(name) == code

@@ -61,7 +61,7 @@ def test_a_new_member_warms_up_and_then_takes_over() -> None:
     }
 
 
-def test_a_lag_that_is_just_acceptable_is_caught_up() -> None:
+def test_y16_a_lag_that_is_just_acceptable_is_caught_up() -> None:
     members = {"a": _member("a", (0, 1), t0=50_000, t1=50_000), "b": _member("b", t1=50_000 - LAG)}
 
     assert assign_highly_available(_spec(members, 2, end=50_000))["b"].active == _tasks(1)

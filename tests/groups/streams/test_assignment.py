@@ -236,7 +236,7 @@ def test_g8_2_tasks_to_give_up_leave_the_assignment_first(profile: Profile) -> N
 
 
 @BOTH
-def test_g8_3_the_member_epoch_stays_until_tasks_are_given_up(profile: Profile) -> None:
+def test_y14_g8_3_the_member_epoch_stays_until_tasks_are_given_up(profile: Profile) -> None:
     broker, epoch = _two(profile)
     assert broker.heartbeat("A", epoch, **_owned(0, 1)).member_epoch == epoch
     assert broker.heartbeat("A", epoch).member_epoch == epoch

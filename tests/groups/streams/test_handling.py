@@ -92,7 +92,7 @@ def test_g3_9_the_previous_epoch_is_right_after_a_lost_answer(profile: Profile) 
     assert (again.error_code, again.member_epoch) == (OK, moved)
 
 
-def test_g3_10_an_old_topology_epoch_is_told() -> None:
+def test_y8_g3_10_an_old_topology_epoch_is_told() -> None:
     broker = page()
     epoch = broker.heartbeat().member_epoch
     broker.heartbeat("B", topology=topology(subtopology("0", "in", state_changelog_topics=(changelog("c"),)), epoch=1))
@@ -161,7 +161,7 @@ def test_g3_15_members_that_keep_their_tasks_end(profile: Profile) -> None:
 
 
 @BOTH
-def test_g3_16_a_full_group_takes_no_member(profile: Profile) -> None:
+def test_y29_g3_16_a_full_group_takes_no_member(profile: Profile) -> None:
     broker = Broker(profile, config={"group_streams_max_size": 2})
     broker.heartbeat("A")
     epoch = broker.heartbeat("B").member_epoch
@@ -266,7 +266,7 @@ def test_g4_5_the_next_epoch_replaces_the_topology() -> None:
     assert broker.group().topology_epoch == 6
 
 
-def test_g4_6_the_order_of_topics_and_settings_does_not_matter_to_the_document() -> None:
+def test_y11_g4_6_the_order_of_topics_and_settings_does_not_matter_to_the_document() -> None:
     def sent(*configs: str, names: tuple[str, ...]) -> wire.Topology:
         stored = changelog("c", topic_configs=tuple(KeyValue(key=key) for key in configs))
         return topology(subtopology("0", *names, state_changelog_topics=(stored,)))
@@ -316,10 +316,10 @@ def test_g4_8_a_rolling_upgrade_moves_tasks_to_upgraded_members_only() -> None:
     assert [len(broker.active(name)) for name in "BC"] == [3, 3]
 
 
-def test_g4_9_a_topology_has_epoch_zero_if_nothing_else_is_said() -> None:
+def test_y26_g4_9_a_topology_has_epoch_zero_if_nothing_else_is_said() -> None:
     assert wire.Topology().epoch == 0
 
 
-def test_g4_10_heartbeats_have_no_id_of_the_topology() -> None:
+def test_y12_g4_10_heartbeats_have_no_id_of_the_topology() -> None:
     names = {field.name for field in StreamsGroupHeartbeatRequest.__attrs_attrs__}
     assert not {name for name in names if "topology_id" in name or "hash" in name}

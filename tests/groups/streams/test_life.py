@@ -22,7 +22,7 @@ BOTH = pytest.mark.parametrize("profile", [SHIPPED, PAGE], ids=["shipped", "page
 OK = ErrorCode.NONE
 
 
-def test_g9_1_there_are_six_states() -> None:
+def test_y30_g9_1_there_are_six_states() -> None:
     names = [state.value for state in StreamsGroupState]
     assert names == ["Empty", "NotReady", "Assigning", "Reconciling", "Stable", "Dead"]
 
@@ -59,7 +59,7 @@ def test_g9_2_a_deleted_group_is_gone(profile: Profile) -> None:
 
 
 @BOTH
-def test_g9_3_describe_and_list_write_the_state_alike(profile: Profile) -> None:
+def test_y15_g9_3_describe_and_list_write_the_state_alike(profile: Profile) -> None:
     broker = Broker(profile, topics={})
     broker.heartbeat()
     listed = broker.ask(ListGroupsRequest()).groups[0]

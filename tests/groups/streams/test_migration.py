@@ -266,7 +266,7 @@ def test_g15_8_a_warm_up_task_that_has_caught_up_moves_the_active_one(settled: E
         assert app.active == active
 
 
-def test_g15_9_the_task_goes_over_when_its_owner_has_given_it_up(settled: Example) -> None:
+def test_y18_g15_9_the_task_goes_over_when_its_owner_has_given_it_up(settled: Example) -> None:
     settled.warm()
     for app in (settled.a, settled.b):
         app.follow()
@@ -280,7 +280,7 @@ def test_g15_9_the_task_goes_over_when_its_owner_has_given_it_up(settled: Exampl
     assert settled.broker.group().state_name() == "Stable"
 
 
-def test_g15_10_user_data_has_what_the_assignment_needs(example: Example) -> None:
+def test_y19_g15_10_user_data_has_what_the_assignment_needs(example: Example) -> None:
     """The layout is ours: the document only says that user data must have more than it has."""
     example.join_c()
     app = ClassicApp(example.broker, "D", topology=STATEFUL, offsets={0: 5}, ends={0: 9})

@@ -23,7 +23,7 @@ def test_g1_1_an_empty_group_id_is_refused(profile: Profile) -> None:
 
 
 @BOTH
-def test_g1_2_an_empty_member_id_is_refused_after_joining(profile: Profile) -> None:
+def test_y10_g1_2_an_empty_member_id_is_refused_after_joining(profile: Profile) -> None:
     broker = Broker(profile)
     assert broker.error("", 1) is INVALID
     assert broker.error("", 0) is (OK if profile is PAGE else INVALID)
@@ -87,19 +87,19 @@ def test_g1_9_a_topology_comes_with_joining_only(profile: Profile) -> None:
     assert broker.error("A", epoch, topology=topology()) is INVALID
 
 
-def test_g1_10_an_empty_topology_is_refused_by_the_document() -> None:
+def test_y5_g1_10_an_empty_topology_is_refused_by_the_document() -> None:
     assert page().error(topology=Topology(epoch=0)) is INVALID
     assert Broker().error(topology=Topology(epoch=0)) is OK
 
 
 @BOTH
-def test_g1_11_leaving_for_a_while_needs_an_instance_id(profile: Profile) -> None:
+def test_y9_g1_11_leaving_for_a_while_needs_an_instance_id(profile: Profile) -> None:
     broker = Broker(profile)
     broker.heartbeat()
     assert broker.error("A", -2) is INVALID
 
 
-def test_g1_12_the_shutdown_flag_counts_when_the_profile_says_so() -> None:
+def test_y6_g1_12_the_shutdown_flag_counts_when_the_profile_says_so() -> None:
     for broker, codes in ((page(), None), (Broker(), [4])):
         epoch = broker.heartbeat().member_epoch
         broker.heartbeat("A", epoch, shutdown_application=True)
@@ -179,7 +179,7 @@ def test_g2_6_the_same_topology_joins_again(profile: Profile) -> None:
     ("pattern", "error"),
     [("i.*", OK), (r"\pL+", OK), ("(", BAD_TOPOLOGY), ("i(?=n)n", BAD_TOPOLOGY), (r"(i)\1?", BAD_TOPOLOGY)],
 )
-def test_g2_7_patterns_are_read_as_re2_reads_them(pattern: str, error: ErrorCode) -> None:
+def test_y7_g2_7_patterns_are_read_as_re2_reads_them(pattern: str, error: ErrorCode) -> None:
     """Python's ``re`` refuses the second, and accepts the last two."""
     sent = topology(subtopology("0", source_topic_regex=(pattern,)))
     assert page().error(topology=sent) is error

@@ -179,11 +179,11 @@ def test_g6_2_a_repartition_topic_has_the_number_that_is_given() -> None:
     assert created(configured(*_chain(2), a=3)) == {"r1": 3}
 
 
-def test_g6_3_numbers_are_inferred_along_a_chain() -> None:
+def test_y13_g6_3_numbers_are_inferred_along_a_chain() -> None:
     assert created(configured(*_chain(3), a=6)) == {"r1": 6, "r2": 6}
 
 
-def test_g6_3_a_cycle_without_a_number_is_refused() -> None:
+def test_y13_g6_3_a_cycle_without_a_number_is_refused() -> None:
     def loop(partitions: int) -> tuple[Subtopology, ...]:
         return (
             subtopology("0", repartition_source_topics=(changelog("x"),), repartition_sink_topics=("y",)),
