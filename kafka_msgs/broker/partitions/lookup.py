@@ -25,7 +25,7 @@ EARLIEST_PENDING_UPLOAD: Final = -6
 
 
 class Range(NamedTuple):
-    """The complete batches of one segment from byte ``start`` to before ``stop``, and the offset after the last of them.
+    """The complete batches of one segment from byte ``start`` to before ``stop``, and the offset after the last one.
 
     ``limit`` is the byte that the read may not pass. A batch that passes it is left out.
     """
