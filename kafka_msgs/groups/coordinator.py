@@ -64,6 +64,7 @@ class GroupCoordinator:
         self.shards: dict[int, Shard] = {}
         self._given_up: list[Shard] = []
         self._events: deque[Callable[[], None]] = deque()
+        self._later: deque[tuple[int, int, Callable[[], None]]] = deque()
         self._clock = Clock()
         self._cleanup: tuple[int, int] | None = None
         self.checking = Checking(config=self.config, profile=profile, plugin=plugin)
@@ -75,6 +76,7 @@ class GroupCoordinator:
             new_id=new_id,
             append=append,
             enqueue=self._events.append,
+            postpone=self._postpone,
             clock=self._clock,
             plugin=plugin,
             metrics=self.metrics,
@@ -150,6 +152,8 @@ class GroupCoordinator:
         due: list[tuple[int, int, Callable[[], None]]] = []
         if self._cleanup is not None:
             due.append((*self._cleanup, self._clean_up))
+        if self._later:
+            due.append((*self._later[0][:2], self._run_later))
         for shard in self._timed():
             if (first := shard.next_due()) is not None:
                 due.append((*first[:2], partial(self._fire, shard, first[2])))
@@ -158,6 +162,13 @@ class GroupCoordinator:
     def _fire(self, shard: Shard, due: Timer | Step) -> None:
         serving = self.shards.get(shard.partition, shard)
         shard.fire(due, replaced=serving is not shard and serving.status is Status.ACTIVE)
+
+    def _postpone(self, event: Callable[[], None]) -> None:
+        """Run an event as Kafka's timer of no delay: after all that is to do now, whoever leads the partition then."""
+        self._later.append((self._clock.now, self._clock.arrive(), event))
+
+    def _run_later(self) -> None:
+        self._later.popleft()[2]()
 
     def _clean_up(self) -> None:
         """Run the cleanup of all protocols in all partitions, and plan the next one."""

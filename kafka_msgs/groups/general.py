@@ -55,10 +55,8 @@ def _respond_list(
 
 
 def _groups_to_delete(request: DeleteGroupsRequest, version: int) -> Iterator[tuple[str, str]]:
-    """The groups in the order in which Kafka deletes them: that of a ``HashSet``."""
-    names = request.groups_names
-    ordered = hash_map_order(dict.fromkeys(names), capacity=copy_capacity(len(names)))
-    return ((group_id, group_id) for group_id in ordered)
+    """The groups in the order in which Kafka refuses them: that of a ``HashMap``."""
+    return ((group_id, group_id) for group_id in hash_map_order(request.groups_names))
 
 
 def _delete_groups(
@@ -70,9 +68,11 @@ def _delete_groups(
     plugin deletes the topology descriptions of streams groups.
     """
     results: Promise[Sequence[DeletableGroupResult]] = Promise()
-    refused = [result for group_id in group_ids if (result := _prepare_share_group(tx, context, group_id)) is not None]
+    asked = [group_id for group_id in request.groups_names if group_id in group_ids]
+    refused = _prepare_share_groups(tx, context, asked)
     known = {result.group_id for result in refused}
-    rest = [group_id for group_id in group_ids if group_id not in known]
+    ordered = hash_map_order(asked, capacity=copy_capacity(len(asked)))
+    rest = [group_id for group_id in ordered if group_id not in known]
 
     def clean_up(error: GroupError | None) -> None:
         if error is None:
@@ -91,17 +91,23 @@ def _delete_groups(
     return results
 
 
-def _prepare_share_group(tx: Transaction, context: RequestContext, group_id: str) -> DeletableGroupResult | None:
-    """Begin to delete the state of a share group. Return the result if it may not be deleted, None for all others."""
-    group = tx.state.groups.get(group_id)
-    if not isinstance(group, ShareGroup):
-        return None
-    try:
-        group.validate_delete(tx)
-    except GroupError as error:
-        return _refuse_delete(group_id, error, context.version)
-    begin_deletion(tx, group)
-    return None
+def _prepare_share_groups(
+    tx: Transaction, context: RequestContext, group_ids: Sequence[str]
+) -> list[DeletableGroupResult]:
+    """Begin to delete the state of share groups. Return the results of those that may not be deleted."""
+    begun: list[ShareGroup] = []
+    refused: dict[str, DeletableGroupResult] = {}
+    for group_id in group_ids:
+        group = tx.state.groups.get(group_id)
+        if isinstance(group, ShareGroup):
+            try:
+                group.validate_delete(tx)
+            except GroupError as error:
+                refused[group_id] = _refuse_delete(group_id, error, context.version)
+            else:
+                begun.append(group)
+    begin_deletion(tx, begun)
+    return [refused[group_id] for group_id in hash_map_order(refused)]
 
 
 def _delete(

@@ -58,11 +58,22 @@ class State:
     transactions by producer id, and ``open`` the producers with pending offsets by group, topic and partition.
     ``subscribers`` has, for each topic, the groups that subscribe to it.
 
-    ``simple_group`` makes the group for offsets that nobody joined a group for. ``position`` and ``producer_id``
-    describe the record that is applied now: its offset in the log, and the producer of its transaction.
+    ``simple_group`` makes the group for offsets that nobody joined a group for. ``position``, ``producer_id`` and
+    ``now`` describe the record that is applied now: its offset in the log, the producer of its transaction, and the
+    time in ms.
     """
 
-    __slots__ = ("groups", "offsets", "open", "pending", "position", "producer_id", "simple_group", "subscribers")
+    __slots__ = (
+        "groups",
+        "now",
+        "offsets",
+        "open",
+        "pending",
+        "position",
+        "producer_id",
+        "simple_group",
+        "subscribers",
+    )
 
     def __init__(self, simple_group: Callable[[str], Group]) -> None:
         self.simple_group = simple_group
@@ -72,6 +83,7 @@ class State:
         self.open: TimelineMap[str, TimelineMap[str, TimelineMap[int, dict[int, None]]]] = TimelineMap()
         self.subscribers: dict[str, dict[str, None]] = {}
         self.position = 0
+        self.now = 0
         self.producer_id = NO_PRODUCER
 
 

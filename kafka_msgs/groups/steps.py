@@ -61,6 +61,7 @@ class Setting:
     new_id: Callable[[], str]
     append: Callable[[Batch | Marker], int]
     enqueue: Callable[[Callable[[], None]], None]
+    postpone: Callable[[Callable[[], None]], None]
     clock: Clock
     outcome: Outcome = field(factory=Outcome)
     plugin: Any = None

@@ -17,7 +17,7 @@ from kafka_msgs.topics.replay import TransactionEnd
 __all__ = ["compacted", "facts", "replayed"]
 
 _NOT_RECORDED: Final = frozenset(
-    {"soft", "configured", "refined", "targets_version", "simple_group", "position", "producer_id"}
+    {"soft", "configured", "refined", "targets_version", "simple_group", "position", "producer_id", "now", "written_ms"}
 )
 """Attributes that are soft state, or follow from hard state and the topics of the cluster."""
 

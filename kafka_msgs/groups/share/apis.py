@@ -84,7 +84,6 @@ def _member(tx: Transaction, member: ShareMember) -> response.Member:
 
 def _loaded(tx: Transaction, group: ShareGroup) -> None:
     """Give each member its session again."""
-    group.soft.written_ms = tx.now
     timeout = tx.group_config(group.group_id).share_session_timeout_ms
     for member_id in walk(group.members):
         schedule_session(tx, group, member_id, timeout, fence_member)

@@ -96,6 +96,7 @@ def _target_metadata(state: State, changes: Changes, group: ShareGroup, key: Any
 
 def _partitions(state: State, changes: Changes, group: ShareGroup, key: Any, value: Any) -> None:
     changes.assign(group, "partitions", value)
+    changes.assign(group, "written_ms", state.now)
 
 
 def _in_order(topics: Iterable[Any]) -> Partitions:

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, TypeAlias
 from uuid import UUID
 
-from attrs import define, field, frozen
+from attrs import field, frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import CommitCheck, ExpiryCondition
 from kafka_msgs.groups.journal import Changes
-from kafka_msgs.groups.modern import ModernGroup, Refresh
+from kafka_msgs.groups.modern import ModernGroup
 from kafka_msgs.groups.share.emit import emit_tombstones
 from kafka_msgs.groups.state import State, subscribe
 from kafka_msgs.groups.timeline import TimelineMap, walk
@@ -49,32 +49,25 @@ class ShareMember:
         return self.state == _STABLE and self.epoch == epoch
 
 
-@define
-class ShareSoft(Refresh):
-    """Soft state: also when the group last wrote which share partitions have state, in ms."""
-
-    written_ms: int = 0
-
-
 class ShareGroup(ModernGroup[ShareMember, Partitions]):
     """A share group.
 
     ``topics`` counts the subscribers of each topic. ``heterogeneous`` is set if members subscribe to different topics,
-    as of the latest change of a member. ``partitions`` are the share partitions that have state or get it.
+    as of the latest change of a member. ``partitions`` are the share partitions that have state or get it, and
+    ``written_ms`` says when the group took over that record, in ms.
     """
 
-    __slots__ = ("heterogeneous", "partitions", "topics")
+    __slots__ = ("heterogeneous", "partitions", "topics", "written_ms")
 
     kind: ClassVar[GroupKind] = "share"
     protocol_type: ClassVar[str] = "share"
-    soft_class: ClassVar[type[Refresh]] = ShareSoft
-    soft: ShareSoft
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
         self.topics: TimelineMap[str, int] = TimelineMap()
         self.heterogeneous = False
         self.partitions: ShareGroupStatePartitionMetadataValue | None = None
+        self.written_ms = 0
 
     def state_name(self) -> str:
         """The name of the state: a share group with members is always stable."""

@@ -202,11 +202,10 @@ def _approach(
     kept = [topic for topic in target if topic in topics and topics[topic].name in names]
     if len(kept) < len(target):
         kept = [topic for topic in hash_map_order(target, capacity=map_copy_capacity(len(target))) if topic in kept]
-    assigned = {topic: target[topic] for topic in kept}
-    after = evolve(member, assigned=member.assigned if _same(assigned, member.assigned) else assigned)
+    after = evolve(member, assigned={topic: target[topic] for topic in kept})
     if member.epoch != epoch:
-        after = evolve(after, epoch=epoch, previous_epoch=member.epoch, state=0, assigned=assigned)
-    if after != member:
+        after = evolve(after, epoch=epoch, previous_epoch=member.epoch, state=0)
+    if member.epoch != epoch or not _same(after.assigned, member.assigned):
         emit_current_assignment(tx, group.group_id, after)
     return after
 

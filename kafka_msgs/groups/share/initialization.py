@@ -7,8 +7,10 @@ committed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
+
+from attrs import evolve
 
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_order import HashTable, hash_map_order, map_copy_capacity
@@ -23,6 +25,7 @@ from kafka_msgs.messages.share_group_state_partition_metadata_value import (
 
 if TYPE_CHECKING:
     from kafka_msgs.groups.api import TopicChange
+    from kafka_msgs.groups.promise import Promise
     from kafka_msgs.groups.transaction import Transaction
 
 __all__ = ["assignable", "begin_deletion", "forget_topics", "has_unassigned", "initialize"]
@@ -30,6 +33,7 @@ __all__ = ["assignable", "begin_deletion", "forget_topics", "has_unassigned", "i
 Topics = Mapping[UUID, TopicPartitionsInfo]
 
 _NONE = ShareGroupStatePartitionMetadataValue()
+_UNKNOWN_NAME: Final = "<UNKNOWN>"
 
 
 def assignable(group: ShareGroup) -> Mapping[UUID, frozenset[int]]:
@@ -55,7 +59,7 @@ def has_unassigned(group: ShareGroup) -> bool:
 def initialize(tx: Transaction, group: ShareGroup, names: Iterable[str]) -> None:
     """Record that the partitions of subscribed topics get state, as far as they have none."""
     known = group.partitions or _NONE
-    fresh = tx.now - group.soft.written_ms < tx.config.group_share_initialize_retry_interval_ms
+    fresh = tx.now - group.written_ms < tx.config.group_share_initialize_retry_interval_ms
     present = _combined(_by_id(known.initialized_topics), _by_id(known.initializing_topics) if fresh else {})
     wanted: dict[UUID, TopicPartitionsInfo] = {}
     table: HashTable[UUID] = HashTable(hash_code)
@@ -69,14 +73,25 @@ def initialize(tx: Transaction, group: ShareGroup, names: Iterable[str]) -> None
         return
     ordered = {topic_id: wanted[topic_id] for topic_id in table.walk()}
     starting = ordered if group.partitions is None else _combined(_by_id(known.initializing_topics), ordered)
-    _write(tx, group, starting, _by_id(known.initialized_topics))
+    deleting = [each.topic_id for each in known.deleting_topics if each.topic_id not in starting]
+    _write(tx, group.group_id, starting, _by_id(known.initialized_topics), deleting)
     group_id = group.group_id
 
     def follow(error: GroupError | None) -> None:
         if error is None:
-            tx.submit(lambda tx: _initialized(tx, group_id, ordered))
+            tx.postpone(lambda: _finish(tx, group_id, ordered))
 
     tx.after_append(follow)
+
+
+def _finish(tx: Transaction, group_id: str, topics: Topics) -> None:
+    """Record that partitions have state. If that fails, record that they do not get it any more."""
+
+    def settled(promise: Promise[None]) -> None:
+        if promise.error is not None:
+            tx.submit(lambda step: _uninitialized(step, group_id, topics))
+
+    tx.submit(lambda step: _initialized(step, group_id, topics)).then(settled)
 
 
 def _initialized(tx: Transaction, group_id: str, topics: Topics) -> None:
@@ -85,14 +100,18 @@ def _initialized(tx: Transaction, group_id: str, topics: Topics) -> None:
     if not isinstance(group, ShareGroup):
         return
     known = group.partitions or _NONE
-    done = _combined(_by_id(known.initialized_topics), topics)
-    left: dict[UUID, TopicPartitionsInfo] = {}
-    for topic_id, topic in _by_id(known.initializing_topics).items():
-        finished = topics[topic_id].partitions if topic_id in topics else ()
-        remaining = tuple(each for each in topic.partitions if each not in finished)
-        if remaining:
-            left[topic_id] = TopicPartitionsInfo(topic_id=topic_id, topic_name=topic.topic_name, partitions=remaining)
-    _write(tx, group, left, done)
+    named = {each: evolve(topics[each], topic_name=_name(tx, each)) for each in topics}
+    done = _combined(_by_id(known.initialized_topics), named)
+    _write(tx, group_id, _apart(known.initializing_topics, topics), done, _ids(known))
+
+
+def _uninitialized(tx: Transaction, group_id: str, topics: Topics) -> None:
+    """Record that partitions do not get state any more."""
+    group = tx.state.groups.get(group_id)
+    known = group.partitions if isinstance(group, ShareGroup) else None
+    if known is not None and known.initializing_topics:
+        left = _apart(known.initializing_topics, topics)
+        _write(tx, group_id, left, _by_id(known.initialized_topics), _ids(known))
 
 
 def forget_topics(tx: Transaction, change: TopicChange) -> None:
@@ -104,24 +123,29 @@ def forget_topics(tx: Transaction, change: TopicChange) -> None:
         if known is None:
             continue
         ids = [topic.topic_id for part in (known.initializing_topics, known.initialized_topics) for topic in part]
-        if gone.intersection(ids) or any(topic.topic_id in gone for topic in known.deleting_topics):
-            assert isinstance(group, ShareGroup)
-            left = (_without(_by_id(each), gone) for each in (known.initializing_topics, known.initialized_topics))
-            _write(tx, group, *left)
+        if gone.intersection([*ids, *_ids(known)]):
+            initializing = _without(_by_id(known.initializing_topics), gone)
+            initialized = _without(_by_id(known.initialized_topics), gone)
+            _write(tx, group_id, initializing, initialized, [each for each in _ids(known) if each not in gone])
 
 
-def begin_deletion(tx: Transaction, group: ShareGroup) -> None:
-    """Record that all state of a group is being deleted. That comes before the group itself is deleted."""
-    known = group.partitions
-    if known is None:
-        return
+def begin_deletion(tx: Transaction, groups: Iterable[ShareGroup]) -> None:
+    """Record that all state of groups is being deleted. That comes before the groups themselves are deleted.
+
+    A group that is named twice has the same record twice.
+    """
+    begun = [(group.group_id, _deletion(tx, group.partitions)) for group in groups if group.partitions is not None]
+    for group_id, value in begun:
+        tx.emit(ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
+
+
+def _deletion(tx: Transaction, known: ShareGroupStatePartitionMetadataValue) -> ShareGroupStatePartitionMetadataValue:
     doomed = _combined(_by_id(known.initialized_topics), _by_id(known.initializing_topics))
     names = {topic_id: topic.topic_name for topic_id, topic in doomed.items()}
-    present = (tx.image.by_id.get(topic.topic_id) for topic in known.deleting_topics)
+    present = (tx.image.by_id.get(topic_id) for topic_id in _ids(known))
     names |= {topic.id: topic.name for topic in present if topic is not None}
     deleting = tuple(TopicInfo(topic_id=each, topic_name=names[each]) for each in hash_map_order(names))
-    value = ShareGroupStatePartitionMetadataValue(deleting_topics=deleting)
-    tx.emit(ShareGroupStatePartitionMetadataKey(group_id=group.group_id), value)
+    return ShareGroupStatePartitionMetadataValue(deleting_topics=deleting)
 
 
 def _without(topics: Topics, gone: Collection[UUID]) -> Topics:
@@ -129,19 +153,36 @@ def _without(topics: Topics, gone: Collection[UUID]) -> Topics:
     return {topic_id: topics[topic_id] for topic_id in order if topic_id not in gone}
 
 
-def _write(tx: Transaction, group: ShareGroup, initializing: Topics, initialized: Topics) -> None:
-    known = group.partitions or _NONE
+def _apart(topics: Iterable[TopicPartitionsInfo], others: Topics) -> Topics:
+    """Return topics without the partitions of others."""
+    left: dict[UUID, TopicPartitionsInfo] = {}
+    for topic_id, topic in _by_id(topics).items():
+        done = others[topic_id].partitions if topic_id in others else ()
+        remaining = tuple(each for each in topic.partitions if each not in done)
+        if remaining:
+            left[topic_id] = evolve(topic, partitions=remaining)
+    return left
+
+
+def _write(tx: Transaction, group_id: str, initializing: Topics, initialized: Topics, deleting: Iterable[UUID]) -> None:
     value = ShareGroupStatePartitionMetadataValue(
         initializing_topics=tuple(initializing.values()),
         initialized_topics=tuple(initialized.values()),
         deleting_topics=tuple(
-            each
-            for each in known.deleting_topics
-            if each.topic_id in tx.image.by_id and each.topic_id not in initializing
+            TopicInfo(topic_id=each, topic_name=_name(tx, each)) for each in hash_map_order(deleting)
         ),
     )
-    tx.emit(ShareGroupStatePartitionMetadataKey(group_id=group.group_id), value)
-    group.soft.written_ms = tx.now
+    tx.emit(ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
+
+
+def _name(tx: Transaction, topic_id: UUID) -> str:
+    topic = tx.image.by_id.get(topic_id)
+    return _UNKNOWN_NAME if topic is None else topic.name
+
+
+def _ids(known: ShareGroupStatePartitionMetadataValue) -> list[UUID]:
+    """The topics whose state is being deleted."""
+    return [topic.topic_id for topic in known.deleting_topics]
 
 
 def _by_id(topics: Iterable[TopicPartitionsInfo]) -> Topics:
