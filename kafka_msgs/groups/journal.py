@@ -54,10 +54,11 @@ class Changes(Protocol):
 class Journal:
     """Makes changes, and can take back the latest ones."""
 
-    __slots__ = ("_changes",)
+    __slots__ = ("_changes", "_orders")
 
     def __init__(self) -> None:
         self._changes: list[Change] = []
+        self._orders: dict[int, tuple[TimelineMap[Any, Any], list[Any]]] = {}
 
     def __len__(self) -> int:
         """The number of changes that can be undone. It is the mark that ``undo`` takes."""
@@ -71,12 +72,26 @@ class Journal:
     def delete(self, table: dict[K, V], key: K) -> None:
         """Remove ``key`` from ``table`` if it is present."""
         if key in table:
+            if isinstance(table, TimelineMap) and id(table) not in self._orders:
+                self._orders[id(table)] = (table, list(table))
             self._changes.append((table, key, table.pop(key)))
 
     def assign(self, target: object, attribute: str, value: object) -> None:
         """Set an attribute of an object that is not a dict."""
         self._changes.append((target, attribute, getattr(target, attribute)))
         setattr(target, attribute, value)
+
+    def begin(self) -> int:
+        """Begin a step. Return the mark for ``roll_back``."""
+        self._orders.clear()
+        return len(self._changes)
+
+    def roll_back(self, mark: int) -> None:
+        """Take back the changes of the present step. Each entry is where it was, as if nothing had happened."""
+        self.undo(mark)
+        for table, order in self._orders.values():
+            _arrange(table, [key for key in order if key in table])
+        self._orders.clear()
 
     def undo(self, mark: int) -> list[Change]:
         """Take back all changes after the first ``mark`` changes, the latest first.
@@ -97,6 +112,7 @@ class Journal:
         """
         touched = self._touched(mark, len(self._changes))
         self.undo(mark)
+        self._orders.clear()
         order = {**_places(returned), **touched}
         entries = [entry for place, entry in order.items() if place in touched and entry[0] in entry[1]]
         for key, table in entries:
@@ -112,6 +128,7 @@ class Journal:
         the entries that a failed append gave back to it. Changes that are left belong to one snapshot more.
         """
         changed, kept = self._kept(snapshots)
+        orders = [(table, list(table)) for table in {id(table): table for _, table in changed.values()}.values()]
         undone = self.undo(0)
         listed = {id(table): [each for each in table if (id(table), each) not in changed] for _, table in kept}
         for key, table in kept:
@@ -125,6 +142,8 @@ class Journal:
                 table.listed = None
             for change in reversed(undone):
                 self._changes.append(_swap(*change))
+            for table, order in orders:
+                _arrange(table, order)
 
     def _kept(self, snapshots: Iterable[tuple[int, Sequence[Entry]]]) -> tuple[_Places, list[Entry]]:
         """What changed, and the entries in snapshots. Only entries that did not change before a snapshot count."""
@@ -150,6 +169,14 @@ class Journal:
 
 def _places(entries: Iterable[Entry]) -> _Places:
     return {(id(table), key): (key, table) for key, table in entries}
+
+
+def _arrange(table: TimelineMap[Any, Any], order: list[Any]) -> None:
+    """Give a table the order of its keys."""
+    if list(table) != order:
+        entries = [(key, table[key]) for key in order]
+        table.clear()
+        table.update(entries)
 
 
 def _swap(target: Any, key: Any, value: Any) -> Change:

@@ -20,7 +20,7 @@ from kafka_msgs.groups.image import Image
 from kafka_msgs.groups.journal import DIRECT, Entry, Journal
 from kafka_msgs.groups.outcome import NO_EPOCH, Batch, Marker, Work
 from kafka_msgs.groups.promise import Promise
-from kafka_msgs.groups.state import SoftState, State
+from kafka_msgs.groups.state import SoftState, State, subscribe
 from kafka_msgs.groups.steps import MOVES, Flight, Setting, Status, Step
 from kafka_msgs.groups.timers import Operation, Timer, Timers
 from kafka_msgs.groups.transaction import Transaction
@@ -59,6 +59,7 @@ class Shard:
         self._in_flight = 0
         self._returned: list[Entry] = []
         self._mark = 0
+        self._misapplied = False
         self.written = self.committed = 0
         self._flights: deque[Flight] = deque()
         self._waiting: deque[Step] = deque()
@@ -84,6 +85,7 @@ class Shard:
                 self._end(DIRECT, record.producer_id, record.committed)
             elif not isinstance(record, UnknownRecord):
                 state.position = position
+                state.now = self.setting.clock.now
                 state.producer_id = record.producer_id
                 applier = appliers.get(type(record.key))  # type: ignore[arg-type]
                 if applier is not None:
@@ -151,7 +153,7 @@ class Shard:
         ``reply`` is called with the promise of the step when it is settled.
         """
         step = Step(done)
-        self._mark = len(self._journal)
+        self._begin()
         tx = Transaction(self, producer.id, reply or _no_reply)
         try:
             self.require_active()
@@ -160,11 +162,11 @@ class Shard:
             if tx.records:
                 self._append(tx, producer, step)
         except GroupError as error:
-            self._undo(tx)
+            self._take_back(tx)
             step.complete(error)
             return
         except BaseException:
-            self._undo(tx)
+            self._take_back(tx)
             raise
         if not tx.records:
             if self._flights:
@@ -173,9 +175,23 @@ class Shard:
             else:
                 step.complete(None)
 
-    def _undo(self, tx: Transaction) -> None:
-        self._journal.undo(self._mark)
+    def _begin(self) -> None:
+        self._mark = self._journal.begin()
+        self._misapplied = False
+
+    def _take_back(self, tx: Transaction) -> None:
+        """Undo the present step. A record that could not be applied fails its batch, as a failed append does."""
+        if self._misapplied:
+            self._fail_batch()
+        else:
+            self._journal.roll_back(self._mark)
         tx.undone()
+
+    def _fail_batch(self) -> None:
+        """Undo all changes after the last batch."""
+        returned = self._journal.revert(self._in_flight, self._returned)
+        if self.setting.quirks.failed_append_repeats:
+            self._returned.extend(returned)
 
     def _append(self, tx: Transaction, producer: Producer, step: Step) -> None:
         batch = Batch(
@@ -193,9 +209,7 @@ class Shard:
         try:
             self.written = self.setting.append(batch)
         except GroupError:
-            returned = self._journal.revert(self._in_flight, self._returned)
-            if self.setting.quirks.failed_append_repeats:
-                self._returned.extend(returned)
+            self._fail_batch()
             raise
         self.setting.outcome.batches.append(batch)
         changes = len(self._journal) - self._in_flight
@@ -214,18 +228,24 @@ class Shard:
         """Run an operation on the state as of the last committed record. Raises ``GroupError``."""
         self.require_active()
         tx = Transaction(self, NO_PRODUCER, _no_reply)
-        if not len(self._journal) and not self._returned:
-            return operation(tx)
         snapshots = [(flight.changes, flight.returned) for flight in self._flights]
-        with self._journal.before([*snapshots, (len(self._journal) - self._in_flight, self._returned)]):
+        snapshots.append((len(self._journal) - self._in_flight, self._returned))
+        if not any(map(any, snapshots)):
+            return operation(tx)
+        with self._journal.before(snapshots):
             return operation(tx)
 
     def apply(self, key: Message, value: Message | None, index: int, producer_id: int) -> None:
         """Apply the record of that index in the batch of the present step."""
         state = self.state
         state.position = self.written + index
+        state.now = self.setting.clock.now
         state.producer_id = producer_id
-        self.setting.appliers[type(key)](state, self._journal, key, value)
+        try:
+            self.setting.appliers[type(key)](state, self._journal, key, value)
+        except GroupError:
+            self._misapplied = True
+            raise
 
     def derive(self, target: object, attribute: str, value: object) -> None:
         """Set an attribute that is not recorded. It counts as a change of the next batch.
@@ -244,8 +264,13 @@ class Shard:
 
     def forget_group(self, group_id: str) -> None:
         """Forget a group without a record, for the quirk ``late_join_forgets_group``."""
-        self._journal.delete(self.state.groups, group_id)
+        self.detach_group(group_id, ())
         self._mark = len(self._journal)
+
+    def detach_group(self, group_id: str, topics: Iterable[str]) -> None:
+        """Take a group that subscribes to ``topics`` out of the state. Its tombstones then change nothing."""
+        self._journal.delete(self.state.groups, group_id)
+        subscribe(self.state, self._journal, group_id, topics, ())
 
     def commit(self, offset: int) -> None:
         """Note that all records before ``offset`` are committed, and complete the steps that wait for them."""
@@ -269,7 +294,7 @@ class Shard:
     ) -> None:
         """Write the marker that ends a transaction, and apply it."""
         step = Step(done)
-        self._mark = len(self._journal)
+        self._begin()
         try:
             self.require_active()
             self._end(self._journal, producer.id, committed)
@@ -278,7 +303,7 @@ class Shard:
             )
             self._take_off(marker, step)
         except GroupError as error:
-            self._journal.undo(self._mark)
+            self._journal.roll_back(self._mark)
             step.complete(error)
         else:
             self._wait(step)
@@ -302,6 +327,10 @@ class Shard:
 
         self.setting.enqueue(lambda: self.write(operation, settle))
         return promise
+
+    def postpone(self, event: Callable[[], None]) -> None:
+        """Call ``event`` at the next tick of the coordinator."""
+        self.setting.postpone(event)
 
     # Timers and work
 

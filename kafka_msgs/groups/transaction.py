@@ -150,6 +150,13 @@ class Transaction:
         """Forget a group without a record, for the quirk ``late_join_forgets_group``."""
         self._shard.forget_group(group_id)
 
+    def detach_group(self, group_id: str, topics: Iterable[str]) -> None:
+        """Take a group that subscribes to ``topics`` out of the state before its tombstones are emitted.
+
+        Kafka does so where a group of another kind takes its place: the tombstones then change nothing.
+        """
+        self._shard.detach_group(group_id, topics)
+
     def after_append(self, callback: Callable[[GroupError | None], None]) -> None:
         """Call ``callback`` with None when the records of this step are committed, or with the error if they fail.
 
@@ -182,6 +189,13 @@ class Transaction:
         This works after the step has ended too, such as in a callback.
         """
         return self._shard.submit(operation)
+
+    def postpone(self, event: Callable[[], None]) -> None:
+        """Call ``event`` after all that is to do now: at the next tick, even if the partition was given up.
+
+        The event runs its steps by ``submit``.
+        """
+        self._shard.postpone(event)
 
     def background(
         self, key: str, work: Callable[[], T], then: Callable[[Transaction, T | None, Exception | None], None]
