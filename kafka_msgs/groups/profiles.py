@@ -165,6 +165,10 @@ class Quirks:
     """The coordinator does not look at what old versions of JoinGroup and LeaveGroup lack: a broker of Kafka does that
     around it, and the comparison is with the coordinator alone. Without the quirk: each version gets its answer."""
 
+    rejoin_counts_twice: bool = _quirk()
+    """A member of a consumer group that takes over the instance id of another member counts twice in that heartbeat:
+    what it subscribed to, owned and was to get before counts as that of one member more. Without the quirk: once."""
+
     late_join_forgets_group: bool = _quirk()
     """JoinGroup with a member id, to an empty consumer or streams group, is refused, and the group is gone until the
     partition is loaded again. Without the quirk: the group stays as it is."""

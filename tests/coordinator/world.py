@@ -6,6 +6,7 @@ Surroundings are what a broker would change: topics, time, appends that fail or 
 from __future__ import annotations
 
 import hashlib
+import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Generator, Mapping
 from random import Random
@@ -38,6 +39,7 @@ _APPEND_ERRORS: Final = (
     "UNKNOWN_SERVER_ERROR",
 )
 _MOST_PARTITIONS: Final = 8
+_MADE_ID: Final = re.compile("-0000-4000-8000-([0-9a-f]{12})$")
 
 
 def topic_id(name: str) -> str:
@@ -58,6 +60,8 @@ class World:
         self.group_configs: tuple[Mapping[str, str], ...] = ()
         self.now = 1000
         self.producers: list[int] = []
+        self.drawn = 0
+        """How many ids the coordinator made at least: the last one that an answer to JoinGroup had."""
         self._commands: list[Command] = []
         self._waiting: dict[str, Callable[[Body], None]] = {}
         self._asked = 0
@@ -99,9 +103,14 @@ class World:
         for result in results:
             self.now = result.get("now", self.now)
             for answer in result.get("answers", ()):
+                self._note_id(answer.get("body", {}).get("memberId"))
                 then = self._waiting.pop(answer["to"], None)
                 if then is not None and "body" in answer:
                     then(answer["body"])
+
+    def _note_id(self, member_id: str | None) -> None:
+        if found := _MADE_ID.search(member_id or ""):
+            self.drawn = max(self.drawn, int(found[1], 16))
 
     def chosen(self, steps: Mapping[Callable[[], None], int]) -> Callable[[], None]:
         """Return one of the steps, by weight."""

@@ -83,6 +83,7 @@ def _group_to_join(join: JoinStep) -> ClassicGroup | None:
         return group
     if join.request.member_id:
         if group is not None and tx.quirks.late_join_forgets_group:
+            group.cancel_timers(tx)
             tx.forget_group(group_id)
         return None
     if group is not None:

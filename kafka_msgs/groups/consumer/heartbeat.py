@@ -101,14 +101,23 @@ def heartbeat(
     group = entered.group
     require_room(tx, group, request.member_id, request.instance_id)
     member_id = request.member_id or new_member_id(tx)
-    view = View.of(tx, group, member_id, request.instance_id, exists=entered.exists)
+    view = View.of_heartbeat(tx, entered, member_id, request.instance_id, joins=joins)
     reported = _reported(request)
     member = _member(tx, group, member_id, request, reported)
     updated = evolve(member, metadata=_metadata(member, context, request))
     change = update_subscription(tx, request.group_id, view, member, updated)
     group = live_group(tx, request.group_id)
     goal = update_target(tx, group, view, change, updated)
-    updated = approach(tx, group, updated, goal, changed=change.subscription, reported=reported, fence=fence_member)
+    updated = approach(
+        tx,
+        group,
+        updated,
+        goal,
+        changed=change.subscription,
+        reported=reported,
+        fence=fence_member,
+        displaced=view.displaced,
+    )
     config = tx.group_config(request.group_id)
     schedule_session(tx, group, member_id, config.consumer_session_timeout_ms, fence_member)
     is_full = (

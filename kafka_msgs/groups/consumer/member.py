@@ -87,6 +87,10 @@ class Member:
         """Tell whether the member has reached the target of that epoch."""
         return self.state is MemberState.STABLE and self.epoch == epoch
 
+    def owns(self, topic: UUID, partition: int) -> bool:
+        """Tell whether the member has a partition, or has yet to give it up."""
+        return partition in self.assigned.get(topic, ()) or partition in self.revoking.get(topic, ())
+
     def moved(self, epoch: int, state: MemberState, assigned: Owned, revoking: Owned) -> Member:
         """Return the member at its next epoch."""
         return evolve(self, epoch=epoch, previous_epoch=self.epoch, state=state, assigned=assigned, revoking=revoking)

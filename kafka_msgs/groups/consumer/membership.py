@@ -52,10 +52,14 @@ __all__ = [
 
 
 class Entry(NamedTuple):
-    """The group of a request, and whether it was a consumer group before the request."""
+    """The group of a request, and whether it was a consumer group before the request.
+
+    ``order`` has its members in Kafka's order if the request made the group of a classic one.
+    """
 
     group: ConsumerGroup
     exists: bool = True
+    order: Sequence[str] | None = None
 
 
 def find_group(tx: Transaction, group_id: str, name: str = "Group") -> ConsumerGroup:
@@ -85,7 +89,8 @@ def joining_group(tx: Transaction, group_id: str) -> Entry:
         group.emit_tombstones(tx)
         group.cancel_timers(tx)
         return Entry(ConsumerGroup(group_id), exists=False)
-    return Entry(upgrade(tx, group, fence_member), exists=False)
+    upgraded, order = upgrade(tx, group, fence_member)
+    return Entry(upgraded, exists=False, order=order)
 
 
 def new_member_id(tx: Transaction) -> str:

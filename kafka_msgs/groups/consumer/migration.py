@@ -100,6 +100,7 @@ def downgrade(
     must join again.
     """
     targets = {member.member_id: group.targets.get(member.member_id, {}) for member in staying}
+    tx.detach_group(group.group_id, group.topics)
     emit_tombstones(tx, group.group_id, tombstones.members, tombstones.regexes)
     try:
         found_classic_group(
@@ -132,8 +133,11 @@ def _classic_member(member: Member) -> ClassicMember:
     )
 
 
-def upgrade(tx: Transaction, group: ClassicGroup, fence: Fence) -> ConsumerGroup:
-    """Make a consumer group of a classic group. Raises ``GroupError`` with GROUP_ID_NOT_FOUND if that cannot be."""
+def upgrade(tx: Transaction, group: ClassicGroup, fence: Fence) -> tuple[ConsumerGroup, Sequence[str]]:
+    """Make a consumer group of a classic group. Return it, and its members in the order that they have in this step.
+
+    Raises ``GroupError`` with GROUP_ID_NOT_FOUND if that cannot be.
+    """
     group_id, generation = group.group_id, group.live.generation
     _require_upgradable(tx, group)
     dissolve(group)
@@ -160,7 +164,7 @@ def upgrade(tx: Transaction, group: ClassicGroup, fence: Fence) -> ConsumerGroup
     for member in members:
         assert member.classic is not None
         schedule_session(tx, made, member.member_id, member.classic.session_timeout_ms, fence)
-    return made
+    return made, walk(table)
 
 
 def _require_upgradable(tx: Transaction, group: ClassicGroup) -> None:

@@ -42,9 +42,8 @@ class Step:
     """What decides the next step of a member.
 
     ``target`` has the partitions of the target assignment by topic. ``subscribed`` tells whether the member subscribes
-    to a topic id now; ``subscribes_to_nothing`` is set if it names no topic at all. ``owner_epoch`` gives the epoch of
-    the owner of a partition, and None for no owner. ``reported`` is None if the request does not say what the member
-    owns.
+    to a topic id now; ``subscribes_to_nothing`` is set if it names no topic at all. ``is_owned`` tells whether a
+    partition has an owner. ``reported`` is None if the request does not say what the member owns.
     """
 
     target_epoch: int
@@ -52,7 +51,7 @@ class Step:
     subscription_changed: bool
     subscribed: Callable[[UUID], bool]
     subscribes_to_nothing: bool
-    owner_epoch: Callable[[UUID, int], int | None]
+    is_owned: Callable[[UUID, int], bool]
     reported: Reported | None
 
 
@@ -90,7 +89,7 @@ def _drop_unsubscribed(member: Member, step: Step) -> Member:
         keys = hash_map_order(member.assigned, capacity=copied(member.assigned))
         assigned = {topic: member.assigned[topic] for topic in keys if topic not in dropped}
         revoking = _with(member.revoking, {topic: member.assigned[topic] for topic in dropped})
-    if owns_any(step.reported, revoking):
+    if revoking and owns_any(step.reported, revoking):
         return member.moved(member.epoch, MemberState.UNREVOKED_PARTITIONS, assigned, revoking)
     return evolve(member, previous_epoch=member.epoch, assigned=assigned)
 
@@ -124,7 +123,7 @@ def _advance(member: Member, step: Step, waiting_epoch: int) -> Member:
         ordered = set_order(target)
         wanted = [each for each in ordered if each not in kept]
         own = member.revoking.get(topic, ())
-        free = [each for each in wanted if each in own or step.owner_epoch(topic, each) is None]
+        free = [each for each in wanted if each in own or not step.is_owned(topic, each)]
         unreleased = unreleased or len(free) < len(wanted)
         if free:
             pending[topic] = free

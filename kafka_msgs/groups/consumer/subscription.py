@@ -7,14 +7,14 @@ at once. So ``View`` keeps what those decisions need.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kafka_msgs.groups.assignors.java_order import HashTable
 from kafka_msgs.groups.consumer.emit import emit_epoch, emit_member, remove_partition_metadata
-from kafka_msgs.groups.consumer.group import ConsumerGroup
+from kafka_msgs.groups.consumer.group import ConsumerGroup, Target
 from kafka_msgs.groups.consumer.member import Member
 from kafka_msgs.groups.consumer.regexes import RegexChange, RegexView, update_regexes
 from kafka_msgs.groups.consumer.tables import copied
@@ -23,9 +23,17 @@ from kafka_msgs.groups.timeline import hash_code, walk
 from kafka_msgs.groups.topic_hash import group_hash
 
 if TYPE_CHECKING:
+    from kafka_msgs.groups.consumer.membership import Entry
     from kafka_msgs.groups.transaction import Transaction
 
-__all__ = ["Change", "View", "live_group", "preferred_assignor", "update_subscription"]
+__all__ = ["Change", "Displaced", "View", "live_group", "preferred_assignor", "update_subscription"]
+
+
+class Displaced(NamedTuple):
+    """A member and its target assignment."""
+
+    member: Member
+    target: Target
 
 
 @frozen(kw_only=True)
@@ -35,7 +43,9 @@ class View:
     ``exists`` is not set for a group that the request makes. ``is_new`` is set if the member is not in the group,
     ``new_instance`` if it comes with an instance id that the group does not know. ``assignors`` counts
     the members that ask for each assignor, in the order in which Kafka walks through them. ``preferred`` is the
-    assignor of the group.
+    assignor of the group. ``order`` has the members in Kafka's order, if the records of the request change it.
+    ``without_target`` is set if the instance id belongs to a member without a target assignment. ``displaced`` is what
+    a member was in the group before it took over an instance id.
     """
 
     exists: bool
@@ -46,22 +56,42 @@ class View:
     assignors: Mapping[str, int]
     preferred: str
     regexes: RegexView
+    order: Sequence[str] | None
+    without_target: bool
+    displaced: Displaced | None
 
     @classmethod
-    def of(
-        cls, tx: Transaction, group: ConsumerGroup, member_id: str, instance_id: str | None, *, exists: bool = True
-    ) -> View:
+    def of(cls, tx: Transaction, group: ConsumerGroup, member_id: str, instance_id: str | None) -> View:
         """Return the view of a group for a request of a member."""
+        replaced = None if instance_id is None else group.static_members.get(instance_id)
         return cls(
-            exists=exists,
+            exists=True,
             is_new=member_id not in group.members,
-            new_instance=instance_id is not None and instance_id not in group.static_members,
+            new_instance=instance_id is not None and replaced is None,
             heterogeneous=group.heterogeneous,
             capacity=group.members.capacity,
             assignors={name: group.assignors[name] for name in walk(group.assignors)},
             preferred=preferred_assignor(tx, group.assignors, walk(group.assignors)),
             regexes=RegexView.of(group),
+            order=None,
+            without_target=replaced is not None and replaced not in group.targets,
+            displaced=None,
         )
+
+    @classmethod
+    def of_heartbeat(
+        cls, tx: Transaction, entry: Entry, member_id: str, instance_id: str | None, *, joins: bool
+    ) -> View:
+        """Return the view of a group for a heartbeat, which may put a member in the place of another one or itself."""
+        group, order, displaced = entry.group, entry.order, None
+        replaced = group.static_members.get(instance_id) if joins and instance_id is not None else None
+        present = group.members.get(member_id)
+        if replaced is not None and replaced == member_id:
+            order = walk(group.members)
+        elif replaced is not None and present is not None and tx.quirks.rejoin_counts_twice:
+            displaced = Displaced(present, group.targets.get(member_id, {}))
+        view = cls.of(tx, group, member_id, instance_id)
+        return evolve(view, exists=entry.exists, order=order, displaced=displaced)
 
 
 @frozen
@@ -111,9 +141,19 @@ def update_subscription(tx: Transaction, group_id: str, view: View, old: Member,
         bump = names or regex is not RegexChange.NONE
     heterogeneous = view.heterogeneous
     if bump or group.needs_refresh(tx.now):
-        heterogeneous = group.is_heterogeneous()
+        heterogeneous = group.is_heterogeneous() or _differs(view.displaced, new)
         _update_epoch(tx, group, view, bump)
     return Change(names or regex is not RegexChange.NONE, bump, heterogeneous, assignor)
+
+
+def _differs(displaced: Displaced | None, new: Member) -> bool:
+    if displaced is None:
+        return False
+    old = displaced.member
+    return (set(old.metadata.subscribed_topic_names), old.regex) != (
+        set(new.metadata.subscribed_topic_names),
+        new.regex,
+    )
 
 
 def _preferred(tx: Transaction, view: View, old: Member, new: Member) -> str:
@@ -132,7 +172,8 @@ def _preferred(tx: Transaction, view: View, old: Member, new: Member) -> str:
 
 
 def _update_epoch(tx: Transaction, group: ConsumerGroup, view: View, bump: bool) -> None:
-    metadata_hash = group_hash(tx.image, group.topics)
+    names = {*group.topics, *(view.displaced.member.metadata.subscribed_topic_names if view.displaced else ())}
+    metadata_hash = group_hash(tx.image, names)
     if bump or metadata_hash != group.metadata_hash:
         emit_epoch(tx, group.group_id, group.epoch + 1, metadata_hash)
         tx.count(CONSUMER_REBALANCES)

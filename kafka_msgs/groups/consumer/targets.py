@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import AssignorError, GroupError
@@ -15,7 +16,7 @@ from kafka_msgs.groups.consumer.emit import emit_current_assignment, emit_target
 from kafka_msgs.groups.consumer.group import ConsumerGroup, Target
 from kafka_msgs.groups.consumer.member import Member, MemberState
 from kafka_msgs.groups.consumer.reconcile import Reported, Step, reconcile
-from kafka_msgs.groups.consumer.subscription import Change, View
+from kafka_msgs.groups.consumer.subscription import Change, Displaced, View
 from kafka_msgs.groups.image import Image
 from kafka_msgs.groups.modern import Fence, may_assign, rebalance_key, schedule_rebalance
 from kafka_msgs.groups.timeline import TimelineMap, walk
@@ -59,14 +60,24 @@ def update_target(tx: Transaction, group: ConsumerGroup, view: View, change: Cha
         },
         partitions={topic.id: topic.partitions for topic in tx.image.topics.values()},
         homogeneous=not change.heterogeneous,
+        owned=None if view.displaced is None else _owned([*group.targets.values(), view.displaced.target]),
     )
     assignment = _assign(change.assignor, group, spec)
     for member_id in order:
         target = assignment.get(member_id, {})
-        if not _same(target, group.targets.get(member_id)):
+        is_first = view.without_target and member_id == member.member_id
+        if is_first or not _same(target, group.targets.get(member_id)):
             emit_target(tx, group.group_id, member_id, target)
     emit_target_metadata(tx, group.group_id, group.epoch, tx.now)
     return Goal(group.epoch, assignment.get(member.member_id, {}))
+
+
+def _owned(targets: Iterable[Target]) -> Mapping[UUID, Collection[int]]:
+    owned: dict[UUID, set[int]] = {}
+    for target in targets:
+        for topic, partitions in target.items():
+            owned.setdefault(topic, set()).update(partitions)
+    return owned
 
 
 def approach(
@@ -78,8 +89,12 @@ def approach(
     changed: bool,
     reported: Reported | None,
     fence: Fence,
+    displaced: Displaced | None = None,
 ) -> Member:
-    """Let a member take its next step to its target, and record it. Return the member after it."""
+    """Let a member take its next step to its target, and record it. Return the member after it.
+
+    What a ``displaced`` member owned is not free in this step.
+    """
     if not changed and member.is_reconciled_to(goal.epoch):
         return member
     names = group.names_of(member)
@@ -90,7 +105,10 @@ def approach(
         subscription_changed=changed,
         subscribed=lambda topic: topic in topics and topics[topic].name in names,
         subscribes_to_nothing=not names,
-        owner_epoch=group.owner_epoch,
+        is_owned=lambda topic, partition: (
+            group.owner_epoch(topic, partition) is not None
+            or (displaced is not None and displaced.member.owns(topic, partition))
+        ),
         reported=reported,
     )
     after = reconcile(member, step)
@@ -114,6 +132,9 @@ def _assign(name: str, group: ConsumerGroup, spec: GroupSpec) -> Assignment:
 
 def _members_in_order(group: ConsumerGroup, view: View, member: Member) -> Sequence[str]:
     """Return the members in the order in which Kafka's assignment sees them: a new one comes last."""
+    if view.order is not None:
+        present = [each for each in view.order if each in group.members]
+        return [*present, member.member_id] if view.is_new else present
     if not view.is_new:
         return walk(group.members)
     others: TimelineMap[str, None] = TimelineMap()

@@ -204,9 +204,7 @@ class Heartbeat:
             tasks = {each: tasks for each, tasks in refined.tasks.items() if each != old.member_id}
             tasks[member_id] = refined.tasks[old.member_id]
             relabelled = Refined(refined.epoch, tasks)
-            if self.tx.quirks.streams_join_relabels_first:
-                group.refined = relabelled
-            elif old.epoch == STATIC_LEAVE_EPOCH and self.joins:
+            if self.tx.quirks.streams_join_relabels_first or (old.epoch == STATIC_LEAVE_EPOCH and self.joins):
                 self.tx.derive(group, "refined", relabelled)
         return old.member_id
 
