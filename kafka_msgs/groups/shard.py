@@ -268,7 +268,11 @@ class Shard:
         self._mark = len(self._journal)
 
     def detach_group(self, group_id: str, topics: Iterable[str]) -> None:
-        """Take a group that subscribes to ``topics`` out of the state. Its tombstones then change nothing."""
+        """Take a group out of the state as it was before the step. Its tombstones then change nothing.
+
+        ``topics`` is the group's own table of what it subscribes to.
+        """
+        self._journal.roll_back(self._mark)
         self._journal.delete(self.state.groups, group_id)
         subscribe(self.state, self._journal, group_id, topics, ())
 

@@ -151,9 +151,10 @@ class Transaction:
         self._shard.forget_group(group_id)
 
     def detach_group(self, group_id: str, topics: Iterable[str]) -> None:
-        """Take a group that subscribes to ``topics`` out of the state before its tombstones are emitted.
+        """Take a group out of the state before its tombstones are emitted. They then change nothing.
 
-        Kafka does so where a group of another kind takes its place: the tombstones then change nothing.
+        What this step changed in the group is undone: Kafka applies no record of a step in which a group of another
+        kind takes the place of the group. ``topics`` is the group's own table of what it subscribes to.
         """
         self._shard.detach_group(group_id, topics)
 
