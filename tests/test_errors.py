@@ -55,6 +55,7 @@ from kafka_msgs.errors import (
     RefusedError,
     RefusedRecordsError,
     RemoteProtocolError,
+    RequestLimitError,
     SchemaError,
     TapError,
     TrailingDataError,
@@ -113,6 +114,10 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
     (
         ClusterSizeError(brokers=1001, limit=1000),
         "the metadata name 1001 brokers, more than max_brokers (1000)",
+    ),
+    (
+        RequestLimitError(address="b1:9092", limit=3),
+        "b1:9092: 3 requests wait for their answers, which is the limit (max_in_flight)",
     ),
     (PositionError(topic="t", partition=3, reason="there is none"), "t-3: there is none"),
     (

@@ -121,10 +121,9 @@ class ClientCore:
         now = self.network.now()
         if link.quiet_until > now:
             now = yield Wait((), min(link.quiet_until, deadline))
-        if link.full:
-            return (yield from self._ask_in_turn(link, request, version, deadline))
-        pending = send_fitting(link, request, version)
+        pending = yield from link.in_turn(lambda: send_fitting(link, request, version), deadline)
         if not pending.done:
+            now = self.network.now()
             limit = now + self.config.request_timeout
             yield Wait((pending,), min(deadline, limit))
             if not pending.done:
@@ -134,19 +133,6 @@ class ClientCore:
         if throttled > 0:
             link.quiet_until = self.network.now() + throttled / _MS
         return answer
-
-    def _ask_in_turn(self, link: Link, request: Request[R], version: int | None, deadline: float) -> Steps[R]:
-        """Send a request when there is room for it on a connection, and wait for its answer."""
-        turn = link.turn()
-        try:
-            while link.full:
-                turn = link.turn() if turn.done else turn
-                yield Wait((turn,), deadline)
-                if not turn.done:
-                    raise DeadlineError(waiting_for=f"room for a request to {link.address}")
-            return (yield from self.ask(link, request, version, deadline))
-        finally:
-            link.leave(turn)
 
     def _no_answer(self, link: Link, request: Request[Any], *, late: bool) -> ClientError:
         """Return the error for an answer that did not come: the deadline was reached, or the broker was too slow."""

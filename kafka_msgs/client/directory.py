@@ -131,8 +131,7 @@ class Directory:
         while True:
             try:
                 link = yield from self.any_link(deadline=deadline)
-                pending = link.send(request, link.version_of(MetadataRequest))
-                response = yield from wait_for(pending, deadline, f"Metadata of {link.address}")
+                response = yield from link.ask(request, deadline=deadline)
             except ConnectionFailedError as error:
                 trials.failed(error, final=error.step in PERMANENT)
             else:
@@ -289,7 +288,7 @@ class Directory:
         self, link: Link, keys: tuple[str, ...], kind: CoordinatorKind, deadline: float
     ) -> Steps[dict[str, int | ErrorCode]]:
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
-        response = yield from wait_for(link.send(request), deadline, f"FindCoordinator of {link.address}")
+        response = yield from link.ask(request, deadline=deadline)
         return {
             each.key: self._found(each.key, kind, each.error_code, each.node_id, Address(each.host, each.port))
             for each in response.coordinators
@@ -299,7 +298,7 @@ class Directory:
         self, link: Link, key: str, kind: CoordinatorKind, deadline: float
     ) -> Steps[dict[str, int | ErrorCode]]:
         request = FindCoordinatorRequest(key_type=kind, key=key)
-        response = yield from wait_for(link.send(request), deadline, f"FindCoordinator of {link.address}")
+        response = yield from link.ask(request, deadline=deadline)
         address = Address(response.host, response.port)
         return {key: self._found(key, kind, response.error_code, response.node_id, address)}
 

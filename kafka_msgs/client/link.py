@@ -7,15 +7,22 @@ the versions (KIP-35, KIP-511), and proves who the client is. Requests may follo
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.network import Address, Network, Transport
-from kafka_msgs.client.waiting import Pending, Steps, wait_for
+from kafka_msgs.client.waiting import Pending, Steps, Wait, wait_for
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import ConnectionFailedError, DeadlineError, KafkaMsgsError, UnsupportedVersionError
+from kafka_msgs.errors import (
+    ConnectionFailedError,
+    DeadlineError,
+    KafkaMsgsError,
+    RequestLimitError,
+    UnsupportedVersionError,
+)
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
 from kafka_msgs.messages.api_versions_response import ApiVersionsResponse
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Link"]
 
 R = TypeVar("R", bound=Response)
+T = TypeVar("T")
 
 _SOFTWARE: Final = "kafka-msgs"
 RENEW_AT: Final = 0.85
@@ -82,18 +90,48 @@ class Link:
                 link.close()
         return link
 
+    def ask(self, request: Request[R], version: int | None = None, *, deadline: float, name: str = "") -> Steps[R]:
+        """Send a request when there is room for it, and wait for its answer.
+
+        ``name`` says what ``DeadlineError`` is about. Raises what ``send`` raises.
+        """
+        pending = yield from self.in_turn(lambda: self.send(request, version), deadline)
+        name = name or f"{request.INFO.name.removesuffix('Request')} of {self.address}"
+        return (yield from wait_for(pending, deadline, name))
+
+    def in_turn(self, send: Callable[[], Pending[T]], deadline: float) -> Steps[Pending[T]]:
+        """Call a function that sends one request, when there is room for it; return the answer, which comes later.
+
+        Those who wait are served in order. Raises ``DeadlineError``.
+        """
+        if not self.full:
+            return send()
+        turn = self._turn()
+        try:
+            while self.full:
+                turn = self._turn() if turn.done else turn
+                yield Wait((turn,), deadline)
+                if not turn.done:
+                    raise DeadlineError(waiting_for=f"room for a request to {self.address}")
+            return send()
+        finally:
+            self._leave(turn)
+
     def send(
         self, request: Request[R], version: int | None = None, *, options: CodecOptions = DEFAULT_OPTIONS
     ) -> Pending[R]:
         """Send a request and return its answer, which comes later. Nothing waits.
 
         A Produce request with acks=0 is answered at once, with the default response. Raises
-        ``UnsupportedVersionError`` and ``EncodeError``; then nothing was sent.
+        ``UnsupportedVersionError``, ``EncodeError``, and ``RequestLimitError`` if the link is full; then nothing was
+        sent.
         """
         pending: Pending[R] = Pending()
         if not self.alive or self._transport is None:
             pending.fail(self._failure())
             return pending
+        if self.full:
+            raise RequestLimitError(address=str(self.address), limit=self._limit)
         if version is None:
             version = self.version_of(type(request))
         self._transport.write(self._connection.send(request, version, tag=(pending, type(request)), options=options))
@@ -152,21 +190,6 @@ class Link:
         """Whether as many requests wait for their answers as may wait."""
         return self.alive and self._connection.in_flight >= self._limit
 
-    def turn(self) -> Pending[None]:
-        """Return what is done when it is somebody's turn to send, or when the connection ends; the first one first.
-
-        Somebody else may have been faster, so look again whether the link is full. ``leave`` ends the waiting.
-        """
-        turn: Pending[None] = Pending()
-        self._queue.append(turn)
-        return turn
-
-    def leave(self, turn: Pending[None]) -> None:
-        """Take a turn out of the queue. One that was given goes on to the next who waits."""
-        if turn.done:
-            self._give_turn()
-        turn.resolve(None)
-
     def close(self) -> None:
         """End the connection. Every request that waits fails."""
         if self._transport is not None:
@@ -208,11 +231,11 @@ class Link:
 
         request = ApiVersionsRequest(client_software_name=_SOFTWARE, client_software_version=__version__)
         version = _FIRST_QUESTION
-        answer = yield from wait_for(self.send(request, version), deadline, f"ApiVersions of {self.address}")
+        answer = yield from self.ask(request, version, deadline=deadline)
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
             offered = (each.max_version for each in answer.api_keys if each.api_key == ApiKey.API_VERSIONS)
             version = min(version, next(offered, _OLDEST))
-            answer = yield from wait_for(self.send(request, version), deadline, f"ApiVersions of {self.address}")
+            answer = yield from self.ask(request, version, deadline=deadline)
         if answer.error_code:
             reason = f"ApiVersions: {ErrorCode(answer.error_code).name}"
             raise ConnectionFailedError(address=str(self.address), step="negotiate", reason=reason)
@@ -244,6 +267,21 @@ class Link:
                 self._unanswered(event)
             elif isinstance(event, ConnectionClosed):
                 return
+
+    def _turn(self) -> Pending[None]:
+        """Return what is done when it is somebody's turn to send, or when the connection ends; the first one first.
+
+        Somebody else may have been faster, so look again whether the link is full. ``_leave`` ends the waiting.
+        """
+        turn: Pending[None] = Pending()
+        self._queue.append(turn)
+        return turn
+
+    def _leave(self, turn: Pending[None]) -> None:
+        """Take a turn out of the queue. One that was given goes on to the next who waits."""
+        if turn.done:
+            self._give_turn()
+        turn.resolve(None)
 
     def _give_turn(self) -> None:
         """Give the turn to the first who waits for it; to all of them after the end of the connection."""

@@ -16,6 +16,7 @@ from kafka_msgs.errors.client import (
     ConnectionFailedError,
     DeadlineError,
     PositionError,
+    RequestLimitError,
 )
 from kafka_msgs.errors.codec import (
     BudgetExceededError,
@@ -97,6 +98,7 @@ __all__ = [
     "RefusedError",
     "RefusedRecordsError",
     "RemoteProtocolError",
+    "RequestLimitError",
     "SchemaError",
     "TapError",
     "TrailingDataError",

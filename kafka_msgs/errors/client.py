@@ -16,6 +16,7 @@ __all__ = [
     "ConnectionFailedError",
     "DeadlineError",
     "PositionError",
+    "RequestLimitError",
 ]
 
 
@@ -123,3 +124,17 @@ class PositionError(ClientError):
 
     def _text(self) -> str:
         return f"{self.topic}-{self.partition}: {self.reason}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class RequestLimitError(ClientError):
+    """A request that was sent while as many wait for their answers as may wait. Nothing was sent.
+
+    Attributes: ``address`` (``host:port``) and ``limit`` (``ClientConfig.max_in_flight``).
+    """
+
+    address: str
+    limit: int
+
+    def _text(self) -> str:
+        return f"{self.address}: {self.limit} requests wait for their answers, which is the limit (max_in_flight)"

@@ -9,10 +9,12 @@ import pytest
 
 from kafka_msgs.client import routes
 from kafka_msgs.client.cluster import Cluster
+from kafka_msgs.client.producer.config import ProducerConfig
+from kafka_msgs.client.producer.core import ProducerCore
 from kafka_msgs.client.routes import Coordinators, Leaders
 from kafka_msgs.client.schedule import gather
 from kafka_msgs.client.waiting import Pending, Steps, Wait
-from kafka_msgs.errors import ClusterSizeError, ConnectionFailedError, DeadlineError, OptionError
+from kafka_msgs.errors import ClusterSizeError, ConnectionFailedError, DeadlineError, OptionError, RequestLimitError
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.describe_cluster_request import DescribeClusterRequest
 from kafka_msgs.messages.describe_cluster_response import DescribeClusterResponse
@@ -27,7 +29,9 @@ from kafka_msgs.messages.metadata_response import (
 )
 from tests.support.counted_lines import lines_run
 from tests.support.network import SimulatedNetwork
+from tests.support.produce_cluster import ProduceCluster
 from tests.support.simulated_cluster import SimulatedCluster
+from tests.support.simulated_groups import GroupCluster, User
 
 
 def check_linear(work: Callable[[int], Callable[[], Any]]) -> None:
@@ -216,3 +220,55 @@ def test_the_end_of_a_connection_ends_the_waiting_for_a_turn(slow: SlowBroker) -
     failed = [each for each in answers if isinstance(each, ConnectionFailedError)]
     assert len(failed) >= 5
     assert slow.network.now() == begin + 2.5
+
+
+def test_a_link_refuses_more_requests_than_may_wait(slow: SlowBroker) -> None:
+    def main() -> Steps[list[str | None]]:
+        link = yield from slow.core.directory.any_link(deadline=slow.core.deadline(100))
+        sent = [link.send(DescribeClusterRequest()) for _ in range(3)]
+        with pytest.raises(RequestLimitError) as caught:
+            link.send(DescribeClusterRequest())
+        assert (caught.value.address, caught.value.limit) == ("b1:9092", 3)
+        assert link.in_flight == 3
+        yield Wait((sent[0],), None)
+        sent.append(link.send(DescribeClusterRequest()))
+        for each in sent:
+            yield Wait((each,), None)
+        return [each.result().cluster_id for each in sent]
+
+    assert slow.network.run(main()) == ["slow"] * 4
+    assert slow.most == 3
+
+
+def test_a_turn_that_nobody_uses_goes_on_to_the_next(slow: SlowBroker) -> None:
+    def refuse() -> Pending[Any]:
+        raise ValueError("nothing was sent")
+
+    def fails() -> Steps[Pending[Any]]:
+        link = yield from slow.core.directory.any_link(deadline=slow.core.deadline(100))
+        return (yield from link.in_turn(refuse, slow.core.deadline(100)))
+
+    answers = slow.network.run(gather([*(slow.call() for _ in range(3)), fails(), slow.call()]))
+    assert [type(each) for each in answers] == [*[DescribeClusterResponse] * 3, ValueError, DescribeClusterResponse]
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_one_request_at_a_time_is_enough_for_a_member_of_a_group(protocol: str) -> None:
+    cluster = GroupCluster({"t": 2})
+    for partition in (0, 1):
+        cluster.produce("t", partition, [b"%d" % number for number in range(10)])
+    user = User(cluster, cluster.core(max_in_flight=1), group_protocol=protocol)
+    user.core.subscribe(["t"])
+    assert len(user.values(20)) == 20
+    user.commit()
+    user.close()
+
+
+def test_one_request_at_a_time_is_enough_for_a_producer() -> None:
+    cluster = ProduceCluster()
+    core = cluster.network.core("b1:9092,b2:9092,b3:9092", max_in_flight=1)
+    producer = ProducerCore(core, ProducerConfig(batch_size=100))
+    values = [b"%d" % number for number in range(200)]
+    cluster.add(producer, values)
+    cluster.flush(producer)
+    assert sorted(filter(None, cluster.values())) == sorted(values)

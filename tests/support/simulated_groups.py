@@ -305,11 +305,11 @@ class GroupCluster:
 class User:
     """A consumer, and short ways to use it."""
 
-    def __init__(self, cluster: GroupCluster, **settings: Any) -> None:
+    def __init__(self, cluster: GroupCluster, client: ClientCore | None = None, **settings: Any) -> None:
         settings = {"group_id": "g", "auto_offset_reset": "earliest", **settings}
         background = settings.pop("background", False)
         self.network = cluster.network
-        self.core = ConsumerCore(cluster.core(), ConsumerConfig(**settings), background=background)
+        self.core = ConsumerCore(client or cluster.core(), ConsumerConfig(**settings), background=background)
 
     def poll(self, timeout: float = 5.0, room: int = 1_000) -> list[ConsumerRecord]:
         """Poll once."""

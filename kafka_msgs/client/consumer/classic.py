@@ -69,7 +69,7 @@ class ClassicMembership(Membership):
             member = MemberIdentity(member_id=self.member_id, reason="the consumer is being closed")
             request = LeaveGroupRequest(group_id=self.group_id, members=(member,))
         self.member_id, self.generation, self._joined = "", _NO_GENERATION, False
-        yield Wait((link.send(request),), deadline)
+        yield Wait(((yield from link.in_turn(lambda: link.send(request), deadline)),), deadline)
 
     def _live(self) -> Steps[None]:
         if not self._joined:
@@ -252,8 +252,11 @@ class ClassicMembership(Membership):
             self._send_beat(link)
 
     def _send_beat(self, link: Link) -> None:
+        """Send a heartbeat. If the coordinator has other questions to answer first, it knows that the member lives."""
         now = self.network.now()
         self._next_beat = now + self.config.heartbeat_interval
+        if link.full:
+            return
         self._beat_by = now + min(self.client.config.request_timeout, self.config.session_timeout)
         self._beat = link.send(
             HeartbeatRequest(

@@ -8,6 +8,7 @@ loops run by themselves (``Network.spawn``). Kafka's class is ``AbstractFetch``.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 from typing import Final, Protocol
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.link import Link
 from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Steps, Wait, sleep_until, wait_for
+from kafka_msgs.client.waiting import Steps, Wait, sleep_until
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError, PositionError
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchRequest
@@ -102,7 +103,8 @@ class Fetcher:
             if last is not None:
                 try:
                     link = yield from self._client.link(node, purpose=PURPOSE, deadline=deadline)
-                    closing.append(link.send(self._request(last, wait=0.0), self._version(link)))
+                    request, version = self._request(last, wait=0.0), self._version(link)
+                    closing.append((yield from link.in_turn(partial(link.send, request, version), deadline)))
                 except (ConnectionFailedError, DeadlineError):
                     continue
         for pending in closing:
@@ -138,8 +140,8 @@ class Fetcher:
         if not wanted:
             return False
         limit = self._client.network.now() + self._client.config.request_timeout + self._config.fetch_max_wait
-        pending = link.send(self._request(session.build(wanted), self._config.fetch_max_wait), version)
-        answer = yield from wait_for(pending, limit, f"Fetch from {link.address}")
+        request = self._request(session.build(wanted), self._config.fetch_max_wait)
+        answer = yield from link.ask(request, version, deadline=limit)
         if answer.error_code:
             session.failed(answer.error_code)
             return True

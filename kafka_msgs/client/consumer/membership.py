@@ -18,7 +18,7 @@ from kafka_msgs.client.consumer.partitions import Partitions
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.link import Link
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Pending, Steps, Wait, sleep_until, wait_for
+from kafka_msgs.client.waiting import Pending, Steps, Wait, sleep_until
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
 from kafka_msgs.message import Request, Response
@@ -167,7 +167,7 @@ class Membership(ABC):
         """Send a request to the coordinator, and wait for the answer: the request time-out, and ``wait`` more (s)."""
         link = yield from self._link(self.client.deadline(None))
         limit = self.network.now() + self.client.config.request_timeout + (wait or 0.0)
-        return (yield from wait_for(link.send(request), limit, f"{request.INFO.name} of group {self.group_id}"))
+        return (yield from link.ask(request, deadline=limit, name=f"{request.INFO.name} of group {self.group_id}"))
 
     def _until_poll(self) -> Steps[None]:
         """Wait until the consumer polls again."""

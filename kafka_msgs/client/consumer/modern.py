@@ -66,7 +66,7 @@ class ModernMembership(Membership):
         )
         self._start_over()
         link = yield from self._link(deadline)
-        yield Wait((link.send(request),), deadline)
+        yield Wait(((yield from link.in_turn(lambda: link.send(request), deadline)),), deadline)
 
     def _live(self) -> Steps[None]:
         yield from self._until_topics()

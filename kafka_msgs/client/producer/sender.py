@@ -68,6 +68,10 @@ class _Node:
         self.resume_at = 0.0
         """When the broker may get a request again: after a failure, or because it asked for time (KIP-219)."""
 
+    def is_full(self, limit: int) -> bool:
+        """Whether as many requests are on their way as may be, of the producer or on the connection."""
+        return len(self.exchanges) >= limit or (self.link is not None and self.link.full)
+
 
 class Sender:
     """Moves batches from the accumulator to the brokers."""
@@ -379,7 +383,7 @@ class Sender:
             self._to_refresh.add(queue.topic)
             return None
         node = self._nodes.get(leader) or self._nodes.setdefault(leader, _Node(leader))
-        if not self._reaches(node, now) or len(node.exchanges) >= self._config.max_in_flight:
+        if not self._reaches(node, now) or node.is_full(self._config.max_in_flight):
             return None
         if self._transactions is not None and not self._transactions.has(queue.topic, queue.partition):
             return None
