@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final, TextIO
+from typing import BinaryIO, Final
 
 import click
 
@@ -19,10 +19,10 @@ def _kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -
     return ALL_KINDS if "all" in value else frozenset(map(RedactKind, value))
 
 
-def new_file(path: Path) -> TextIO:
-    """Open a new file for text that only its owner can read: it holds what clients say."""
+def new_file(path: Path) -> BinaryIO:
+    """Open a new file that only its owner can read: it holds what clients say."""
     try:
-        return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "w", encoding="ascii")
+        return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "wb")
     except OSError as error:
         raise click.ClickException(f"{path}: {error.strerror}") from None
 

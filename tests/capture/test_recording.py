@@ -7,10 +7,19 @@ import json
 from typing import Any
 
 import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_msgs.capture import CaptureFault, Connection, Endpoint, Exchange, FaultKind, Sent
 from kafka_msgs.capture.exchange_builder import Item
-from kafka_msgs.capture.recording import is_recording, read_recording, recording_line, recording_start
+from kafka_msgs.capture.recording import (
+    is_recording,
+    read_recording,
+    recording_line,
+    recording_pieces,
+    recording_start,
+)
 
 ENDS = Connection(3, Endpoint("::1", 50_000), Endpoint("kafka.example", 9092))
 SENT = Sent(payload=bytes.fromhex("0012000000000005ffff"), size=10, missing=0, at=1_700_000_000_000_000, packet=0)
@@ -64,6 +73,62 @@ def test_more_facts_stand_in_the_line_and_are_not_needed() -> None:
     assert json.loads(line)["requestDecoded"] == {"clientSoftwareName": "tea"}
     (read,) = _read(line)
     assert isinstance(read, Exchange)
+
+
+def _raw(*items: Item) -> bytes:
+    return b"".join(piece for item in items for piece in recording_pieces(item, raw=True))
+
+
+def _sent(payload: bytes) -> Sent:
+    return SENT._replace(payload=payload, size=len(payload))
+
+
+@given(payloads=st.lists(st.tuples(st.binary(max_size=40), st.none() | st.binary(max_size=40)), max_size=5))
+def test_payloads_may_follow_their_lines(payloads: list[tuple[bytes, bytes | None]]) -> None:
+    """Any bytes, also ends of lines and what looks like a line. The same comes back as from hexadecimal lines."""
+    items: list[Item] = [*FAULTS]
+    for asked, answered in payloads:
+        items.append(evolve(EXCHANGE, request=_sent(asked), response=None if answered is None else _sent(answered)))
+    start = recording_start({}).encode() + b"\n"
+    assert list(read_recording(io.BytesIO(start + _raw(*items)))) == _read(
+        recording_start({}), *map(recording_line, items)
+    )
+
+
+def test_lines_with_and_without_payloads_behind_them_may_be_mixed() -> None:
+    mixed = _raw(EXCHANGE) + recording_line(EXCHANGE).encode() + b"\n" + _raw(*FAULTS, EXCHANGE)
+    found = list(read_recording(io.BytesIO(mixed)))
+    assert [item.request for item in found if isinstance(item, Exchange)] == [
+        SENT._replace(packet=n) for n in (1, 2, 5)
+    ]
+
+
+@pytest.mark.parametrize("lost", range(1, 21))
+def test_a_payload_that_is_cut_off_is_a_fault(lost: int) -> None:
+    """It is at the end of the file, and so it says how much is not there."""
+    exchange, fault = list(read_recording(io.BytesIO(_raw(EXCHANGE, EXCHANGE)[:-lost])))
+    assert isinstance(exchange, Exchange)
+    assert isinstance(fault, CaptureFault)
+    assert fault.reason.startswith("line 2: not an exchange: ValueError: the file ends ")
+
+
+def test_damaged_lines_that_follow_each_other_are_one_fault() -> None:
+    """After a damaged line the bytes behind it are no lines, whatever they hold."""
+    line, payloads = _raw(EXCHANGE).split(b"\n", 1)
+    damaged = line.replace(b'"apiKey": 18', b'"apiKey": xx') + b"\n" + 100 * b"\n\xff{" + payloads + b"\n"
+    fault, exchange = list(read_recording(io.BytesIO(damaged + _raw(EXCHANGE))))
+    assert isinstance(fault, CaptureFault)
+    assert fault.reason.startswith("line 1: not an exchange: ")
+    assert fault.size == len(damaged)
+    assert isinstance(exchange, Exchange)
+
+
+def test_a_size_that_is_not_there_takes_no_memory() -> None:
+    """A line may state any size: only what is in the file is read."""
+    line = _raw(EXCHANGE).split(b"\n")[0].replace(b'"size": 10', b'"size": 9999999999999')
+    (fault,) = list(read_recording(io.BytesIO(line + b"\n" + bytes(20))))
+    assert isinstance(fault, CaptureFault)
+    assert "the file ends 9999999999979 bytes before" in fault.reason
 
 
 def test_a_recording_is_known_by_its_first_line() -> None:

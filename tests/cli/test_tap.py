@@ -11,7 +11,7 @@ import pytest
 
 from kafka_msgs import HeartbeatRequest, HeartbeatResponse
 from kafka_msgs.capture import CaptureFault, Connection, Endpoint, Exchange, FaultKind, Sent
-from kafka_msgs.capture.recording import read_recording, recording_line, recording_start
+from kafka_msgs.capture.recording import read_recording, recording_line, recording_pieces, recording_start
 from kafka_msgs.cli.render.exchanges import item_text
 from kafka_msgs.wire import encode_request, encode_response
 from tests.support.command_line import Run
@@ -75,6 +75,13 @@ def test_addresses_that_are_none(run: Run, address: str) -> None:
     assert "does not read HOST:PORT" in result.stderr
 
 
+def test_raw_needs_a_recording(run: Run) -> None:
+    """It says how one is written."""
+    result = run("tap", "--bootstrap-server", "b:1", "--raw")
+    assert result.exit_code == 2
+    assert "--raw needs --record" in result.stderr
+
+
 def test_a_key_needs_its_certificate(run: Run, fails: Callable[..., str], tmp_path: Path) -> None:
     """A file without a certificate is an error that names the option, and so is a store that is not PEM."""
     path = tmp_path / "file"
@@ -102,16 +109,20 @@ def test_it_listens_for_the_time_that_is_given_and_counts(run: Run, tmp_path: Pa
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_recording_is_redacted_into_a_new_one(run: Run, fails: Callable[..., str], tmp_path: Path) -> None:
-    """Sizes, numbers and error codes stay; what is hidden earlier and now is in the first line; faults are kept."""
+@pytest.mark.parametrize("raw", [False, True])
+def test_a_recording_is_redacted_into_a_new_one(
+    run: Run, fails: Callable[..., str], tmp_path: Path, *, raw: bool
+) -> None:
+    """Sizes, numbers and error codes stay; what is hidden earlier and now is in the first line; faults are kept.
+
+    The new one has lines only.
+    """
     path, new = tmp_path / "tap.jsonl", tmp_path / "hidden.jsonl"
     moved = encode_response(HeartbeatResponse(error_code=16), 4, correlation_id=1)
-    lines = (
-        recording_start({"bootstrap": ["b:1"], "redacted": ["topics"]}),
-        recording_line(_exchange("a-client", moved), {"requestDecoded": {"clientId": "a-client"}}),
-        "broken",
-    )
-    path.write_text("\n".join(lines) + "\n")
+    start = recording_start({"bootstrap": ["b:1"], "redacted": ["topics"]}).encode()
+    more = {"requestDecoded": {"clientId": "a-client"}}
+    line = b"".join(recording_pieces(_exchange("a-client", moved), more, raw=raw))
+    path.write_bytes(start + b"\n" + line + b"broken\n")
     result = run("redact", str(path), str(new), "--redact", "clients", "--redact", "hosts")
     assert (result.exit_code, result.stderr) == (0, "1 exchanges, 1 faults\n")
     written = new.read_text()

@@ -34,9 +34,9 @@ def redact_command(recording: Path, new: Path, kinds: frozenset[RedactKind]) -> 
         facts = _facts(file, hidden)
         exchanges = faults = 0
         with new_file(new) as written:
-            written.write(recording_start(facts) + "\n")
+            written.write(recording_start(facts).encode("ascii") + b"\n")
             for item in read_recording(file):
-                written.writelines((*recording_pieces(redaction.item(item)), "\n"))
+                written.writelines(recording_pieces(redaction.item(item)))
                 exchanges += not isinstance(item, CaptureFault)
                 faults += isinstance(item, CaptureFault)
     click.echo(f"{exchanges} exchanges, {faults} faults", err=True)

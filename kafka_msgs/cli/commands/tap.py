@@ -6,10 +6,10 @@ import asyncio
 import json
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
@@ -81,6 +81,7 @@ def _several(ctx: click.Context, param: click.Parameter, value: str) -> tuple[En
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a new file of JSON lines that keeps the bytes of each exchange; kafka-msgs capture reads it.",
 )
+@click.option("--raw", is_flag=True, help="Record payloads as bytes behind their lines, and not as hexadecimal digits.")
 @click.option("--bodies", is_flag=True, help="Show and record the decoded requests and responses too.")
 @redact_option
 @click.option("--sasl-in-clear", is_flag=True, help="Show and record passwords and tokens. They are hidden otherwise.")
@@ -102,6 +103,7 @@ def tap_command(
     key: Path | None,
     command_config: Path | None,
     record: Path | None,
+    raw: bool,
     bodies: bool,
     kinds: frozenset[RedactKind],
     sasl_in_clear: bool,
@@ -114,18 +116,20 @@ def tap_command(
     Clients connect to --listen instead of the brokers. The addresses of brokers in responses are replaced, so clients
     stay behind the proxy. Nothing else changes for them. It stops on Ctrl-C.
     """
+    if raw and record is None:
+        raise click.UsageError("--raw needs --record")
     tls = {"client_tls": _client_tls(certificate, key), "broker_tls": _broker_tls(command_config)}
     hidden = kinds if sasl_in_clear else kinds | {RedactKind.SASL}
     with ExitStack() as stack:
-        receiver = _Receiver(Redaction(hidden), form=form, bodies=bodies)
+        receiver = _Receiver(Redaction(hidden), form=form, bodies=bodies, raw=raw)
         if record is not None:
+            start = recording_start({"bootstrap": [str(each) for each in brokers], "redacted": sorted(hidden)})
             receiver.file = stack.enter_context(new_file(record))
-            receiver.write(recording_start({"bootstrap": [str(each) for each in brokers], "redacted": sorted(hidden)}))
+            receiver.write([start.encode("ascii"), b"\n"])
         changes = {"listen": listen, "advertised": advertise, "cap_versions": cap_versions}
         asyncio.run(_run(brokers, receiver, duration, **changes, **tls))
     if receiver.asked:
-        counts = f"{receiver.exchanges} exchanges, {receiver.undecoded} not decoded, {receiver.faults} faults"
-        click.echo(counts, err=True)
+        click.echo(receiver.counts, err=True)
     if receiver.error is not None:
         raise click.ClickException(f"{record}: {receiver.error.strerror}")
 
@@ -167,45 +171,58 @@ async def _run(brokers: tuple[Endpoint, ...], receiver: _Receiver, duration: flo
 class _Receiver:
     """Shows and records items. If that fails, it stops the proxy."""
 
-    def __init__(self, redaction: Redaction, *, form: str, bodies: bool) -> None:
-        self.file: TextIO | None = None
+    def __init__(self, redaction: Redaction, *, form: str, bodies: bool, raw: bool) -> None:
+        self.file: BinaryIO | None = None
         self.error: OSError | None = None
-        self.exchanges = self.undecoded = self.faults = 0
         self.stop: Callable[[], None] = lambda: None
+        self._exchanges = self._undecoded = self._faults = 0
         self._redaction = redaction
         self._form = form
         self._bodies = bodies
+        self._raw = raw
 
     @property
     def asked(self) -> bool:
         """Whether anybody wants to see anything."""
         return self.file is not None or self._form != "none"
 
+    @property
+    def counts(self) -> str:
+        """How much was seen. What is only recorded is not decoded."""
+        undecoded = [] if self._form == "none" else [f"{self._undecoded} not decoded"]
+        return ", ".join([f"{self._exchanges} exchanges", *undecoded, f"{self._faults} faults"])
+
     def __call__(self, item: Item) -> None:
         self._count(item)
         hidden = self._redaction.item(item)
         try:
             if self.file is not None and self.error is None:
-                more = message_facts(hidden) if self._bodies and not isinstance(hidden, CaptureFault) else {}
-                self.write(*recording_pieces(hidden, {f"{name}Decoded": message for name, message in more.items()}))
+                self.write(recording_pieces(hidden, self._decoded(hidden), raw=self._raw))
             self._show(hidden)
         except OSError as error:
             self.error = error
             self._form = "none"
             self.stop()
 
-    def write(self, *pieces: str) -> None:
-        """Add a line to the recording."""
+    def write(self, pieces: Iterable[bytes]) -> None:
+        """Add to the recording."""
         assert self.file is not None
-        self.file.writelines((*pieces, "\n"))
+        self.file.writelines(pieces)
         self.file.flush()
+
+    def _decoded(self, item: Item) -> dict[str, Any]:
+        """The messages for the recording, if they are wanted."""
+        if not self._bodies or isinstance(item, CaptureFault):
+            return {}
+        return {f"{name}Decoded": message for name, message in message_facts(item).items()}
 
     def _count(self, item: Item) -> None:
         if isinstance(item, CaptureFault):
-            self.faults += 1
-        else:
-            self.exchanges += 1
-            self.undecoded += bool(item.problems)
+            self._faults += 1
+            return
+        self._exchanges += 1
+        if self._form != "none":
+            self._undecoded += bool(item.problems)
 
     def _show(self, item: Item) -> None:
         if self._form == "text":
