@@ -6,9 +6,10 @@ needs. ``MemoryPartition`` and ``directory`` are the places that keep it.
 
 from kafka_msgs.broker.partitions.config import TopicConfig
 from kafka_msgs.broker.partitions.directory import FoundPartition, LogDirectoryStore
-from kafka_msgs.broker.partitions.log import Appended, PartitionLog, ReadResult
+from kafka_msgs.broker.partitions.log import PartitionLog
 from kafka_msgs.broker.partitions.memory import MemoryPartition
 from kafka_msgs.broker.partitions.producers import Origin, ProducerState
+from kafka_msgs.broker.partitions.results import Appended, ReadResult
 from kafka_msgs.broker.partitions.segment import Found
 from kafka_msgs.broker.partitions.verification import Guard
 

@@ -51,7 +51,8 @@ METADATA_TOPIC: Final = "__cluster_metadata"
 _RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 _HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 _LOG_STARTS: Final = "log-start-offset-checkpoint"
-_CHECKPOINTS: Final = (_RECOVERY_POINTS, _HIGH_WATERMARKS, _LOG_STARTS)
+_CLEAN_OFFSETS: Final = "cleaner-offset-checkpoint"
+_CHECKPOINTS: Final = (_RECOVERY_POINTS, _HIGH_WATERMARKS, _LOG_STARTS, _CLEAN_OFFSETS)
 _CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 _META: Final = "meta.properties"
 _METADATA: Final = "partition.metadata"
@@ -131,13 +132,14 @@ class LogDirectoryStore:
         elif (known := read_partition_metadata(metadata).topic_id) != topic_id:
             raise LogFileError(file=str(metadata), position=0, skipped=0, reason=f"the topic id is {known}")
         place = topic, partition
-        offsets = {name: self._offsets[name].get(place, 0) for name in (_RECOVERY_POINTS, _LOG_STARTS)}
+        offsets = {name: self._offsets[name].get(place, 0) for name in _CHECKPOINTS}
         opened = self._partitions[place] = DirectoryPartition(
             path,
             self._files,
             clean=self.was_clean,
             recovery_point=offsets[_RECOVERY_POINTS],
             log_start_offset=offsets[_LOG_STARTS],
+            clean_offset=offsets[_CLEAN_OFFSETS],
         )
         return opened
 
@@ -182,6 +184,7 @@ class DirectoryPartition:
     _clean: bool
     _recovery_point: int
     _log_start_offset: int
+    _clean_offset: int = 0
     _high_watermark: int = 0
     _starts_at_segment: bool = True
     _deleted: list[tuple[int, FileSegment]] = field(factory=list)
@@ -200,6 +203,7 @@ class DirectoryPartition:
             epochs=read_leader_epochs(epochs) if epochs.exists() else (),
             log_start_offset=self._log_start_offset,
             recovery_point=self._recovery_point,
+            clean_offset=self._clean_offset,
             clean=self._clean,
         )
 
@@ -265,15 +269,19 @@ class DirectoryPartition:
         """Write the leader epochs; raises ``OSError``."""
         self._files.replace(self.path / _EPOCHS, format_leader_epochs(epochs))
 
-    def checkpoint(self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int) -> None:
+    def checkpoint(
+        self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int, clean_offset: int
+    ) -> None:
         """Take note of offsets for the checkpoint files of the directory."""
+        self._clean_offset = clean_offset
         self._recovery_point, self._high_watermark = recovery_point, high_watermark
         self._starts_at_segment = log_start_offset is None
         self._log_start_offset = log_start_offset or 0
 
     def give_offsets(self, into: dict[str, tuple[dict[Place, int], Place]]) -> None:
         """Add the offsets of the partition to the content of the checkpoint files."""
-        known = {
+        known: dict[str, int | None] = {
+            _CLEAN_OFFSETS: self._clean_offset or None,
             _RECOVERY_POINTS: self._recovery_point,
             _HIGH_WATERMARKS: self._high_watermark,
             _LOG_STARTS: None if self._starts_at_segment else self._log_start_offset,

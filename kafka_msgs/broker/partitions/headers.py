@@ -14,6 +14,7 @@ from kafka_msgs.codec import Buffer
 from kafka_msgs.layouts import (
     CODEC_MASK,
     CONTROL,
+    DELETE_HORIZON,
     HEADER,
     HEADER_SIZE,
     LOG_APPEND_TIME,
@@ -101,6 +102,11 @@ class Header(NamedTuple):
     def is_control(self) -> bool:
         """Whether the batch has control records."""
         return bool(self.attributes & CONTROL)
+
+    @property
+    def delete_horizon(self) -> int | None:
+        """When tombstones and markers may go (KIP-534), in milliseconds since the epoch. None if it is not set."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     @property
     def has_producer(self) -> bool:

@@ -35,6 +35,7 @@ class Opened:
     epochs: LeaderEpochs
     producers: Producers
     log_start_offset: int
+    clean_offset: int
 
 
 def load(store: PartitionStore, config: TopicConfig, now: int, expiration_ms: int) -> Opened:
@@ -65,7 +66,7 @@ def load(store: PartitionStore, config: TopicConfig, now: int, expiration_ms: in
     if any(changed) or epochs.entries != stored.epochs:
         store.save_epochs(epochs.entries)
     rebuild_producers(segments, producers, start, now, expiration_ms, clean=stored.clean)
-    return Opened(segments, epochs, producers, start)
+    return Opened(segments, epochs, producers, start, stored.clean_offset)
 
 
 def _unsure(stored: Stored) -> list[SegmentStore]:

@@ -13,16 +13,16 @@ from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
-from attrs import frozen
-
 from kafka_msgs.broker.partitions import lookup, retention
 from kafka_msgs.broker.partitions.appending import Append, placed, prepare
+from kafka_msgs.broker.partitions.compaction import MAX_KEYS, Dirty, compact, dirty_part
 from kafka_msgs.broker.partitions.config import TopicConfig
 from kafka_msgs.broker.partitions.epochs import LeaderEpochs
 from kafka_msgs.broker.partitions.headers import Header
 from kafka_msgs.broker.partitions.incoming import Incoming, check_bytes, check_produced, read_incoming
 from kafka_msgs.broker.partitions.loading import load, rebuild_producers
 from kafka_msgs.broker.partitions.producers import Origin, Prepared, Producers, WrittenBatch
+from kafka_msgs.broker.partitions.results import Appended, ReadResult
 from kafka_msgs.broker.partitions.segment import Found, Segment
 from kafka_msgs.broker.partitions.segments import Segments
 from kafka_msgs.broker.partitions.stores import PartitionStore
@@ -31,43 +31,14 @@ from kafka_msgs.codec import Buffer
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
 from kafka_msgs.layouts import NO_TIMESTAMP
-from kafka_msgs.log import AbortedTransaction, Isolation, LeaderEpoch
+from kafka_msgs.log import Isolation, LeaderEpoch
 from kafka_msgs.messages import EndTxnMarker
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
 
-__all__ = ["PRODUCER_EXPIRATION_MS", "Appended", "PartitionLog", "ReadResult"]
+__all__ = ["PRODUCER_EXPIRATION_MS", "PartitionLog"]
 
 PRODUCER_EXPIRATION_MS: Final = 86_400_000
 """Kafka's default for ``producer.id.expiration.ms``."""
-
-
-@frozen
-class Appended:
-    """The offsets that an append got. ``log_append_time`` is -1 if the records keep their own times.
-
-    The offsets are -1 for an append without a complete batch. ``duplicate`` says that the batch was already in the log;
-    the offsets are those of then, and ``log_append_time`` is the latest timestamp of that batch, as in Kafka.
-    """
-
-    base_offset: int
-    last_offset: int
-    log_append_time: int = NO_TIMESTAMP
-    log_start_offset: int = 0
-    duplicate: bool = False
-
-
-@frozen
-class ReadResult:
-    """Complete batches, in pieces. The first one may start below the offset that was asked for.
-
-    ``next_offset`` is the offset after the last batch. ``aborted`` has the aborted transactions that may have records
-    in the batches. It is None if the reader does not ask for committed records only.
-    """
-
-    data: list[Buffer]
-    size: int
-    next_offset: int
-    aborted: tuple[AbortedTransaction, ...] | None
 
 
 class PartitionLog:
@@ -101,6 +72,7 @@ class PartitionLog:
         self.epochs: LeaderEpochs = opened.epochs
         self.producers: Producers = opened.producers
         self.log_start_offset: int = opened.log_start_offset
+        self.clean_offset: int = opened.clean_offset
 
     def __repr__(self) -> str:
         return f"<PartitionLog {self.place}: offsets {self.log_start_offset} to {self.log_end_offset}>"
@@ -352,13 +324,26 @@ class PartitionLog:
         self._changed()
 
     def clean(self, now: int) -> None:
-        """Remove what the configs of the topic do not keep: old segments, and producers that are idle.
+        """Remove what the configs of the topic do not keep: old segments, old records of keys, idle producers.
 
         Raises ``OSError``.
         """
+        if self.config.compacts and self.dirty_part(now).is_enough(self.config):
+            self.compact(now)
         self.delete_old_segments(now)
         self.producers.expire(now, self.producer_expiration_ms)
         self.segments.store.expire(now)
+
+    def dirty_part(self, now: int) -> Dirty:
+        """Return what a compaction would look at."""
+        offsets = self.clean_offset, self.log_start_offset, self.last_stable_offset
+        return dirty_part(self.segments, self.config, *offsets, now)
+
+    def compact(self, now: int, max_keys: int = MAX_KEYS) -> None:
+        """Keep only the latest record of each key, except in the last segment. Raises ``OSError``."""
+        dirty, states = self.dirty_part(now), self.producers.states
+        if dirty.size:
+            self.clean_offset = compact(self.segments, self.config, dirty, states, self.high_watermark, now, max_keys)
 
     def delete_old_segments(self, now: int) -> None:
         """Remove segments that are below the start of the log, over ``retention.bytes`` or over ``retention.ms``."""
@@ -395,7 +380,7 @@ class PartitionLog:
 
     def checkpoint(self) -> None:
         """Give the offsets of the checkpoint files to the store."""
-        self.segments.checkpoint(self.log_start_offset, self.high_watermark)
+        self.segments.checkpoint(self.log_start_offset, self.high_watermark, self.clean_offset)
 
     def close(self, *, clean: bool = True) -> None:
         """Close the log. ``clean`` writes everything, so that opening it again finds all as it is now."""

@@ -6,6 +6,7 @@ special timestamps are those of ListOffsets (KIP-79, KIP-405, KIP-734, KIP-1005,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from kafka_msgs.broker.partitions.epochs import LeaderEpochs
@@ -14,7 +15,7 @@ from kafka_msgs.broker.partitions.segments import Segments
 from kafka_msgs.layouts import NO_TIMESTAMP
 from kafka_msgs.log.index import AbortedTransaction
 
-__all__ = ["Range", "aborted", "offset_for_timestamp", "read"]
+__all__ = ["Range", "aborted", "collect_aborted", "offset_for_timestamp", "read"]
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -25,9 +26,10 @@ EARLIEST_PENDING_UPLOAD: Final = -6
 
 
 class Range(NamedTuple):
-    """The complete batches of one segment from byte ``start`` to before ``stop``, and the offset after the last one.
+    """The complete batches of one segment from byte ``start`` to before ``stop``.
 
-    ``limit`` is the byte that the read may not pass. A batch that passes it is left out.
+    ``limit`` is the byte that the read may not pass. A batch that passes it is left out. ``next_offset`` is the offset
+    after the last batch.
     """
 
     segment: Segment
@@ -73,8 +75,13 @@ def aborted(segments: Segments, found: Range, offset: int) -> tuple[AbortedTrans
     """
     behind = found.segment.indexes.offset_from(found.limit)
     upper = segments.end_of(found.segment) if behind is None else behind
+    return collect_aborted(segments.from_offset(found.segment.base_offset), offset, upper)
+
+
+def collect_aborted(segments: Iterable[Segment], offset: int, upper: int) -> tuple[AbortedTransaction, ...]:
+    """Return the aborted transactions that end in some segments, at ``offset`` or above, and begin below ``upper``."""
     collected = []
-    for segment in segments.from_offset(found.segment.base_offset):
+    for segment in segments:
         for entry in segment.indexes.aborted:
             if entry.last_offset >= offset and entry.first_offset < upper:
                 collected.append(entry)

@@ -101,7 +101,9 @@ class MemoryPartition:
     def save_epochs(self, epochs: tuple[LeaderEpoch, ...]) -> None:
         """Do nothing."""
 
-    def checkpoint(self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int) -> None:
+    def checkpoint(
+        self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int, clean_offset: int
+    ) -> None:
         """Do nothing."""
 
     def expire(self, now: int) -> None:

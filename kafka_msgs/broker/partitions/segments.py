@@ -127,10 +127,11 @@ class Segments:
             segment.store.flush()
         self.recovery_point = self.end_offset
 
-    def checkpoint(self, log_start_offset: int, high_watermark: int) -> None:
+    def checkpoint(self, log_start_offset: int, high_watermark: int, clean_offset: int) -> None:
         """Give the offsets of the checkpoint files to the store."""
         self.store.checkpoint(
             log_start_offset=log_start_offset if log_start_offset > self._items[0].base_offset else None,
             recovery_point=self.recovery_point,
             high_watermark=high_watermark,
+            clean_offset=clean_offset,
         )

@@ -49,13 +49,15 @@ class Stored:
     """What a store knows about a partition that it already has.
 
     ``segments`` are in the order of their offsets. ``snapshots`` are the offsets of the snapshots of producers.
-    Everything below ``recovery_point`` was flushed. ``clean`` says whether the partition was closed.
+    Everything below ``recovery_point`` was flushed, and below ``clean_offset`` compacted. ``clean`` says whether the
+    partition was closed.
     """
 
     segments: Sequence[SegmentStore] = ()
     epochs: tuple[LeaderEpoch, ...] = ()
     log_start_offset: int = 0
     recovery_point: int = 0
+    clean_offset: int = 0
     clean: bool = True
 
 
@@ -92,7 +94,9 @@ class PartitionStore(Protocol):
     def save_epochs(self, epochs: tuple[LeaderEpoch, ...]) -> None:
         """Keep the leader epochs."""
 
-    def checkpoint(self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int) -> None:
+    def checkpoint(
+        self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int, clean_offset: int
+    ) -> None:
         """Take note of offsets. ``log_start_offset`` is None if the log starts with its first segment."""
 
     def expire(self, now: int) -> None:

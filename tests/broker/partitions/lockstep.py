@@ -161,6 +161,13 @@ class Ours:
         self.log.delete_old_segments(self._now)
         return {}
 
+    def _compact(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        self.log.clean_offset = command.get("clean_offset") or self.log.log_start_offset
+        dirty = self.log.dirty_part(self._now)
+        self.log.compact(self._now)
+        answer = {"ratio": dirty.ratio, "first_dirty": dirty.start, "uncleanable": dirty.end}
+        return {**answer, "clean_offset": self.log.clean_offset} if dirty.size else answer
+
     def _flush(self, command: Mapping[str, Any]) -> dict[str, Any]:
         self.log.flush()
         return {}

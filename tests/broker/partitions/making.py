@@ -16,7 +16,11 @@ TOPIC_ID: Final = UUID("12345678-1234-4234-8234-123456789abc")
 
 
 def batch(
-    *values: bytes, keys: tuple[bytes | None, ...] | None = None, timestamp: int = NOW, codec: int = 0, **header: Any
+    *values: bytes | None,
+    keys: tuple[bytes | None, ...] | None = None,
+    timestamp: int = NOW,
+    codec: int = 0,
+    **header: Any,
 ) -> bytes:
     """Return a batch as a producer sends it: the base offset is 0, each record is a millisecond later."""
     builder = BatchBuilder(BatchHeader(**header), codec=Compression(codec))

@@ -39,8 +39,11 @@ class _Producer:
 class Script:
     """The commands of one seed. Let the script know Kafka's answers with ``learn``.
 
+    With ``compacts`` nothing is compressed: the bytes of a codec that is applied again are not Kafka's.
+
     A script does not truncate a log that it opens again: Kafka then forgets the latest timestamp of a segment, if the
-    truncation takes the entry of the time index that it was read from.
+    truncation takes the entry of the time index that it was read from. Nor does it truncate a log that is compacted:
+    Kafka's last stable offset then moves to the next batch that is left.
     """
 
     seed: int
@@ -51,6 +54,7 @@ class Script:
     _random: random.Random = field(init=False)
     _now: int = NOW
     _start: int = 0
+    _clean: int | None = None
     _end: int = 0
     _epoch: int = 0
     _open: dict[str, Any] = field(factory=dict)
@@ -64,6 +68,7 @@ class Script:
         """Take note of the state after a command."""
         self._end = answer.get("state", {}).get("end", self._end)
         self._start = answer.get("state", {}).get("start", 0)
+        self._clean = answer.get("clean_offset", self._clean)
 
     def commands(self) -> Iterator[dict[str, Any]]:
         """Yield the commands, beginning with ``open`` and ending with ``close``."""
@@ -84,6 +89,7 @@ class Script:
             self._roll: 1,
             self._retain: 2,
             self._reopen: 1 if self.reopens else 0,
+            self._compact: 6 if self.compacts else 0,
         }
         for _ in range(self.length):
             self._now += pick.choice((0, 1, 10, 1000, 60_000))
@@ -105,18 +111,40 @@ class Script:
             "message.timestamp.before.max.ms": pick.choice(("9223372036854775807", "50000")),
             "compression.type": pick.choice(("producer", "producer", "producer", "uncompressed")),
             "cleanup.policy": pick.choice(("delete", "delete", "compact", "compact,delete")),
+            **(self._compact_config() if self.compacts else {}),
         }
 
-    def _contents(self) -> tuple[list[bytes], tuple[bytes | None, ...]]:
+    def _compact_config(self) -> dict[str, str]:
         pick = self._random
-        values = [pick.randbytes(1) * pick.choice((0, 5, 50, 400)) for _ in range(pick.choice((1, 1, 2, 5)))]
+        return {
+            # With a small index Kafka's cleaner fails, because it writes more entries than there were.
+            "segment.index.bytes": str(1 << 16),
+            "cleanup.policy": pick.choice(("compact", "compact", "compact,delete")),
+            "delete.retention.ms": str(pick.choice((0, 50_000, 500_000))),
+            "min.compaction.lag.ms": str(pick.choice((0, 0, 60_000))),
+            "max.compaction.lag.ms": str(pick.choice((2**63 - 1, 100_000))),
+        }
+
+    def _compact(self) -> Iterator[dict[str, Any]]:
+        if self._random.random() < 0.7:
+            yield {"do": "roll"}
+        yield {"do": "compact", "clean_offset": self._clean}
+
+    def _contents(self) -> tuple[list[bytes | None], tuple[bytes | None, ...]]:
+        pick = self._random
+        values: list[bytes | None] = []
+        for _ in range(pick.choice((1, 1, 2, 5))):
+            tombstone = self.compacts and pick.random() < 0.3
+            values.append(None if tombstone else pick.randbytes(1) * pick.choice((0, 5, 50, 400)))
         keys = tuple(None if pick.random() < 0.03 else b"k%d" % pick.randrange(20) for _ in values)
         return values, keys
 
     def _batch(self, **header: Any) -> bytes:
         values, keys = self._contents()
         time = self._now + self._random.choice((0, 0, 0, 0, -1000, -30_000, -100_000, 500_000, 10_000_000))
-        return batch(*values, keys=keys, timestamp=time, codec=self._random.choice(_CODECS), **header)
+        return batch(
+            *values, keys=keys, timestamp=time, codec=0 if self.compacts else self._random.choice(_CODECS), **header
+        )
 
     def _appending(self, data: bytes, **more: Any) -> dict[str, Any]:
         if self._random.random() < 0.05:

@@ -203,7 +203,7 @@ public final class StorageOracle {
         Optional<Long> clean = command.hasNonNull("clean_offset") ? Optional.of(command.get("clean_offset").asLong()) : Optional.empty();
         LogCleanerManager.OffsetsToClean range = LogCleanerManager.cleanableOffsets(log, clean, clock.now);
         LogToClean wanted = new LogToClean(log, range.firstDirtyOffset(), range.firstUncleanableDirtyOffset(), true);
-        answer.put("ratio", Double.isNaN(wanted.cleanableRatio()) ? -1 : wanted.cleanableRatio());
+        answer.put("ratio", Double.isNaN(wanted.cleanableRatio()) ? 0 : wanted.cleanableRatio());
         answer.put("first_dirty", range.firstDirtyOffset()).put("uncleanable", wanted.firstUncleanableOffset());
         if (wanted.cleanableBytes() == 0) return;
         Cleaner cleaner = new Cleaner(0, new SkimpyOffsetMap(1 << 20, "MD5"), 1 << 16, 1 << 24, 0.9,
