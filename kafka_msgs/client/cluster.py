@@ -21,10 +21,13 @@ _NO_ID: Final = UUID(int=0)
 
 
 class TopicPartition(NamedTuple):
-    """The name of a topic, and the number of a partition."""
+    """The name of a topic, and the number of a partition; as text ``orders-0``, as Kafka writes it."""
 
     topic: str
     partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
 
 
 @frozen

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from attrs import define
 
-from kafka_msgs.errors.base import KafkaMsgsError, shown
+from kafka_msgs.errors.base import KafkaMsgsError
 
 __all__ = [
     "AuthenticationError",
@@ -88,11 +88,7 @@ class BrokerError(ClientError):
     message: str | None = None
 
     def _text(self) -> str:
-        about = (
-            ""
-            if self.subject is None
-            else f" for {self.subject if isinstance(self.subject, str) else shown(self.subject)}"
-        )
+        about = "" if self.subject is None else f" for {self.subject}"
         words = f": {self.message}" if self.message else ""
         return f"{self.api}: {self.error.name} ({int(self.error)}){about}{words}"
 

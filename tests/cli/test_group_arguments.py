@@ -262,12 +262,23 @@ def test_i15_files_of_offsets(tmp_path: Path, text: str) -> None:
     assert offsets_in(path, "S1") == {TopicPartition("orders", 0): 7, TopicPartition("orders", 1): 8}
 
 
+def test_a_topic_may_be_called_topic(tmp_path: Path) -> None:
+    path = tmp_path / "offsets.csv"
+    path.write_text("topic,0,7\n")
+    assert offsets_in(path, "group") == {TopicPartition("topic", 0): 7}
+    path.write_text("group,topic,0,7\n")
+    assert offsets_in(path, "group") == {TopicPartition("topic", 0): 7}
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("orders,0\n", "line 1: expected topic,partition,offset or group,topic,partition,offset"),
         ("orders,0,1\norders,0,x\n", "line 2: expected "),
         ("orders,-1,1\n", "line 1: expected "),
+        ("orders,0,1,2,3\n", "line 1: expected "),
+        ("topic,partition,offset\norders,0,1,2\n", "line 2: expected "),
+        ("topic,partition\norders,0\n", "line 2: expected "),
         ("orders,0,-1\n", "line 1: expected "),
         ("orders,0,1\norders,0,2\n", "line 2: orders-0 is there twice"),
         ("other,orders,0,1\n", "there is no offset for the group 'S1' in it"),

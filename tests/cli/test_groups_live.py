@@ -237,10 +237,21 @@ def test_i17_a_deleted_group_is_gone(run: Run, servers: Servers, admin: Admin, e
         admin.describe_groups([empty]).all()
 
 
+def test_a_group_that_cannot_be_deleted_hides_no_other(run: Run, servers: Servers, admin: Admin, empty: str) -> None:
+    asked = ("consumer-groups", *servers, "--delete", "--group", "nobody", "--group", empty)
+    for options, status in ((("--dry-run",), "Planned"), ((), "Successful")):
+        result = run(*asked, *options)
+        assert result.exit_code == 1
+        assert squeezed(result.stdout)[1:] == ["group nobody GROUP_ID_NOT_FOUND", f"group {empty} {status}"]
+        assert result.stderr.count("GROUP_ID_NOT_FOUND") == 1
+    assert committed(admin, empty) == {}
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
         (("--describe", "--group", "nobody"), "GROUP_ID_NOT_FOUND"),
+        (("--delete", "--group", "nobody"), "GROUP_ID_NOT_FOUND"),
         (("--reset-offsets", "--group", "nobody", "--all-topics", "--to-latest", "--dry-run"), "has no offsets"),
         (("--delete-offsets", "--group", "nobody", "--topic", "x"), "has no offsets for these topics"),
         (("--reset-offsets", "--group", "g", "--topic", "absent", "--to-latest", "--dry-run"), "UNKNOWN_TOPIC"),
@@ -252,6 +263,12 @@ def test_failures_are_one_line(
     assert text in fails("consumer-groups", *servers, *arguments)
 
 
-def test_a_partition_that_a_topic_does_not_have(fails: Callable[..., str], servers: Servers, filled: str) -> None:
+def test_a_partition_that_a_topic_does_not_have(
+    fails: Callable[..., str], servers: Servers, filled: str, tmp_path: Path
+) -> None:
+    wanted = tmp_path / "offsets.csv"
+    wanted.write_text(f"{filled},7,1")
+    from_file = ("--reset-offsets", "--group", "g", "--from-file", str(wanted), "--dry-run")
+    assert fails("consumer-groups", *servers, *from_file) == f"Metadata: UNKNOWN_TOPIC_OR_PARTITION (3) for {filled}-7"
     reset = ("--reset-offsets", "--group", "g", "--topic", f"{filled}:0,7", "--to-latest", "--dry-run")
     assert fails("consumer-groups", *servers, *reset) == f"the topic '{filled}' has no partition 7"

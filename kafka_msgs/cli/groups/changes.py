@@ -31,6 +31,7 @@ __all__ = ["delete", "delete_offsets", "reset_offsets"]
 
 _INACTIVE: Final = (GroupState.EMPTY, GroupState.DEAD)
 _SUCCESSFUL: Final = "Successful"
+_PLANNED: Final = "Planned"
 
 
 def reset_offsets(kind: Kind, asked: Asked, source: BrokerGroups, form: str) -> None:
@@ -155,22 +156,31 @@ def _deleted_offsets(
 def delete(kind: Kind, asked: Asked, source: BrokerGroups, form: str) -> None:
     """Delete groups, and the internal topics of streams groups; or print what would be deleted."""
     names = asked.group or [each.group_id for each in source.listed() if each.type in kind.types]
-    described = [_existing(kind, source, name) for name in names]
-    topics = {each.group_id: _internal_topics(each) for each in described}
+    described = Results[str, AnyGroupDescription]({name: _existing(kind, source, name) for name in names})
+    topics = {name: _internal_topics(each) for name, each in described.ok.items()}
     wanted = None
     if asked.internal_topics:
         wanted = {topic for each in asked.internal_topics for topic in each.partitions}
         known = {topic for each in topics.values() for topic in each}
         _refuse_others(wanted, known, f"internal topic of {', '.join(map(repr, names))}")
     kept = {name: [each for each in found if wanted is None or each in wanted] for name, found in topics.items()}
-    if asked.dry_run:
-        _print(form, DELETED, [row for name in names for row in _deleted_rows(name, kept[name], "Planned", "Planned")])
-        return
-    _delete(source, names, kept, form)
+    groups: Mapping[str, Any] = described.outcomes
+    gone: Mapping[Any, Any] = {topic: None for found in kept.values() for topic in found}
+    if not asked.dry_run:
+        groups = {**groups, **source.admin.delete_groups(list(kept)).outcomes}
+        internal = [topic for name, error in groups.items() if error is None for topic in kept[name]]
+        gone = source.admin.delete_topics(internal).outcomes if internal else {}
+    good = _PLANNED if asked.dry_run else _SUCCESSFUL
+    _print(form, DELETED, _deleted_rows(Results(groups), Results(gone), kept, good))
+    _report(Results(groups), Results(gone))
 
 
-def _existing(kind: Kind, source: BrokerGroups, name: str) -> AnyGroupDescription:
-    found = source.described([name])[name]
+def _existing(kind: Kind, source: BrokerGroups, name: str) -> AnyGroupDescription | BrokerError:
+    """Return the description of a group, or why there is none; one that is not of this kind is refused."""
+    try:
+        found = source.described([name])[name]
+    except BrokerError as error:
+        return error
     if type_of(found) not in kind.types:
         raise click.ClickException(f"{name!r} is a {str(type_of(found)).lower()} group, not a {kind.noun}")
     return found
@@ -188,36 +198,32 @@ def _internal_topics(group: AnyGroupDescription) -> list[str]:
     )
 
 
-def _delete(source: BrokerGroups, names: Collection[str], topics: Mapping[str, list[str]], form: str) -> None:
-    groups = source.admin.delete_groups(names)
-    internal = [topic for name in groups.ok for topic in topics[name]]
-    gone = source.admin.delete_topics(internal) if internal else Results({})
+def _deleted_rows(
+    groups: Results[str, Any], gone: Results[str, Any], topics: Mapping[str, Collection[str]], good: str
+) -> list[dict[str, Any]]:
+    """Return a row for each group, and one for each of its topics; ``good`` is the status without an error."""
     rows = []
-    for name in names:
-        rows.append({"kind": "group", "name": name, "status": _status(groups, name)})
+    for name in groups:
+        rows.append({"kind": "group", "name": name, "status": _status(groups, name, good)})
         rows += [
-            {"kind": "topic", "name": each, "status": _status(gone, each)} for each in topics[name] if each in gone
+            {"kind": "topic", "name": each, "status": _status(gone, each, good)}
+            for each in topics.get(name, ())
+            if each in gone
         ]
-    _print(form, DELETED, rows)
-    _report(groups)
-    _report(gone)
+    return rows
 
 
-def _deleted_rows(group: str, topics: Collection[str], of_group: str, of_topic: str) -> list[dict[str, Any]]:
-    rows = [{"kind": "group", "name": group, "status": of_group}]
-    return rows + [{"kind": "topic", "name": each, "status": of_topic} for each in topics]
-
-
-def _status(results: Results[Any, Any], key: object) -> str:
+def _status(results: Results[Any, Any], key: object, good: str = _SUCCESSFUL) -> str:
     error = results.errors.get(key)
-    return _SUCCESSFUL if error is None else error.error.name if isinstance(error, BrokerError) else str(error)
+    return good if error is None else error.error.name if isinstance(error, BrokerError) else str(error)
 
 
-def _report(results: Results[Any, Any]) -> None:
+def _report(*results: Results[Any, Any]) -> None:
     """Print each failure on standard error, and end with exit status 1 if there is any."""
-    for error in results.errors.values():
+    errors = [error for each in results for error in each.errors.values()]
+    for error in errors:
         click.echo(f"Error: {error}", err=True)
-    if results.errors:
+    if errors:
         click.get_current_context().exit(1)
 
 

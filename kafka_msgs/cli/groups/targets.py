@@ -49,9 +49,9 @@ def offsets_in(path: Path, group: str) -> dict[TopicPartition, int]:
     """
     offsets: dict[TopicPartition, int] = {}
     for where, row in _rows(path):
+        place, offset = _line(row, where)
         if row.get("group", group) != group:
             continue
-        place, offset = _line(row, where)
         if place in offsets:
             raise click.ClickException(f"{where}: {place.topic}-{place.partition} is there twice")
         offsets[place] = offset
@@ -61,17 +61,17 @@ def offsets_in(path: Path, group: str) -> dict[TopicPartition, int]:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield where each line is, and its fields by name."""
+    """Yield where each line is, and its fields by name: none if the line has more or fewer than it should."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             lines = [(f"{path}, line {number}", fields) for number, fields in enumerate(csv.reader(file), 1) if fields]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise click.ClickException(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    named = bool(lines) and lines[0][1][0].lower() in ("group", "topic")
+    named = bool(lines) and {"topic", "partition"} <= set(lines[0][1])
     names = [_NAMED.get(each, each) for each in lines[0][1]] if named else None
     for where, fields in lines[named:]:
         columns = names or (_FIELDS if len(fields) == len(_FIELDS) else _FIELDS[1:])
-        yield where, dict(zip(columns, fields, strict=False))
+        yield where, dict(zip(columns, fields, strict=True)) if len(columns) == len(fields) else {}
 
 
 def _line(row: Mapping[str, str], where: str) -> tuple[TopicPartition, int]:
