@@ -166,10 +166,10 @@ class _Asking:
         return routes.merge([_value(answer) for answer in answers])
 
     def by_key(self, request: Request[R], route: Coordinators) -> Steps[R]:
-        """Ask the coordinator of the one key that the request names."""
-        key: str | None = getattr(request, route.one)
+        """Ask the coordinator of the one key that the request names. Without a key, ask any broker."""
+        key: str | None = getattr(request, route.one) if route.one else None
         if key is None:
-            return (yield from self.one(request, lambda: self._directory.any_link(deadline=self._deadline)))
+            return (yield from self.plain(request, routes.ANY))
         return (
             yield from self.one(
                 request,
@@ -208,7 +208,12 @@ class _Asking:
             yield from trials.pause()
 
     def many(self, request: Request[R], items: Items, route: Coordinators | Leaders) -> Steps[R]:
-        """Ask the brokers of all items, each about its own, and ask again about those that failed."""
+        """Ask the brokers of all items, each about its own, and ask again about those that failed.
+
+        A request without items goes to any broker.
+        """
+        if not routes.items_of(request, items):
+            return (yield from self.plain(request, routes.ANY))
         trials = self._trials()
         answers: list[R] = []
         while True:

@@ -15,6 +15,7 @@ import pytest
 
 from kafka_msgs import ApiKey, OffsetFetchRequest, message_classes
 from kafka_msgs.client import Client, ClientConfig
+from kafka_msgs.client.routes import ROUTES
 from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
 from tests.support.command_line import Run
 from tests.support.kafka_cluster import ClusterAddresses
@@ -227,3 +228,15 @@ def test_i4_properties_reach_the_client(tmp_path: Path) -> None:
     plain = ClientConfig(bootstrap_servers="localhost:9092")
     assert (made.client_id, made.request_timeout, made.timeout) == ("auditor", 1.5, 2.0)
     assert made.bootstrap_servers == plain.bootstrap_servers
+
+
+# A broker never answers this one when it is empty.
+MANY = [
+    api for api, route in ROUTES.items() if getattr(route, "many", None) and api is not ApiKey.ADD_PARTITIONS_TO_TXN
+]
+
+
+@pytest.mark.parametrize("api", MANY, ids=lambda api: api.name)
+def test_a_request_about_nothing_goes_to_any_broker(call: Call, api: ApiKey) -> None:
+    """It has no partition, group or transaction that would say where to send it."""
+    assert call(str(int(api)))
