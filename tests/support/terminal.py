@@ -16,11 +16,13 @@ __all__ = ["AtTerminal"]
 
 _PATIENCE_SECONDS: Final = 120
 _TAKE_THE_TERMINAL: Final = (
-    "import fcntl, os, sys, termios\n"
+    "import fcntl, os, signal, sys, termios\n"
+    "signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
     "fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
     "os.execv(sys.executable, [sys.executable, '-m', 'kafka_msgs', *sys.argv[1:]])"
 )
-"""The terminal becomes that of the new session, so that its Ctrl-C reaches the command."""
+"""The terminal becomes that of the new session, so that its Ctrl-C reaches the command. Tests that run in the background
+of a shell ignore this signal, and so would all that they start."""
 
 
 class AtTerminal:
@@ -61,8 +63,9 @@ class AtTerminal:
 
     def status(self) -> int:
         """Read what is left, and return the exit status."""
+        end = time.monotonic() + _PATIENCE_SECONDS
         while self._read():
-            pass
+            assert time.monotonic() < end, f"the command does not end: {self.shown[-1000:]!r}"
         return self._process.wait(_PATIENCE_SECONDS)
 
     def _read(self) -> bool:
