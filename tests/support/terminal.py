@@ -21,8 +21,8 @@ _TAKE_THE_TERMINAL: Final = (
     "fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
     "os.execv(sys.executable, [sys.executable, '-m', 'kafka_msgs', *sys.argv[1:]])"
 )
-"""The terminal becomes that of the new session, so that its Ctrl-C reaches the command. Tests that run in the background
-of a shell ignore this signal, and so would all that they start."""
+"""The terminal becomes that of the new session, so that its Ctrl-C reaches the command. Tests in the background of a
+shell ignore this signal, and so would all that they start."""
 
 
 class AtTerminal:
