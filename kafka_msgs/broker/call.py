@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
-from attrs import Factory, define, evolve, frozen
+from attrs import Factory, define, evolve, field, frozen
 
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster, VirtualBroker
     from kafka_msgs.broker.config import ListenerConfig
 
-__all__ = ["ANONYMOUS", "Call", "Handler", "Principal", "Session", "Transport"]
+__all__ = ["ANONYMOUS", "Call", "Exchange", "Handler", "Principal", "Session", "Transport"]
 
 R = TypeVar("R", bound=Request[Any])
 R_co = TypeVar("R_co", bound=Request[Any], covariant=True)
@@ -77,11 +77,22 @@ ANONYMOUS = Principal()
 """The principal of a connection without authentication."""
 
 
+class Exchange(Protocol):
+    """A login under way. ``user`` is the name when it succeeded, and None before."""
+
+    user: str | None
+
+    def step(self, token: bytes) -> bytes:
+        """Return the answer to a token. Raises ``RefusedError`` with SASL_AUTHENTICATION_FAILED."""
+
+
 @define(eq=False, kw_only=True)
 class Session:
     """One connection to one virtual broker. ``client_host`` has the form that Kafka's records have: ``/127.0.0.1``.
 
-    ``end`` closes it: from then on answers are dropped, and what ``on_close`` was given is called once.
+    On a listener with SASL a client must log in. ``exchange`` is the login under way, and ``login_ends`` the moment
+    (ms) from which it must log in again. ``end`` closes the connection: from then on answers are dropped, and what
+    ``on_close`` was given is called once.
     """
 
     id: int
@@ -91,9 +102,20 @@ class Session:
     principal: Principal = ANONYMOUS
     software_name: str = ""
     software_version: str = ""
+    exchange: Exchange | None = None
+    logged_in: bool = field(init=False)
+    login_ends: int | None = None
     closed: bool = False
     _on_close: dict[int, Callable[[], None]] = Factory(dict)
     _callbacks: int = 0
+
+    @logged_in.default
+    def _needs_no_login(self) -> bool:
+        return not self.listener.sasl
+
+    def may_ask(self, now: int) -> bool:
+        """Return whether the client is logged in, and its login has not ended."""
+        return self.logged_in and (self.login_ends is None or now < self.login_ends)
 
     def on_close(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call ``callback`` when the connection is closed. Return what takes this back."""

@@ -25,6 +25,8 @@ from kafka_msgs.broker.dispatch import Dispatch
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
 from kafka_msgs.broker.partition_table import OpenStore, PartitionTable, memory_store
 from kafka_msgs.broker.partitions import Guard
+from kafka_msgs.broker.security.acls import AclAuthorizer
+from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, Credentials
 from kafka_msgs.broker.timers import TimerHandle, Timers
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.errors import OptionError
@@ -87,7 +89,7 @@ class Cluster:
         self.cluster_id = config.cluster_id or _base64(self.new_id())
         self.dispatch = Dispatch(all_handlers(), config.release)
         self.problems: list[Exception] = []
-        self.authorizer: Authorizer | None = None
+        self.authorizer: Authorizer | None = AclAuthorizer(self) if config.authorizer else None
         self.intercept: list[Callable[[Call[Any]], bool]] = []
         self.observers: list[Callable[[Call[Any], Any], None]] = []
         self.listeners: list[Callable[[Delta], None]] = []
@@ -100,6 +102,12 @@ class Cluster:
             attach = getattr(module, "attach", None)
             if attach is not None:
                 attach(self)
+
+    @property
+    def sasl_mechanisms(self) -> tuple[str, ...]:
+        """The SASL mechanisms that are enabled, of those that there are."""
+        enabled = (self.settings.text("sasl.enabled.mechanisms") or "").split(",")
+        return tuple(name for each in enabled if (name := each.strip()) == PLAIN or name in MECHANISMS)
 
     def new_id(self) -> UUID:
         """Return a new id."""
@@ -164,7 +172,7 @@ class Cluster:
         for broker_id, listeners in addresses.items():
             self.brokers[broker_id] = VirtualBroker(broker_id, listeners, self.new_id())
         features = [FeatureLevelRecord(name=name, feature_level=level) for name, level in STARTING_FEATURES.items()]
-        self.commit(features)
+        self.commit((*features, *Credentials(self).records()))
         for broker in self.brokers.values():
             self._register(broker)
 

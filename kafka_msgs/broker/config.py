@@ -37,6 +37,11 @@ class ListenerConfig:
     port: int = field(default=0, validator=whole(0, _LAST_PORT))
     tls: ssl.SSLContext | None = None
 
+    @property
+    def sasl(self) -> bool:
+        """Whether clients of this listener must log in."""
+        return self.protocol.startswith("SASL")
+
     def __attrs_post_init__(self) -> None:
         if (self.tls is not None) != self.protocol.endswith("SSL"):
             raise OptionError(
@@ -53,6 +58,10 @@ class BrokerConfig:
     brokers by name, such as ``{"auto.create.topics.enable": "false"}``. ``directory`` keeps all data in Kafka's own
     files; without it, everything is in memory. ``racks`` has the racks of the brokers, in order.
 
+    ``users`` has names and passwords for listeners with SASL: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. ``authorizer``
+    decides by ACLs what clients may do. ``super_users`` such as ``User:admin`` may do everything, and
+    ``allow_everyone`` allows what no ACL is about.
+
     Limits: ``max_connections`` per broker, and ``max_request_size`` in bytes as a broker's
     ``socket.request.max.bytes``. ``seed`` makes ids: the same seed and the same calls give the same ids. None means
     ids that nobody can guess. Raises ``OptionError``.
@@ -67,6 +76,10 @@ class BrokerConfig:
     configs: Mapping[str, str] = field(factory=dict)
     racks: tuple[str | None, ...] = ()
     cluster_id: str | None = None
+    users: Mapping[str, str] = field(factory=dict, repr=False)
+    authorizer: bool = False
+    super_users: tuple[str, ...] = ()
+    allow_everyone: bool = False
     max_connections: int = field(default=10_000, validator=whole(1))
     max_request_size: int = field(default=100 * 2**20, validator=whole(1024))
     seed: int | None = None
@@ -89,7 +102,9 @@ class BrokerConfig:
         factor = str(min(3, self.brokers))
         return {
             "group.initial.rebalance.delay.ms": "0",
+            "group.streams.initial.rebalance.delay.ms": "0",
             "offsets.topic.replication.factor": factor,
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
             "transaction.state.log.replication.factor": factor,
             "transaction.state.log.min.isr": "1" if self.brokers == 1 else "2",
             "share.coordinator.state.topic.replication.factor": factor,

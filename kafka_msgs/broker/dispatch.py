@@ -45,10 +45,15 @@ class Dispatch:
     def run(self, cluster: Cluster, call: Call[Any]) -> None:
         """Give a call to its handler. ``RefusedError`` is answered; another exception is a problem of the broker.
 
-        A problem is answered with UNKNOWN_SERVER_ERROR and kept in ``Cluster.problems``.
+        A problem is answered with UNKNOWN_SERVER_ERROR and kept in ``Cluster.problems``. A client that has to log in
+        first loses its connection, as in Kafka.
         """
+        handler = self._handlers[call.api_key]
+        if not handler.before_login and not call.session.may_ask(cluster.now):
+            call.disconnect()
+            return
         try:
-            self._handlers[call.api_key].run(call)
+            handler.run(call)
         except RefusedError as error:
             call.fail(error.error, error.message)
         except Exception as error:

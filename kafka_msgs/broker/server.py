@@ -17,8 +17,9 @@ from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.broker.call import Call, Session
 from kafka_msgs.broker.clock import Clock
 from kafka_msgs.broker.handlers.api_versions import unsupported_version
+from kafka_msgs.broker.handlers.sasl import take_token
 from kafka_msgs.codec import CodecOptions
-from kafka_msgs.errors import BrokerStartError, KafkaMsgsError, ProtocolError
+from kafka_msgs.errors import BrokerStartError, KafkaMsgsError, ProtocolError, RefusedError
 from kafka_msgs.message import Response
 from kafka_msgs.wire import (
     SIZE_BYTES,
@@ -278,7 +279,8 @@ class _Connection(asyncio.Protocol):
 
     def _take(self, event: RequestReceived | TokenReceived) -> None:
         if isinstance(event, TokenReceived):
-            self.end(reset=False)
+            self._held -= len(event.token) + SIZE_BYTES
+            self._take_token(event.token)
             return
         self._held -= len(event.payload) + SIZE_BYTES
         if not self._cluster.dispatch.offers(event.api_key, event.version):
@@ -303,6 +305,17 @@ class _Connection(asyncio.Protocol):
                 received_at=now,
             )
         )
+
+    def _take_token(self, token: bytes) -> None:
+        """Go on with a login whose tokens have no headers (KIP-43). If it fails, the connection is closed."""
+        try:
+            answer = take_token(self._cluster, self.session, token)
+        except RefusedError:
+            self.end(reset=False)
+            return
+        self._transport.write(self._wire.send_token(answer))
+        if self.session.logged_in:
+            self._wire.end_tokens()
 
     def _refuse_version(self, event: RequestReceived) -> None:
         """Answer ApiVersions in version 0, and close the connection for another api, as Kafka does."""

@@ -16,6 +16,7 @@ from kafka_msgs.broker.call import Handler
 __all__ = ["MODULES", "all_handlers", "handler_modules"]
 
 MODULES: Final = (
+    "kafka_msgs.broker.handlers.acls",
     "kafka_msgs.broker.handlers.api_versions",
     "kafka_msgs.broker.handlers.fetch",
     "kafka_msgs.broker.handlers.find_coordinator",
@@ -24,6 +25,8 @@ MODULES: Final = (
     "kafka_msgs.broker.handlers.metadata",
     "kafka_msgs.broker.handlers.offsets",
     "kafka_msgs.broker.handlers.produce",
+    "kafka_msgs.broker.handlers.sasl",
+    "kafka_msgs.broker.handlers.scram_users",
     "kafka_msgs.broker.handlers.streams_groups",
     "kafka_msgs.broker.handlers.topics",
     "kafka_msgs.broker.handlers.transactions",

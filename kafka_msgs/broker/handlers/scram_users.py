@@ -1,0 +1,133 @@
+"""Describe and change the SCRAM credentials of users (KIP-554)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.security.credentials import MECHANISMS, scram_keys
+from kafka_msgs.enums import AclOperation
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.messages.alter_user_scram_credentials_request import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from kafka_msgs.messages.alter_user_scram_credentials_response import (
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
+from kafka_msgs.messages.describe_user_scram_credentials_request import DescribeUserScramCredentialsRequest
+from kafka_msgs.messages.describe_user_scram_credentials_response import (
+    CredentialInfo,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+from kafka_msgs.messages.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
+from kafka_msgs.messages.user_scram_credential_record import UserScramCredentialRecord
+
+__all__ = ["HANDLERS"]
+
+_BY_NUMBER: Final = {mechanism.number: mechanism for mechanism in MECHANISMS.values()}
+_MAX_ITERATIONS: Final = 16384
+
+
+def _describe(call: Call[DescribeUserScramCredentialsRequest]) -> None:
+    call.require_cluster(AclOperation.DESCRIBE)
+    known = sorted({user for user, _ in call.cluster.image.scram})
+    asked = call.request.users
+    names = [each.name for each in asked] if asked else known
+    counts = Counter(names)
+    results = tuple(_described(call, name, counts[name] > 1) for name in dict.fromkeys(names))
+    call.answer(DescribeUserScramCredentialsResponse(results=results))
+
+
+def _described(
+    call: Call[DescribeUserScramCredentialsRequest], user: str, repeated: bool
+) -> DescribeUserScramCredentialsResult:
+    if repeated:
+        return DescribeUserScramCredentialsResult(
+            user=user,
+            error_code=ErrorCode.DUPLICATE_RESOURCE,
+            error_message=f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}",
+        )
+    found = [record for (name, _), record in sorted(call.cluster.image.scram.items()) if name == user]
+    if not found:
+        return DescribeUserScramCredentialsResult(
+            user=user,
+            error_code=ErrorCode.RESOURCE_NOT_FOUND,
+            error_message=f"Attempt to describe a user credential that does not exist: {user}",
+        )
+    infos = tuple(CredentialInfo(mechanism=each.mechanism, iterations=each.iterations) for each in found)
+    return DescribeUserScramCredentialsResult(user=user, error_message=None, credential_infos=infos)
+
+
+def _alter(call: Call[AlterUserScramCredentialsRequest]) -> None:
+    call.require_cluster(AclOperation.ALTER)
+    request = call.request
+    changes: list[ScramCredentialDeletion | ScramCredentialUpsertion] = [*request.deletions, *request.upsertions]
+    counts = Counter((each.name, each.mechanism) for each in changes)
+    repeated = {name for (name, _), count in counts.items() if count > 1}
+    failures: dict[str, RefusedError] = {}
+    records: dict[str, list[MetadataRecord]] = {}
+    for change in changes:
+        records.setdefault(change.name, [])
+        try:
+            if change.name in repeated:
+                message = "A user credential cannot be altered twice in the same request"
+                raise RefusedError(error=ErrorCode.DUPLICATE_RESOURCE, message=message)
+            records[change.name].append(_record(call, change))
+        except RefusedError as error:
+            failures.setdefault(change.name, error)
+    call.cluster.commit(record for name, made in records.items() if name not in failures for record in made)
+    call.answer(AlterUserScramCredentialsResponse(results=tuple(_results(records, failures))))
+
+
+def _results(
+    names: dict[str, list[MetadataRecord]], failures: dict[str, RefusedError]
+) -> Iterator[AlterUserScramCredentialsResult]:
+    for name in names:
+        failure = failures.get(name)
+        if failure is None:
+            yield AlterUserScramCredentialsResult(user=name, error_message=None)
+        else:
+            yield AlterUserScramCredentialsResult(user=name, error_code=failure.error, error_message=failure.message)
+
+
+def _record(
+    call: Call[AlterUserScramCredentialsRequest], change: ScramCredentialDeletion | ScramCredentialUpsertion
+) -> MetadataRecord:
+    """The record of a change. Raises ``RefusedError``."""
+    mechanism = _BY_NUMBER.get(change.mechanism)  # type: ignore[call-overload]
+    if not change.name:
+        raise RefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Username must not be empty")
+    if mechanism is None:
+        raise RefusedError(error=ErrorCode.UNSUPPORTED_SASL_MECHANISM, message="Unknown SCRAM mechanism")
+    if isinstance(change, ScramCredentialDeletion):
+        if (change.name, change.mechanism) not in call.cluster.image.scram:
+            message = "Attempt to delete a user credential that does not exist"
+            raise RefusedError(error=ErrorCode.RESOURCE_NOT_FOUND, message=message)
+        return RemoveUserScramCredentialRecord(name=change.name, mechanism=change.mechanism)
+    if change.iterations < mechanism.min_iterations:
+        raise RefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Too few iterations")
+    if change.iterations > _MAX_ITERATIONS:
+        raise RefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Too many iterations")
+    stored_key, server_key = scram_keys(change.salted_password, mechanism.hash_name)
+    return UserScramCredentialRecord(
+        name=change.name,
+        mechanism=change.mechanism,
+        salt=change.salt,
+        stored_key=stored_key,
+        server_key=server_key,
+        iterations=change.iterations,
+    )
+
+
+HANDLERS: Final = (
+    Handler(DescribeUserScramCredentialsRequest, _describe),
+    Handler(AlterUserScramCredentialsRequest, _alter),
+)

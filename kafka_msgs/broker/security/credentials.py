@@ -1,0 +1,90 @@
+"""The passwords of users: of PLAIN as they were given, of SCRAM as the records of the cluster have them (KIP-554)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from hmac import compare_digest
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafka_msgs.enums import ScramMechanism
+from kafka_msgs.messages.user_scram_credential_record import UserScramCredentialRecord
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+
+__all__ = ["MECHANISMS", "PLAIN", "Credentials", "ScramCredential", "ScramHash", "scram_keys"]
+
+PLAIN: Final = "PLAIN"
+
+
+class ScramHash(NamedTuple):
+    """A SCRAM mechanism: its number in records, its hash function, and the lowest number of iterations."""
+
+    number: ScramMechanism
+    hash_name: str
+    min_iterations: int = 4096
+
+
+MECHANISMS: Final[Mapping[str, ScramHash]] = {
+    "SCRAM-SHA-256": ScramHash(ScramMechanism.SCRAM_SHA_256, "sha256"),
+    "SCRAM-SHA-512": ScramHash(ScramMechanism.SCRAM_SHA_512, "sha512"),
+}
+"""The SCRAM mechanisms by name."""
+
+_SALT_BYTES: Final = 16
+
+
+class ScramCredential(NamedTuple):
+    """What a server knows of a password."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+
+def scram_keys(salted_password: bytes, hash_name: str) -> tuple[bytes, bytes]:
+    """Return the stored key and the server key of a salted password (RFC 5802)."""
+    import hashlib
+    import hmac
+
+    client_key = hmac.digest(salted_password, b"Client Key", hash_name)
+    server_key = hmac.digest(salted_password, b"Server Key", hash_name)
+    return hashlib.new(hash_name, client_key).digest(), server_key
+
+
+class Credentials:
+    """The passwords of the users of a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def accepts(self, user: str, password: str) -> bool:
+        """Return whether this is the password of a user, for PLAIN. It takes the same time for each wrong one."""
+        known = self._cluster.config.users.get(user)
+        return compare_digest((known or "").encode(), password.encode()) and known is not None
+
+    def scram(self, user: str, mechanism: str) -> ScramCredential | None:
+        """Return the credential of a user for a SCRAM mechanism, or None if there is none."""
+        record = self._cluster.image.scram.get((user, MECHANISMS[mechanism].number))
+        if record is None:
+            return None
+        return ScramCredential(record.salt, record.stored_key, record.server_key, record.iterations)
+
+    def records(self) -> Iterator[UserScramCredentialRecord]:
+        """Give the records of the users that the configuration has."""
+        from hashlib import pbkdf2_hmac
+
+        for user, password in self._cluster.config.users.items():
+            for mechanism in MECHANISMS.values():
+                salt = self._cluster.random.randbytes(_SALT_BYTES)
+                salted = pbkdf2_hmac(mechanism.hash_name, password.encode(), salt, mechanism.min_iterations)
+                stored_key, server_key = scram_keys(salted, mechanism.hash_name)
+                yield UserScramCredentialRecord(
+                    name=user,
+                    mechanism=mechanism.number,
+                    salt=salt,
+                    stored_key=stored_key,
+                    server_key=server_key,
+                    iterations=mechanism.min_iterations,
+                )

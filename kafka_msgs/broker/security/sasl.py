@@ -1,0 +1,104 @@
+"""The server's side of SASL exchanges: tokens in, tokens out, and at the end the name of the user.
+
+PLAIN is RFC 4616. SCRAM is RFC 5802, of the package ``scramp``. Errors have Kafka's texts and give nothing away.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka_msgs.broker.call import Exchange
+from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, Credentials
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import MissingExtraError, RefusedError
+
+if TYPE_CHECKING:
+    from scramp import ScramMechanism
+
+__all__ = ["begin_exchange"]
+
+_PLAIN_PARTS: Final = 3
+
+
+def begin_exchange(mechanism: str, credentials: Credentials) -> Exchange:
+    """Return a new login with a mechanism. Raises ``RefusedError`` for an unknown one."""
+    if mechanism == PLAIN:
+        return _Plain(credentials)
+    if mechanism in MECHANISMS:
+        return _Scram(mechanism, credentials)
+    raise RefusedError(error=ErrorCode.UNSUPPORTED_SASL_MECHANISM)
+
+
+def _failed(message: str) -> RefusedError:
+    return RefusedError(error=ErrorCode.SASL_AUTHENTICATION_FAILED, message=message)
+
+
+class _Plain:
+    """PLAIN: one token with the name that the client acts for, its own name and its password."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+        self.user: str | None = None
+
+    def step(self, token: bytes) -> bytes:
+        try:
+            parts = token.decode().split("\0")
+        except UnicodeDecodeError:
+            parts = []
+        if len(parts) != _PLAIN_PARTS:
+            raise _failed("Invalid SASL/PLAIN response: expected 3 tokens, got " + str(len(parts)))
+        acts_for, user, password = parts
+        if not user:
+            raise _failed("Authentication failed: username not specified")
+        if not password:
+            raise _failed("Authentication failed: password not specified")
+        if not self._credentials.accepts(user, password):
+            raise _failed("Authentication failed: Invalid username or password")
+        if acts_for not in ("", user):
+            raise _failed("Authentication failed: Client requested an authorization id that is different from username")
+        self.user = user
+        return b""
+
+
+class _Scram:
+    """SCRAM: two tokens of the client, each with an answer."""
+
+    def __init__(self, mechanism: str, credentials: Credentials) -> None:
+        try:
+            import scramp
+        except ImportError as error:
+            raise MissingExtraError(package="scramp", feature="SCRAM", extra="broker") from error
+        self._mechanism = mechanism
+        self._credentials = credentials
+        self._failure = scramp.ScramException
+        made: ScramMechanism = scramp.ScramMechanism(mechanism)
+        self._server: Any = made.make_server(self._known)
+        self._name = ""
+        self._begun = False
+        self.user: str | None = None
+
+    def _known(self, user: str) -> tuple[bytes, bytes, bytes, int]:
+        self._name = user
+        found = self._credentials.scram(user, self._mechanism)
+        if found is None:
+            raise LookupError(user)
+        return found.salt, found.stored_key, found.server_key, found.iterations
+
+    def step(self, token: bytes) -> bytes:
+        try:
+            answer = self._next(token.decode())
+        except (self._failure, LookupError, ValueError):
+            reason = "Authentication failed during authentication due to invalid credentials with SASL mechanism "
+            raise _failed(reason + self._mechanism) from None
+        return answer.encode()
+
+    def _next(self, text: str) -> str:
+        if not self._begun:
+            self._begun = True
+            self._server.set_client_first(text)
+            first: str = self._server.get_server_first()
+            return first
+        self._server.set_client_final(text)
+        final: str = self._server.get_server_final()
+        self.user = self._name
+        return final
