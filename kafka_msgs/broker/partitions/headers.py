@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple, Protocol
+from zlib import crc32
+
+from crc32c import crc32c
 
 from kafka_msgs.codec import Buffer
 from kafka_msgs.layouts import (
     CODEC_MASK,
     CONTROL,
+    CRC_FROM,
     DELETE_HORIZON,
     HEADER,
     HEADER_SIZE,
@@ -25,7 +29,7 @@ from kafka_msgs.layouts import (
     TRANSACTIONAL,
 )
 
-__all__ = ["Bytes", "Header", "header_at", "next_sequence", "walk"]
+__all__ = ["Bytes", "Header", "header_at", "is_sound", "next_sequence", "walk"]
 
 _OFFSET_AND_LENGTH: Final = Struct(">qi")
 _LEGACY: Final = Struct(">qiIbbq")
@@ -138,6 +142,12 @@ def header_at(data: Buffer, at: int, position: int, left: int) -> Header | None:
     offset, length, crc, magic, attributes, time = _LEGACY.unpack_from(data, at)
     time = time if magic else NO_TIMESTAMP
     return Header(position, offset, length, -1, magic, crc, attributes, 0, time, time, NO_PRODUCER, -1, -1, 1)
+
+
+def is_sound(header: Header, batch: memoryview) -> bool:
+    """Whether the checksum of a batch is that of its bytes: CRC-32C in magic 2, CRC-32 before."""
+    found = crc32c(batch[CRC_FROM:]) if header.magic == 2 else crc32(batch[MAGIC_AT:])
+    return bool(found == header.crc)
 
 
 def walk(data: Bytes, start: int = 0, stop: int | None = None) -> Iterator[Header]:

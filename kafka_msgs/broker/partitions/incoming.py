@@ -21,7 +21,7 @@ from attrs import frozen
 from crc32c import crc32c
 
 from kafka_msgs.broker.partitions.config import FOREVER, TopicConfig
-from kafka_msgs.broker.partitions.headers import Header, header_at
+from kafka_msgs.broker.partitions.headers import Header, header_at, is_sound
 from kafka_msgs.broker.partitions.producers import Marker, Origin
 from kafka_msgs.codec import Buffer
 from kafka_msgs.error_codes import ErrorCode
@@ -135,7 +135,7 @@ def check_bytes(batch: Incoming, config: TopicConfig, origin: Origin) -> None:
     if origin is not Origin.REPLAY and header.size > config.max_message_bytes:
         reason = f"The record batch size is {header.size} bytes which exceeds the maximum {config.max_message_bytes}"
         raise RefusedError(error=ErrorCode.MESSAGE_TOO_LARGE, message=reason)
-    if header.magic == 2 and crc32c(batch.data[CRC_FROM:]) != header.crc:
+    if not is_sound(header, batch.data):
         raise _corrupt(f"Record is corrupt (stored crc = {header.crc})")
     if header.codec not in Compression._value2member_map_:
         raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=f"Unknown compression type id: {header.codec}")

@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from attrs import frozen
-from crc32c import crc32c
 
 from kafka_msgs.broker.partitions.config import TopicConfig
 from kafka_msgs.broker.partitions.epochs import LeaderEpochs
-from kafka_msgs.broker.partitions.headers import Header
+from kafka_msgs.broker.partitions.headers import Header, is_sound
 from kafka_msgs.broker.partitions.incoming import Incoming, marker_of
 from kafka_msgs.broker.partitions.producers import Origin, Prepared, Producers, ProducerState
 from kafka_msgs.broker.partitions.segment import Segment
 from kafka_msgs.broker.partitions.segments import Segments
 from kafka_msgs.broker.partitions.stores import PartitionStore, SegmentStore, Stored
 from kafka_msgs.errors import RefusedError
-from kafka_msgs.layouts import CRC_FROM
 from kafka_msgs.log.writing.indexes import Indexes
 
 __all__ = ["Opened", "load", "rebuild_producers", "replay"]
@@ -103,9 +101,7 @@ def _recover(
 def _sound_batches(segment: Segment) -> Iterator[Header]:
     for batch in segment.batches():
         data = memoryview(b"".join(segment.store.read(batch.position, batch.end)))
-        if batch.magic == 2 and crc32c(data[CRC_FROM:]) != batch.crc:
-            return
-        if not segment.indexes.can_hold(batch.last_offset):
+        if not is_sound(batch, data) or not segment.indexes.can_hold(batch.last_offset):
             return
         yield batch
 
