@@ -11,13 +11,21 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
-from kafka_msgs.broker.controller.settings import BROKER, TOPIC, Setting, settings_of
+from kafka_msgs.broker.controller.settings import BROKER, CLIENT_METRICS, GROUP, TOPIC, Setting, settings_of
 from kafka_msgs.enums import ConfigResourceType, ConfigSource
 
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
 
-__all__ = ["ConfigEntry", "Synonym", "broker_synonyms", "effective", "topic_entries", "topic_synonyms", "topic_values"]
+__all__ = [
+    "RESOURCES",
+    "ConfigEntry",
+    "Synonym",
+    "own_configs",
+    "resource_entries",
+    "topic_entries",
+    "topic_values",
+]
 
 _HOUR: Final = 3_600_000
 _MINUTE: Final = 60_000
@@ -108,9 +116,42 @@ def topic_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEn
             yield effective(setting, topic_synonyms(cluster, setting, own))
 
 
+def own_configs(cluster: Cluster, kind: ConfigResourceType, name: str) -> Mapping[str, str]:
+    """Return the settings that a resource has itself."""
+    return cluster.image.configs.get((kind, name), {})
+
+
+def resource_entries(cluster: Cluster, kind: ConfigResourceType, name: str) -> Iterator[ConfigEntry]:
+    """Yield the entries of a resource, without internal ones. The name of a broker is its id, or empty for all."""
+    own = own_configs(cluster, kind, name)
+    if kind is ConfigResourceType.TOPIC:
+        yield from topic_entries(cluster, own)
+        return
+    resource, source = RESOURCES[kind]
+    for setting in settings_of(resource).values():
+        if setting.internal:
+            continue
+        if kind is ConfigResourceType.BROKER:
+            if name or setting.name in own:
+                yield effective(setting, tuple(broker_synonyms(cluster, setting, int(name) if name else None)))
+            continue
+        synonyms = [Synonym(setting.name, own[setting.name], source)] if setting.name in own else []
+        default = Synonym(setting.name, setting.default, ConfigSource.DEFAULT_CONFIG)
+        yield effective(setting, (*synonyms, default))
+
+
+RESOURCES: Final[Mapping[ConfigResourceType, tuple[str, ConfigSource]]] = {
+    ConfigResourceType.TOPIC: (TOPIC, ConfigSource.DYNAMIC_TOPIC_CONFIG),
+    ConfigResourceType.BROKER: (BROKER, ConfigSource.DYNAMIC_BROKER_CONFIG),
+    ConfigResourceType.GROUP: (GROUP, ConfigSource.DYNAMIC_GROUP_CONFIG),
+    ConfigResourceType.CLIENT_METRICS: (CLIENT_METRICS, ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG),
+}
+"""The settings of each type of resource, and the source of a value that a resource has itself."""
+
+
 def topic_values(cluster: Cluster, topic: str) -> dict[str, str | None]:
     """Return the values of all settings of a topic."""
-    own = cluster.image.configs.get((ConfigResourceType.TOPIC, topic), {})
+    own = own_configs(cluster, ConfigResourceType.TOPIC, topic)
     return {entry.setting.name: entry.value for entry in topic_entries(cluster, own)}
 
 

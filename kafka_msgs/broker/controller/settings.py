@@ -32,7 +32,8 @@ _CHOICES: Final = re.compile(r"(?P<any_case>\(case insensitive\) )?\[(?P<names>[
 @frozen
 class Setting:
     """One setting. ``type`` is Kafka's, in small letters; ``default`` is a text or None; ``allowed`` has Kafka's form
-    of the allowed values, such as ``[0,...]``.
+    of the allowed values, such as ``[0,...]``. ``internal`` settings are not shown, and those that are not ``dynamic``
+    are only given at the start of a broker.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Setting:
     default: str | None
     allowed: str
     internal: bool
+    dynamic: bool = True
 
     def check(self, text: str) -> Any:
         """Return the value of a text. Raises ``RefusedError`` with INVALID_CONFIG."""
@@ -102,8 +104,15 @@ def settings_of(resource: str) -> Mapping[str, Setting]:
     text = (files("kafka_msgs.broker.controller") / "settings.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines()[1:])
     return {
-        name: Setting(name, kind, None if default == "null" else default, allowed, internal == "internal")
-        for owner, name, kind, default, allowed, internal in rows
+        name: Setting(
+            name,
+            kind,
+            None if default == "null" else default,
+            allowed,
+            internal="internal" in flags,
+            dynamic=owner != BROKER or "dynamic" in flags,
+        )
+        for owner, name, kind, default, allowed, flags in rows
         if owner == resource
     }
 

@@ -109,7 +109,7 @@ def add_partitions(
                 f"Attempted to add {added} additional partition(s), but only {len(assignments)} assignment(s) were "
                 "specified."
             )
-        replicas = [_checked_replicas(cluster.image, each, factor) for each in assignments]
+        replicas = [checked_replicas(cluster.image, each, factor) for each in assignments]
         for number, each in enumerate(replicas, present):
             _check_some_alive(cluster.image, number, each)
     return [_partition(cluster.image, topic.id, present + number, each) for number, each in enumerate(replicas)]
@@ -202,7 +202,7 @@ def _assigned(cluster: Cluster, new: NewTopic) -> list[tuple[int, ...]]:
     for partition, asked in new.assignments:
         if partition in found:
             raise _bad_assignment(f"Found multiple manual partition assignments for partition {partition}")
-        replicas = found[partition] = _checked_replicas(cluster.image, asked, factor)
+        replicas = found[partition] = checked_replicas(cluster.image, asked, factor)
         factor = len(replicas)
         _check_some_alive(cluster.image, partition, replicas)
     if sorted(found) != list(range(len(found))):
@@ -230,7 +230,7 @@ def _place(cluster: Cluster, partitions: int, factor: int) -> list[tuple[int, ..
     return place_replicas(brokers, partitions=partitions, replication_factor=factor, first=first)
 
 
-def _checked_replicas(image: Image, replicas: Sequence[int], factor: int | None) -> tuple[int, ...]:
+def checked_replicas(image: Image, replicas: Sequence[int], factor: int | None) -> tuple[int, ...]:
     if not replicas:
         raise _bad_assignment("The manual partition assignment includes an empty replica list.")
     for each in sorted(replicas):

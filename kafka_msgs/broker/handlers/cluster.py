@@ -1,0 +1,253 @@
+"""What clients ask about the cluster itself, and change of it: brokers, features, the quorum, and topics in pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.controller.features import METADATA_VERSION, SUPPORTED_FEATURES
+from kafka_msgs.broker.controller.image import NO_LEADER, PartitionState, TopicState
+from kafka_msgs.broker.controller.internal_topics import is_internal
+from kafka_msgs.enums import AclOperation, ResourceType, UpgradeType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.messages import describe_quorum_response as quorum
+from kafka_msgs.messages.describe_cluster_request import DescribeClusterRequest
+from kafka_msgs.messages.describe_cluster_response import DescribeClusterBroker, DescribeClusterResponse
+from kafka_msgs.messages.describe_quorum_request import DescribeQuorumRequest
+from kafka_msgs.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
+from kafka_msgs.messages.describe_topic_partitions_response import (
+    Cursor,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from kafka_msgs.messages.feature_level_record import FeatureLevelRecord
+from kafka_msgs.messages.unregister_broker_record import UnregisterBrokerRecord
+from kafka_msgs.messages.unregister_broker_request import UnregisterBrokerRequest
+from kafka_msgs.messages.unregister_broker_response import UnregisterBrokerResponse
+from kafka_msgs.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
+from kafka_msgs.messages.update_features_response import UpdatableFeatureResult, UpdateFeaturesResponse
+
+__all__ = ["HANDLERS"]
+
+_BROKERS: Final = 1
+_METADATA: Final = "__cluster_metadata"
+_FIRST_WITHOUT_RESULTS: Final = 2
+
+
+def _describe_cluster(call: Call[DescribeClusterRequest]) -> None:
+    request, cluster = call.request, call.cluster
+    if request.endpoint_type != _BROKERS:
+        error = (
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE if request.endpoint_type == 2 else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+        )
+        raise RefusedError(error=error, message="The request was sent to an endpoint of the wrong type.")
+    operations: dict[str, Any] = {}
+    if request.include_cluster_authorized_operations:
+        operations["cluster_authorized_operations"] = call.operations(ResourceType.CLUSTER)
+    call.answer(
+        DescribeClusterResponse(
+            cluster_id=cluster.cluster_id,
+            controller_id=cluster.controller_id,
+            endpoint_type=_BROKERS,
+            brokers=tuple(_brokers(call)),
+            **operations,
+        )
+    )
+
+
+def _brokers(call: Call[DescribeClusterRequest]) -> Iterator[DescribeClusterBroker]:
+    for broker in call.cluster.image.brokers.values():
+        endpoint = broker.endpoints.get(call.session.listener.name)
+        if endpoint is not None and (broker.alive or call.request.include_fenced_brokers):
+            yield DescribeClusterBroker(
+                broker_id=broker.id,
+                host=endpoint.host,
+                port=endpoint.port,
+                rack=broker.rack,
+                is_fenced=broker.fenced if call.request.include_fenced_brokers else False,
+            )
+
+
+def _describe_topic_partitions(call: Call[DescribeTopicPartitionsRequest]) -> None:
+    request, image = call.request, call.cluster.image
+    cursor = request.cursor
+    if cursor is not None and cursor.partition_index < 0:
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+    names = sorted({each.name for each in request.topics} or image.topics)
+    listed = not request.topics
+    first = cursor.topic_name if cursor else ""
+    left = min(request.response_partition_limit, call.cluster.settings.number("max.request.partition.size.limit"))
+    topics: list[DescribeTopicPartitionsResponseTopic] = []
+    for name in (each for each in names if each >= first):
+        topic = image.topics.get(name)
+        if not call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+            if not listed:
+                topics.append(_unknown(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            continue
+        if topic is None:
+            topics.append(_unknown(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            continue
+        start = cursor.partition_index if cursor and name == cursor.topic_name else 0
+        if left <= 0:
+            _answer_page(call, topics, Cursor(topic_name=name, partition_index=start))
+            return
+        chosen = topic.partitions[start : start + left]
+        topics.append(_described(call, topic, chosen))
+        left -= len(chosen)
+        if start + len(chosen) < len(topic.partitions):
+            _answer_page(call, topics, Cursor(topic_name=name, partition_index=start + len(chosen)))
+            return
+    _answer_page(call, topics, None)
+
+
+def _answer_page(
+    call: Call[DescribeTopicPartitionsRequest],
+    topics: list[DescribeTopicPartitionsResponseTopic],
+    cursor: Cursor | None,
+) -> None:
+    call.answer(DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor))
+
+
+def _unknown(name: str, error: ErrorCode) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(error_code=error, name=name, is_internal=is_internal(name))
+
+
+def _described(
+    call: Call[DescribeTopicPartitionsRequest], topic: TopicState, partitions: list[PartitionState]
+) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=is_internal(topic.name),
+        partitions=tuple(_partition(call, each) for each in partitions),
+        topic_authorized_operations=call.operations(ResourceType.TOPIC, topic.name),
+    )
+
+
+def _partition(
+    call: Call[DescribeTopicPartitionsRequest], state: PartitionState
+) -> DescribeTopicPartitionsResponsePartition:
+    image = call.cluster.image
+    led = state.leader != NO_LEADER and image.is_alive(state.leader)
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=state.partition,
+        leader_id=state.leader if led else NO_LEADER,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=state.replicas,
+        isr_nodes=state.isr,
+        eligible_leader_replicas=state.eligible_leader_replicas,
+        last_known_elr=state.last_known_elr,
+        offline_replicas=tuple(each for each in state.replicas if not image.is_alive(each)),
+    )
+
+
+def _update_features(call: Call[UpdateFeaturesRequest]) -> None:
+    call.require_cluster(AclOperation.ALTER)
+    records: list[FeatureLevelRecord] = []
+    results: list[UpdatableFeatureResult] = []
+    failed: RefusedError | None = None
+    for each in call.request.feature_updates:
+        try:
+            records += _feature(call, each)
+            results.append(UpdatableFeatureResult(feature=each.feature, error_message=None))
+        except RefusedError as error:
+            failed = failed or error
+            results.append(
+                UpdatableFeatureResult(feature=each.feature, error_code=error.error, error_message=error.message)
+            )
+    if failed is None and not call.request.validate_only:
+        call.cluster.commit(records)
+    if call.version >= _FIRST_WITHOUT_RESULTS:
+        if failed is not None:
+            raise failed
+        results = []
+    call.answer(UpdateFeaturesResponse(error_message=None, results=tuple(results)))
+
+
+def _feature(call: Call[UpdateFeaturesRequest], update: FeatureUpdateKey) -> list[FeatureLevelRecord]:
+    name, level = update.feature, update.max_version_level
+    supported = SUPPORTED_FEATURES.get(name)
+    present = call.cluster.image.features.get(name, 0)
+    start = f"Invalid update version {level} for feature {name}."
+    if level < 0:
+        raise _bad_version(f"{start} A feature version cannot be less than 0.")
+    if supported is None:
+        raise _bad_version(f"{start} Local controller {call.cluster.controller_id} does not support this feature.")
+    if level and level not in supported:
+        reason = f"only supports versions {supported.lowest}-{supported.highest}"
+        raise _bad_version(f"{start} Local controller {call.cluster.controller_id} {reason}")
+    downgrades = update.allow_downgrade or update.upgrade_type != UpgradeType.UPGRADE
+    if level < present:
+        if not downgrades:
+            raise _bad_version(
+                f"{start} Can't downgrade the version of this feature without setting the upgrade type to either safe "
+                "or unsafe downgrade."
+            )
+        if name == METADATA_VERSION:
+            raise _bad_version(f"Unsupported metadata.version downgrade from {present} to {level}.")
+    elif level > present and downgrades:
+        raise _bad_version(f"{start} Can't downgrade to a newer version.")
+    return [FeatureLevelRecord(name=name, feature_level=level)] if level != present else []
+
+
+def _bad_version(message: str) -> RefusedError:
+    return RefusedError(error=ErrorCode.INVALID_UPDATE_VERSION, message=message)
+
+
+def _unregister_broker(call: Call[UnregisterBrokerRequest]) -> None:
+    call.require_cluster(AclOperation.ALTER)
+    broker_id, image = call.request.broker_id, call.cluster.image
+    if broker_id not in image.brokers:
+        message = f"Broker ID {broker_id} is not currently registered"
+        raise RefusedError(error=ErrorCode.BROKER_ID_NOT_REGISTERED, message=message)
+    if image.is_alive(broker_id):
+        call.cluster.kill_broker(broker_id)
+    epoch = image.brokers[broker_id].epoch
+    call.cluster.commit([UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=epoch)])
+    call.answer(UnregisterBrokerResponse(error_message=None))
+
+
+def _describe_quorum(call: Call[DescribeQuorumRequest]) -> None:
+    call.require_cluster(AclOperation.DESCRIBE)
+    topics = []
+    for topic in call.request.topics:
+        known = topic.topic_name == _METADATA
+        partitions = tuple(_quorum(call, each.partition_index, known=known) for each in topic.partitions)
+        topics.append(quorum.TopicData(topic_name=topic.topic_name, partitions=partitions))
+    call.answer(quorum.DescribeQuorumResponse(error_message=None, topics=tuple(topics)))
+
+
+def _quorum(call: Call[DescribeQuorumRequest], partition: int, *, known: bool) -> quorum.PartitionData:
+    """Describe the metadata log: the controller is its only voter, and the brokers observe it."""
+    cluster = call.cluster
+    if not known or partition != 0:
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return quorum.PartitionData(partition_index=partition, error_code=error, error_message=None)
+    end, now = cluster.image.offset, cluster.now
+
+    def replica(node: int) -> quorum.ReplicaState:
+        times: dict[str, Any] = {"last_fetch_timestamp": now, "last_caught_up_timestamp": now}
+        return quorum.ReplicaState(replica_id=node, log_end_offset=end, **times)
+
+    return quorum.PartitionData(
+        partition_index=0,
+        error_message=None,
+        leader_id=cluster.controller_id,
+        leader_epoch=1,
+        high_watermark=end,
+        current_voters=(replica(cluster.controller_id),),
+        observers=tuple(replica(each.id) for each in cluster.image.alive() if each.id != cluster.controller_id),
+    )
+
+
+HANDLERS: Final = (
+    Handler(DescribeClusterRequest, _describe_cluster),
+    Handler(DescribeTopicPartitionsRequest, _describe_topic_partitions),
+    Handler(UpdateFeaturesRequest, _update_features),
+    Handler(UnregisterBrokerRequest, _unregister_broker),
+    Handler(DescribeQuorumRequest, _describe_quorum),
+)

@@ -1,0 +1,134 @@
+"""Leaders and replicas on request: ElectLeaders, AlterPartitionReassignments and ListPartitionReassignments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.controller.elections import elect_preferred, elect_unclean, replace_replicas
+from kafka_msgs.broker.controller.image import PartitionState
+from kafka_msgs.broker.controller.topics import checked_replicas
+from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
+from kafka_msgs.enums import AclOperation, ElectionType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.messages.alter_partition_reassignments_request import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+)
+from kafka_msgs.messages.alter_partition_reassignments_response import (
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+from kafka_msgs.messages.elect_leaders_request import ElectLeadersRequest
+from kafka_msgs.messages.elect_leaders_response import ElectLeadersResponse, PartitionResult, ReplicaElectionResult
+from kafka_msgs.messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
+from kafka_msgs.messages.list_partition_reassignments_response import ListPartitionReassignmentsResponse
+
+__all__ = ["HANDLERS"]
+
+
+def _elect_leaders(call: Call[ElectLeadersRequest]) -> None:
+    """Elect at once. If the request names no partitions, those that need no election are left out."""
+    call.require_cluster(AclOperation.ALTER)
+    wanted = call.request.topic_partitions
+    if wanted is None:
+        every = {name: range(len(topic.partitions)) for name, topic in call.cluster.image.topics.items()}
+        results = {
+            name: tuple(_elected(call, name, partitions, all_of_them=True)) for name, partitions in every.items()
+        }
+    else:
+        results = {each.topic: tuple(_elected(call, each.topic, each.partitions)) for each in wanted}
+    call.answer(
+        ElectLeadersResponse(
+            replica_election_results=tuple(
+                ReplicaElectionResult(topic=topic, partition_result=parts) for topic, parts in results.items() if parts
+            )
+        )
+    )
+
+
+def _elected(
+    call: Call[ElectLeadersRequest], topic: str, partitions: Any, *, all_of_them: bool = False
+) -> Iterator[PartitionResult]:
+    elect = elect_unclean if call.request.election_type == ElectionType.UNCLEAN else elect_preferred
+    for partition in partitions:
+        try:
+            call.cluster.commit([elect(call.cluster, _partition(call, topic, partition))])
+        except RefusedError as error:
+            if not (all_of_them and error.error == ErrorCode.ELECTION_NOT_NEEDED):
+                message = error.message or _TEXTS.get(ErrorCode(error.error))
+                yield PartitionResult(partition_id=partition, error_code=error.error, error_message=message)
+            continue
+        yield PartitionResult(partition_id=partition, error_message=None)
+
+
+_TEXTS: Final = {
+    **ERROR_TEXTS,
+    ErrorCode.ELECTION_NOT_NEEDED: "Leader election not needed for topic partition.",
+    ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: "The preferred leader was not available.",
+    ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: "Eligible topic partition leaders are not available.",
+    ErrorCode.NO_REASSIGNMENT_IN_PROGRESS: "No partition reassignment is in progress.",
+}
+
+
+def _partition(call: Call[Any], topic: str, partition: int) -> PartitionState:
+    found = call.cluster.image.topics.get(topic)
+    if found is None:
+        message = f"No such topic as {topic}"
+        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
+    if not 0 <= partition < len(found.partitions):
+        message = f"No such partition as {topic}-{partition}"
+        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
+    return found.partitions[partition]
+
+
+def _alter_reassignments(call: Call[AlterPartitionReassignmentsRequest]) -> None:
+    """Give partitions other replicas at once: there is nothing to copy. So no reassignment is ever in progress."""
+    call.require_cluster(AclOperation.ALTER)
+    call.answer(
+        AlterPartitionReassignmentsResponse(
+            allow_replication_factor_change=call.request.allow_replication_factor_change,
+            error_message=None,
+            responses=tuple(
+                ReassignableTopicResponse(
+                    name=topic.name, partitions=tuple(_reassigned(call, topic.name, each) for each in topic.partitions)
+                )
+                for topic in call.request.topics
+            ),
+        )
+    )
+
+
+def _reassigned(
+    call: Call[AlterPartitionReassignmentsRequest], topic: str, wanted: ReassignablePartition
+) -> ReassignablePartitionResponse:
+    index = wanted.partition_index
+    try:
+        state = _partition(call, topic, index)
+        if wanted.replicas is None:
+            error = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+            raise RefusedError(error=error, message=_TEXTS[error])
+        replicas = checked_replicas(call.cluster.image, wanted.replicas, None)
+        if not call.request.allow_replication_factor_change and len(replicas) != len(state.replicas):
+            message = f"The replication factor is changed from {len(state.replicas)} to {len(replicas)}"
+            raise RefusedError(error=ErrorCode.INVALID_REPLICATION_FACTOR, message=message)
+    except RefusedError as error:
+        return ReassignablePartitionResponse(partition_index=index, error_code=error.error, error_message=error.message)
+    if replicas != state.replicas:
+        call.cluster.commit([replace_replicas(call.cluster, state, replicas)])
+    return ReassignablePartitionResponse(partition_index=index, error_message=None)
+
+
+def _list_reassignments(call: Call[ListPartitionReassignmentsRequest]) -> None:
+    call.require_cluster(AclOperation.DESCRIBE)
+    call.answer(ListPartitionReassignmentsResponse(error_message=None))
+
+
+HANDLERS: Final = (
+    Handler(ElectLeadersRequest, _elect_leaders),
+    Handler(AlterPartitionReassignmentsRequest, _alter_reassignments),
+    Handler(ListPartitionReassignmentsRequest, _list_reassignments),
+)
