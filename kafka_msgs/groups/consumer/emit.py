@@ -5,11 +5,11 @@ Tombstones of a group come in an order in which each of them is allowed: ``appli
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-from uuid import UUID
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.groups.consumer.member import Member, current_assignment
+from kafka_msgs.groups.modern_records import ModernRecords
 from kafka_msgs.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
 from kafka_msgs.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
@@ -45,28 +45,23 @@ __all__ = [
 ]
 
 
-def emit_member(tx: Transaction, group_id: str, member: Member) -> None:
-    """Record what a member reported."""
-    tx.emit(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), member.metadata)
+_RECORDS: Final = ModernRecords(
+    group_key=ConsumerGroupMetadataKey,
+    group_value=ConsumerGroupMetadataValue,
+    member_key=ConsumerGroupMemberMetadataKey,
+    target_key=ConsumerGroupTargetAssignmentMemberKey,
+    target_value=ConsumerGroupTargetAssignmentMemberValue,
+    target_topic=TopicPartition,
+    target_metadata_key=ConsumerGroupTargetAssignmentMetadataKey,
+    target_metadata_value=ConsumerGroupTargetAssignmentMetadataValue,
+    current_key=ConsumerGroupCurrentMemberAssignmentKey,
+)
 
-
-def emit_epoch(tx: Transaction, group_id: str, epoch: int, metadata_hash: int) -> None:
-    """Record the epoch of a group and the hash of its topics' metadata."""
-    value = ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
-    tx.emit(ConsumerGroupMetadataKey(group_id=group_id), value)
-
-
-def emit_target(tx: Transaction, group_id: str, member_id: str, target: Mapping[UUID, Sequence[int]]) -> None:
-    """Record the target assignment of a member."""
-    topics = tuple(TopicPartition(topic_id=topic, partitions=tuple(each)) for topic, each in target.items())
-    value = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=topics)
-    tx.emit(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
-
-
-def emit_target_metadata(tx: Transaction, group_id: str, epoch: int, timestamp: int) -> None:
-    """Record the epoch of the target assignment and the time at which it was computed, in ms."""
-    value = ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp)
-    tx.emit(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value)
+emit_member = _RECORDS.emit_member
+emit_epoch = _RECORDS.emit_epoch
+emit_target = _RECORDS.emit_target
+emit_target_metadata = _RECORDS.emit_target_metadata
+emit_removal = _RECORDS.emit_removal
 
 
 def emit_current_assignment(tx: Transaction, group_id: str, member: Member) -> None:
@@ -80,13 +75,6 @@ def emit_regex(tx: Transaction, group_id: str, regex: str, value: ConsumerGroupR
     tx.emit(ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex), value)
 
 
-def emit_removal(tx: Transaction, group_id: str, member_id: str) -> None:
-    """Emit the tombstones of a member."""
-    tx.emit(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None)
-    tx.emit(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None)
-    tx.emit(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None)
-
-
 def remove_partition_metadata(tx: Transaction, group_id: str) -> None:
     """Emit the tombstone of the record of topics that releases before 4.1 wrote."""
     tx.emit(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
@@ -94,14 +82,6 @@ def remove_partition_metadata(tx: Transaction, group_id: str) -> None:
 
 def emit_tombstones(tx: Transaction, group_id: str, members: Sequence[str], regexes: Sequence[str]) -> None:
     """Emit the tombstones of all records of a group with these members and resolved regular expressions."""
-    for member_id in members:
-        tx.emit(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None)
-    for member_id in members:
-        tx.emit(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None)
-    tx.emit(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None)
-    for member_id in members:
-        tx.emit(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None)
-    for regex in regexes:
-        emit_regex(tx, group_id, regex, None)
-    remove_partition_metadata(tx, group_id)
-    tx.emit(ConsumerGroupMetadataKey(group_id=group_id), None)
+    patterns = (ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=each) for each in regexes)
+    others = (*patterns, ConsumerGroupPartitionMetadataKey(group_id=group_id))
+    _RECORDS.emit_tombstones(tx, group_id, members, others)

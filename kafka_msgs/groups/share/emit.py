@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-from uuid import UUID
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
+from kafka_msgs.groups.modern_records import ModernRecords
 from kafka_msgs.messages.share_group_current_member_assignment_key import ShareGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.share_group_current_member_assignment_value import (
     ShareGroupCurrentMemberAssignmentValue,
@@ -40,28 +40,23 @@ __all__ = [
 ]
 
 
-def emit_member(tx: Transaction, group_id: str, member: ShareMember) -> None:
-    """Record what a member reported."""
-    tx.emit(ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), member.metadata)
+_RECORDS: Final = ModernRecords(
+    group_key=ShareGroupMetadataKey,
+    group_value=ShareGroupMetadataValue,
+    member_key=ShareGroupMemberMetadataKey,
+    target_key=ShareGroupTargetAssignmentMemberKey,
+    target_value=ShareGroupTargetAssignmentMemberValue,
+    target_topic=TopicPartition,
+    target_metadata_key=ShareGroupTargetAssignmentMetadataKey,
+    target_metadata_value=ShareGroupTargetAssignmentMetadataValue,
+    current_key=ShareGroupCurrentMemberAssignmentKey,
+)
 
-
-def emit_epoch(tx: Transaction, group_id: str, epoch: int, metadata_hash: int) -> None:
-    """Record the epoch of a group and the hash of its topics' metadata."""
-    value = ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
-    tx.emit(ShareGroupMetadataKey(group_id=group_id), value)
-
-
-def emit_target(tx: Transaction, group_id: str, member_id: str, target: Mapping[UUID, Sequence[int]]) -> None:
-    """Record the target assignment of a member."""
-    topics = tuple(TopicPartition(topic_id=topic, partitions=tuple(each)) for topic, each in target.items())
-    value = ShareGroupTargetAssignmentMemberValue(topic_partitions=topics)
-    tx.emit(ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
-
-
-def emit_target_metadata(tx: Transaction, group_id: str, epoch: int, timestamp: int) -> None:
-    """Record the epoch of the target assignment and the time at which it was computed, in ms."""
-    value = ShareGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp)
-    tx.emit(ShareGroupTargetAssignmentMetadataKey(group_id=group_id), value)
+emit_member = _RECORDS.emit_member
+emit_epoch = _RECORDS.emit_epoch
+emit_target = _RECORDS.emit_target
+emit_target_metadata = _RECORDS.emit_target_metadata
+emit_removal = _RECORDS.emit_removal
 
 
 def emit_current_assignment(tx: Transaction, group_id: str, member: ShareMember) -> None:
@@ -77,21 +72,6 @@ def emit_current_assignment(tx: Transaction, group_id: str, member: ShareMember)
     tx.emit(ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
 
 
-def emit_removal(tx: Transaction, group_id: str, member_id: str) -> None:
-    """Emit the tombstones of a member."""
-    tx.emit(ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None)
-    tx.emit(ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None)
-    tx.emit(ShareGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None)
-
-
 def emit_tombstones(tx: Transaction, group_id: str, members: Sequence[str]) -> None:
     """Emit the tombstones of all records of a group with these members."""
-    for member_id in members:
-        tx.emit(ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None)
-    for member_id in members:
-        tx.emit(ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None)
-    tx.emit(ShareGroupTargetAssignmentMetadataKey(group_id=group_id), None)
-    for member_id in members:
-        tx.emit(ShareGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None)
-    tx.emit(ShareGroupStatePartitionMetadataKey(group_id=group_id), None)
-    tx.emit(ShareGroupMetadataKey(group_id=group_id), None)
+    _RECORDS.emit_tombstones(tx, group_id, members, [ShareGroupStatePartitionMetadataKey(group_id=group_id)])

@@ -1,0 +1,88 @@
+"""The records that consumer groups and share groups have alike, as they are written.
+
+Both kinds have a record for the group, for each member, for the target assignment of each member, for the epoch of the
+target assignment, and for the present assignment of each member. The classes differ, and their fields are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+from uuid import UUID
+
+from attrs import frozen
+
+from kafka_msgs.message import Message
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["ModernRecords"]
+
+
+class _Reporting(Protocol):
+    """A member with what it reported."""
+
+    @property
+    def member_id(self) -> str: ...
+    @property
+    def metadata(self) -> Message: ...
+
+
+@frozen(kw_only=True)
+class ModernRecords:
+    """The classes of the records of a kind of groups: keys, values, and the element of a target assignment.
+
+    Each method emits records of one group.
+    """
+
+    group_key: type[Any]
+    group_value: type[Any]
+    member_key: type[Any]
+    target_key: type[Any]
+    target_value: type[Any]
+    target_topic: type[Any]
+    target_metadata_key: type[Any]
+    target_metadata_value: type[Any]
+    current_key: type[Any]
+
+    def emit_member(self, tx: Transaction, group_id: str, member: _Reporting) -> None:
+        """Record what a member reported."""
+        tx.emit(self.member_key(group_id=group_id, member_id=member.member_id), member.metadata)
+
+    def emit_epoch(self, tx: Transaction, group_id: str, epoch: int, metadata_hash: int) -> None:
+        """Record the epoch of a group and the hash of its topics' metadata."""
+        tx.emit(self.group_key(group_id=group_id), self.group_value(epoch=epoch, metadata_hash=metadata_hash))
+
+    def emit_target(self, tx: Transaction, group_id: str, member_id: str, target: Mapping[UUID, Sequence[int]]) -> None:
+        """Record the target assignment of a member."""
+        topics = tuple(self.target_topic(topic_id=topic, partitions=tuple(each)) for topic, each in target.items())
+        key = self.target_key(group_id=group_id, member_id=member_id)
+        tx.emit(key, self.target_value(topic_partitions=topics))
+
+    def emit_target_metadata(self, tx: Transaction, group_id: str, epoch: int, timestamp: int) -> None:
+        """Record the epoch of the target assignment and the time at which it was computed, in ms."""
+        value = self.target_metadata_value(assignment_epoch=epoch, assignment_timestamp=timestamp)
+        tx.emit(self.target_metadata_key(group_id=group_id), value)
+
+    def emit_removal(self, tx: Transaction, group_id: str, member_id: str) -> None:
+        """Emit the tombstones of a member."""
+        for key in (self.current_key, self.target_key, self.member_key):
+            tx.emit(key(group_id=group_id, member_id=member_id), None)
+
+    def emit_tombstones(
+        self, tx: Transaction, group_id: str, members: Sequence[str], others: Iterable[Message]
+    ) -> None:
+        """Emit the tombstones of all records of a group: of its members, of ``others`` by their keys, of the group.
+
+        They come in an order in which each of them is allowed.
+        """
+        for key in (self.current_key, self.target_key):
+            for member_id in members:
+                tx.emit(key(group_id=group_id, member_id=member_id), None)
+        tx.emit(self.target_metadata_key(group_id=group_id), None)
+        for member_id in members:
+            tx.emit(self.member_key(group_id=group_id, member_id=member_id), None)
+        for other in others:
+            tx.emit(other, None)
+        tx.emit(self.group_key(group_id=group_id), None)
