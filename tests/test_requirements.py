@@ -1,7 +1,8 @@
 """Every requirement of the documents that this project started from has a test with its number in the name.
 
-The documents are KIP-88 with its drafts (A to C), the 0.9 design of the consumer (D), and KIP-1071 (E, F, H, I, J). Y
-has what they leave open. The number comes first: ``test_a4_...``, or ``test_c2_c3_...`` for a test of two.
+The documents are KIP-88 with its drafts (A to C), the 0.9 design of the consumer (D), and KIP-1071 (E to J). Y has what
+they leave open. The number comes first: ``test_a4_...``, or ``test_c2_c3_...`` for a test of two. Those of the group
+coordinator (G) have a section: ``test_g15_7_...``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,13 @@ NUMBERS: Final[dict[str, tuple[int, ...]]] = {
 consumer and its coordinator, administration of streams groups, and the commands for them. Of the messages (E), the
 records (F), data (J) and what is left open (Y): what concerns coordinators."""
 
+SECTIONED: Final = re.compile(r"^ *def test_(?:[a-z][0-9]+_)*g([0-9]+)_([0-9]+)_", re.MULTILINE)
+
+SECTIONS: Final = (12, 8, 21, 10, 11, 13, 18, 11, 3, 5, 9, 11, 10, 4, 13, 8, 2)
+"""How many numbers each section of G has: validation of requests and topologies, handling, epochs, statuses, internal
+topics, assignment, reconciliation, states, static members, offsets, records, settings, metrics, migration, other
+groups, errors."""
+
 WITHOUT_A_TEST: Final[dict[str, str]] = {}
 """Requirements that no test can show, each with the reason."""
 
@@ -35,3 +43,11 @@ def test_each_requirement_has_a_test_with_its_number() -> None:
     texts = (path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
     tested = {number for text in texts for names in NUMBERED.findall(text) for number in names.rstrip("_").split("_")}
     assert wanted - tested == set(WITHOUT_A_TEST)
+
+
+def test_each_requirement_of_streams_groups_has_a_test_with_its_number() -> None:
+    wanted = {(section, number) for section, last in enumerate(SECTIONS, 1) for number in range(1, last + 1)}
+    texts = (path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
+    tested = {(int(section), int(number)) for text in texts for section, number in SECTIONED.findall(text)}
+    assert len(wanted) == 169
+    assert tested == wanted
