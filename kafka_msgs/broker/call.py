@@ -17,13 +17,13 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import InternalError, RefusedError
 from kafka_msgs.message import Request, Response
 from kafka_msgs.schema import fields
-from kafka_msgs.wire import error_response
+from kafka_msgs.wire import error_response, request_needs_response
 
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster, VirtualBroker
     from kafka_msgs.broker.config import ListenerConfig
 
-__all__ = ["ANONYMOUS", "Call", "Exchange", "Handler", "Principal", "Session", "Transport"]
+__all__ = ["ANONYMOUS", "Call", "Damage", "Exchange", "Handler", "Principal", "Session", "Transport"]
 
 R = TypeVar("R", bound=Request[Any])
 R_co = TypeVar("R_co", bound=Request[Any], covariant=True)
@@ -131,21 +131,34 @@ class Session:
             callback()
 
 
+@frozen(kw_only=True)
+class Damage:
+    """What is sent instead of an answer: pieces of bytes, with a pause of ``every_ms`` milliseconds between them.
+
+    ``closes`` ends the connection after the last piece.
+    """
+
+    pieces: tuple[bytes, ...]
+    every_ms: int = 0
+    closes: bool = False
+
+
 class Transport(Protocol):
     """What carries answers to a client."""
 
     def reply(self, call: Call[Any], response: Response | None) -> None:
         """Send the response to a call. None means that the call gets no response (Produce with ``acks=0``)."""
 
-    def disconnect(self, call: Call[Any]) -> None:
-        """Close the connection of a call without an answer."""
+    def disconnect(self, call: Call[Any], *, reset: bool = False) -> None:
+        """Close the connection of a call without an answer: in order, or with a reset."""
 
 
 @define(eq=False, kw_only=True)
 class Call(Generic[R]):
     """One request. ``received_at`` is in milliseconds. ``throttle_time_ms`` is set in the answer if it has the field.
 
-    The records of a decoded request are views of the bytes of its frame.
+    The records of a decoded request are views of the bytes of its frame. ``damage`` makes what is sent instead of the
+    frame of the answer, for tests of clients.
     """
 
     cluster: Cluster
@@ -158,6 +171,7 @@ class Call(Generic[R]):
     received_at: int = 0
     throttle_time_ms: int = 0
     answered: bool = False
+    damage: Callable[[bytes], Damage] | None = None
 
     @property
     def api_key(self) -> int:
@@ -179,13 +193,19 @@ class Call(Generic[R]):
         self.transport.reply(self, response)
 
     def fail(self, error: IntEnum, message: str | None = None) -> None:
-        """Send the response which reports that the whole request failed."""
+        """Send the response which reports that the whole request failed.
+
+        A request without a response (Produce with ``acks=0``) loses its connection: the client learns it no other way.
+        """
+        if not request_needs_response(self.request):
+            self.disconnect()
+            return
         self.answer(error_response(self.request, error, self.version, error_message=message))
 
-    def disconnect(self) -> None:
-        """Close the connection without an answer."""
+    def disconnect(self, *, reset: bool = False) -> None:
+        """Close the connection without an answer: in order, or with a reset."""
         self._settle()
-        self.transport.disconnect(self)
+        self.transport.disconnect(self, reset=reset)
 
     def allows(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
         """Return whether the client may do this. Without an authorizer everything is allowed."""

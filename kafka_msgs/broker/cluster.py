@@ -22,6 +22,7 @@ from kafka_msgs.broker.controller.features import STARTING_FEATURES
 from kafka_msgs.broker.controller.image import Delta, Image
 from kafka_msgs.broker.controller.settings import BrokerSettings
 from kafka_msgs.broker.dispatch import Dispatch
+from kafka_msgs.broker.faults import Faults
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
 from kafka_msgs.broker.partition_table import OpenStore, PartitionTable, memory_store
 from kafka_msgs.broker.partitions import Guard
@@ -93,6 +94,7 @@ class Cluster:
         self.intercept: list[Callable[[Call[Any]], bool]] = []
         self.observers: list[Callable[[Call[Any], Any], None]] = []
         self.listeners: list[Callable[[Delta], None]] = []
+        self.faults = Faults(self)
         self.network: Network | None = None
         self.join_transaction: Callable[..., Guard | None] | None = None
         self._soon: deque[Callable[[], None]] = deque()

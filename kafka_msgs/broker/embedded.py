@@ -15,6 +15,7 @@ from attrs import evolve
 from kafka_msgs.broker.clock import Clock, SystemClock
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
+from kafka_msgs.broker.faults import Faults
 from kafka_msgs.broker.server import BrokerServer
 from kafka_msgs.errors import InternalError
 
@@ -55,6 +56,11 @@ class _Embedded(ABC):
     def problems(self) -> list[Exception]:
         """The exceptions of the broker that are not answers: bugs of it."""
         return self.run(lambda cluster: list(cluster.problems))
+
+    @property
+    def faults(self) -> Faults:
+        """What the cluster does wrong on request. See ``kafka_msgs.broker.faults``."""
+        return self.run(lambda cluster: cluster.faults)
 
     def start_broker(self, broker_id: int) -> None:
         """Start a broker that was stopped or killed. Raises ``OptionError`` for an unknown one."""

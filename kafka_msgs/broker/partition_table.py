@@ -6,6 +6,8 @@ topic or of the brokers reach its logs. A partition has one log, whichever broke
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -51,7 +53,7 @@ class Watch:
 
 
 class PartitionTable:
-    """The logs by topic id and partition number."""
+    """The logs by topic id and partition number. While ``disk_full`` is True, nothing can be written to them."""
 
     def __init__(self, cluster: Cluster, open_store: OpenStore) -> None:
         self._cluster = cluster
@@ -60,6 +62,7 @@ class PartitionTable:
         self._configs: dict[str, tuple[TopicConfig, dict[str, str]]] = {}
         self._woken: dict[Watch, None] = {}
         self.watches: dict[PartitionKey, dict[Watch, None]] = {}
+        self.disk_full = False
         cluster.listeners.append(self._follow)
 
     def get(self, key: PartitionKey) -> PartitionLog | None:
@@ -127,7 +130,12 @@ class PartitionTable:
             producer_expiration_ms=settings.number("producer.id.expiration.ms"),
             verify_transactions=settings.flag("transaction.partition.verification.enable"),
             on_change=lambda log: self._changed((log.topic_id, log.partition)),
+            before_write=self._check_space,
         )
+
+    def _check_space(self) -> None:
+        if self.disk_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _reconfigure(self, delta: Delta) -> None:
         kinds = {kind for kind, _ in delta.configs}

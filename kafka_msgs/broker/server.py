@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.broker.call import Call, Session
+from kafka_msgs.broker.call import Call, Damage, Session
 from kafka_msgs.broker.clock import Clock
 from kafka_msgs.broker.handlers.api_versions import unsupported_version
 from kafka_msgs.broker.handlers.sasl import take_token
@@ -222,20 +222,42 @@ class _Connection(asyncio.Protocol):
 
     def reply(self, call: Call[Any], response: Response | None) -> None:
         """Send the response, and go on with the next request."""
-        request, self._request = self._request, None
+        request = self._request
         if self.session.closed or request is None:
             return
         if response is not None:
             try:
-                self._transport.write(self._wire.send_response(request, response))
+                frame = self._wire.send_response(request, response)
             except KafkaMsgsError as error:
                 self._cluster.problems.append(error)
                 self.end(reset=False)
+                return
+            if call.damage is not None:
+                self._send_pieces(call.damage(frame), 0)
+                return
+            self._transport.write(frame)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        self._request = None
         self._pump()
 
-    def disconnect(self, call: Call[Any]) -> None:
+    def _send_pieces(self, damage: Damage, index: int) -> None:
+        """Send the pieces of a damaged answer from one on. The next request waits for the last piece."""
+        if self.session.closed:
+            return
+        if index < len(damage.pieces):
+            self._transport.write(damage.pieces[index])
+            self._cluster.after(damage.every_ms, lambda: self._send_pieces(damage, index + 1))
+            self._server.arm()
+        elif damage.closes:
+            self.end(reset=False)
+        else:
+            self._go_on()
+
+    def disconnect(self, call: Call[Any], *, reset: bool = False) -> None:
         """Close the connection."""
-        self.end(reset=False)
+        self.end(reset=reset)
 
     def end(self, *, reset: bool) -> None:
         """Close the connection: after what was written, or at once with a reset."""

@@ -64,7 +64,7 @@ class VirtualCluster:
         """Take an answer."""
         self.asked[id(call)].answer = response
 
-    def disconnect(self, call: Call[Any]) -> None:
+    def disconnect(self, call: Call[Any], *, reset: bool = False) -> None:
         """Take the end of a connection."""
         self.asked[id(call)].closed = True
 

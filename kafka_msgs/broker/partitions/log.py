@@ -44,7 +44,8 @@ PRODUCER_EXPIRATION_MS: Final = 86_400_000
 class PartitionLog:
     """The log of one partition of a topic, in a store.
 
-    ``on_change`` is called after each change of an offset. ``verify_transactions`` is Kafka's
+    ``on_change`` is called after each change of an offset. ``before_write`` is called before each append, and may raise
+    ``OSError``. ``verify_transactions`` is Kafka's
     ``transaction.partition.verification.enable``. Opening a stored log raises ``OSError``.
     """
 
@@ -60,12 +61,14 @@ class PartitionLog:
         producer_expiration_ms: int = PRODUCER_EXPIRATION_MS,
         verify_transactions: bool = True,
         on_change: Callable[[PartitionLog], None] | None = None,
+        before_write: Callable[[], None] | None = None,
     ) -> None:
         self.topic, self.topic_id, self.partition = topic, topic_id, partition
         self.config = config
         self.producer_expiration_ms = producer_expiration_ms
         self.verify_transactions = verify_transactions
         self._on_change = on_change
+        self._before_write = before_write
         self._held: int | None = None
         opened = load(store, config, now, producer_expiration_ms)
         self.segments: Segments = opened.segments
@@ -168,6 +171,8 @@ class PartitionLog:
             reason = f"Message batch size is {len(data)} bytes, which exceeds {self.config.segment_bytes}"
             raise RefusedError(error=ErrorCode.RECORD_LIST_TOO_LARGE, message=reason)
         try:
+            if self._before_write is not None:
+                self._before_write()
             self._assign_epochs(headers)
             self._roll_if_full(headers, len(data), how.now)
             prepared = prepare(batches, headers, how, self.producers)
