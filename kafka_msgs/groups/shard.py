@@ -17,13 +17,14 @@ from kafka_msgs.errors import GroupError, InternalError
 from kafka_msgs.groups import hooks
 from kafka_msgs.groups.api import Producer, TopicChange
 from kafka_msgs.groups.image import Image
-from kafka_msgs.groups.journal import DIRECT, Entry, Journal
+from kafka_msgs.groups.journal import DIRECT
 from kafka_msgs.groups.outcome import NO_EPOCH, Batch, Marker, Work
 from kafka_msgs.groups.promise import Promise
 from kafka_msgs.groups.state import SoftState, State, subscribe
-from kafka_msgs.groups.steps import MOVES, Flight, Setting, Status, Step
+from kafka_msgs.groups.steps import MOVES, Setting, Status, Step
 from kafka_msgs.groups.timers import Operation, Timer, Timers
 from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.uncommitted import Uncommitted
 from kafka_msgs.message import Message
 from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, UnknownRecord
 from kafka_msgs.topics.replay import TransactionEnd
@@ -55,13 +56,8 @@ class Shard:
     def _start_afresh(self) -> None:
         self.state = State(self.setting.simple_group)
         self.soft = SoftState()
-        self._journal = Journal()
-        self._in_flight = 0
-        self._returned: list[Entry] = []
-        self._mark = 0
-        self._misapplied = False
+        self._changes = Uncommitted(repeats=self.setting.quirks.failed_append_repeats)
         self.written = self.committed = 0
-        self._flights: deque[Flight] = deque()
         self._waiting: deque[Step] = deque()
 
     # Leadership
@@ -122,9 +118,8 @@ class Shard:
         self.timers.cancel_all()
         self.work.clear()
         error = GroupError(error=ErrorCode.NOT_COORDINATOR)
-        for flight in self._flights:
-            for step in flight.waiting:
-                step.complete(error)
+        for step in self._changes.waiting():
+            step.complete(error)
         if was_active:
             hooks.give_up(Transaction(self, NO_PRODUCER, _no_reply), self.setting)
             if self.setting.quirks.timers_outlive_leadership:
@@ -153,7 +148,7 @@ class Shard:
         ``reply`` is called with the promise of the step when it is settled.
         """
         step = Step(done)
-        self._begin()
+        self._changes.begin()
         tx = Transaction(self, producer.id, reply or _no_reply)
         try:
             self.require_active()
@@ -169,29 +164,16 @@ class Shard:
             self._take_back(tx)
             raise
         if not tx.records:
-            if self._flights:
-                self._flights[-1].waiting.append(step)
-                self._wait(step)
-            else:
+            flight = self._changes.last
+            if flight is None:
                 step.complete(None)
-
-    def _begin(self) -> None:
-        self._mark = self._journal.begin()
-        self._misapplied = False
+            else:
+                flight.waiting.append(step)
+                self._wait(step)
 
     def _take_back(self, tx: Transaction) -> None:
-        """Undo the present step. A record that could not be applied fails its batch, as a failed append does."""
-        if self._misapplied:
-            self._fail_batch()
-        else:
-            self._journal.roll_back(self._mark)
+        self._changes.take_back()
         tx.undone()
-
-    def _fail_batch(self) -> None:
-        """Undo all changes after the last batch."""
-        returned = self._journal.revert(self._in_flight, self._returned)
-        if self.setting.quirks.failed_append_repeats:
-            self._returned.extend(returned)
 
     def _append(self, tx: Transaction, producer: Producer, step: Step) -> None:
         batch = Batch(
@@ -209,13 +191,10 @@ class Shard:
         try:
             self.written = self.setting.append(batch)
         except GroupError:
-            self._fail_batch()
+            self._changes.fail_batch()
             raise
         self.setting.outcome.batches.append(batch)
-        changes = len(self._journal) - self._in_flight
-        self._in_flight += changes
-        self._flights.append(Flight(self.written, changes, [step], self._returned))
-        self._returned = []
+        self._changes.appended(self.written, step)
 
     def _wait(self, step: Step) -> None:
         """Let a step wait for the commit, but not for ever."""
@@ -227,13 +206,8 @@ class Shard:
     def read(self, operation: Callable[[Transaction], T]) -> T:
         """Run an operation on the state as of the last committed record. Raises ``GroupError``."""
         self.require_active()
-        tx = Transaction(self, NO_PRODUCER, _no_reply)
-        snapshots = [(flight.changes, flight.returned) for flight in self._flights]
-        snapshots.append((len(self._journal) - self._in_flight, self._returned))
-        if not any(map(any, snapshots)):
-            return operation(tx)
-        with self._journal.before(snapshots):
-            return operation(tx)
+        with self._changes.undone():
+            return operation(Transaction(self, NO_PRODUCER, _no_reply))
 
     def apply(self, key: Message, value: Message | None, index: int, producer_id: int) -> None:
         """Apply the record of that index in the batch of the present step."""
@@ -242,9 +216,9 @@ class Shard:
         state.now = self.setting.clock.now
         state.producer_id = producer_id
         try:
-            self.setting.appliers[type(key)](state, self._journal, key, value)
+            self.setting.appliers[type(key)](state, self._changes.journal, key, value)
         except GroupError:
-            self._misapplied = True
+            self._changes.misapplied()
             raise
 
     def derive(self, target: object, attribute: str, value: object) -> None:
@@ -252,43 +226,33 @@ class Shard:
 
         It stays if the present step fails before it changes anything else.
         """
-        comes_first = self._mark == len(self._journal)
-        self._journal.assign(target, attribute, value)
-        if comes_first:
-            self._mark = len(self._journal)
+        self._changes.derive(target, attribute, value)
 
     def keep_simple_group(self, group_id: str) -> None:
         """Make a group that no record tells of, and keep it even if the present step fails."""
-        self._journal.set(self.state.groups, group_id, self.state.simple_group(group_id))
-        self._mark = len(self._journal)
+        self._changes.journal.set(self.state.groups, group_id, self.state.simple_group(group_id))
+        self._changes.keep()
 
     def forget_group(self, group_id: str) -> None:
         """Forget a group without a record, for the quirk ``late_join_forgets_group``."""
         self.detach_group(group_id, ())
-        self._mark = len(self._journal)
+        self._changes.keep()
 
     def detach_group(self, group_id: str, topics: Iterable[str]) -> None:
         """Take a group out of the state as it was before the step. Its tombstones then change nothing.
 
         ``topics`` is the group's own table of what it subscribes to.
         """
-        self._journal.roll_back(self._mark)
-        self._journal.delete(self.state.groups, group_id)
-        subscribe(self.state, self._journal, group_id, topics, ())
+        self._changes.take_back()
+        self._changes.journal.delete(self.state.groups, group_id)
+        subscribe(self.state, self._changes.journal, group_id, topics, ())
 
     def commit(self, offset: int) -> None:
         """Note that all records before ``offset`` are committed, and complete the steps that wait for them."""
         if self.status is not Status.ACTIVE:
             return
         self.committed = max(self.committed, offset)
-        flights = self._flights
-        steps: list[Step] = []
-        while flights and flights[0].end <= offset:
-            flight = flights.popleft()
-            self._journal.forget(flight.changes)
-            self._in_flight -= flight.changes
-            steps.extend(flight.waiting)
-        for step in steps:
+        for step in self._changes.committed(offset):
             step.complete(None)
         while self._waiting and self._waiting[0].completed:
             self._waiting.popleft()
@@ -298,16 +262,16 @@ class Shard:
     ) -> None:
         """Write the marker that ends a transaction, and apply it."""
         step = Step(done)
-        self._begin()
+        self._changes.begin()
         try:
             self.require_active()
-            self._end(self._journal, producer.id, committed)
+            self._end(self._changes.journal, producer.id, committed)
             marker = Marker(
                 partition=self.partition, producer_id=producer.id, producer_epoch=producer.epoch, committed=committed
             )
             self._take_off(marker, step)
         except GroupError as error:
-            self._journal.roll_back(self._mark)
+            self._changes.take_back()
             step.complete(error)
         else:
             self._wait(step)
