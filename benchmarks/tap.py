@@ -1,13 +1,15 @@
-"""What the proxy costs: time added to each exchange, and the share of the throughput that is left.
+"""What the proxy costs: time added to each exchange, the share of the throughput that is left, and processor time.
 
 One real node on loopback; a client in this process asks it directly and through ``kafka-msgs tap`` in another process,
-in turns. Small exchanges are Metadata requests, one after the other. For throughput, 64 MB of records are read in
-responses of a megabyte, with several requests in flight. The proxy shows nothing, or records
-everything into a file. Needs Java and Maven.
+in turns. Small exchanges are Metadata requests, one after the other. For throughput, records are read in responses of a
+megabyte, with several requests in flight: 64 MB at a time, and where the proxy records, also 256 MB at a time, which is
+more than may wait to be recorded. The proxy shows nothing, or records everything into a file, in either form. Needs
+Java and Maven, and a system with ``/proc``.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import statistics
@@ -20,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from attrs import frozen
 from rich.console import Console
 
 from benchmarks.report import Figure, print_figures
@@ -36,16 +39,22 @@ __all__ = ["run"]
 
 EXCHANGES: Final = 3_000
 WARM_UP: Final = 500
-TOTAL: Final = 64 * 2**20
 MEGABYTE: Final = 2**20
+TOTAL: Final = 64 * MEGABYTE
+MORE: Final = 256 * MEGABYTE
+MORE_ROUNDS: Final = 3
 TOPIC: Final = "load"
 RECORD: Final = bytes(1000)
 IN_FLIGHT: Final = 4
 PROTOCOL: Final = (
     f"wall time, direct and through the proxy in turns: quantiles of {EXCHANGES} exchanges each; fastest reading of "
-    f"{TOTAL >> 20} MB, with {IN_FLIGHT} requests in flight"
+    f"{TOTAL >> 20} or {MORE >> 20} MB, with {IN_FLIGHT} requests in flight; processor time of the proxy alone"
 )
-MODES: Final[dict[str, tuple[str, ...]]] = {"showing nothing": (), "recording": ("--record", "tap.jsonl")}
+MODES: Final[dict[str, tuple[str, ...]]] = {
+    "showing nothing": (),
+    "recording raw": ("--record", "tap.jsonl", "--raw"),
+    "recording": ("--record", "tap.jsonl"),
+}
 
 
 def run(out: Console, rounds: int) -> list[Figure]:
@@ -58,7 +67,10 @@ def run(out: Console, rounds: int) -> list[Figure]:
             with _tap(port, options) as tapped:
                 figures += _latency(mode, port, tapped)
             with _tap(port, options) as tapped:
-                figures += _throughput(mode, port, tapped, fetch, max(3, rounds // 4))
+                figures += _throughput(mode, port, tapped, fetch, TOTAL, max(3, rounds // 4))
+            if options:
+                with _tap(port, options) as tapped:
+                    figures += _throughput(mode, port, tapped, fetch, MORE, MORE_ROUNDS)
     print_figures(out, "the proxy", PROTOCOL, figures)
     return figures
 
@@ -91,28 +103,34 @@ def _prepared(cluster: KafkaCluster, port: int) -> Request[Any]:
     )
 
 
+@frozen
+class _Tapped:
+    """The proxy in a process of its own: its port, and its number."""
+
+    port: int
+    process: int
+
+    def processor_seconds(self) -> float:
+        """How much processor time it has taken. The name of the program, in brackets, may hold anything."""
+        facts = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return (int(facts[11]) + int(facts[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextmanager
-def _tap(port: int, options: tuple[str, ...]) -> Iterator[int]:
-    """The proxy in a process of its own; gives its port."""
+def _tap(port: int, options: tuple[str, ...]) -> Iterator[_Tapped]:
+    """Run the proxy in front of a broker."""
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-tap-") as directory:
-        command = [
-            str(Path(sys.executable).with_name("kafka-msgs")),
-            "tap",
-            "--listen",
-            "127.0.0.1:0",
-            "--output",
-            "none",
-        ]
-        command += ["--bootstrap-server", f"127.0.0.1:{port}", "--duration", "300", *options]
+        command = [str(Path(sys.executable).with_name("kafka-msgs")), "tap", "--listen", "127.0.0.1:0"]
+        command += ["--output", "none", "--bootstrap-server", f"127.0.0.1:{port}", "--duration", "300", *options]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=directory)
         try:
             assert process.stderr is not None
             match = re.search(r"listening on \S+:(\d+)", process.stderr.readline())
             assert match is not None
-            yield int(match[1])
+            yield _Tapped(int(match[1]), process.pid)
         finally:
             process.terminate()
-            process.wait(30)
+            process.communicate(timeout=60)
 
 
 class _Client:
@@ -132,9 +150,9 @@ class _Client:
         return payload
 
 
-def _latency(mode: str, direct: int, tapped: int) -> list[Figure]:
+def _latency(mode: str, direct: int, tapped: _Tapped) -> list[Figure]:
     frame = join_frames(encode_request(MetadataRequest(topics=()), 12, correlation_id=1, client_id="bench"))
-    clients = _Client(direct), _Client(tapped)
+    clients = _Client(direct), _Client(tapped.port)
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(EXCHANGES + WARM_UP):
         for client, taken in zip(clients, times, strict=True):
@@ -150,22 +168,29 @@ def _latency(mode: str, direct: int, tapped: int) -> list[Figure]:
     ]
 
 
-def _throughput(mode: str, direct: int, tapped: int, fetch: Request[Any], rounds: int) -> list[Figure]:
+def _throughput(mode: str, direct: int, tapped: _Tapped, fetch: Request[Any], total: int, rounds: int) -> list[Figure]:
     frame = join_frames(encode_request(fetch, 17, correlation_id=1, client_id="bench"))
-    clients = {"direct": _Client(direct), "tapped": _Client(tapped)}
+    clients = {"direct": _Client(direct), "tapped": _Client(tapped.port)}
     best = dict.fromkeys(clients, 0.0)
+    before = tapped.processor_seconds()
     for number in range(rounds):
         for name in list(clients)[:: 1 if number % 2 else -1]:
-            best[name] = max(best[name], _megabytes_per_second(clients[name], frame))
-    return [Figure(f"{mode}: share of the direct throughput", best["tapped"] / best["direct"], target=0.6)]
+            best[name] = max(best[name], _megabytes_per_second(clients[name], frame, total))
+    megabytes = rounds * total / MEGABYTE
+    what = f"{mode}, {total >> 20} MB"
+    return [
+        Figure(f"{what}: share of the direct throughput", best["tapped"] / best["direct"], target=0.6),
+        Figure(f"{what}: MB a second through the proxy", best["tapped"], ""),
+        Figure(f"{what}: processor time", (tapped.processor_seconds() - before) / megabytes * 1000, "ms a MB"),
+    ]
 
 
-def _megabytes_per_second(client: _Client, frame: bytes) -> float:
+def _megabytes_per_second(client: _Client, frame: bytes, total: int) -> float:
     received = 0
     start = time.perf_counter()
     for _ in range(IN_FLIGHT):
         client.send(frame)
-    while received < TOTAL:
+    while received < total:
         client.send(frame)
         payload = client.read()
         assert len(payload) > MEGABYTE // 2, "the broker has deleted the records"

@@ -29,8 +29,6 @@ __all__ = ["Tap"]
 
 _END_ROUNDS: Final = 4
 """After how many rounds of the event loop a connection that was aborted has ended; with TLS there are two layers."""
-_TLS_END_SECONDS: Final = 5
-"""How long an encrypted connection waits for the other side to say that it ends, too."""
 
 LOOPBACK: Final = Endpoint("127.0.0.1", 0)
 """Where a proxy listens if nothing else is given: ports that the system chooses, for this machine only."""
@@ -140,8 +138,11 @@ class Tap:
 
 
 def _tls_options(context: ssl.SSLContext | None) -> dict[str, Any]:
-    """How asyncio is asked for encrypted connections."""
-    return {} if context is None else {"ssl": context, "ssl_shutdown_timeout": _TLS_END_SECONDS}
+    """How asyncio is asked for encrypted connections.
+
+    One that ends has 30 seconds, asyncio's default, to take what still waits for it and to say that it ends, too.
+    """
+    return {} if context is None else {"ssl": context}
 
 
 def _nothing(item: Item) -> None:

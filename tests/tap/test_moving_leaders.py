@@ -22,7 +22,7 @@ def test_a_broker_is_killed_and_its_clients_find_the_new_leaders_behind_the_prox
     """Each record arrives, all of them over the proxy: no address of a broker reaches a client."""
     topic = f"tap-{uuid.uuid4().hex[:12]}"
     recording = tmp_path / "tap.jsonl"
-    with TappedCluster(breakable_kafka_cluster.bootstrap_servers, recording) as proxy:
+    with TappedCluster(breakable_kafka_cluster.bootstrap_servers, recording, "--raw") as proxy:
         config = {"bootstrap.servers": proxy.bootstrap, "topic.metadata.refresh.interval.ms": 300_000}
         admin = AdminClient(config)
         admin.create_topics([NewTopic(topic, PARTITIONS, 3)])[topic].result(30)

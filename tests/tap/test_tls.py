@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 
@@ -24,6 +24,9 @@ trustme = pytest.importorskip("trustme")
 HOST = "127.0.0.1"
 SECONDS = 60
 ANSWER = bytes((0, 0, 0, 1)) + bytes(40_000)
+
+
+Serve: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Contexts(NamedTuple):
@@ -57,16 +60,19 @@ def _in_time(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, SECONDS))
 
 
-@asynccontextmanager
-async def _broker(tls: ssl.SSLContext | None) -> AsyncIterator[Endpoint]:
-    """A broker that gives the same answer to each request."""
+async def _answering(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Give the same answer to each request."""
+    while True:
+        await _frame(reader)
+        writer.write(join_frames(ANSWER))
+        await writer.drain()
 
+
+@asynccontextmanager
+async def _broker(tls: ssl.SSLContext | None, serve: Serve = _answering) -> AsyncIterator[Endpoint]:
     async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            while True:
-                await _frame(reader)
-                writer.write(join_frames(ANSWER))
-                await writer.drain()
+            await serve(reader, writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
@@ -117,6 +123,49 @@ def test_either_side_may_be_encrypted(contexts: Contexts, *, to_client: bool, to
 
     _in_time(work())
     assert [isinstance(item, Exchange) and item.api for item in seen] == ["Heartbeat"] * 3
+
+
+@pytest.mark.parametrize("to_broker", [False, True], ids=["plain broker", "TLS broker"])
+@pytest.mark.parametrize("to_client", [False, True], ids=["plain client", "TLS client"])
+def test_a_client_that_reads_late_gets_every_byte(contexts: Contexts, *, to_client: bool, to_broker: bool) -> None:
+    """The broker is read no further while the client is behind; then it goes on, up to the end of the connection."""
+
+    async def work() -> None:
+        enough = asyncio.Event()
+        sent = 0
+
+        async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal sent
+            await _frame(reader)
+            while not enough.is_set():
+                writer.write(join_frames(ANSWER))
+                sent += 4 + len(ANSWER)
+                await writer.drain()
+
+        async with (
+            _broker(contexts.server if to_broker else None, flood) as broker,
+            Tap(
+                [broker],
+                seen=None,
+                client_tls=contexts.server if to_client else None,
+                broker_tls=contexts.client if to_broker else None,
+            ) as tap,
+        ):
+            client = contexts.client if to_client else None
+            reader, writer = await asyncio.open_connection(*tap.address, ssl=client, limit=2**16)
+            writer.write(join_frames(encode_request(HeartbeatRequest(), 4, correlation_id=1)))
+            while not any(pair.broker and "writing" in pair.broker.holds for pair in tap._pairs):
+                await asyncio.sleep(0.01)
+            enough.set()
+            received = await reader.read()
+            assert received == join_frames(ANSWER) * (len(received) // (4 + len(ANSWER)))
+            assert len(received) == sent > 2**20
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+            await _ended(tap)
+
+    _in_time(work())
 
 
 def test_clients_that_agree_on_nothing_stop_no_other(contexts: Contexts) -> None:
