@@ -227,7 +227,7 @@ def test_d16_the_client_id_has_a_default_and_the_coordinator_gives_out_member_id
     for _ in range(6):
         for user in users:
             user.poll(0.5)
-    ids = {user.core.identity.member_id for user in users}
+    ids = {user.core.state.identity.member_id for user in users}
     assert ids == set(cluster.group("g").members)
     assert len(ids) == 2
     frames = [frame for broker in cluster.brokers.values() for frame in broker.frames]
@@ -248,7 +248,7 @@ def test_d19_a_silent_member_is_removed_and_a_lost_coordinator_is_found_again(cl
     silent.crash()
     for _ in range(10):
         living.poll(1.0)
-    assert set(cluster.group("g").members) == {living.core.identity.member_id}
+    assert set(cluster.group("g").members) == {living.core.state.identity.member_id}
     assert living.core.partitions.names == {T0, T1, T2}
     beats = apis(cluster.brokers[2].requests).count("Heartbeat")
     cluster.network.stop(cluster.brokers[2])  # the coordinator moves to another broker, with all it knows

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from attrs import define, field, frozen
 
+from kafka_msgs.client.producer.batch import ProducerBatch
 from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.producer.core import ProducerCore
 from kafka_msgs.error_codes import ErrorCode
@@ -50,7 +51,20 @@ from kafka_msgs.messages.txn_offset_commit_response import (
 from kafka_msgs.records import RecordBatch, read_batches
 from tests.support.network import SimulatedBroker, SimulatedNetwork
 
-__all__ = ["Fault", "Lost", "PartitionLog", "ProduceCluster", "Refused", "Unheard"]
+__all__ = [
+    "SMALL",
+    "Fault",
+    "Lost",
+    "PartitionLog",
+    "ProduceCluster",
+    "Refused",
+    "Unheard",
+    "error_of",
+    "offsets",
+]
+
+SMALL: Final[dict[str, Any]] = {"batch_size": 200, "linger": 0.0}
+"""Settings of a producer with about ten records of four bytes in each batch."""
 
 TOPIC_ID = UUID(int=7)
 
@@ -306,3 +320,15 @@ class ProduceCluster:
         broker = self.brokers[node]
         for transport in [each for each in self.network.transports if each.broker is broker]:
             self.network.later(0, transport.cut)
+
+
+def offsets(records: list[tuple[ProducerBatch, int]]) -> list[int]:
+    """Return the offsets of records, which must all be delivered."""
+    found = [batch.place_of(index) for batch, index in records]
+    return [batch.metadata(index, 0).offset for batch, index in found]
+
+
+def error_of(record: tuple[ProducerBatch, int]) -> Exception | None:
+    """Return why a record was given up."""
+    batch, index = record
+    return batch.place_of(index)[0].error

@@ -326,18 +326,17 @@ class User:
 
     def commit(self, offsets: Any = None) -> None:
         """Commit."""
-        self.network.run(self.core.commit(offsets, self.network.time + 30))
+        self.network.run(self.core.positions.commit(offsets, self.network.time + 30))
 
     def position(self, name: TopicPartition) -> int:
         """Return a position."""
-        return self.network.run(self.core.position(name, self.network.time + 30))
+        return self.network.run(self.core.positions.position(name, self.network.time + 30))
 
     def crash(self) -> None:
         """End without a word to the group."""
         self.core.client.close()
-        for task in (self.core._member, self.core._upkeep, *self.core._fetcher.tasks):
-            if task is not None:
-                task.cancel()
+        for task in self.core.tasks:
+            task.cancel()
 
     def close(self) -> None:
         """Close it."""

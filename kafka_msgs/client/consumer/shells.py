@@ -9,9 +9,10 @@ from typing import Any, Final, TypeVar, Unpack
 from kafka_msgs.client.client import AsyncClient, Client
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.config import ConsumerConfig, ConsumerSettings, consumer_settings
-from kafka_msgs.client.consumer.core import Callback, ConsumerCore, Offsets
+from kafka_msgs.client.consumer.core import ConsumerCore
 from kafka_msgs.client.consumer.offsets import CommittedOffset
 from kafka_msgs.client.consumer.partitions import ResetTo
+from kafka_msgs.client.consumer.state import Callback, Offsets
 from kafka_msgs.client.forms import AsyncForm, BlockingForm, Form, LastOperation, Operation
 from kafka_msgs.client.servers import Servers
 from kafka_msgs.client.waiting import Pending, Steps
@@ -105,7 +106,7 @@ class ConsumerMethods(Form[C]):
 
         Raises ``BrokerError``, for example if the group has given the partitions to another member.
         """
-        return self.core.commit(offsets, self._deadline(timeout))
+        return self.core.positions.commit(offsets, self._deadline(timeout))
 
     def commit_later(self, offsets: Offsets | None = None) -> Pending[None]:
         """Begin to commit, and return at once. The commit goes on while a method of the consumer runs; on
@@ -113,7 +114,7 @@ class ConsumerMethods(Form[C]):
 
         The value that is returned is ``done`` after that; its ``result()`` raises what ``commit`` raises.
         """
-        return self.core.commit_later(offsets)
+        return self.core.positions.commit_later(offsets)
 
     @Operation
     def committed(
@@ -121,12 +122,12 @@ class ConsumerMethods(Form[C]):
     ) -> Steps[dict[TopicPartition, CommittedOffset]]:
         """Return what the group has committed for partitions. Those without a commit are left out."""
         names = [TopicPartition(*each) for each in partitions]
-        return self.core.committed(names, self._deadline(timeout))
+        return self.core.positions.committed(names, self._deadline(timeout))
 
     @Operation
     def position(self, partition: tuple[str, int], *, timeout: float | None = None) -> Steps[int]:
         """Return the offset of the next record that a poll returns; it is looked up if it is not known."""
-        return self.core.position(TopicPartition(*partition), self._deadline(timeout))
+        return self.core.positions.position(TopicPartition(*partition), self._deadline(timeout))
 
     def seek(self, offsets: Offsets) -> None:
         """Go on at these offsets: a mapping from partition to offset. Raises ``PositionError``."""
@@ -163,7 +164,7 @@ class ConsumerMethods(Form[C]):
     @property
     def member_id(self) -> str:
         """The id of this member in its group. It is empty outside of a group."""
-        return self.core.identity.member_id
+        return self.core.state.identity.member_id
 
     @LastOperation
     def close(self, *, timeout: float | None = None) -> Steps[None]:

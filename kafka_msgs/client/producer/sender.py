@@ -1,76 +1,35 @@
-"""Sends batches to the leaders of their partitions, and learns from the answers what became of them.
+"""Sends batches to the leaders of their partitions.
 
 ``Sender.run`` is one piece of logic that runs by itself as long as the producer is open. A turn of it does whatever
 can be done now, and never waits. ``accumulator`` has the batches, ``idempotence`` and ``transactions`` say which of
-them may leave. In Kafka this is the class ``org.apache.kafka.clients.producer.internals.Sender``.
+them may leave, ``outcomes`` decides what becomes of them, ``nodes`` and ``leaders`` know the brokers. In Kafka this is
+the class ``org.apache.kafka.clients.producer.internals.Sender``.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.producer import exchange
 from kafka_msgs.client.producer.accumulator import Accumulator, PartitionQueue
 from kafka_msgs.client.producer.batch import ProducerBatch
 from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.producer.idempotence import Idempotence
-from kafka_msgs.client.producer.transactions import Transactions, TransactionState
+from kafka_msgs.client.producer.leaders import Leaders
+from kafka_msgs.client.producer.nodes import Exchange, Node
+from kafka_msgs.client.producer.outcomes import STOPPED, Outcomes
+from kafka_msgs.client.producer.transactions import Transactions
 from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.waiting import Pending, Steps, Wait
-from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import AuthenticationError, DeadlineError, KafkaMsgsError
+from kafka_msgs.errors import AuthenticationError, KafkaMsgsError
 from kafka_msgs.messages.produce_request import ProduceRequest
-from kafka_msgs.messages.produce_response import PartitionProduceResponse, ProduceResponse
 
 if TYPE_CHECKING:
     from kafka_msgs.client.core import ClientCore
-    from kafka_msgs.client.link import Link
 
 __all__ = ["Sender"]
-
-_E: Final = ErrorCode
-_MOVED: Final = frozenset(
-    {
-        _E.UNKNOWN_TOPIC_OR_PARTITION, _E.LEADER_NOT_AVAILABLE, _E.NOT_LEADER_OR_FOLLOWER, _E.REPLICA_NOT_AVAILABLE,
-        _E.KAFKA_STORAGE_ERROR, _E.FENCED_LEADER_EPOCH, _E.UNKNOWN_LEADER_EPOCH, _E.UNKNOWN_TOPIC_ID,
-    }
-)  # fmt: skip
-"""Errors after which the producer asks for the leaders again."""
-_STOPPED: Final = (TransactionState.ABORTABLE, TransactionState.FATAL)
-_PURPOSE: Final = "produce"
-
-
-class _Exchange(NamedTuple):
-    """A request that is on its way."""
-
-    answer: Pending[ProduceResponse]
-    batches: list[ProducerBatch]
-    ids: dict[str, UUID] | None
-    deadline: float
-
-
-class _Node:
-    """A broker: the connection to it, and what is on its way."""
-
-    __slots__ = ("exchanges", "failures", "link", "node", "opening", "resume_at")
-
-    def __init__(self, node: int) -> None:
-        self.node = node
-        self.link: Link | None = None
-        self.opening: Task[Link] | None = None
-        self.exchanges: deque[_Exchange] = deque()
-        self.failures = 0
-        self.resume_at = 0.0
-        """When the broker may get a request again: after a failure, or because it asked for time (KIP-219)."""
-
-    def is_full(self, limit: int) -> bool:
-        """Whether as many requests are on their way as may be, of the producer or on the connection."""
-        return len(self.exchanges) >= limit or (self.link is not None and self.link.full)
 
 
 class Sender:
@@ -90,12 +49,10 @@ class Sender:
         self._identity = identity
         self._transactions = transactions
         self._settings = exchange.Settings(config.transactional_id, config.acks, int(config.request_timeout * 1000))
-        self._nodes: dict[int, _Node] = {}
+        self._nodes: dict[int, Node] = {}
+        self._leaders = Leaders(core, config)
+        self._outcomes = Outcomes(core, config, accumulator, identity, transactions, self._leaders)
         self._woken: Pending[None] = Pending()
-        self._refreshing: Task[Any] | None = None
-        self._to_refresh: set[str] = set()
-        self._refresh_at = 0.0
-        self._renew_at = core.network.now() + core.config.metadata_age
         self._identifying: Task[None] | None = None
         self._due: float | None = None
         self.fatal: Exception | None = None
@@ -113,24 +70,27 @@ class Sender:
         """Say that there is something new to do."""
         self._woken.resolve(None)
 
+    def give_up(self, error: Exception) -> None:
+        """Give up all records that are not delivered."""
+        self._outcomes.give_up(error)
+
+    def drop_unsent(self, error: Exception) -> None:
+        """Give up what waits to be sent: the transaction that it belongs to is aborted."""
+        self._outcomes.drop_unsent(error)
+
     def close(self) -> None:
         """Stop what runs by itself."""
-        for task in (self._refreshing, self._identifying, *(node.opening for node in self._nodes.values())):
+        self._leaders.close()
+        for task in (self._identifying, *(node.opening for node in self._nodes.values())):
             if task is not None:
                 task.cancel()
 
     def _pending(self) -> Iterator[Pending[Any]]:
         yield self._woken
-        for task in (self._refreshing, self._identifying):
-            if task is not None:
-                yield task
-        if self._transactions is not None and self._transactions.adding is not None:
-            yield self._transactions.adding
+        adding = None if self._transactions is None else self._transactions.adding
+        yield from (task for task in (self._leaders.asking, self._identifying, adding) if task is not None)
         for node in self._nodes.values():
-            if node.opening is not None:
-                yield node.opening
-            if node.exchanges:
-                yield node.exchanges[0].answer
+            yield from node.pending()
 
     def _turn(self, now: float) -> None:
         """Do what can be done now."""
@@ -138,52 +98,48 @@ class Sender:
         if self._transactions is not None:
             self._transactions.add_waiting()
         for node in self._nodes.values():
-            self._connected(node, now)
+            self._connect(node, now)
             self._collect(node, now)
-        self._expire(now)
+        self._remind(self._outcomes.expire(now))
         transactions = self._transactions
-        if transactions is not None and transactions.state in _STOPPED and self._accumulator.busy:
+        if transactions is not None and transactions.state in STOPPED and self._accumulator.busy:
             self.drop_unsent(transactions.reason)
         if self.fatal is not None:
             self.give_up(self.fatal)
         elif self._ready(now):
             while self._drain(now):
                 pass
-        self._refresh(now)
+        try:
+            self._remind(self._leaders.turn(now, self._accumulator.topics))
+        except AuthenticationError as error:
+            self.fatal = error
+            self._remind(now)
 
-    def _remind(self, moment: float) -> None:
+    def _remind(self, moment: float | None) -> None:
         """Have another turn at this moment, at the latest."""
-        if self._due is None or moment < self._due:
+        if moment is not None and (self._due is None or moment < self._due):
             self._due = moment
 
     # What comes back
 
-    def _connected(self, node: _Node, now: float) -> None:
+    def _connect(self, node: Node, now: float) -> None:
         """Take over a connection that was made, or learn why it was not."""
-        opening = node.opening
-        if opening is None or not opening.done:
-            return
-        node.opening = None
         try:
-            node.link = opening.result()
-            node.failures = 0
+            node.connected()
         except AuthenticationError as error:
             self.fatal = error
         except KafkaMsgsError:
             self._broken(node, now)
 
-    def _broken(self, node: _Node, now: float) -> None:
+    def _broken(self, node: Node, now: float) -> None:
         """Wait before the next connection to a broker, and ask where its partitions are now."""
-        node.link = None
-        node.failures += 1
-        node.resume_at = now + self._config.backoff(node.failures)
-        self._to_refresh.update(queue.topic for queue in self._accumulator.busy)
+        node.broken(now)
+        self._leaders.doubt(queue.topic for queue in self._accumulator.busy)
 
-    def _collect(self, node: _Node, now: float) -> None:
+    def _collect(self, node: Node, now: float) -> None:
         """Take the answers of a broker, in order."""
         exchanges = node.exchanges
-        if exchanges and not exchanges[0].answer.done and exchanges[0].deadline <= now and node.link is not None:
-            node.link.close()
+        node.check(now)
         while exchanges and exchanges[0].answer.done:
             self._answered(node, exchanges.popleft(), now)
         if exchanges:
@@ -191,137 +147,15 @@ class Sender:
         if node.link is not None and not node.link.alive:
             self._broken(node, now)
 
-    def _answered(self, node: _Node, done: _Exchange, now: float) -> None:
+    def _answered(self, node: Node, done: Exchange, now: float) -> None:
         try:
             response = done.answer.result()
         except KafkaMsgsError as error:
-            for batch in done.batches:
-                self._unanswered(batch, error, now)
+            self._outcomes.unanswered(done.batches, error, now)
             return
         node.failures = 0
         node.resume_at = max(node.resume_at, now + response.throttle_time_ms / 1000)
-        if not self._config.acks:
-            for batch in done.batches:
-                self._complete(batch, -1)
-            return
-        for batch, answer in exchange.answers(response, done.batches, done.ids):
-            if answer is not None:
-                self._learn(batch, answer, now)
-            else:
-                self._unanswered(batch, DeadlineError(waiting_for="the answer for a partition"), now)
-
-    def _learn(self, batch: ProducerBatch, answer: PartitionProduceResponse, now: float) -> None:
-        """Do what the answer for one batch asks for."""
-        error = ErrorCode(answer.error_code)
-        if batch.done:
-            return
-        if error in (_E.NONE, _E.DUPLICATE_SEQUENCE_NUMBER):
-            self._complete(batch, answer.base_offset, answer.log_append_time_ms)
-            return
-        if error == _E.MESSAGE_TOO_LARGE and batch.count > 1:
-            self._split(batch)
-            return
-        self._refused(batch, error, answer, now)
-
-    def _complete(self, batch: ProducerBatch, base_offset: int, log_append_time: int = -1) -> None:
-        queue = self._accumulator.incomplete.get(batch)
-        if queue is None:
-            return
-        batch.base_offset = base_offset
-        if self._identity is not None:
-            self._identity.completed(queue.sequences, batch)
-        batch.complete(base_offset, log_append_time)
-        self._accumulator.finished(batch)
-
-    def _refused(self, batch: ProducerBatch, error: ErrorCode, answer: PartitionProduceResponse, now: float) -> None:
-        queue = self._accumulator.incomplete[batch]
-        if error in _MOVED:
-            self._moved(batch, answer)
-        if self._identity is None:
-            again = error.retriable
-        else:
-            again = self._identity.retries(queue.sequences, batch, error, answer.log_start_offset)
-        if again:
-            self._again(batch, now)
-            return
-        subject = TopicPartition(batch.topic, batch.partition)
-        failure = broker_error(error, api="Produce", subject=subject, message=answer.error_message)
-        because = {each.batch_index: each.batch_index_error_message for each in answer.record_errors}
-        self._fail(batch, failure, known=True, because=because)
-
-    def _moved(self, batch: ProducerBatch, answer: PartitionProduceResponse) -> None:
-        """Take over the new leader that an answer names (KIP-951), or ask for it."""
-        leader = answer.current_leader
-        if leader.leader_id >= 0 and leader.leader_id in self._core.cluster.brokers:
-            self._core.cluster.lead(batch.topic, batch.partition, leader.leader_id, leader.leader_epoch)
-        else:
-            self._to_refresh.add(batch.topic)
-
-    def _unanswered(self, batch: ProducerBatch, error: Exception, now: float) -> None:
-        """Nobody knows whether the broker has a batch. Sending it again is the way to find out."""
-        if batch.done:
-            return
-        self._to_refresh.add(batch.topic)
-        if self._config.acks:
-            self._again(batch, now)
-        else:
-            self._fail(batch, error, known=False)
-
-    def _again(self, batch: ProducerBatch, now: float) -> None:
-        if self._transactions is not None and self._transactions.state in _STOPPED:
-            self._fail(batch, self._transactions.reason, known=False)
-            return
-        batch.attempts += 1
-        batch.retry_at = now + self._config.backoff(batch.attempts)
-        self._accumulator.requeue(batch)
-
-    def _split(self, batch: ProducerBatch) -> None:
-        queue = self._accumulator.incomplete[batch]
-        parts = self._accumulator.split(batch, max(1, batch.reserved // 2))
-        queue.sequences.replace(batch, parts)
-
-    def _fail(
-        self, batch: ProducerBatch, error: Exception, *, known: bool, because: dict[int, str | None] | None = None
-    ) -> None:
-        """Give up a batch. ``known`` says that the broker does not have it."""
-        queue = self._accumulator.incomplete[batch]
-        if self._identity is not None:
-            self._identity.failed(queue.sequences, batch, known=known)
-        if self._transactions is not None:
-            self._transactions.batch_failed(error)
-        batch.fail(error, because)
-        self._accumulator.finished(batch)
-
-    # What is given up
-
-    def _expire(self, now: float) -> None:
-        """Give up the batches whose time is over. They are in the order in which they were opened."""
-        incomplete = self._accumulator.incomplete
-        while incomplete:
-            batch = next(iter(incomplete))
-            end = batch.created + self._config.delivery_timeout
-            if end > now:
-                self._remind(end)
-                return
-            self._abandon(batch, _late(batch))
-
-    def _abandon(self, batch: ProducerBatch, error: Exception) -> None:
-        """Give up a batch wherever it is. If it was sent, nobody knows whether the broker has it."""
-        queue = self._accumulator.incomplete[batch]
-        sent = batch.attempts > 0
-        if not self._accumulator.take_out(queue, batch):
-            sent = True
-        self._fail(batch, error, known=not sent)
-
-    def give_up(self, error: Exception) -> None:
-        """Give up all records that are not delivered."""
-        for batch in tuple(self._accumulator.incomplete):
-            self._abandon(batch, error)
-
-    def drop_unsent(self, error: Exception) -> None:
-        """Give up what waits to be sent: the transaction that it belongs to is aborted."""
-        for _, batch in self._accumulator.waiting():
-            self._abandon(batch, error)
+        self._outcomes.answered(response, done, now)
 
     # What leaves
 
@@ -372,7 +206,7 @@ class Sender:
             self._send(self._nodes[number], batches, now)
         return bool(loads)
 
-    def _node_for(self, queue: PartitionQueue, now: float) -> _Node | None:
+    def _node_for(self, queue: PartitionQueue, now: float) -> Node | None:
         """Return the broker that the first batch of a partition can go to now. The batch is then closed."""
         due = self._due_at(queue)
         if due > now:
@@ -380,10 +214,10 @@ class Sender:
             return None
         leader = self._core.cluster.leader(queue.topic, queue.partition)
         if leader is None:
-            self._to_refresh.add(queue.topic)
+            self._leaders.doubt((queue.topic,))
             return None
-        node = self._nodes.get(leader) or self._nodes.setdefault(leader, _Node(leader))
-        if not self._reaches(node, now) or node.is_full(self._config.max_in_flight):
+        node = self._nodes.get(leader) or self._nodes.setdefault(leader, Node(self._core, self._config, leader))
+        if not self._reaches(node, now) or node.is_full:
             return None
         if self._transactions is not None and not self._transactions.has(queue.topic, queue.partition):
             return None
@@ -398,17 +232,18 @@ class Sender:
         batch = queue.first
         return batch.retry_at if queue.closed else batch.created + self._config.linger
 
-    def _reaches(self, node: _Node, now: float) -> bool:
-        """Whether there is a connection to a broker. Begins to make one, or to authenticate again (KIP-368)."""
+    def _reaches(self, node: Node, now: float) -> bool:
+        """Whether a request can be sent to a broker now."""
         if node.resume_at > now:
             self._remind(node.resume_at)
             return False
-        ends = None if node.link is None else node.link.renew_at
-        if node.opening is None and (node.link is None or (ends is not None and ends <= now)):
-            deadline = now + self._config.request_timeout
-            node.opening = self._core.network.spawn(self._core.link(node.node, purpose=_PURPOSE, deadline=deadline))
-            self._connected(node, now)
-        return node.link is not None and node.opening is None
+        try:
+            return node.reach(now)
+        except AuthenticationError as error:
+            self.fatal = error
+        except KafkaMsgsError:
+            self._broken(node, now)
+        return False
 
     def _take(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         """Take the first batch out of a queue. The partition goes behind the others."""
@@ -419,7 +254,7 @@ class Sender:
         if self._identity is not None:
             self._identity.assign(queue.sequences, batch)
 
-    def _send(self, node: _Node, batches: list[ProducerBatch], now: float) -> None:
+    def _send(self, node: Node, batches: list[ProducerBatch], now: float) -> None:
         assert node.link is not None
         version = node.link.version_of(ProduceRequest)
         if self._transactions is not None and not self._transactions.is_v2:
@@ -429,7 +264,7 @@ class Sender:
             version = min(version, exchange.BEFORE_TOPIC_IDS)
         request = exchange.produce_request(self._settings, batches, ids)
         answer = node.link.send(request, version)
-        node.exchanges.append(_Exchange(answer, batches, ids, now + self._config.request_timeout))
+        node.exchanges.append(Exchange(answer, batches, ids, now + self._config.request_timeout))
         self._remind(now + self._config.request_timeout)
 
     def _topic_ids(self, batches: list[ProducerBatch]) -> dict[str, UUID] | None:
@@ -437,29 +272,3 @@ class Sender:
         found = {batch.topic: self._core.cluster.topic_id(batch.topic) for batch in batches}
         known = {topic: topic_id for topic, topic_id in found.items() if topic_id is not None}
         return known if len(known) == len(found) else None
-
-    # Where it goes
-
-    def _refresh(self, now: float) -> None:
-        """Ask for the leaders again, one question at a time."""
-        if self._refreshing is not None and self._refreshing.done:
-            if isinstance(self._refreshing.error, AuthenticationError):
-                self.fatal = self._refreshing.error
-            self._refreshing = None
-            self._remind(now)
-        if now >= self._renew_at:
-            self._renew_at = now + self._core.config.metadata_age
-            self._to_refresh.update(self._accumulator.topics)
-        if not self._to_refresh or self._refreshing is not None:
-            return
-        if self._refresh_at > now:
-            self._remind(self._refresh_at)
-            return
-        topics, self._to_refresh = self._to_refresh, set()
-        self._refresh_at = now + self._config.retry_backoff
-        deadline = now + self._config.request_timeout
-        self._refreshing = self._core.network.spawn(self._core.refresh(topics, deadline=deadline))
-
-
-def _late(batch: ProducerBatch) -> DeadlineError:
-    return DeadlineError(waiting_for=f"the delivery of {batch.count} records to {batch.topic}-{batch.partition}")

@@ -1,0 +1,113 @@
+"""What a membership does to its consumer: partitions come and go, and functions of the user are called.
+
+It happens while a poll runs, which then does not end before it. So a commit between two polls is about the partitions
+whose records the first one returned.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection
+
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.consumer.positions import Positions
+from kafka_msgs.client.consumer.state import Callback, ConsumerState
+from kafka_msgs.client.waiting import Steps, Wait
+
+__all__ = ["Assignment"]
+
+
+class Assignment:
+    """The assignment of one consumer. It is the ``Host`` of its membership."""
+
+    def __init__(self, state: ConsumerState, positions: Positions, *, background: bool) -> None:
+        self.client = state.client
+        self.config = state.config
+        self.partitions = state.partitions
+        self.changed = state.changed
+        self.polled = state.polled
+        self.in_poll = False
+        self.polled_at = state.client.network.now()
+        """When the last poll ended."""
+        self.faults: deque[Exception] = deque()
+        """What functions of the user raised, for polls to raise."""
+        self._state = state
+        self._positions = positions
+        self._background = background
+        self._changes = 0
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics that the consumer subscribes to, as far as they are known."""
+        pattern = self._state.subscription.pattern
+        if pattern is None:
+            return self._state.subscription.topics
+        found = self.client.cluster.topics.values()
+        return frozenset(each.name for each in found if not each.internal and pattern.search(each.name))
+
+    @property
+    def broker_pattern(self) -> str | None:
+        """The pattern of topics that the broker resolves (KIP-848), or None."""
+        return self._state.subscription.broker_pattern
+
+    @property
+    def poll_by(self) -> float | None:
+        """The moment at which the consumer must have polled again to stay in the group."""
+        return self.polled_at + self.config.rebalance_timeout if self._background and not self.in_poll else None
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether the assignment changes just now."""
+        return self._changes > 0
+
+    def assign(self, names: Collection[TopicPartition]) -> Steps[None]:
+        """Begin to read partitions after the function of the user has returned."""
+        return self._in_a_poll(self._assign(names))
+
+    def revoke(self, names: Collection[TopicPartition]) -> Steps[None]:
+        """Commit if that is wanted, call the function of the user, then stop reading partitions."""
+        return self._in_a_poll(self.revoke_now(names))
+
+    def lose(self, names: Collection[TopicPartition]) -> Steps[None]:
+        """Stop reading partitions that others may have already."""
+        return self._in_a_poll(self._lose(names))
+
+    def revoke_now(self, names: Collection[TopicPartition]) -> Steps[None]:
+        """Revoke without a poll, for a consumer that leaves."""
+        yield from self._positions.commit_by_itself(names)
+        yield from self._call(self._state.subscription.on_revoked, names)
+        self._state.drop(frozenset(names))
+
+    def _in_a_poll(self, steps: Steps[None]) -> Steps[None]:
+        while not self.in_poll:
+            yield Wait((self.polled.pending,), None)
+        self._changes += 1
+        try:
+            yield from steps
+        finally:
+            self._changes -= 1
+            self._state.arrived.give()
+
+    def _assign(self, names: Collection[TopicPartition]) -> Steps[None]:
+        self.partitions.add(names, ready=False)
+        yield from self._call(self._state.subscription.on_assigned, names)
+        for name in names:
+            if (partition := self.partitions.get(name)) is not None:
+                partition.ready = True
+        self.changed.give()
+
+    def _lose(self, names: Collection[TopicPartition]) -> Steps[None]:
+        if names:
+            self._state.drop(frozenset(names))
+            subscription = self._state.subscription
+            yield from self._call(subscription.on_lost or subscription.on_revoked, names)
+
+    def _call(self, function: Callback | None, names: Collection[TopicPartition]) -> Steps[None]:
+        """Call a function of the user. Its exception is raised by the poll."""
+        if function is None:
+            return
+        pending = self.client.network.perform(function, sorted(names))
+        if not pending.done:
+            yield Wait((pending,), None)
+        if pending.error is not None:
+            self.faults.append(pending.error)

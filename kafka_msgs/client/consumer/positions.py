@@ -1,0 +1,142 @@
+"""Where a consumer is in each partition: commits, what was committed, and where to begin."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.consumer.offsets import CommittedOffset, commit_offsets, fetch_committed, look_up_offsets
+from kafka_msgs.client.consumer.partitions import RESETS, Partition
+from kafka_msgs.client.consumer.state import ConsumerState, Offsets, refused
+from kafka_msgs.client.failures import broker_error
+from kafka_msgs.client.schedule import Task
+from kafka_msgs.client.waiting import Steps
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import ClientError, PositionError
+
+__all__ = ["Positions"]
+
+
+class Positions:
+    """The positions of the partitions of one consumer."""
+
+    def __init__(self, state: ConsumerState) -> None:
+        self._state = state
+        self._client = state.client
+        self._config = state.config
+
+    def current(self, names: Iterable[TopicPartition] | None = None) -> dict[TopicPartition, int | CommittedOffset]:
+        """Return the positions that are known, of some partitions or of all."""
+        partitions = self._state.partitions
+        found = (partitions.get(name) for name in (partitions.names if names is None else names))
+        return {
+            each.name: CommittedOffset(each.position, each.position_epoch)
+            for each in found
+            if each is not None and each.position is not None
+        }
+
+    def commit(self, offsets: Offsets | None, deadline: float) -> Steps[None]:
+        """Commit offsets, by default the positions of all partitions. A consumer that lost its place cannot."""
+        self._check_commit()
+        membership = self._state.membership
+        if membership is not None and not membership.is_member:
+            raise broker_error(ErrorCode.UNKNOWN_MEMBER_ID, api="OffsetCommit", subject=self._config.group_id)
+        wanted = self.current() if offsets is None else offsets
+        values = {
+            TopicPartition(*name): CommittedOffset(offset) if isinstance(offset, int) else offset
+            for name, offset in wanted.items()
+        }
+        group_id = str(self._config.group_id)
+        yield from commit_offsets(self._client, group_id, self._state.identity, values, deadline=deadline)
+
+    def commit_later(self, offsets: Offsets | None) -> Task[None]:
+        """Begin to commit, and go on."""
+        self._check_commit()
+        wanted = self.current() if offsets is None else dict(offsets)
+        return self._client.network.spawn(self.commit(wanted, self._client.deadline(None)))
+
+    def commit_by_itself(self, names: Collection[TopicPartition] | None = None) -> Steps[None]:
+        """Commit positions if that is wanted. After a failure the records are read again by whoever has them next."""
+        if self.commits:
+            with suppress(ClientError):
+                yield from self.commit(self.current(names), self._client.deadline(None))
+
+    @property
+    def commits(self) -> bool:
+        """Whether positions are committed without being asked for."""
+        in_kafka = self._config.group_id is not None and self._config.offsets_storage == "kafka"
+        return self._config.auto_commit and in_kafka and len(self._state.partitions) > 0
+
+    def committed(
+        self, names: Collection[TopicPartition], deadline: float
+    ) -> Steps[dict[TopicPartition, CommittedOffset]]:
+        """Return what the group has committed. Partitions without a commit are left out."""
+        self._check_commit()
+        stable = self._config.isolation_level == "read_committed"
+        return (
+            yield from fetch_committed(
+                self._client, str(self._config.group_id), self._state.identity,
+                [TopicPartition(*name) for name in names], stable=stable, deadline=deadline,
+            )
+        )  # fmt: skip
+
+    def position(self, name: TopicPartition, deadline: float) -> Steps[int]:
+        """Return the offset of the next record; look it up if it is not known."""
+        partition = self._state.partitions[TopicPartition(*name)]
+        if partition.position is None:
+            yield from self.find([partition], deadline)
+        if partition.error is not None:
+            error, partition.error = partition.error, None
+            raise error
+        assert partition.position is not None
+        return partition.position
+
+    def find(self, partitions: Collection[Partition], deadline: float) -> Steps[None]:
+        """Find where to begin: what was committed, or what the reset policy says, or what a seek asks for."""
+        fresh = [each.name for each in partitions if each.reset_to is None]
+        committed: dict[TopicPartition, CommittedOffset] = {}
+        if fresh and self._config.group_id is not None and self._config.offsets_storage == "kafka":
+            committed = yield from self.committed(fresh, deadline)
+        times: dict[TopicPartition, int] = {}
+        for each in partitions:
+            if each.position is not None:
+                continue
+            if each.reset_to is None and each.name in committed:
+                each.seek(committed[each.name].offset, committed[each.name].leader_epoch)
+            elif each.reset_to is not None:
+                times[each.name] = each.reset_to
+            elif self._config.auto_offset_reset == "none":
+                each.error = _no_position(each.name)
+            else:
+                times[each.name] = RESETS[self._config.auto_offset_reset]
+        yield from self._look_up(times, deadline)
+        self._state.changed.give()
+        self._state.arrived.give()
+
+    def _look_up(self, times: dict[TopicPartition, int], deadline: float) -> Steps[None]:
+        """Set positions by time. Where no record is as late as that, the position is the end."""
+        committed = self._config.isolation_level == "read_committed"
+        while times:
+            found = yield from look_up_offsets(self._client, times, committed=committed, deadline=deadline)
+            later: dict[TopicPartition, int] = {}
+            for name, offset in found.items():
+                partition = self._state.partitions.get(name)
+                if partition is None or partition.position is not None:
+                    continue
+                if offset.offset < 0 and times[name] >= 0:
+                    later[name] = RESETS["latest"]
+                else:
+                    partition.seek(max(offset.offset, 0), offset.leader_epoch)
+            times = later
+
+    def _check_commit(self) -> None:
+        if self._config.group_id is None:
+            raise refused("group_id", None, "commits need a group")
+        if self._config.offsets_storage != "kafka":
+            raise refused("offsets_storage", self._config.offsets_storage, "the positions are kept outside of Kafka")
+
+
+def _no_position(name: TopicPartition) -> PositionError:
+    reason = "there is no committed offset, and auto_offset_reset is none"
+    return PositionError(topic=name.topic, partition=name.partition, reason=reason)

@@ -1,0 +1,87 @@
+"""What the parts of a consumer share: what it subscribes to, its partitions, and what they tell one another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from attrs import define, frozen
+
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.consumer.config import ConsumerConfig
+from kafka_msgs.client.consumer.membership import Identity, Membership, Signal
+from kafka_msgs.client.consumer.offsets import CommittedOffset
+from kafka_msgs.client.consumer.partitions import Partitions
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.errors import OptionError
+
+__all__ = ["Callback", "ConsumerState", "Offsets", "Subscription", "refused"]
+
+Callback: TypeAlias = Callable[[list[TopicPartition]], Any]
+"""A function of the user for assignment or revocation. In the form for asyncio it may be a coroutine function."""
+
+Offsets: TypeAlias = Mapping[TopicPartition, "int | CommittedOffset"]
+"""Positions to commit or to go to."""
+
+
+@frozen(kw_only=True)
+class Subscription:
+    """What a member of a group asks for: topics, or a pattern that is matched here or by the broker (KIP-848)."""
+
+    topics: frozenset[str] = frozenset()
+    pattern: re.Pattern[str] | None = None
+    broker_pattern: str | None = None
+    on_assigned: Callback | None = None
+    on_revoked: Callback | None = None
+    on_lost: Callback | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.topics or self.pattern or self.broker_pattern)
+
+
+@define(eq=False)
+class ConsumerState:
+    """The state of one consumer, without what runs by itself."""
+
+    client: ClientCore
+    config: ConsumerConfig
+    partitions: Partitions
+    changed: Signal
+    """Given when the subscription, the metadata, the positions or the assignment changed."""
+    arrived: Signal
+    """Given when there is something for a poll."""
+    drained: Signal
+    """Given when a poll has taken something out of the buffers."""
+    polled: Signal
+    """Given at every poll."""
+    subscription: Subscription
+    membership: Membership | None = None
+    metadata_at: float = 0.0
+    """When metadata is asked for again, in seconds of the network's clock."""
+
+    @classmethod
+    def of(cls, client: ClientCore, config: ConsumerConfig) -> ConsumerState:
+        """Return the state of a new consumer."""
+        return cls(client, config, Partitions(), Signal(), Signal(), Signal(), Signal(), Subscription())
+
+    @property
+    def identity(self) -> Identity:
+        """Who commits: the member of the group, or nobody in particular."""
+        return Identity() if self.membership is None else self.membership.identity
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Take over a subscription."""
+        self.subscription = subscription
+        self.metadata_at = 0.0
+        self.changed.give()
+
+    def drop(self, names: frozenset[TopicPartition] | None = None) -> None:
+        """Stop reading partitions; without an argument, all of them."""
+        self.partitions.remove(self.partitions.names if names is None else names)
+        self.changed.give()
+
+
+def refused(option: str, value: object, reason: str) -> OptionError:
+    """Return the error for what a consumer cannot do."""
+    return OptionError(source="consumer", option=option, value=value, reason=reason)

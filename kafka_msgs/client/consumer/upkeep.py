@@ -1,0 +1,94 @@
+"""What a consumer does by itself beside its group and its fetching: metadata, positions, and automatic commits."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafka_msgs.client.consumer.fetcher import Fetcher
+from kafka_msgs.client.consumer.partitions import Partition
+from kafka_msgs.client.consumer.positions import Positions
+from kafka_msgs.client.consumer.state import ConsumerState
+from kafka_msgs.client.failures import broker_error
+from kafka_msgs.client.waiting import Steps, Wait
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import BrokerError, DeadlineError
+from kafka_msgs.messages.metadata_request import MetadataRequest
+
+__all__ = ["Upkeep"]
+
+_REFUSALS: Final = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION})
+"""Error codes of a topic in metadata that no further trial can mend."""
+
+
+class Upkeep:
+    """Keeps metadata fresh, finds positions, and commits from time to time."""
+
+    def __init__(self, state: ConsumerState, positions: Positions, fetcher: Fetcher) -> None:
+        self._state = state
+        self._client = state.client
+        self._positions = positions
+        self._fetcher = fetcher
+        self._refreshed_at = 0.0
+        self._commit_at = state.client.network.now() + state.config.auto_commit_interval
+
+    def run(self) -> Steps[None]:
+        """Go on until the consumer is closed. Raises what no further trial can mend."""
+        while True:
+            now, deadline = self._client.network.now(), self._client.deadline(None)
+            changed = self._state.changed.pending
+            try:
+                yield from self._do_what_is_due(now, deadline)
+            except (DeadlineError, BrokerError) as error:
+                if isinstance(error, BrokerError) and not error.retriable:
+                    raise
+                yield Wait((), self._client.network.now() + self._client.config.longest_backoff)
+                continue
+            if not self._missing():
+                times = [self._next_refresh, *([self._commit_at] if self._positions.commits else [])]
+                yield Wait((changed,), min(times))
+
+    def _do_what_is_due(self, now: float, deadline: float) -> Steps[None]:
+        if now >= self._next_refresh:
+            yield from self._refresh(deadline)
+        if missing := self._missing():
+            yield from self._positions.find(missing, deadline)
+        if self._positions.commits and now >= self._commit_at:
+            self._commit_at = now + self._state.config.auto_commit_interval
+            yield from self._positions.commit_by_itself()
+
+    @property
+    def _next_refresh(self) -> float:
+        """When metadata is asked for again: soon if a broker said that it is not right, but not all the time."""
+        soon = self._refreshed_at + self._client.config.longest_backoff / 4
+        return min(soon, self._state.metadata_at) if self._fetcher.outdated else self._state.metadata_at
+
+    def _missing(self) -> list[Partition]:
+        """Return the partitions whose position can be found now: their leader must be known."""
+        lacking = [each for each in self._state.partitions if _lacks_position(each)]
+        found = [each for each in lacking if self._client.cluster.leader(*each.name) is not None]
+        if len(found) < len(lacking):
+            self._fetcher.doubt()
+        return found
+
+    def _refresh(self, deadline: float) -> Steps[None]:
+        """Ask for the metadata of all topics that matter: of all topics, if a pattern decides."""
+        self._fetcher.outdated = False
+        subscription = self._state.subscription
+        if subscription.pattern is not None:
+            answer = yield from self._client.call(MetadataRequest(topics=None), deadline=deadline)
+            self._client.cluster.learn(answer)
+        topics = subscription.topics | {each.name.topic for each in self._state.partitions}
+        if topics:
+            yield from self._client.refresh(topics, deadline=deadline)
+        self._refreshed_at = self._client.network.now()
+        self._state.metadata_at = self._refreshed_at + self._client.config.metadata_age
+        for topic in topics:
+            info = self._client.cluster.topics.get(topic)
+            if info is not None and info.error in _REFUSALS:
+                raise broker_error(info.error, api="Metadata", subject=topic)
+        self._state.changed.give()
+        self._state.arrived.give()
+
+
+def _lacks_position(partition: Partition) -> bool:
+    return partition.position is None and partition.ready and partition.error is None

@@ -1,0 +1,187 @@
+"""What becomes of batches that were sent, or that cannot be sent any more: done, sent again, split, or given up.
+
+``idempotence`` says after which errors a batch may be sent again. The one who sends is ``sender``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.failures import broker_error
+from kafka_msgs.client.producer import exchange
+from kafka_msgs.client.producer.accumulator import Accumulator
+from kafka_msgs.client.producer.batch import ProducerBatch
+from kafka_msgs.client.producer.config import ProducerConfig
+from kafka_msgs.client.producer.idempotence import Idempotence
+from kafka_msgs.client.producer.leaders import Leaders
+from kafka_msgs.client.producer.nodes import Exchange
+from kafka_msgs.client.producer.transactions import Transactions, TransactionState
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import DeadlineError
+from kafka_msgs.messages.produce_response import PartitionProduceResponse, ProduceResponse
+
+if TYPE_CHECKING:
+    from kafka_msgs.client.core import ClientCore
+
+__all__ = ["Outcomes"]
+
+_E: Final = ErrorCode
+_MOVED: Final = frozenset(
+    {
+        _E.UNKNOWN_TOPIC_OR_PARTITION, _E.LEADER_NOT_AVAILABLE, _E.NOT_LEADER_OR_FOLLOWER, _E.REPLICA_NOT_AVAILABLE,
+        _E.KAFKA_STORAGE_ERROR, _E.FENCED_LEADER_EPOCH, _E.UNKNOWN_LEADER_EPOCH, _E.UNKNOWN_TOPIC_ID,
+    }
+)  # fmt: skip
+"""Errors after which the producer asks for the leaders again."""
+STOPPED: Final = (TransactionState.ABORTABLE, TransactionState.FATAL)
+"""States of a transaction in which nothing is sent any more."""
+
+
+class Outcomes:
+    """Decides what becomes of the batches of one producer."""
+
+    def __init__(
+        self,
+        core: ClientCore,
+        config: ProducerConfig,
+        accumulator: Accumulator,
+        identity: Idempotence | None,
+        transactions: Transactions | None,
+        leaders: Leaders,
+    ) -> None:
+        self._core = core
+        self._config = config
+        self._accumulator = accumulator
+        self._identity = identity
+        self._transactions = transactions
+        self._leaders = leaders
+
+    def answered(self, response: ProduceResponse, sent: Exchange, now: float) -> None:
+        """Take the answer for the batches of a request. With ``acks=0`` there is no answer, and nothing to know."""
+        if not self._config.acks:
+            for batch in sent.batches:
+                self._complete(batch, -1)
+            return
+        for batch, answer in exchange.answers(response, sent.batches, sent.ids):
+            if answer is not None:
+                self._learn(batch, answer, now)
+            else:
+                self.unanswered((batch,), DeadlineError(waiting_for="the answer for a partition"), now)
+
+    def unanswered(self, batches: Iterable[ProducerBatch], error: Exception, now: float) -> None:
+        """Nobody knows whether the broker has these batches. Sending them again is the way to find out."""
+        for batch in batches:
+            if batch.done:
+                continue
+            self._leaders.doubt((batch.topic,))
+            if self._config.acks:
+                self._again(batch, now)
+            else:
+                self._fail(batch, error, known=False)
+
+    def expire(self, now: float) -> float | None:
+        """Give up the batches whose time is over; return when that of the next one is. They are in their order."""
+        incomplete = self._accumulator.incomplete
+        while incomplete:
+            batch = next(iter(incomplete))
+            end = batch.created + self._config.delivery_timeout
+            if end > now:
+                return end
+            self._abandon(batch, _late(batch))
+        return None
+
+    def give_up(self, error: Exception) -> None:
+        """Give up all records that are not delivered."""
+        for batch in tuple(self._accumulator.incomplete):
+            self._abandon(batch, error)
+
+    def drop_unsent(self, error: Exception) -> None:
+        """Give up what waits to be sent: the transaction that it belongs to is aborted."""
+        for _, batch in self._accumulator.waiting():
+            self._abandon(batch, error)
+
+    def _learn(self, batch: ProducerBatch, answer: PartitionProduceResponse, now: float) -> None:
+        """Do what the answer for one batch asks for."""
+        error = ErrorCode(answer.error_code)
+        if batch.done:
+            return
+        if error in (_E.NONE, _E.DUPLICATE_SEQUENCE_NUMBER):
+            self._complete(batch, answer.base_offset, answer.log_append_time_ms)
+            return
+        if error == _E.MESSAGE_TOO_LARGE and batch.count > 1:
+            self._split(batch)
+            return
+        self._refused(batch, error, answer, now)
+
+    def _complete(self, batch: ProducerBatch, base_offset: int, log_append_time: int = -1) -> None:
+        queue = self._accumulator.incomplete.get(batch)
+        if queue is None:
+            return
+        batch.base_offset = base_offset
+        if self._identity is not None:
+            self._identity.completed(queue.sequences, batch)
+        batch.complete(base_offset, log_append_time)
+        self._accumulator.finished(batch)
+
+    def _refused(self, batch: ProducerBatch, error: ErrorCode, answer: PartitionProduceResponse, now: float) -> None:
+        queue = self._accumulator.incomplete[batch]
+        if error in _MOVED:
+            self._moved(batch, answer)
+        if self._identity is None:
+            again = error.retriable
+        else:
+            again = self._identity.retries(queue.sequences, batch, error, answer.log_start_offset)
+        if again:
+            self._again(batch, now)
+            return
+        subject = TopicPartition(batch.topic, batch.partition)
+        failure = broker_error(error, api="Produce", subject=subject, message=answer.error_message)
+        because = {each.batch_index: each.batch_index_error_message for each in answer.record_errors}
+        self._fail(batch, failure, known=True, because=because)
+
+    def _moved(self, batch: ProducerBatch, answer: PartitionProduceResponse) -> None:
+        """Take over the new leader that an answer names (KIP-951), or ask for it."""
+        leader = answer.current_leader
+        if leader.leader_id >= 0 and leader.leader_id in self._core.cluster.brokers:
+            self._core.cluster.lead(batch.topic, batch.partition, leader.leader_id, leader.leader_epoch)
+        else:
+            self._leaders.doubt((batch.topic,))
+
+    def _again(self, batch: ProducerBatch, now: float) -> None:
+        if self._transactions is not None and self._transactions.state in STOPPED:
+            self._fail(batch, self._transactions.reason, known=False)
+            return
+        batch.attempts += 1
+        batch.retry_at = now + self._config.backoff(batch.attempts)
+        self._accumulator.requeue(batch)
+
+    def _split(self, batch: ProducerBatch) -> None:
+        queue = self._accumulator.incomplete[batch]
+        parts = self._accumulator.split(batch, max(1, batch.reserved // 2))
+        queue.sequences.replace(batch, parts)
+
+    def _fail(
+        self, batch: ProducerBatch, error: Exception, *, known: bool, because: dict[int, str | None] | None = None
+    ) -> None:
+        """Give up a batch. ``known`` says that the broker does not have it."""
+        queue = self._accumulator.incomplete[batch]
+        if self._identity is not None:
+            self._identity.failed(queue.sequences, batch, known=known)
+        if self._transactions is not None:
+            self._transactions.batch_failed(error)
+        batch.fail(error, because)
+        self._accumulator.finished(batch)
+
+    def _abandon(self, batch: ProducerBatch, error: Exception) -> None:
+        """Give up a batch wherever it is. If it was sent, nobody knows whether the broker has it."""
+        queue = self._accumulator.incomplete[batch]
+        sent = batch.attempts > 0
+        if not self._accumulator.take_out(queue, batch):
+            sent = True
+        self._fail(batch, error, known=not sent)
+
+
+def _late(batch: ProducerBatch) -> DeadlineError:
+    return DeadlineError(waiting_for=f"the delivery of {batch.count} records to {batch.topic}-{batch.partition}")
