@@ -30,10 +30,10 @@ __all__ = ["Change", "Displaced", "View", "live_group", "preferred_assignor", "u
 
 
 class Displaced(NamedTuple):
-    """A member and its target assignment."""
+    """A member and its target assignment, or None if it has none yet."""
 
     member: Member
-    target: Target
+    target: Target | None
 
 
 @frozen(kw_only=True)
@@ -89,7 +89,7 @@ class View:
         if replaced is not None and replaced == member_id:
             order = walk(group.members)
         elif replaced is not None and present is not None and tx.quirks.rejoin_counts_twice:
-            displaced = Displaced(present, group.targets.get(member_id, {}))
+            displaced = Displaced(present, group.targets.get(member_id))
         view = cls.of(tx, group, member_id, instance_id)
         return evolve(view, exists=entry.exists, order=order, displaced=displaced)
 

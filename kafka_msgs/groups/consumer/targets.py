@@ -53,23 +53,29 @@ def update_target(tx: Transaction, group: ConsumerGroup, view: View, change: Cha
         members={
             member_id: AssignorMember(
                 subscription=subscriptions.of(group.members[member_id]),
-                assigned=group.targets.get(member_id, {}),
+                assigned=_last_target(group, view, member, member_id) or {},
                 instance_id=group.members[member_id].instance_id,
             )
             for member_id in order
         },
         partitions={topic.id: topic.partitions for topic in tx.image.topics.values()},
         homogeneous=not change.heterogeneous,
-        owned=None if view.displaced is None else _owned([*group.targets.values(), view.displaced.target]),
+        owned=None if view.displaced is None else _owned([*group.targets.values(), view.displaced.target or {}]),
     )
     assignment = _assign(change.assignor, group, spec)
     for member_id in order:
         target = assignment.get(member_id, {})
-        is_first = view.without_target and member_id == member.member_id
-        if is_first or not _same(target, group.targets.get(member_id)):
+        if not _same(target, _last_target(group, view, member, member_id)):
             emit_target(tx, group.group_id, member_id, target)
     emit_target_metadata(tx, group.group_id, group.epoch, tx.now)
     return Goal(group.epoch, assignment.get(member.member_id, {}))
+
+
+def _last_target(group: ConsumerGroup, view: View, member: Member, member_id: str) -> Target | None:
+    """Return the target of a member before the request. The new record of a replaced member does not count."""
+    if member_id != member.member_id or not view.without_target:
+        return group.targets.get(member_id)
+    return None if view.displaced is None else view.displaced.target
 
 
 def _owned(targets: Iterable[Target]) -> Mapping[UUID, Collection[int]]:
