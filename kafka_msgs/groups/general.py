@@ -8,7 +8,7 @@ from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import ManyGroups, Protocol
+from kafka_msgs.groups.api import ManyGroups, Protocol, operation_error
 from kafka_msgs.groups.assignors.java_order import copy_capacity, hash_map_order
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import group_not_found
@@ -82,10 +82,16 @@ def _delete_groups(
         errors = described.value or {}
         stay = [_refuse_delete(group_id, errors[group_id], context.version) for group_id in rest if group_id in errors]
         left = [group_id for group_id in rest if group_id not in errors]
-        if left:
-            tx.submit(lambda step: _delete(step, context, left, [*refused, *stay])).then(results.follow)
-        else:
+        if not left:
             results.resolve([*refused, *stay])
+            return
+
+        def deleted(done: Promise[Sequence[DeletableGroupResult]]) -> None:
+            error = None if done.error is None else operation_error(done.error)
+            failed = [] if error is None else [_refuse_delete(group_id, error, context.version) for group_id in left]
+            results.resolve([*refused, *stay, *(done.value or failed)])
+
+        tx.submit(lambda step: _delete(step, context, left)).then(deleted)
 
     tx.after_append(clean_up)
     return results
@@ -110,11 +116,9 @@ def _prepare_share_groups(
     return [refused[group_id] for group_id in hash_map_order(refused)]
 
 
-def _delete(
-    tx: Transaction, context: RequestContext, group_ids: Sequence[str], refused: Sequence[DeletableGroupResult]
-) -> Sequence[DeletableGroupResult]:
-    """Delete groups. The results begin with those of the groups that were ``refused`` before."""
-    results = list(refused)
+def _delete(tx: Transaction, context: RequestContext, group_ids: Sequence[str]) -> Sequence[DeletableGroupResult]:
+    """Delete groups, and return what came of it for each of them."""
+    results: list[DeletableGroupResult] = []
     for group_id in group_ids:
         group = tx.state.groups.get(group_id)
         try:

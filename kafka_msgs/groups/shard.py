@@ -36,8 +36,15 @@ T = TypeVar("T")
 NO_TRANSACTION: Final = Producer(NO_PRODUCER, NO_EPOCH)
 """The producer of records outside a transaction."""
 
-_SILENT: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
-"""Errors after which a timer or a piece of work is forgotten: the shard does not serve any more."""
+_SILENT: Final = frozenset(
+    {
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+    }
+)
+"""Errors after which a timer is forgotten: the shard does not serve any more, or there is nobody to remove."""
 
 
 class Shard:

@@ -37,8 +37,11 @@ _APPEND_ERRORS: Final = (
     "REQUEST_TIMED_OUT",
     "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
     "UNKNOWN_SERVER_ERROR",
+    "INVALID_PRODUCER_EPOCH",
+    "TRANSACTION_ABORTABLE",
 )
-_MOST_PARTITIONS: Final = 8
+_MOST_PARTITIONS: Final = 40
+"""More than a Java table of integers has buckets at first: the order of partitions then follows from the table."""
 _MADE_ID: Final = re.compile("-0000-4000-8000-([0-9a-f]{12})$")
 
 
@@ -146,7 +149,7 @@ class World:
         small = [name for name, count in self.topics.items() if count < _MOST_PARTITIONS]
         if small:
             name = self.random.choice(small)
-            self.topics[name] += self.random.choice((1, 2))
+            self.topics[name] += self.random.choice((1, 1, 1, 2, 2, 2, 16))
             self.do("topics", grow=[{"name": name, "partitions": self.topics[name]}])
 
     def create_topic(self) -> None:

@@ -28,6 +28,7 @@ __all__ = [
     "hash_set_order",
     "map_copy_capacity",
     "sized_capacity",
+    "sorted_strings",
     "string_key",
 ]
 
@@ -48,6 +49,12 @@ _MASK: Final = 0xFFFFFFFF
 def string_key(text: str) -> bytes:
     """Return a sort key that orders strings as ``String.compareTo`` does: by UTF-16 code units."""
     return text.encode("utf-16-be", "surrogatepass")
+
+
+def sorted_strings(texts: Iterable[str]) -> list[str]:
+    """Return strings in the order of ``String.compareTo``."""
+    listed = list(texts)
+    return sorted(listed, key=None if "".join(listed).isascii() else string_key)
 
 
 def sized_capacity(size: int) -> int:

@@ -10,7 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 
-from kafka_msgs.groups.assignors.java_order import HashTable, hash_map_order, map_copy_capacity, string_key
+from kafka_msgs.groups.assignors.java_order import (
+    HashTable,
+    hash_map_order,
+    map_copy_capacity,
+    sorted_strings,
+    string_key,
+)
 from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, Member, Subscription
 from kafka_msgs.groups.timeline import hash_code
 
@@ -22,31 +28,34 @@ def assign_range(spec: GroupSpec) -> Assignment:
 
     Static members come first, by instance id, so that they keep their runs when they come back with a new member id.
     """
-    members = sorted(spec.members.items(), key=_rank)
-    subscriptions = [member.subscription for _, member in members]
+    members = _in_order(spec.members)
+    subscriptions = [spec.members[member_id].subscription for member_id in members]
     if spec.homogeneous and members:
         subscriptions = [Subscription(subscriptions[0].topics)] * len(members)
     distinct = {id(each): each for each in subscriptions}
     counts = Counter(map(id, subscriptions))
-    takers: Counter[UUID] = Counter()
+    takers: dict[UUID, tuple[int, ...]] = {}
     for key, subscription in distinct.items():
         for topic in subscription.topics:
-            takers[topic] += counts[key]
-    sizes = {topic: (spec.count(topic), count) for topic, count in takers.items()}
-    alike = {size: _runs(*size) for size in set(sizes.values())}
-    runs = {topic: iter(alike[size]) for topic, size in sizes.items()}
-    tables = {key: _Table(subscription, runs) for key, subscription in distinct.items()}
+            takers[topic] = (*takers.get(topic, ()), key)
+    alike = {topic: (spec.count(topic), keys) for topic, keys in takers.items()}
+    runs = {each: iter(_runs(each[0], sum(counts[key] for key in each[1]))) for each in set(alike.values())}
+    tables = {
+        key: _Table(subscription, {topic: runs[alike[topic]] for topic in subscription.topics})
+        for key, subscription in distinct.items()
+    }
     return {
         member_id: tables[id(subscription)].next()
-        for (member_id, _), subscription in zip(members, subscriptions, strict=True)
+        for member_id, subscription in zip(members, subscriptions, strict=True)
     }
 
 
-def _rank(item: tuple[str, Member]) -> tuple[bool, bytes]:
-    member_id, member = item
-    if member.instance_id is None:
-        return (True, string_key(member_id))
-    return (False, string_key(member.instance_id))
+def _in_order(members: Mapping[str, Member]) -> list[str]:
+    """Return the ids of static members by instance id, and after them those of the others."""
+    static = [(string_key(each.instance_id), key) for key, each in members.items() if each.instance_id is not None]
+    dynamic = [key for key, each in members.items() if each.instance_id is None]
+    static.sort(key=lambda each: each[0])
+    return [*(key for _, key in static), *sorted_strings(dynamic)]
 
 
 def _runs(partitions: int, takers: int) -> list[range]:
@@ -57,18 +66,26 @@ def _runs(partitions: int, takers: int) -> list[range]:
 
 
 class _Table:
-    """What a member with a certain subscription gets, in the order of the ``HashMap`` that Kafka makes for it."""
+    """What a member with a certain subscription gets, in the order of the ``HashMap`` that Kafka makes for it.
+
+    Topics with the same number of partitions and the same subscribers share an iterator of runs.
+    """
 
     def __init__(self, subscription: Subscription, runs: Mapping[UUID, Iterator[range]]) -> None:
         self._topics = subscription.topics
         self._capacity = map_copy_capacity(subscription.names)
         table = HashTable(hash_code, subscription.topics, capacity=self._capacity)
-        self._runs = [(topic, runs[topic]) for topic in table.walk()]
+        self._runs = {topic: runs[topic] for topic in table.walk()}
+        self._distinct = set(runs.values())
         self._doubled = table.capacity != self._capacity
 
     def next(self) -> dict[UUID, range]:
         """Return the next run of each topic, without those that are empty."""
-        given = {topic: run for topic, runs in self._runs if (run := next(runs))}
+        row = {runs: next(runs) for runs in self._distinct}
+        if len(row) == 1:
+            [run] = row.values()
+            return dict.fromkeys(self._runs, run) if run else {}
+        given = {topic: run for topic, runs in self._runs.items() if (run := row[runs])}
         if self._doubled and len(given) < len(self._topics):
             kept = (topic for topic in self._topics if topic in given)
             return {topic: given[topic] for topic in hash_map_order(kept, capacity=self._capacity)}

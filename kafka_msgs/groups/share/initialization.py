@@ -13,7 +13,14 @@ from uuid import UUID
 from attrs import evolve
 
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.assignors.java_order import HashTable, hash_map_order, map_copy_capacity
+from kafka_msgs.groups.assignors.java_order import (
+    HashTable,
+    NumberTable,
+    copy_capacity,
+    hash_map_order,
+    hash_set_order,
+    map_copy_capacity,
+)
 from kafka_msgs.groups.share.group import ShareGroup
 from kafka_msgs.groups.timeline import hash_code, walk
 from kafka_msgs.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
@@ -59,7 +66,8 @@ def has_unassigned(group: ShareGroup) -> bool:
 def initialize(tx: Transaction, group: ShareGroup, names: Iterable[str]) -> None:
     """Record that the partitions of subscribed topics get state, as far as they have none."""
     known = group.partitions or _NONE
-    fresh = tx.now - group.written_ms < tx.config.group_share_initialize_retry_interval_ms
+    retry_ms = max(tx.config.group_share_initialize_retry_interval_ms, tx.config.offsets_commit_timeout_ms)
+    fresh = tx.now - group.written_ms < retry_ms
     present = _combined(_by_id(known.initialized_topics), _by_id(known.initializing_topics) if fresh else {})
     wanted: dict[UUID, TopicPartitionsInfo] = {}
     table: HashTable[UUID] = HashTable(hash_code)
@@ -186,15 +194,19 @@ def _ids(known: ShareGroupStatePartitionMetadataValue) -> list[UUID]:
 
 
 def _by_id(topics: Iterable[TopicPartitionsInfo]) -> Topics:
-    found = {topic.topic_id: topic for topic in topics}
+    found = {topic.topic_id: evolve(topic, partitions=_set_order(topic.partitions)) for topic in topics}
     return {topic_id: found[topic_id] for topic_id in hash_map_order(found)}
+
+
+def _set_order(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(hash_set_order(numbers, capacity=copy_capacity(len(numbers))))
 
 
 def _combined(one: Topics, other: Topics) -> Topics:
     both: dict[UUID, TopicPartitionsInfo] = dict(one)
     for topic_id, topic in other.items():
-        partitions = {*topic.partitions, *(one[topic_id].partitions if topic_id in one else ())}
-        both[topic_id] = TopicPartitionsInfo(
-            topic_id=topic_id, topic_name=topic.topic_name, partitions=tuple(sorted(partitions))
-        )
+        before = one[topic_id].partitions if topic_id in one else ()
+        numbers = NumberTable(before, capacity=copy_capacity(len(before)))
+        numbers.put_all([each for each in topic.partitions if each not in numbers])
+        both[topic_id] = evolve(topic, partitions=tuple(numbers.walk()))
     return {topic_id: both[topic_id] for topic_id in hash_map_order(both)}

@@ -22,7 +22,7 @@ class ConsumerClient(EpochClient):
 
     def _some_subscription(self) -> dict[str, Any]:
         names = self.random.choice((["in"], ["in"], ["in", "u"], ["u", "x3"], ["in", "t"], ["x3", "y4"]))
-        regex = self.random.choice(("", "", "", "", "i.*", "x.|y4"))
+        regex = self.random.choice(("", "", "", "", "", "i.*", "x.|y4", "^[^g]+\\d?$"))
         assignor = self.random.choice((None, None, None, "range", "uniform"))
         return {"subscribedTopicNames": names, "subscribedTopicRegex": regex, "serverAssignor": assignor}
 

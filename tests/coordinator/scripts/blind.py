@@ -26,6 +26,27 @@ _EPOCHS: Final = (0, 0, 0, 0, 1, 2, 2, 3, 3, 4, 5, 6, -1, -2, -3, 99)
 _TOPIC_NAMES: Final = ("in", "in", "u", "x3", "y4", "t", "absent")
 _SUBSCRIPTIONS: Final = ((), ("in",), ("in",), ("in", "u"), ("x3", "y4"), ("absent",), ("t",), ("in", "in"))
 _COMMANDS_AT_ONCE: Final = 50
+_REGEXES: Final = (
+    "i.*",
+    "x|y",
+    "^(in|u)$",
+    r"\w{2,3}",
+    "[^a-m]+[0-9]?",
+    "(?i)IN",
+    "[[:alpha:]]\\d",
+    r"\pL+|\PN",
+    r"\x69n|\Qy4\E",
+    "(?P<name>x)3",
+    r"(?:i|u)n?\b",
+    ".{1,2}?",
+    "(",
+    "[z-a]",
+    "a{2,1}",
+    r"\8",
+    "(?=in)",
+    "*",
+)
+"""Regular expressions, some of which RE2 refuses."""
 
 
 def _classic_member(random: Random) -> str:
@@ -139,7 +160,7 @@ POOLS: Final[Mapping[str, Pool]] = {
     "producerId": (7, 8),
     "producerEpoch": (0, 0, 1),
     "subscribedTopicNames": lambda random: random.choice((None, *(list(names) for names in _SUBSCRIPTIONS))),
-    "subscribedTopicRegex": (None, None, None, "", "i.*", "x|y", "("),
+    "subscribedTopicRegex": (None, *("",) * 5, *_REGEXES),
     "serverAssignor": (None, None, None, "uniform", "range", "nonsense"),
     "topicPartitions": lambda random: random.choice(
         (None, None, [], [{"topicId": topic_id("in"), "partitions": random.choice(([0], [0, 1], []))}])
@@ -183,7 +204,7 @@ _SOUND: Final[Mapping[str, tuple[Mapping[str, Any], ...]]] = {
         {
             **_JOIN,
             "subscribedTopicNames": (["in"], ["in", "u"], ["x3", "y4"]),
-            "subscribedTopicRegex": (None, "", "i.*", "x|y"),
+            "subscribedTopicRegex": (None, *("",) * 14, *_REGEXES),
             "serverAssignor": (None, "uniform", "range"),
             "topicPartitions": [],
         },
@@ -272,6 +293,7 @@ BLIND: Final[Mapping[str, Mix]] = {
             {"group.streams.initial.rebalance.delay.ms": 0, "group.streams.assignment.interval.ms": 0, **PLUGIN},
             {},
             {"group.streams.max.size": 2, "group.streams.num.standby.replicas": 1},
+            {"group.streams.initial.rebalance.delay.ms": 0, "group.streams.num.warmup.replicas": 0},
         ),
         (
             {"streams.num.standby.replicas": "1"},
@@ -279,8 +301,11 @@ BLIND: Final[Mapping[str, Mix]] = {
             {"streams.assignor.name": "mock"},
         ),
     ),
-    # Deleting a share group also deletes the state of its partitions, which our coordinator does not keep.
-    "share": Mix(_SHARE | {"ListGroups": 3, "DescribeGroups": 2, "OffsetCommit": 2}),
+    "share": Mix(
+        _SHARE | _READS | _OFFSETS,
+        ({}, {"group.share.assignment.interval.ms": 0}, {"group.share.max.size": 2}),
+        ({"share.session.timeout.ms": "50000"}, {"share.heartbeat.interval.ms": "6000"}),
+    ),
     "migrations": Mix(
         _CLASSIC | _CONSUMER | {"StreamsGroupHeartbeat": 10, "ShareGroupHeartbeat": 3} | _READS | _OFFSETS,
         (

@@ -84,7 +84,6 @@ class Cast:
     clients: Callable[[World], list[Client]]
     configs: tuple[Mapping[str, Any], ...] = ({},)
     group_configs: tuple[Mapping[str, str], ...] = ()
-    looks: tuple[tuple[str, Mapping[str, Any], int], ...] = _LOOKS
 
 
 _AT_ONCE: Final = {"group.streams.initial.rebalance.delay.ms": 0, "group.streams.assignment.interval.ms": 0}
@@ -129,11 +128,14 @@ STEERED: Final[Mapping[str, Cast]] = {
             {"streams.acceptable.recovery.lag": "5", "streams.task.offset.interval.ms": "20000"},
         ),
     ),
-    # Deleting a share group also deletes the state of its partitions, which our coordinator does not keep.
     "share": Cast(
         _shares,
-        ({}, {"group.share.assignment.interval.ms": 0}),
-        looks=tuple(look for look in _LOOKS if look[0] != "DeleteGroups"),
+        (
+            {},
+            {"group.share.assignment.interval.ms": 0},
+            {"group.share.assignment.interval.ms": 0, "group.share.initialize.retry.interval.ms": 1},
+        ),
+        ({"share.session.timeout.ms": "50000"}, {"share.heartbeat.interval.ms": "6000"}),
     ),
     "migrations": Cast(
         _migrating,
@@ -158,7 +160,7 @@ class Stage:
         self.world.group_configs = cast.group_configs
         self.clients = cast.clients(self.world)
         self._looks: dict[Callable[[], None], int] = {
-            partial(self.world.ask, api, look): weight for api, look, weight in cast.looks
+            partial(self.world.ask, api, look): weight for api, look, weight in _LOOKS
         }
 
     def play(self, rounds: int) -> Script:
