@@ -1,5 +1,6 @@
 """Help for testing code that speaks the Kafka protocol.
 
+``brokers`` has topics, groups and records of an embedded broker (extra ``broker``), ``pytest_plugin`` the fixtures.
 ``strategies`` makes Hypothesis strategies from the generated classes (extra ``testing``). ``random_values`` makes
 values from a seeded random generator, and does not need an extra. A name is imported when it is needed.
 """
@@ -9,11 +10,31 @@ from typing import TYPE_CHECKING
 from kafka_msgs.lazy import lazy_attributes
 
 if TYPE_CHECKING:
+    from kafka_msgs.testing.brokers import KafkaTestCase, committed_offsets, new_group, new_topic, topic_records
     from kafka_msgs.testing.random_values import random_message
     from kafka_msgs.testing.strategies import messages, struct
 else:
     __getattr__, __dir__ = lazy_attributes(
-        __name__, {"messages": "strategies", "random_message": "random_values", "struct": "strategies"}
+        __name__,
+        {
+            "KafkaTestCase": "brokers",
+            "committed_offsets": "brokers",
+            "messages": "strategies",
+            "new_group": "brokers",
+            "new_topic": "brokers",
+            "random_message": "random_values",
+            "struct": "strategies",
+            "topic_records": "brokers",
+        },
     )
 
-__all__ = ["messages", "random_message", "struct"]
+__all__ = [
+    "KafkaTestCase",
+    "committed_offsets",
+    "messages",
+    "new_group",
+    "new_topic",
+    "random_message",
+    "struct",
+    "topic_records",
+]

@@ -1,0 +1,100 @@
+"""The pytest plugin: fixtures with embedded brokers, for tests of programs that speak to Kafka.
+
+It is there when kafka-msgs is installed with the extra ``broker``. A test asks for what it needs by name::
+
+    def test_orders_are_written(kafka_broker, kafka_topic):
+        write_orders(kafka_broker.bootstrap_servers, kafka_topic)
+        assert len(topic_records(kafka_broker, kafka_topic)) == 3
+
+``kafka_broker`` has one broker and ``kafka_cluster`` three. They live as long as the ini option
+``kafka_broker_scope`` says: ``function`` (the default), ``class``, ``module``, ``package`` or ``session``. The fixture
+``kafka_broker_settings`` may be replaced to change ``BrokerConfig``. Each process of pytest-xdist has brokers of its
+own, at ports that the system chooses. An exception in the broker that was not an answer is an error of the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import pytest
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker import EmbeddedBroker
+
+Scope: TypeAlias = Literal["session", "package", "module", "class", "function"]
+
+_OPTION: Final = "kafka_broker_scope"
+_BROKERS_OF_A_CLUSTER: Final = 3
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the ini option."""
+    parser.addini(_OPTION, "how long the brokers of kafka_broker and kafka_cluster live", default="function")
+
+
+def _scope(fixture_name: str, config: pytest.Config) -> Scope:
+    """How long a broker lives, as pytest asks it for its fixture."""
+    scope: Scope = config.getini(_OPTION)
+    return scope
+
+
+@pytest.fixture(scope="session")
+def kafka_broker_settings() -> dict[str, Any]:
+    """The settings of the brokers: attributes of ``BrokerConfig``. Replace this fixture to change them."""
+    return {}
+
+
+def _running(settings: dict[str, Any]) -> Iterator[EmbeddedBroker]:
+    from kafka_msgs.broker import EmbeddedBroker
+
+    with EmbeddedBroker(**settings) as broker:
+        yield broker
+        for problem in broker.problems:
+            raise problem
+
+
+@pytest.fixture(scope=_scope)
+def kafka_broker(kafka_broker_settings: dict[str, Any]) -> Iterator[EmbeddedBroker]:
+    """A running broker: a cluster of one."""
+    yield from _running(kafka_broker_settings)
+
+
+@pytest.fixture(scope=_scope)
+def kafka_cluster(kafka_broker_settings: dict[str, Any]) -> Iterator[EmbeddedBroker]:
+    """A running cluster of three brokers."""
+    yield from _running({"brokers": _BROKERS_OF_A_CLUSTER, **kafka_broker_settings})
+
+
+@pytest.fixture
+def kafka_new_topic(request: pytest.FixtureRequest) -> Callable[..., str]:
+    """A function that creates a topic at the broker of the test: ``kafka_new_topic(partitions=3)`` returns its name."""
+    from kafka_msgs.testing.brokers import new_topic
+
+    broker = _broker_of(request)
+
+    def create(name: str | None = None, **settings: Any) -> str:
+        return new_topic(broker, name, **settings)
+
+    return create
+
+
+@pytest.fixture
+def kafka_topic(kafka_new_topic: Callable[..., str]) -> str:
+    """The name of a new topic with one partition at the broker of the test."""
+    return kafka_new_topic()
+
+
+@pytest.fixture
+def kafka_group() -> str:
+    """A group id that nothing else has."""
+    from kafka_msgs.testing.brokers import new_group
+
+    return new_group()
+
+
+def _broker_of(request: pytest.FixtureRequest) -> EmbeddedBroker:
+    """The cluster of a test if it asks for one, or its broker."""
+    name = "kafka_cluster" if "kafka_cluster" in request.fixturenames else "kafka_broker"
+    broker: EmbeddedBroker = request.getfixturevalue(name)
+    return broker
