@@ -16,6 +16,7 @@ from uuid import UUID
 from attrs import Factory, define
 
 from kafka_msgs.broker.call import Call, Session
+from kafka_msgs.broker.cluster_directory import ClusterDirectory
 from kafka_msgs.broker.config import SECURITY_PROTOCOLS, BrokerConfig
 from kafka_msgs.broker.controller.elections import broker_gone, broker_here, give_leadership, replace_replicas
 from kafka_msgs.broker.controller.features import STARTING_FEATURES
@@ -78,7 +79,7 @@ class Cluster:
     transaction before a producer writes to it.
     """
 
-    def __init__(self, config: BrokerConfig | None = None, *, now: int, open_store: OpenStore = memory_store) -> None:
+    def __init__(self, config: BrokerConfig | None = None, *, now: int, open_store: OpenStore | None = None) -> None:
         self.config = config = config or BrokerConfig()
         self.settings = BrokerSettings({**config.embedded_defaults(), **config.configs})
         self.now = now
@@ -88,6 +89,13 @@ class Cluster:
         self.brokers: dict[int, VirtualBroker] = {}
         self.controller_id = 0
         self.cluster_id = config.cluster_id or _base64(self.new_id())
+        self.directory: ClusterDirectory | None = None
+        if config.directory is not None:
+            self.directory = ClusterDirectory(
+                config.directory, cluster_id=self.cluster_id, directory_id=self.new_id(), now=now
+            )
+            self.cluster_id, self.controller_id = self.directory.cluster_id, self.directory.node_id
+            open_store = open_store or self.directory.open_store
         self.dispatch = Dispatch(all_handlers(), config.release)
         self.problems: list[Exception] = []
         self.authorizer: Authorizer | None = AclAuthorizer(self) if config.authorizer else None
@@ -98,7 +106,7 @@ class Cluster:
         self.network: Network | None = None
         self.join_transaction: Callable[..., Guard | None] | None = None
         self._soon: deque[Callable[[], None]] = deque()
-        self.partitions = PartitionTable(self, open_store)
+        self.partitions = PartitionTable(self, open_store or memory_store)
         self._sessions = 0
         for module in handler_modules():
             attach = getattr(module, "attach", None)
@@ -159,7 +167,16 @@ class Cluster:
     # Metadata
 
     def commit(self, records: Iterable[MetadataRecord]) -> Delta:
-        """Apply records to the image, then tell all listeners in the order in which they were added."""
+        """Apply records to the image, then tell all listeners in the order in which they were added.
+
+        With a directory the records are written to the metadata log first. Raises ``RefusedError`` if that fails.
+        """
+        written = tuple(records)
+        if self.directory is not None:
+            self.directory.append(written, self.now)
+        return self._apply(written)
+
+    def _apply(self, records: Iterable[MetadataRecord]) -> Delta:
         delta = Delta()
         for record in records:
             self.image.apply(record, delta)
@@ -172,18 +189,48 @@ class Cluster:
     def start(self, addresses: Mapping[int, Mapping[str, Address]]) -> None:
         """Register and start the brokers. ``addresses`` has host and port of each listener, by broker and name."""
         for broker_id, listeners in addresses.items():
-            self.brokers[broker_id] = VirtualBroker(broker_id, listeners, self.new_id())
-        features = [FeatureLevelRecord(name=name, feature_level=level) for name, level in STARTING_FEATURES.items()]
-        self.commit((*features, *Credentials(self).records()))
+            self.brokers[broker_id] = VirtualBroker(broker_id, listeners, self._log_dir(broker_id))
+        if self.directory is not None:
+            self._apply(self.directory.records())
+        if self.directory is None or self.directory.is_new:
+            self._begin()
+        self.commit(Credentials(self).records())
         for broker in self.brokers.values():
             self._register(broker)
 
+    def _log_dir(self, broker_id: int) -> UUID:
+        if self.directory is not None and broker_id == self.directory.node_id:
+            return self.directory.directory_id
+        return self.new_id()
+
+    def _begin(self) -> None:
+        features = [FeatureLevelRecord(name=name, feature_level=level) for name, level in STARTING_FEATURES.items()]
+        if self.directory is not None:
+            self.directory.write_bootstrap(features, self.now)
+        self.commit(features)
+
+    @property
+    def broker_ids(self) -> range:
+        """The ids of the brokers. They begin at 0, or at the id of the node that a directory belongs to."""
+        first = 0 if self.directory is None else self.directory.node_id
+        return range(first, first + self.config.brokers)
+
     def close(self) -> None:
-        """End all connections. The cluster cannot be used afterwards."""
+        """End all connections, and close the directory. The cluster cannot be used afterwards."""
         for broker in self.brokers.values():
             for session in tuple(broker.sessions.values()):
                 session.end()
+        self._say_goodbye()
         self.partitions.close()
+        if self.directory is not None:
+            first = self.image.brokers.get(self.directory.node_id)
+            self.directory.close(broker_epoch=first.epoch if first else -1)
+
+    def _say_goodbye(self) -> None:
+        """Let the metadata log say that all brokers stopped, so that whoever opens it may start them at once."""
+        if self.directory is not None:
+            running = [broker.id for broker in self.brokers.values() if broker.running]
+            self.commit(self._registration_change(each, fenced=_FENCE, in_controlled_shutdown=1) for each in running)
 
     def start_broker(self, broker_id: int) -> None:
         """Start a broker that does not run: it registers, listens at its addresses, and is in sync at once."""

@@ -110,7 +110,7 @@ class PartitionTable:
             if change.after is None:
                 log = self._logs.pop(key, None)
                 if log is not None:
-                    log.close(clean=False)
+                    log.delete()
                     self._configs.pop(change.topic, None)
             else:
                 if key not in self._logs:

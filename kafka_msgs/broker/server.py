@@ -63,7 +63,7 @@ class BrokerServer:
         config = self.cluster.config
         addresses: dict[int, dict[str, Address]] = {}
         try:
-            for broker_id in range(config.brokers):
+            for broker_id in self.cluster.broker_ids:
                 wanted = {each.name: (config.host, each.port and each.port + broker_id) for each in config.listeners}
                 addresses[broker_id] = self._bind(broker_id, wanted)
             self.cluster.network = self

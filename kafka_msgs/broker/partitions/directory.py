@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 from uuid import UUID
@@ -19,6 +20,7 @@ from attrs import define, field
 from kafka_msgs.broker.partitions.directory_lock import DirectoryLock
 from kafka_msgs.broker.partitions.file_segment import FileSegment, segment_path
 from kafka_msgs.broker.partitions.leftovers import finish_interrupted_work
+from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
 from kafka_msgs.broker.partitions.opened_files import OpenedFiles
 from kafka_msgs.broker.partitions.producers import ProducerState
 from kafka_msgs.broker.partitions.snapshots import from_snapshot, to_snapshot
@@ -43,10 +45,7 @@ from kafka_msgs.log.writing.files import (
     format_producer_snapshot,
 )
 
-__all__ = ["METADATA_TOPIC", "DirectoryPartition", "FoundPartition", "LogDirectoryStore"]
-
-METADATA_TOPIC: Final = "__cluster_metadata"
-"""The topic of the metadata log. The checkpoint files do not have its partition."""
+__all__ = ["DirectoryPartition", "FoundPartition", "LogDirectoryStore"]
 
 _RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 _HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
@@ -140,11 +139,11 @@ class LogDirectoryStore:
             recovery_point=offsets[_RECOVERY_POINTS],
             log_start_offset=offsets[_LOG_STARTS],
             clean_offset=offsets[_CLEAN_OFFSETS],
+            on_remove=partial(self._delete, topic, partition),
         )
         return opened
 
-    def delete(self, topic: str, partition: int) -> None:
-        """Remove a partition and its files. The log must be closed. Raises ``OSError``."""
+    def _delete(self, topic: str, partition: int) -> None:
         place = topic, partition
         self._partitions.pop(place, None)
         for name in _CHECKPOINTS:
@@ -185,6 +184,7 @@ class DirectoryPartition:
     _recovery_point: int
     _log_start_offset: int
     _clean_offset: int = 0
+    _on_remove: Callable[[], None] | None = None
     _high_watermark: int = 0
     _starts_at_segment: bool = True
     _deleted: list[tuple[int, FileSegment]] = field(factory=list)
@@ -292,6 +292,11 @@ class DirectoryPartition:
                 offsets.pop(place, None)
             else:
                 offsets[place] = offset
+
+    def remove(self) -> None:
+        """Remove the directory of the partition; raises ``OSError``."""
+        if self._on_remove is not None:
+            self._on_remove()
 
     def close(self) -> None:
         """Remove files that wait for their delay, and close the others; raises ``OSError``."""

@@ -387,6 +387,11 @@ class PartitionLog:
         """Give the offsets of the checkpoint files to the store."""
         self.segments.checkpoint(self.log_start_offset, self.high_watermark, self.clean_offset)
 
+    def delete(self) -> None:
+        """Close the log and remove it. Raises ``OSError``."""
+        self.close(clean=False)
+        self.segments.store.remove()
+
     def close(self, *, clean: bool = True) -> None:
         """Close the log. ``clean`` writes everything, so that opening it again finds all as it is now."""
         if clean:

@@ -111,3 +111,6 @@ class MemoryPartition:
 
     def close(self) -> None:
         """Do nothing."""
+
+    def remove(self) -> None:
+        """Do nothing."""

@@ -104,3 +104,6 @@ class PartitionStore(Protocol):
 
     def close(self) -> None:
         """Release what is open."""
+
+    def remove(self) -> None:
+        """Remove the partition. It must be closed."""
