@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.state import Offset
 from kafka_msgs.messages.list_groups_response import ListedGroup
 from kafka_msgs.topics.replay import GroupKind
@@ -17,7 +16,21 @@ from kafka_msgs.topics.replay import GroupKind
 if TYPE_CHECKING:
     from kafka_msgs.groups.transaction import Transaction
 
-__all__ = ["CommitCheck", "ExpiryCondition", "Group", "group_not_found"]
+__all__ = ["CommitCheck", "Committer", "ExpiryCondition", "Group", "group_not_found", "is_expired"]
+
+
+class Committer(NamedTuple):
+    """Who commits offsets: a member, or somebody from outside the group.
+
+    ``epoch`` is the generation or the member epoch, and -1 if there is none. ``version`` is that of the request.
+    """
+
+    member_id: str
+    instance_id: str | None
+    epoch: int
+    transactional: bool
+    version: int
+
 
 CommitCheck: TypeAlias = Callable[[str, UUID, int], None]
 """Checks a commit for a topic name, topic id and partition. Raises ``GroupError``."""
@@ -56,17 +69,8 @@ class Group(ABC):
         return self.state_name().lower()
 
     @abstractmethod
-    def validate_offset_commit(
-        self,
-        tx: Transaction,
-        context: RequestContext,
-        *,
-        member_id: str,
-        instance_id: str | None,
-        epoch: int,
-        transactional: bool,
-    ) -> CommitCheck | None:
-        """Check that a member may commit offsets. ``epoch`` is its generation or its member epoch.
+    def validate_offset_commit(self, tx: Transaction, by: Committer) -> CommitCheck | None:
+        """Check that somebody may commit offsets.
 
         Return a check of each partition, or None where there is nothing to check.
         """
@@ -116,6 +120,17 @@ class Group(ABC):
             group_state=self.state_name(),
             group_type=self.kind,
         )
+
+
+def is_expired(offset: Offset, now: int, retention_ms: int, since: int | None = None) -> bool:
+    """Tell whether an offset is too old: ``retention_ms`` after ``since``, or at the time that its commit asked for.
+
+    ``since`` is in ms. None is the time of the commit.
+    """
+    own = offset.value.expire_timestamp
+    if own != -1:
+        return now >= own
+    return now - (offset.value.commit_timestamp if since is None else since) >= retention_ms
 
 
 def group_not_found(group_id: str) -> GroupError:

@@ -13,9 +13,8 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.classic.membership import Membership
 from kafka_msgs.groups.classic.rebalance import expect_heartbeat
 from kafka_msgs.groups.classic.states import ClassicState
-from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.embedded import CONSUMER_PROTOCOL
-from kafka_msgs.groups.group import CommitCheck, ExpiryCondition, Group
+from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, Group, is_expired
 from kafka_msgs.groups.journal import Changes
 from kafka_msgs.groups.state import Offset, State
 from kafka_msgs.messages.describe_groups_response import DescribedGroup, DescribedGroupMember
@@ -97,31 +96,22 @@ class ClassicGroup(Group):
             ),
         )
 
-    def validate_offset_commit(
-        self,
-        tx: Transaction,
-        context: RequestContext,
-        *,
-        member_id: str,
-        instance_id: str | None,
-        epoch: int,
-        transactional: bool,
-    ) -> CommitCheck | None:
+    def validate_offset_commit(self, tx: Transaction, by: Committer) -> CommitCheck | None:
         live = self.live
         if live.state is ClassicState.DEAD:
             raise GroupError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        if epoch < 0 and self.is_empty:
+        if by.epoch < 0 and self.is_empty:
             return None
         member = None
-        if epoch >= 0 or member_id or instance_id is not None:
-            member = live.validate_member(member_id, instance_id)
-            if epoch != live.generation:
+        if by.epoch >= 0 or by.member_id or by.instance_id is not None:
+            member = live.validate_member(by.member_id, by.instance_id)
+            if by.epoch != live.generation:
                 raise GroupError(error=ErrorCode.ILLEGAL_GENERATION)
-        elif not transactional and not self.is_empty:
+        elif not by.transactional and not self.is_empty:
             raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID)
-        if not transactional and live.state is ClassicState.COMPLETING_REBALANCE:
+        if not by.transactional and live.state is ClassicState.COMPLETING_REBALANCE:
             raise GroupError(error=ErrorCode.REBALANCE_IN_PROGRESS)
-        if member is not None and not transactional:
+        if member is not None and not by.transactional:
             expect_heartbeat(tx, self, member)
         return None
 
@@ -156,26 +146,16 @@ class ClassicGroup(Group):
     def offset_expiration(self) -> ExpiryCondition | None:
         live = self.live
         if live.protocol_type is None:
-            return _since_commit
+            return is_expired
         if self.is_empty:
             return self._since_empty
         if self.uses_consumer_protocol and live.subscribed is not None and live.state is ClassicState.STABLE:
-            return _since_commit
+            return is_expired
         return None
 
     def _since_empty(self, offset: Offset, now: int, retention: int) -> bool:
         since = self.live.since
-        return _expired(offset, now, retention, offset.value.commit_timestamp if since is None else since)
-
-
-def _since_commit(offset: Offset, now: int, retention: int) -> bool:
-    return _expired(offset, now, retention, offset.value.commit_timestamp)
-
-
-def _expired(offset: Offset, now: int, retention: int, since: int) -> bool:
-    """Tell whether an offset is too old. An offset that an old client committed has a time of its own."""
-    own = offset.value.expire_timestamp
-    return now - since >= retention if own == -1 else now >= own
+        return is_expired(offset, now, retention, since)
 
 
 def apply_group_metadata(

@@ -7,18 +7,18 @@ walks through all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, NoReturn, TypeAlias
 from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.consumer.emit import emit_tombstones
 from kafka_msgs.groups.consumer.member import Member
-from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.group import CommitCheck, ExpiryCondition
+from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, is_expired
 from kafka_msgs.groups.journal import Changes
-from kafka_msgs.groups.modern import LEAVE_EPOCH, ModernGroup, unknown_member
-from kafka_msgs.groups.state import Offset, State, subscribe
+from kafka_msgs.groups.modern import ModernGroup
+from kafka_msgs.groups.modern_offsets import check_fetch, committing_member, epoch_name, stale
+from kafka_msgs.groups.state import State, subscribe
 from kafka_msgs.groups.timeline import TimelineMap, walk
 from kafka_msgs.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
 from kafka_msgs.topics.replay import GroupKind
@@ -30,8 +30,6 @@ __all__ = ["ConsumerGroup", "Subscribers", "Target"]
 
 Target: TypeAlias = Mapping[UUID, Sequence[int]]
 """The target assignment of a member: partitions by topic id, in the order of Kafka's maps."""
-
-_FIRST_COMMIT_BY_EPOCH: Final = 9
 
 
 class Subscribers(NamedTuple):
@@ -189,46 +187,14 @@ class ConsumerGroup(ModernGroup[Member, Target]):
 
     # What the coordinator asks of each group
 
-    def validate_offset_commit(
-        self,
-        tx: Transaction,
-        context: RequestContext,
-        *,
-        member_id: str,
-        instance_id: str | None,
-        epoch: int,
-        transactional: bool,
-    ) -> CommitCheck | None:
+    def validate_offset_commit(self, tx: Transaction, by: Committer) -> CommitCheck | None:
         """Check that a member may commit offsets: at its epoch, or at the epoch at which it got the partition."""
-        if epoch < 0 and not self.members:
-            return None
-        if transactional and epoch == LEAVE_EPOCH and not member_id and instance_id is None:
-            return None
-        member = self.member(member_id)
-        if not transactional and member.classic is None and context.version < _FIRST_COMMIT_BY_EPOCH:
-            message = "OffsetCommit version 9 or above must be used by members using the consumer group protocol"
-            raise GroupError(error=ErrorCode.UNSUPPORTED_VERSION, message=message)
-        if epoch == member.epoch:
-            return None
-        if epoch > member.epoch:
-            name = "generation id" if member.classic is not None else "member epoch"
-            message = f"Received {name} {epoch} is newer than current member epoch {member.epoch}."
-            raise _stale(member, message)
-        return _partition_check(member, epoch)
+        member = committing_member(self, by)
+        return None if member is None else _partition_check(member, by.epoch)
 
     def validate_offset_fetch(self, tx: Transaction, *, member_id: str | None, epoch: int) -> None:
         """Check that a member may fetch offsets: at its own epoch."""
-        if member_id is None and epoch < 0:
-            return
-        if member_id is None and tx.quirks.fetch_needs_member_id:
-            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
-        member = self.members.get(member_id or "")
-        if member is None:
-            raise unknown_member(member_id or "", self.group_id)
-        if epoch != member.epoch:
-            name = "generation id" if member.classic is not None else "member epoch"
-            message = f"The received {name} {epoch} does not match the expected member epoch {member.epoch}."
-            raise _stale(member, message)
+        check_fetch(tx, self, member_id, epoch)
 
     def validate_offset_delete(self, tx: Transaction) -> None:
         """Offsets may always be deleted, except those of topics that a member subscribes to."""
@@ -247,17 +213,7 @@ class ConsumerGroup(ModernGroup[Member, Target]):
 
     def offset_expiration(self) -> ExpiryCondition | None:
         """Offsets expire by the time of their commit."""
-        return _expired
-
-
-def _expired(offset: Offset, now: int, retention_ms: int) -> bool:
-    expire = offset.value.expire_timestamp
-    return now - offset.value.commit_timestamp >= retention_ms if expire == -1 else now >= expire
-
-
-def _stale(member: Member, message: str) -> GroupError:
-    code = ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
-    return GroupError(error=code, message=message)
+        return is_expired
 
 
 def _partition_check(member: Member, epoch: int) -> CommitCheck:
@@ -269,13 +225,10 @@ def _partition_check(member: Member, epoch: int) -> CommitCheck:
             assigned = member.revoking.get(topic_id, {}).get(partition)
         if assigned is None:
             message = f"Partition {topic}-{partition} is not assigned or pending revocation for member."
-            raise _stale(member, message)
+            raise stale(member, message)
         if epoch < assigned:
-            name = "generation id" if member.classic is not None else "member epoch"
-            message = (
-                f"Received {name} {epoch} is older than assignment epoch {assigned} for partition {topic}-{partition}."
-            )
-            raise _stale(member, message)
+            older = f"older than assignment epoch {assigned} for partition {topic}-{partition}"
+            raise stale(member, f"Received {epoch_name(member)} {epoch} is {older}.")
 
     return check
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.group import CommitCheck, group_not_found
+from kafka_msgs.groups.group import CommitCheck, Committer, group_not_found
 from kafka_msgs.groups.metrics import OFFSET_COMMITS
 from kafka_msgs.groups.transaction import Transaction
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
@@ -107,14 +107,14 @@ def _check(
     """
     group = tx.state.groups.get(request.group_id)
     if group is not None:
-        return group.validate_offset_commit(
-            tx,
-            context,
+        by = Committer(
             member_id=request.member_id,
             instance_id=request.group_instance_id,
             epoch=request.generation_id_or_member_epoch,
             transactional=isinstance(request, TxnOffsetCommitRequest),
+            version=context.version,
         )
+        return group.validate_offset_commit(tx, by)
     if request.generation_id_or_member_epoch < 0:
         if tx.quirks.commit_makes_group:
             tx.keep_simple_group(request.group_id)

@@ -10,8 +10,7 @@ from attrs import field, frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.group import CommitCheck, ExpiryCondition
+from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition
 from kafka_msgs.groups.journal import Changes
 from kafka_msgs.groups.modern import ModernGroup
 from kafka_msgs.groups.share.emit import emit_tombstones
@@ -106,16 +105,7 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
 
     # What the coordinator asks of each group
 
-    def validate_offset_commit(
-        self,
-        tx: Transaction,
-        context: RequestContext,
-        *,
-        member_id: str,
-        instance_id: str | None,
-        epoch: int,
-        transactional: bool,
-    ) -> CommitCheck | None:
+    def validate_offset_commit(self, tx: Transaction, by: Committer) -> CommitCheck | None:
         """Refuse: a share group has no committed offsets."""
         self._refuse_offsets()
 

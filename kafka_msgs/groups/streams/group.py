@@ -12,10 +12,9 @@ from attrs import Factory, define, frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.group import CommitCheck, ExpiryCondition
-from kafka_msgs.groups.modern import ModernGroup, Refresh, unknown_member
-from kafka_msgs.groups.state import Offset
+from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, is_expired
+from kafka_msgs.groups.modern import ModernGroup, Refresh
+from kafka_msgs.groups.modern_offsets import check_fetch, committing_member, stale
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology
 from kafka_msgs.groups.streams.member import StreamsMember
@@ -208,47 +207,18 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
 
     # What offsets ask.
 
-    def validate_offset_commit(
-        self,
-        tx: Transaction,
-        context: RequestContext,
-        *,
-        member_id: str,
-        instance_id: str | None,
-        epoch: int,
-        transactional: bool,
-    ) -> CommitCheck | None:
+    def validate_offset_commit(self, tx: Transaction, by: Committer) -> CommitCheck | None:
         """Check that a member may commit. An older epoch may commit the active tasks that it had already."""
-        if epoch < 0 and not self.members:
+        member = committing_member(self, by)
+        if member is None:
             return None
-        if transactional and epoch == -1 and member_id == "" and instance_id is None:
-            return None
-        member = self.member(member_id)
-        if not transactional and member.classic is None and context.version < 9:
-            raise GroupError(
-                error=ErrorCode.UNSUPPORTED_VERSION,
-                message="OffsetCommit version 9 or above must be used by members using the streams group protocol",
-            )
-        if epoch == member.epoch:
-            return None
-        if epoch > member.epoch:
-            raise _stale(member, f"Received member epoch {epoch} is newer than current member epoch {member.epoch}.")
         if self.topology is None:
-            raise _stale(member, "Topology is not available for offset commit validation.")
-        return partial(_check_commit, self.topology, member, epoch)
+            raise stale(member, "Topology is not available for offset commit validation.")
+        return partial(_check_commit, self.topology, member, by.epoch)
 
     def validate_offset_fetch(self, tx: Transaction, *, member_id: str | None, epoch: int) -> None:
         """Check that a member may fetch offsets: it must name its own epoch. Without a member all is open."""
-        if member_id is None and epoch < 0:
-            return
-        if member_id is None and tx.quirks.fetch_needs_member_id:
-            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
-        member = None if member_id is None else self.members.get(member_id)
-        if member is None:
-            raise unknown_member("null" if member_id is None else member_id, self.group_id)
-        if epoch != member.epoch:
-            message = f"The received member epoch {epoch} does not match the expected member epoch {member.epoch}."
-            raise _stale(member, message)
+        check_fetch(tx, self, member_id, epoch)
 
     def validate_offset_delete(self, tx: Transaction) -> None:
         """Accept: the topics that the group reads are checked one by one."""
@@ -273,7 +243,7 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
 
     def offset_expiration(self) -> ExpiryCondition:
         """Offsets expire by the time of their commit."""
-        return _is_expired
+        return is_expired
 
     def expires(self, tx: Transaction) -> bool:
         """A group with a stored description stays until the plugin has deleted it."""
@@ -286,27 +256,17 @@ def _check_commit(
     """Check that a member had the task of a partition already at an older epoch."""
     subtopology = topology.subtopology_of_source.get(topic)
     if subtopology is None:
-        raise _stale(member, f"Topic {topic} is not in the topology.")
+        raise stale(member, f"Topic {topic} is not in the topology.")
     task = (subtopology.subtopology_id, partition)
     name = f"{task[0]}-{task[1]}"
     assigned_at = member.assigned.active.get(task, member.revoking.active.get(task))
     if assigned_at is None:
-        raise _stale(member, f"Task {name} is not assigned or pending revocation for member.")
+        raise stale(member, f"Task {name} is not assigned or pending revocation for member.")
     if epoch < assigned_at:
         message = f"Received member epoch {epoch} is older than assignment epoch {assigned_at} for task {name}."
-        raise _stale(member, message)
+        raise stale(member, message)
 
 
 def initial_rebalance_key(group_id: str) -> str:
     """Return the key of the timer that delays the first assignment of an empty group."""
     return f"initial-rebalance-timeout-{group_id}"
-
-
-def _is_expired(offset: Offset, now: int, retention_ms: int) -> bool:
-    expire = offset.value.expire_timestamp
-    return now >= (offset.value.commit_timestamp + retention_ms if expire == -1 else expire)
-
-
-def _stale(member: StreamsMember, message: str) -> GroupError:
-    code = ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
-    return GroupError(error=code, message=message)

@@ -1,0 +1,73 @@
+"""Committed offsets of consumer groups and streams groups: who may commit and fetch them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.group import Committer
+from kafka_msgs.groups.modern import LEAVE_EPOCH, ModernGroup, unknown_member
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.transaction import Transaction
+
+__all__ = ["check_fetch", "committing_member", "epoch_name", "stale"]
+
+_FIRST_COMMIT_BY_EPOCH: Final = 9
+
+
+class _Member(Protocol):
+    """A member: its epoch, and what it reported of the classic protocol, if it speaks that."""
+
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def classic(self) -> object | None: ...
+
+
+def committing_member(group: ModernGroup[Any, Any], by: Committer) -> Any:
+    """Return the member that commits with an older epoch than its own. None if the commit needs no more checks.
+
+    Raises ``GroupError`` for a member that may not commit.
+    """
+    if by.epoch < 0 and not group.members:
+        return None
+    if by.transactional and by.epoch == LEAVE_EPOCH and not by.member_id and by.instance_id is None:
+        return None
+    member = group.member(by.member_id)
+    if not by.transactional and member.classic is None and by.version < _FIRST_COMMIT_BY_EPOCH:
+        message = f"OffsetCommit version 9 or above must be used by members using the {group.kind} group protocol"
+        raise GroupError(error=ErrorCode.UNSUPPORTED_VERSION, message=message)
+    if by.epoch > member.epoch:
+        known = f"newer than current member epoch {member.epoch}"
+        raise stale(member, f"Received {epoch_name(member)} {by.epoch} is {known}.")
+    return None if by.epoch == member.epoch else member
+
+
+def check_fetch(tx: Transaction, group: ModernGroup[Any, Any], member_id: str | None, epoch: int) -> None:
+    """Check that a member may fetch offsets: at its own epoch. Who names no member may fetch them, too.
+
+    Raises ``GroupError``.
+    """
+    if member_id is None and epoch < 0:
+        return
+    if member_id is None and tx.quirks.fetch_needs_member_id:
+        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    member = group.members.get(member_id or "")
+    if member is None:
+        raise unknown_member(member_id or "", group.group_id)
+    if epoch != member.epoch:
+        known = f"the expected member epoch {member.epoch}"
+        raise stale(member, f"The received {epoch_name(member)} {epoch} does not match {known}.")
+
+
+def epoch_name(member: _Member) -> str:
+    """Return what a member calls its epoch."""
+    return "member epoch" if member.classic is None else "generation id"
+
+
+def stale(member: _Member, message: str) -> GroupError:
+    """Return the error for a member at another epoch, as its protocol has it."""
+    code = ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
+    return GroupError(error=code, message=message)
