@@ -37,6 +37,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "dump-log": "dump_log.dump_log_command",
     "capture": "capture.capture_command",
     "tap": "tap.tap_command",
+    "broker": "broker.broker_command",
     "redact": "redact.redact_command",
     "pipeline": "pipeline.pipeline_command",
     "sample": "sample.sample_command",
