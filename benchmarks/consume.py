@@ -18,7 +18,7 @@ from rich.console import Console
 
 from benchmarks.report import Figure, print_figures, rows_table
 
-__all__ = ["run"]
+__all__ = ["TUNED", "run"]
 
 RECORDS: Final = 1_000_000
 PARTITIONS: Final = 4
@@ -26,12 +26,12 @@ SIZE: Final = 100
 TOPIC: Final = "benchmark"
 _SECONDS: Final = 240
 
-_TUNED: Final = {
+TUNED: Final = {
     "queued.min.messages": 10_000_000,
     "queued.max.messages.kbytes": 1_048_576,
     "fetch.queue.backoff.ms": 5,
 }
-"""Without these, confluent-kafka stops fetching for a second whenever its queue is full."""
+"""Settings of librdkafka. Without these, confluent-kafka stops fetching for a second whenever its queue is full."""
 
 Batches = Iterator[list[Any]]
 
@@ -234,7 +234,7 @@ def _confluent_consumer(servers: str, tuned: bool) -> Any:
     from confluent_kafka import Consumer
 
     settings = {"bootstrap.servers": servers, "group.id": _group(), "auto.offset.reset": "earliest"}
-    consumer = Consumer({**settings, "enable.auto.commit": False, **(_TUNED if tuned else {})})
+    consumer = Consumer({**settings, "enable.auto.commit": False, **(TUNED if tuned else {})})
     consumer.subscribe([TOPIC])
     return consumer
 

@@ -3,8 +3,9 @@
 One real node on loopback; a client in this process asks it directly and through ``kafka-msgs tap`` in another process,
 in turns. Small exchanges are Metadata requests, one after the other. For throughput, records are read in responses of a
 megabyte, with several requests in flight: 64 MB at a time, and where the proxy records, also 256 MB at a time, which is
-more than may wait to be recorded. The proxy shows nothing, or records everything into a file, in either form. Needs
-Java and Maven, and a system with ``/proc``.
+more than may wait to be recorded. That client does nothing with what it reads. A consumer of librdkafka that reads the
+whole topic shows what is left to a real one. The proxy shows nothing, or records everything into a file, in either
+form. Needs Java and Maven, and a system with ``/proc``.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from attrs import frozen
+from confluent_kafka import Consumer, TopicPartition
 from rich.console import Console
 
+from benchmarks.consume import TUNED
 from benchmarks.report import Figure, print_figures
 from kafka_msgs import ApiKey, FetchRequest, FetchResponse, MetadataRequest, ProduceRequest, ProduceResponse, Request
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchTopic
@@ -42,8 +45,9 @@ WARM_UP: Final = 500
 MEGABYTE: Final = 2**20
 TOTAL: Final = 64 * MEGABYTE
 MORE: Final = 256 * MEGABYTE
-MORE_ROUNDS: Final = 3
+FEW_ROUNDS: Final = 3
 TOPIC: Final = "load"
+BATCHES: Final = 128
 RECORD: Final = bytes(1000)
 IN_FLIGHT: Final = 4
 PROTOCOL: Final = (
@@ -70,7 +74,9 @@ def run(out: Console, rounds: int) -> list[Figure]:
                 figures += _throughput(mode, port, tapped, fetch, TOTAL, max(3, rounds // 4))
             if options:
                 with _tap(port, options) as tapped:
-                    figures += _throughput(mode, port, tapped, fetch, MORE, MORE_ROUNDS)
+                    figures += _throughput(mode, port, tapped, fetch, MORE, FEW_ROUNDS)
+            with _tap(port, options) as tapped:
+                figures += _consumption(mode, port, tapped)
     print_figures(out, "the proxy", PROTOCOL, figures)
     return figures
 
@@ -85,7 +91,7 @@ def _prepared(cluster: KafkaCluster, port: int) -> Request[Any]:
         while builder.append(None, RECORD, timestamp=now):
             pass
         batch = builder.build()
-        for _ in range(8):
+        for _ in range(BATCHES):
             data = PartitionProduceData(index=0, records=batch)
             produce = ProduceRequest(
                 acks=1, timeout_ms=30_000, topic_data=(TopicProduceData(name=TOPIC, partition_data=(data,)),)
@@ -202,3 +208,28 @@ def _megabytes_per_second(client: _Client, frame: bytes, total: int) -> float:
     assert isinstance(message, FetchResponse)
     assert message.responses[0].partitions[0].records
     return received / MEGABYTE / taken
+
+
+def _consumption(mode: str, direct: int, tapped: _Tapped) -> list[Figure]:
+    best = {direct: 0.0, tapped.port: 0.0}
+    for _ in range(FEW_ROUNDS):
+        for port in best:
+            best[port] = max(best[port], _consumed(port))
+    share = best[tapped.port] / best[direct]
+    return [Figure(f"{mode}: share of what a consumer of librdkafka reads directly", share)]
+
+
+def _consumed(port: int) -> float:
+    """How many records a consumer reads in a second, from the first that it gets to the end of the topic."""
+    settings = {"bootstrap.servers": f"127.0.0.1:{port}", "group.id": "bench", "enable.auto.commit": False, **TUNED}
+    consumer = Consumer(settings)
+    consumer.assign([TopicPartition(TOPIC, 0, 0)])
+    _, end = consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=30)
+    first = consumer.consume(1, 30)
+    start = time.perf_counter()
+    count = len(first)
+    while count < end:
+        count += len(consumer.consume(10_000, 1))
+    taken = time.perf_counter() - start
+    consumer.close()
+    return count / taken
