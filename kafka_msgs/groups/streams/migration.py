@@ -60,7 +60,8 @@ def classic_metadata(request: JoinGroupRequest | ClassicMember) -> StreamsGroupC
 def upgrade(tx: Transaction, group: ClassicGroup, fence: Fence) -> StreamsGroup:
     """Make a streams group of a classic group. Raises ``GroupError`` with GROUP_ID_NOT_FOUND if that cannot be.
 
-    The generation becomes the group epoch. The newest topology of the members becomes that of the group.
+    The generation becomes the group epoch. The newest topology of the members becomes that of the group. There may be
+    no members: a group whose first members are still about to join is not empty for Kafka.
     """
     group_id, epoch = group.group_id, group.live.generation
     classic = list(group.live.members)
@@ -72,7 +73,8 @@ def upgrade(tx: Transaction, group: ClassicGroup, fence: Fence) -> StreamsGroup:
     for member in members:
         tx.emit(*records.member_record(group_id, member))
     tx.emit(*records.metadata_record(StreamsGroup(group_id), epoch=epoch))
-    tx.emit(*records.topology_record(group_id, topology.value))
+    if topology is not None:
+        tx.emit(*records.topology_record(group_id, topology.value))
     for member in members:
         tx.emit(*records.target_record(group_id, member.member_id, _present(member.assigned)))
     tx.emit(*records.assignment_record(group_id, epoch, 0))
@@ -91,7 +93,7 @@ def _heartbeats(
     tx: Transaction, group: ClassicGroup, classic: Sequence[ClassicMember]
 ) -> Sequence[StreamsGroupHeartbeatRequest]:
     """Return the heartbeats in the user data of all members."""
-    if not group.uses_consumer_protocol:
+    if classic and not group.uses_consumer_protocol:
         raise _cannot_upgrade(group.group_id, "because it does not use the consumer embedded protocol")
     if len(classic) >= tx.config.group_streams_max_size:
         raise _cannot_upgrade(group.group_id, "because it has as many members as a streams group may have")
@@ -105,7 +107,7 @@ def _heartbeats(
     return heartbeats
 
 
-def _newest_topology(group_id: str, heartbeats: Iterable[StreamsGroupHeartbeatRequest]) -> StreamsTopology:
+def _newest_topology(group_id: str, heartbeats: Iterable[StreamsGroupHeartbeatRequest]) -> StreamsTopology | None:
     newest: StreamsTopology | None = None
     for heartbeat in heartbeats:
         assert heartbeat.topology is not None
@@ -114,7 +116,6 @@ def _newest_topology(group_id: str, heartbeats: Iterable[StreamsGroupHeartbeatRe
             newest = topology
         elif topology.epoch == newest.epoch and canonical(topology) != canonical(newest):
             raise _cannot_upgrade(group_id, "because its members have different topologies")
-    assert newest is not None
     return newest
 
 

@@ -69,6 +69,8 @@ class Broker:
         self.epoch = 0
         self.creates: tuple[CreatableTopic, ...] = ()
         self.batches: list[Batch] = []
+        self.late: dict[int, Any] = {}
+        self._sent = 0
         self.racks: dict[str, int] = {}
         self._start()
         self.topics(**({"in": 2} if topics is None else topics))
@@ -115,7 +117,15 @@ class Broker:
                 return answer.response
         return None
 
+    def send(self, request: Request[Any], **context: Any) -> int:
+        """Send a request whose answer may come later: it will be in ``late``, by the number that this returns."""
+        self._sent += 1
+        given = RequestContext(**{"version": request.INFO.versions.highest, **context})
+        self._note(self.coordinator.handle(request, given, now=self.now, token=self._sent))
+        return self._sent
+
     def _note(self, outcome: Outcome) -> None:
+        self.late |= {answer.token: answer.response for answer in outcome.answers if isinstance(answer.token, int)}
         self.batches = [batch for batch in outcome.batches if isinstance(batch, Batch)]
 
     @property

@@ -1,0 +1,242 @@
+"""Instances of a Streams application that act by themselves, in either protocol, as the Java clients do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Final
+
+from kafka_msgs.client.streams import Changelog, LocalTask, Phase, StreamsMember
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.groups.embedded import read_subscription
+from kafka_msgs.groups.streams.user_data import NEVER, read_answer, read_heartbeat, write_answer, write_heartbeat
+from kafka_msgs.messages import streams_group_heartbeat_request as wire
+from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
+from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from kafka_msgs.messages.join_group_response import JoinGroupResponse
+from kafka_msgs.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
+from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse, TaskIds
+from kafka_msgs.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
+from kafka_msgs.messages.sync_group_response import SyncGroupResponse
+from kafka_msgs.prefixed import encode_versioned
+from tests.groups.streams.broker import Broker
+from tests.groups.streams.classic_app import ids, numbers
+
+__all__ = ["ClassicClient", "Client", "StreamsClient"]
+
+END: Final = 100_000
+"""The end of each changelog."""
+_STEP: Final = END // 2
+"""How far a store comes until the next action."""
+
+
+class Client(ABC):
+    """An instance with a process of its own. Tasks are numbers: partitions of subtopology 0."""
+
+    def __init__(self, broker: Broker, name: str, topology: wire.Topology) -> None:
+        self.broker = broker
+        self.name = name
+        self.topology = topology
+        self.stores: dict[int, int] = {}
+
+    @property
+    @abstractmethod
+    def active(self) -> set[int]:
+        """The active tasks that it runs."""
+
+    @abstractmethod
+    def act(self) -> None:
+        """Do what is to be done next: send one request, or take an answer."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Leave for good."""
+
+    @abstractmethod
+    def forget_requests(self) -> None:
+        """Give up waiting for answers, because the coordinator has moved."""
+
+    def restore(self, followed: set[int]) -> None:
+        """Let stores come further: those of active tasks to the end."""
+        for task in self.active:
+            self.stores[task] = END
+        for task in followed:
+            self.stores[task] = min(END, self.stores.get(task, 0) + _STEP)
+
+
+class StreamsClient(Client):
+    """One that speaks the streams protocol."""
+
+    def __init__(self, broker: Broker, name: str, topology: wire.Topology) -> None:
+        super().__init__(broker, name, topology)
+        self.member = StreamsMember("g", name, topology, process_id=f"process-{name}", rebalance_timeout_ms=60_000)
+
+    @property
+    def active(self) -> set[int]:
+        return {number for _, number in self.member.owned.active}
+
+    def act(self) -> None:
+        owned = self.member.owned
+        self.restore({number for _, number in owned.standby | owned.warmup})
+        error = self.member.answered(self.broker.ask(self.member.heartbeat(self.broker.now, self._state())))
+        if error is ErrorCode.NONE:
+            self.member.reconcile()
+
+    def _state(self) -> Mapping[tuple[str, int], LocalTask]:
+        owned = self.member.owned
+        found = {}
+        for task, position in self.stores.items():
+            known = Changelog(position=position, high_watermark=position, end=END)
+            held = ("0", task)
+            phase = Phase.RESTORING if held in owned.standby | owned.warmup else Phase.DORMANT
+            found[held] = LocalTask(Phase.PROCESSING if held in owned.active else phase, [known])
+        return found
+
+    def leave(self) -> None:
+        self.broker.ask(self.member.leave())
+
+    def forget_requests(self) -> None:
+        self.member.lost_answer()
+
+
+class ClassicClient(Client):
+    """One that speaks the classic protocol, cooperatively. It can lead, while the group is a classic one."""
+
+    def __init__(self, broker: Broker, name: str, topology: wire.Topology) -> None:
+        super().__init__(broker, name, topology)
+        self.member_id = ""
+        self.generation = -1
+        self.owned: set[int] = set()
+        self.standby: set[int] = set()
+        self.next_rebalance_ms = NEVER
+        self.waits: int | None = None
+        self.is_member = False
+
+    @property
+    def active(self) -> set[int]:
+        return self.owned
+
+    def forget_requests(self) -> None:
+        if self.waits is not None:
+            self.waits, self.is_member = None, False
+
+    def act(self) -> None:
+        if self.waits is not None:
+            if self.waits not in self.broker.late:
+                return
+            answer = self.broker.late.pop(self.waits)
+            self.waits = None
+            if isinstance(answer, JoinGroupResponse):
+                self._joined(answer)
+            else:
+                self._synced(answer)
+        elif not self.is_member or self.broker.now >= self.next_rebalance_ms:
+            self._join()
+        else:
+            self._heartbeat()
+
+    def _heartbeat(self) -> None:
+        self.restore(self.standby)
+        request = HeartbeatRequest(group_id="g", member_id=self.member_id, generation_id=self.generation)
+        self._failed(ErrorCode(self.broker.ask(request).error_code))
+
+    def _failed(self, error: ErrorCode) -> bool:
+        """Note an error: the member joins again, and has lost its tasks if its generation or id is gone."""
+        if error is ErrorCode.NONE:
+            return False
+        self.is_member = False
+        if error in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID):
+            self.owned, self.standby, self.generation = set(), set(), -1
+        if error is ErrorCode.UNKNOWN_MEMBER_ID:
+            self.member_id = ""
+        return True
+
+    def _join(self) -> None:
+        self.is_member, self.next_rebalance_ms = False, NEVER
+        user_data = write_heartbeat(
+            StreamsGroupHeartbeatRequest(
+                process_id=f"process-{self.name}",
+                topology=self.topology,
+                active_tasks=ids(self.owned),
+                standby_tasks=ids(self.standby),
+                warmup_tasks=(),
+                task_offsets=_sums(self.stores),
+                task_end_offsets=_sums(dict.fromkeys(self.owned | self.standby, END)),
+                client_tags=(),
+            )
+        )
+        metadata = encode_versioned(ConsumerProtocolSubscription(topics=("in",), user_data=user_data), 3)
+        request = JoinGroupRequest(
+            group_id="g",
+            member_id=self.member_id,
+            session_timeout_ms=20_000,
+            rebalance_timeout_ms=60_000,
+            protocol_type="consumer",
+            protocols=(JoinGroupRequestProtocol(name="stream", metadata=metadata),),
+        )
+        self.waits = self.broker.send(request, client_id=self.name)
+
+    def _joined(self, answer: JoinGroupResponse) -> None:
+        error = ErrorCode(answer.error_code)
+        if error is ErrorCode.MEMBER_ID_REQUIRED:
+            self.member_id = answer.member_id
+        if self._failed(error):
+            return
+        self.member_id, self.generation = answer.member_id, answer.generation_id
+        request = SyncGroupRequest(
+            group_id="g",
+            member_id=self.member_id,
+            generation_id=self.generation,
+            protocol_type="consumer",
+            protocol_name="stream",
+            assignments=self._led(answer) if answer.leader == self.member_id else (),
+        )
+        self.waits = self.broker.send(request, client_id=self.name)
+
+    def _led(self, answer: JoinGroupResponse) -> tuple[SyncGroupRequestAssignment, ...]:
+        """Assign the tasks: everybody keeps what it has, up to its share, and what nobody has is given out."""
+        image = self.broker.coordinator.image
+        metadata = {member.member_id: bytes(member.metadata) for member in answer.members}
+        had = {each: numbers(read_heartbeat(data).active_tasks) for each, data in metadata.items()}
+        count = image.topics["in"].partitions
+        share = -(-count // len(had))
+        given = {each: set(sorted(tasks)[:share]) for each, tasks in had.items()}
+        free = [task for task in range(count) if not any(task in tasks for tasks in had.values())]
+        for task in free:
+            min(given.values(), key=len).add(task)
+        assert all(read_subscription(data).topics for data in metadata.values())
+        return tuple(
+            SyncGroupRequestAssignment(
+                member_id=each,
+                assignment=write_answer(
+                    StreamsGroupHeartbeatResponse(active_tasks=_given(tasks), standby_tasks=()),
+                    {},
+                    image,
+                    metadata[each],
+                ),
+            )
+            for each, tasks in given.items()
+        )
+
+    def _synced(self, answer: SyncGroupResponse) -> None:
+        if self._failed(ErrorCode(answer.error_code)):
+            return
+        given, self.next_rebalance_ms = read_answer(bytes(answer.assignment))
+        before, self.owned = self.owned, numbers(given.active_tasks)
+        self.standby = numbers(given.standby_tasks)
+        self.is_member = before <= self.owned
+
+    def leave(self) -> None:
+        if self.member_id:
+            identity = MemberIdentity(member_id=self.member_id)
+            self.broker.ask(LeaveGroupRequest(group_id="g", members=(identity,)))
+
+
+def _sums(sums: Mapping[int, int]) -> tuple[wire.TaskOffset, ...]:
+    return tuple(wire.TaskOffset(subtopology_id="0", partition=task, offset=sums[task]) for task in sorted(sums))
+
+
+def _given(tasks: set[int]) -> tuple[TaskIds, ...]:
+    return (TaskIds(subtopology_id="0", partitions=tuple(sorted(tasks))),) if tasks else ()
