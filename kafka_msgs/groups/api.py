@@ -45,6 +45,7 @@ __all__ = [
     "TopicChange",
     "check_group_id",
     "check_nothing",
+    "each_group",
     "operation_error",
 ]
 
@@ -173,6 +174,22 @@ class Protocol:
     topics_deleted: tuple[Callable[[Transaction, TopicChange], None], ...] = ()
     creation_failed: Callable[[Transaction, str, str], None] | None = None
     cleanup: Callable[[Transaction], None] | None = None
+
+
+def each_group(
+    group_ids: Iterable[str],
+    answer: Callable[[str], Item],
+    refuse: Callable[[str, GroupError, int], Item],
+    version: int,
+) -> list[Item]:
+    """Return what ``answer`` gives for each group. A group that it refuses has what ``refuse`` gives in its place."""
+    items = []
+    for group_id in group_ids:
+        try:
+            items.append(answer(group_id))
+        except GroupError as error:
+            items.append(refuse(group_id, error, version))
+    return items
 
 
 _OPERATION_ERRORS: Final[Mapping[int, ErrorCode]] = {

@@ -71,6 +71,28 @@ def _join(
         promise: Promise[JoinGroupResponse] = tx.promise()
         promise.resolve(JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED))
         return promise
+    updated, becomes_classic = _take_place(tx, context, group, request, member_id)
+
+    def joined(error: GroupError | None) -> None:
+        if error is None:
+            tx.timers.cancel(join_key(group.group_id, member_id))
+            if not becomes_classic:
+                expect_sync(tx, group, member_id, request, fence_member)
+
+    tx.after_append(joined)
+    return JoinGroupResponse(
+        member_id=member_id,
+        generation_id=updated.epoch,
+        protocol_type=CONSUMER_PROTOCOL,
+        protocol_name=request.protocols[0].name,
+    )
+
+
+def _take_place(
+    tx: Transaction, context: RequestContext, group: ConsumerGroup, request: JoinGroupRequest, member_id: str
+) -> tuple[Member, bool]:
+    """Record the member, and its next step. Return the member after it, and whether the group becomes a classic one."""
+    instance_id = request.group_instance_id
     view = View.of(tx, group, member_id, instance_id)
     before = _Before(group.epoch, walk(group.members), walk(group.resolved))
     replaced = group.static_member(instance_id)
@@ -91,20 +113,7 @@ def _join(
     else:
         goal = update_target(tx, group, view, change, updated)
         updated = approach(tx, group, updated, goal, changed=change.subscription, reported=reported, fence=fence_member)
-
-    def joined(error: GroupError | None) -> None:
-        if error is None:
-            tx.timers.cancel(join_key(group.group_id, member_id))
-            if not becomes_classic:
-                expect_sync(tx, group, member_id, request, fence_member)
-
-    tx.after_append(joined)
-    return JoinGroupResponse(
-        member_id=member_id,
-        generation_id=updated.epoch,
-        protocol_type=CONSUMER_PROTOCOL,
-        protocol_name=request.protocols[0].name,
-    )
+    return updated, becomes_classic
 
 
 def _require_protocols(group: ConsumerGroup, member_id: str, request: JoinGroupRequest) -> None:

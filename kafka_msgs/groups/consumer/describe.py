@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.api import each_group
 from kafka_msgs.groups.assignors.java_order import HashTable, copy_capacity, hash_map_order
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import Member
@@ -31,13 +32,9 @@ def describe(
     tx: Transaction, context: RequestContext, request: ConsumerGroupDescribeRequest, group_ids: Sequence[str]
 ) -> list[response.DescribedGroup]:
     """Describe groups. A group that is not a consumer group has an error in its place."""
-    described = []
-    for group_id in group_ids:
-        try:
-            described.append(_group(tx, find_group(tx, group_id)))
-        except GroupError as error:
-            described.append(refuse_description(group_id, error, context.version))
-    return described
+    return each_group(
+        group_ids, lambda group_id: _group(tx, find_group(tx, group_id)), refuse_description, context.version
+    )
 
 
 def refuse_description(group_id: str, error: GroupError, version: int) -> response.DescribedGroup:

@@ -120,17 +120,21 @@ def heartbeat(
     )
     config = tx.group_config(request.group_id)
     schedule_session(tx, group, member_id, config.consumer_session_timeout_ms, fence_member)
-    is_full = (
-        request.rebalance_timeout_ms != -1
-        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
-        and reported is not None
-    )
-    shows = joins or is_full or member.assigned != updated.assigned
+    shows = joins or _is_full(request) or member.assigned != updated.assigned
     return ConsumerGroupHeartbeatResponse(
         member_id=updated.member_id,
         member_epoch=updated.epoch,
         heartbeat_interval_ms=config.consumer_heartbeat_interval_ms,
         assignment=_assignment(updated.assigned) if shows else None,
+    )
+
+
+def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Tell whether a heartbeat has all fields, as after an error. Then its answer has the assignment."""
+    return (
+        request.rebalance_timeout_ms != -1
+        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
+        and request.topic_partitions is not None
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import ManyGroups, OneGroup, Protocol
+from kafka_msgs.groups.api import ManyGroups, OneGroup, Protocol, each_group
 from kafka_msgs.groups.assignors.java_order import copy_capacity, hash_map_order
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.modern import schedule_session
@@ -38,13 +38,7 @@ def describe(
     tx: Transaction, context: RequestContext, request: ShareGroupDescribeRequest, group_ids: Sequence[str]
 ) -> list[response.DescribedGroup]:
     """Describe groups. A group that is not a share group has an error in its place."""
-    described = []
-    for group_id in group_ids:
-        try:
-            described.append(_group(tx, find_group(tx, group_id)))
-        except GroupError as error:
-            described.append(_refuse(group_id, error, context.version))
-    return described
+    return each_group(group_ids, lambda group_id: _group(tx, find_group(tx, group_id)), _refuse, context.version)
 
 
 def _refuse(group_id: str, error: GroupError, version: int) -> response.DescribedGroup:

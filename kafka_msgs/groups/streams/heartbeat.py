@@ -139,26 +139,12 @@ class Heartbeat:
         if validated != group.validated_epoch or (self.update is Update.NONE and configs != group.configs):
             self.update = Update.RECOMPUTE
         refined = self._refined_if_stable()
-        epoch = group.epoch
-        if self.update is not Update.NONE:
-            epoch += 1
-            self.written.append(
-                records.metadata_record(
-                    group,
-                    epoch=epoch,
-                    metadata_hash=metadata_hash,
-                    validated_topology_epoch=validated,
-                    last_assignment_configs=configs,
-                )
-            )
-            tx.count(STREAMS_REBALANCES)
-            group.soft.deadline_ms, group.soft.epoch = tx.now + _REFRESH_MS, epoch
         if not group.members:
             schedule_initial_rebalance(tx, group)
         target = next_target(
             tx,
             group,
-            epoch,
+            self._next_epoch(validated, metadata_hash, configs),
             configured,
             configs,
             member=self.updated,
@@ -173,6 +159,24 @@ class Heartbeat:
         if request.shutdown_application and not tx.profile.streams.shutdown_on_leave:
             leave.request_shutdown(group, request.member_id)
         return answer(self, configured, configs)
+
+    def _next_epoch(self, validated: int, metadata_hash: int, configs: Mapping[str, str]) -> int:
+        """Return the group epoch: a new one, with its record, if something calls for a new assignment."""
+        if self.update is Update.NONE:
+            return self.group.epoch
+        epoch = self.group.epoch + 1
+        self.written.append(
+            records.metadata_record(
+                self.group,
+                epoch=epoch,
+                metadata_hash=metadata_hash,
+                validated_topology_epoch=validated,
+                last_assignment_configs=configs,
+            )
+        )
+        self.tx.count(STREAMS_REBALANCES)
+        self.group.soft.deadline_ms, self.group.soft.epoch = self.tx.now + _REFRESH_MS, epoch
+        return epoch
 
     # The group and the member
 
