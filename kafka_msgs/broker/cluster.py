@@ -27,6 +27,7 @@ from kafka_msgs.broker.faults import Faults
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
 from kafka_msgs.broker.partition_table import OpenStore, PartitionTable, memory_store
 from kafka_msgs.broker.partitions import Guard
+from kafka_msgs.broker.recovery import adopt_partitions, recover_image
 from kafka_msgs.broker.security.acls import AclAuthorizer
 from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, Credentials
 from kafka_msgs.broker.timers import TimerHandle, Timers
@@ -171,15 +172,18 @@ class Cluster:
 
         With a directory the records are written to the metadata log first. Raises ``RefusedError`` if that fails.
         """
-        written = tuple(records)
-        if self.directory is not None:
-            self.directory.append(written, self.now)
-        return self._apply(written)
+        return self._tell(self.apply(records, Delta()))
 
-    def _apply(self, records: Iterable[MetadataRecord]) -> Delta:
-        delta = Delta()
-        for record in records:
+    def apply(self, records: Iterable[MetadataRecord], delta: Delta) -> Delta:
+        """Write records and apply them, without telling anybody. All others use ``commit``."""
+        written = tuple(records)
+        if self.directory is not None and written:
+            self.directory.append(written, self.now)
+        for record in written:
             self.image.apply(record, delta)
+        return delta
+
+    def _tell(self, delta: Delta) -> Delta:
         for listener in self.listeners:
             listener(delta)
         return delta
@@ -191,12 +195,25 @@ class Cluster:
         for broker_id, listeners in addresses.items():
             self.brokers[broker_id] = VirtualBroker(broker_id, listeners, self._log_dir(broker_id))
         if self.directory is not None:
-            self._apply(self.directory.records())
+            self._tell(recover_image(self, self.directory.records()))
         if self.directory is None or self.directory.is_new:
             self._begin()
         self.commit(Credentials(self).records())
         for broker in self.brokers.values():
             self._register(broker)
+        adopt_partitions(self)
+        self._clean_later()
+
+    def _clean_later(self) -> None:
+        """Clean the logs again and again, as often as the settings of the brokers say."""
+        intervals = ("log.retention.check.interval.ms", "log.cleaner.backoff.ms")
+        self.after(max(1, min(map(self.settings.number, intervals))), self._clean)
+
+    def _clean(self) -> None:
+        self._clean_later()
+        self.partitions.clean()
+        if self.directory is not None:
+            self.directory.checkpoint()
 
     def _log_dir(self, broker_id: int) -> UUID:
         if self.directory is not None and broker_id == self.directory.node_id:
@@ -290,7 +307,7 @@ class Cluster:
             broker_epoch=self.image.offset,
             incarnation_id=self.new_id(),
             end_points=endpoints,
-            rack=self.config.rack(broker.id),
+            rack=self.config.rack(broker.id - self.broker_ids[0]),
             log_dirs=(broker.log_dir,),
         )
         self.commit([registration])

@@ -78,6 +78,10 @@ class ClusterDirectory:
         """Write metadata records, before they take effect; raises ``RefusedError``."""
         self._metadata.append(list(filter(_belongs, records)), now)
 
+    def checkpoint(self) -> None:
+        """Write the checkpoint files with what the logs last gave. Raises ``OSError``."""
+        self._store.write_checkpoints()
+
     def close(self, broker_epoch: int) -> None:
         """Close the directory, after the logs. ``broker_epoch`` is that of the first broker. Raises ``OSError``."""
         self._metadata.close()

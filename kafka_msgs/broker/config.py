@@ -53,7 +53,8 @@ class ListenerConfig:
 class BrokerConfig:
     """The settings of an embedded cluster. All have defaults.
 
-    ``brokers`` is the number of virtual brokers; their ids begin at 0. ``release`` such as ``"3.7"`` offers the
+    ``brokers`` is the number of virtual brokers; their ids begin at 0, or at
+    that of the node whose directory is opened. ``release`` such as ``"3.7"`` offers the
     versions of that release only. ``profile`` is for the group coordinators. ``configs`` are Kafka's own settings of
     brokers by name, such as ``{"auto.create.topics.enable": "false"}``. ``directory`` keeps all data in Kafka's own
     files; without it, everything is in memory. ``racks`` has the racks of the brokers, in order.
@@ -111,6 +112,6 @@ class BrokerConfig:
             "share.coordinator.state.topic.min.isr": "1" if self.brokers == 1 else "2",
         }
 
-    def rack(self, broker_id: int) -> str | None:
-        """Return the rack of a broker, or None."""
-        return self.racks[broker_id] if broker_id < len(self.racks) else None
+    def rack(self, number: int) -> str | None:
+        """Return the rack of the broker with this number, counted from 0, or None."""
+        return self.racks[number] if number < len(self.racks) else None

@@ -93,7 +93,11 @@ class _Embedded(ABC):
     def _open(self) -> BrokerServer:
         cluster = Cluster(self.config, now=self.clock.now())
         server = BrokerServer(cluster, self.clock)
-        server.start()
+        try:
+            server.start()
+        except BaseException:
+            cluster.close()
+            raise
         return server
 
 

@@ -97,6 +97,12 @@ class PartitionTable:
             self.watches.setdefault(key, {})[watch] = None
         return watch
 
+    def clean(self) -> None:
+        """Remove what the settings of the topics do not keep, and give the offsets for the checkpoint files."""
+        for log in tuple(self._logs.values()):
+            log.clean(self._cluster.now)
+            log.checkpoint()
+
     def close(self) -> None:
         """Close all logs."""
         for log in self._logs.values():

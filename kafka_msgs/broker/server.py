@@ -63,8 +63,8 @@ class BrokerServer:
         config = self.cluster.config
         addresses: dict[int, dict[str, Address]] = {}
         try:
-            for broker_id in self.cluster.broker_ids:
-                wanted = {each.name: (config.host, each.port and each.port + broker_id) for each in config.listeners}
+            for number, broker_id in enumerate(self.cluster.broker_ids):
+                wanted = {each.name: (config.host, each.port and each.port + number) for each in config.listeners}
                 addresses[broker_id] = self._bind(broker_id, wanted)
             self.cluster.network = self
             self.cluster.start(addresses)

@@ -1,0 +1,47 @@
+"""How a cluster comes to the state that its directory has, before its brokers start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from kafka_msgs.broker.controller.elections import broker_gone, elect_unclean, replace_replicas
+from kafka_msgs.broker.controller.image import NO_LEADER, Delta
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+
+__all__ = ["adopt_partitions", "recover_image"]
+
+_FENCE: Final = 1
+
+
+def recover_image(cluster: Cluster, records: Iterable[MetadataRecord]) -> Delta:
+    """Apply the records of a metadata log. No broker runs yet, so each one is fenced, and nothing has a leader."""
+    delta = Delta()
+    for record in records:
+        cluster.image.apply(record, delta)
+    for broker in tuple(cluster.image.brokers.values()):
+        if broker.alive:
+            fenced = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_FENCE)
+            cluster.apply([fenced], delta)
+        cluster.apply(broker_gone(cluster, broker.id), delta)
+    return delta
+
+
+def adopt_partitions(cluster: Cluster) -> None:
+    """Give a leader to partitions that have none: the directory may be that of one node of several.
+
+    Its files have the records, so one of the brokers here leads them.
+    """
+    first = min(cluster.brokers)
+    states = [state for topic in cluster.image.topics.values() for state in topic.partitions]
+    for state in states:
+        if state.leader != NO_LEADER:
+            continue
+        if any(map(cluster.image.is_alive, state.replicas)):
+            cluster.commit([elect_unclean(cluster, state)])
+        else:
+            cluster.commit([replace_replicas(cluster, state, (first,))])
