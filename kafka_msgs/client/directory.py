@@ -287,12 +287,15 @@ class Directory:
     def _find(
         self, link: Link, keys: tuple[str, ...], kind: CoordinatorKind, deadline: float
     ) -> Steps[dict[str, int | ErrorCode]]:
+        """Ask about several keys. A key that the broker leaves out has no coordinator yet."""
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
         response = yield from link.ask(request, deadline=deadline)
-        return {
-            each.key: self._found(each.key, kind, each.error_code, each.node_id, Address(each.host, each.port))
-            for each in response.coordinators
-        }
+        found: dict[str, int | ErrorCode] = dict.fromkeys(keys, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        for each in response.coordinators:
+            if each.key in found:
+                address = Address(each.host, each.port)
+                found[each.key] = self._found(each.key, kind, each.error_code, each.node_id, address)
+        return found
 
     def _find_one(
         self, link: Link, key: str, kind: CoordinatorKind, deadline: float

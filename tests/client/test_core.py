@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 
 from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.client.routes import CoordinatorKind
 from kafka_msgs.client.waiting import Pending
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError, UnsupportedVersionError
@@ -205,6 +206,30 @@ def test_several_groups_take_one_request_for_each_coordinator(cluster: SmallClus
     answer = cluster.network.run(core.call(OffsetFetchRequest(groups=tuple(map(_group, cluster.coordinators)))))
     assert {each.group_id for each in answer.groups} == set(cluster.coordinators)
     assert cluster.seen() == {1: ["OffsetFetch"], 2: ["OffsetFetch"], 3: ["FindCoordinator"]}
+
+
+class ForgetfulCluster(SmallCluster):
+    """Its brokers leave out the first coordinators that they are asked for, and name others."""
+
+    left_out = 2
+
+    def on_FindCoordinatorRequest(self, node: int, request: FindCoordinatorRequest) -> FindCoordinatorResponse:  # noqa: N802
+        """Answer."""
+        if self.left_out:
+            self.left_out -= 1
+            return FindCoordinatorResponse(coordinators=(Coordinator(key="other", node_id=7, host="b7", port=9092),))
+        return super().on_FindCoordinatorRequest(node, request)
+
+
+def test_a_coordinator_that_is_left_out_is_not_available_yet() -> None:
+    cluster = ForgetfulCluster()
+    cluster.coordinators = {"g": 3}
+    core = cluster.network.core("b1:9092")
+    found = core.coordinator("g", CoordinatorKind.GROUP, deadline=core.deadline(30))
+    assert cluster.network.run(found) == 3
+    answer = cluster.network.run(core.call(DescribeGroupsRequest(groups=("g",))))
+    assert [each.group_state for each in answer.groups] == ["Stable"]
+    assert 7 not in core.cluster.brokers
 
 
 def test_only_the_groups_that_moved_are_asked_for_again(cluster: SmallCluster) -> None:

@@ -95,6 +95,7 @@ class Sender:
     def _turn(self, now: float) -> None:
         """Do what can be done now."""
         self._due = None
+        self._identified()
         if self._transactions is not None:
             self._transactions.add_waiting()
         for node in self._nodes.values():
@@ -167,7 +168,6 @@ class Sender:
         if self._transactions is not None:
             return self._transactions.may_send
         identity.settle()
-        self._identified()
         if self._identifying is None and (identity.needs_new_id or identity.producer.id < 0):
             if not self._accumulator.busy:
                 return False

@@ -11,6 +11,7 @@ import pytest
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, DeadlineError
 from kafka_msgs.messages.init_producer_id_request import InitProducerIdRequest
+from kafka_msgs.messages.init_producer_id_response import InitProducerIdResponse
 from kafka_msgs.messages.produce_request import ProduceRequest
 from kafka_msgs.messages.produce_response import ProduceResponse
 from kafka_msgs.records import read_batches
@@ -239,6 +240,20 @@ def test_at_most_the_allowed_number_of_requests_is_in_flight() -> None:
     cluster.add(producer, VALUES, partition=1)
     cluster.network.pass_time(1)
     assert len(cluster.requests(ProduceRequest)) - before == 2
+
+
+def test_a_producer_that_gets_no_id_gives_up_its_records_and_stays_refused() -> None:
+    cluster = ProduceCluster()
+    refused = InitProducerIdResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    cluster.answers["InitProducerIdRequest"] = deque([refused] * 3)
+    producer = cluster.producer(linger=0.0)
+    records = cluster.add(producer, VALUES[:20], partition=1)
+    cluster.flush(producer)
+    assert {getattr(error_of(record), "error", None) for record in records} == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+    assert len(cluster.requests(InitProducerIdRequest)) == 1
+    with pytest.raises(BrokerError):
+        cluster.add(producer, VALUES[:1], partition=1)
+    assert cluster.requests(ProduceRequest) == []
 
 
 def test_without_idempotence_batches_carry_no_producer() -> None:
