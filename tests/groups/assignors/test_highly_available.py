@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
@@ -135,3 +137,82 @@ def test_the_order_of_members_plays_no_part(spec: StreamsSpec) -> None:
     turned = evolve(spec, members=dict(list(spec.members.items())[::-1]))
 
     assert assign_highly_available(turned) == assign_highly_available(spec)
+
+
+def _lag(spec: StreamsSpec, process: str, task: int) -> float:
+    """How far a process is behind on a task; infinite if that cannot be known."""
+    members = spec.members.values()
+    offsets = [each.offsets["0"][task] for each in members if each.process_id == process and task in each.offsets["0"]]
+    ends = [end for each in members if (end := each.end_offsets.get("0", {}).get(task)) is not None]
+    return max(ends) - max(offsets) if offsets and ends else inf
+
+
+@given(_groups())
+def test_a_warm_up_task_is_not_caught_up(spec: StreamsSpec) -> None:
+    assigned = assign_highly_available(spec)
+
+    for member, each in assigned.items():
+        for task in each.warmup.get("0", ()):
+            assert _lag(spec, spec.members[member].process_id, task) > LAG
+
+
+@given(_groups())
+def test_a_task_runs_where_it_can_go_on_if_there_is_such_a_place(spec: StreamsSpec) -> None:
+    """That is a process that is caught up, or that runs the task and has reported nothing."""
+    assigned = assign_highly_available(spec)
+
+    members = spec.members.values()
+    for member, each in assigned.items():
+        mine = spec.members[member].process_id
+        for task in each.active.get("0", ()):
+            running = {other.process_id for other in members if task in other.active.get("0", ())}
+            reported = {other.process_id for other in members if task in other.offsets["0"]}
+            ready = {other.process_id for other in members if _lag(spec, other.process_id, task) <= LAG}
+            fit = ready | (running - reported)
+            assert not fit or mine in fit
+
+
+@given(_groups())
+def test_a_group_that_catches_up_comes_to_rest_in_balance(spec: StreamsSpec) -> None:
+    """Each round all members own what they were given, and their stores come to the end."""
+    count = spec.subtopologies[0].partitions
+    spec = evolve(spec, warmup_replicas=max(1, spec.warmup_replicas))
+    ends = {"0": dict.fromkeys(range(count), 100_000)}
+    for _ in range(2 * count + 3):
+        assigned = assign_highly_available(spec)
+        members = {
+            member: evolve(
+                spec.members[member],
+                active=each.active,
+                standby=each.standby,
+                warmup=each.warmup,
+                offsets={"0": dict.fromkeys(_held(each), 100_000)},
+                end_offsets=ends,
+            )
+            for member, each in assigned.items()
+        }
+        if members == spec.members:
+            break
+        spec = evolve(spec, members=members)
+    else:
+        raise AssertionError("the group does not come to rest")
+
+    assert not any(each.warmup for each in assigned.values())
+    if len({member.process_id for member in spec.members.values()}) == len(spec.members):
+        sizes = [len(each.active.get("0", ())) for each in assigned.values()]
+        assert max(sizes) - min(sizes) <= 1
+
+
+def _held(each: TaskAssignment) -> list[int]:
+    return [task for tasks in (each.active, each.standby, each.warmup) for task in tasks.get("0", ())]
+
+
+@given(_groups(), st.integers(1, 20))
+def test_tasks_without_state_are_spread_beside_those_with_state(spec: StreamsSpec, tasks: int) -> None:
+    both = evolve(spec, subtopologies=[*spec.subtopologies, Subtopology("1", tasks)])
+
+    assigned = assign_highly_available(both)
+
+    given = sorted(task for each in assigned.values() for task in each.active.get("1", ()))
+    assert given == list(range(tasks))
+    assert not any("1" in each.standby or "1" in each.warmup for each in assigned.values())
