@@ -53,6 +53,11 @@ class ExchangeBuilder:
         return self._waiting.held + self._waiting.waiting * _FRAME_BYTES
 
     @property
+    def unanswered(self) -> tuple[int, int]:
+        """How many requests wait for their responses, and how many bytes their payloads have."""
+        return len(self._waiting), self._waiting.asked
+
+    @property
     def tokens(self) -> bool:
         """Whether frames without a header may follow."""
         return self._waiting.tokens

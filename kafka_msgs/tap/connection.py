@@ -30,8 +30,10 @@ __all__ = ["Passed", "TapConnection", "TapRules"]
 
 _AS_IT_IS: Final = CodecOptions(memoryview_records=True, utf8_errors="surrogateescape")
 _WAITING: Final = 128 * 2**20
-_WAITING_FRAMES: Final = 2**17
-"""More frames than fit into ``TapRules.in_flight`` and one reading. So no request is given up while it waits."""
+_IN_FLIGHT: Final = 1_000
+_REQUESTS_AT_ONCE: Final = 2**15
+_WAITING_FRAMES: Final = 4_096
+"""More than may be in flight and what one reading of small requests brings: none is given up while it waits."""
 
 
 @frozen(kw_only=True)
@@ -41,8 +43,8 @@ class TapRules:
     ``translate`` gives the address of the proxy that stands for the address of a broker. ``cap_versions`` leaves out of
     ApiVersions responses what the catalog lacks. ``frame_limit`` is the size in bytes of the largest frame that is
     kept; a direction with a larger one goes on unchanged and unread from there. ``in_flight`` limits the bytes of
-    requests that wait for their responses; above it, ``TapConnection.full`` is true. Without ``exchanges``, no exchange
-    and no fault is given, and responses that are not changed are not kept.
+    requests that wait for their responses; above it, or with 1,000 requests, ``TapConnection.full`` is true. Without
+    ``exchanges``, no exchange and no fault is given, and responses that are not changed are not kept.
     """
 
     translate: Translate
@@ -70,7 +72,7 @@ class TapConnection:
 
     def __init__(self, connection: Connection, rules: TapRules) -> None:
         self.connection = connection
-        self.requests = Inflow(rules.frame_limit, ends=self._asked)
+        self.requests = Inflow(rules.frame_limit, at_once=_REQUESTS_AT_ONCE, ends=self._asked)
         self.responses = Inflow(rules.frame_limit, begins=self._answer_begins, ends=self._answered)
         self._rules = rules
         self._exchanges = ExchangeBuilder(connection, _WAITING, rules.catalog, frames=_WAITING_FRAMES)
@@ -84,8 +86,10 @@ class TapConnection:
 
         Where a direction is passed on unread, nothing more is known about responses, and so this is false.
         """
-        unread = self.requests.error or self.responses.error
-        return not unread and self._exchanges.held > self._rules.in_flight
+        if self.requests.error or self.responses.error:
+            return False
+        count, size = self._exchanges.unanswered
+        return count >= _IN_FLIGHT or size > self._rules.in_flight
 
     def client_sent(self, count: int, at: int) -> Passed:
         """Take the next bytes of the client; return what the broker gets now, and what is known."""

@@ -22,7 +22,7 @@ HEAD_BYTES: Final = 4
 
 _FIRST: Final = 2**13
 _AT_ONCE: Final = 2**18
-"""The size of the memory at first, and how many bytes of unknown frames are received at once, if so many come."""
+"""The size of the memory at first, and how many bytes of unknown frames are received at once, by default."""
 _RETAINED: Final = 2**22
 """A memory that had to grow beyond this is given up when the large frame has passed."""
 
@@ -55,11 +55,13 @@ class Inflow:
         self,
         limit: int,
         *,
+        at_once: int = _AT_ONCE,
         ends: Callable[[bytes, int], Buffer | None],
         begins: Callable[[bytes], Manner] | None = None,
     ) -> None:
         self.error: FrameSizeError | None = None
         self._limit = limit
+        self._at_once = at_once
         self._begins = begins
         self._ends = ends
         self._new_memory(_FIRST)
@@ -82,10 +84,10 @@ class Inflow:
         """Return where the next bytes have to be put. It is never empty, and is valid until ``filled``."""
         full = self._end == len(self._memory)
         self._move_down()
-        if self._end == len(self._memory) or (full and len(self._memory) < _AT_ONCE):
+        if self._end == len(self._memory) or (full and len(self._memory) < self._at_once):
             self._move_to(2 * len(self._memory))
         whole = SIZE_BYTES + self._size if self._manner in (Manner.KEEP, Manner.HOLD) else 0
-        return self._view[self._end : whole if whole > _AT_ONCE else self._end + _AT_ONCE]
+        return self._view[self._end : whole if whole > self._at_once else self._end + self._at_once]
 
     def filled(self, count: int) -> list[Buffer]:
         """Take the first ``count`` bytes of the room; return the pieces that go on now, in their order.

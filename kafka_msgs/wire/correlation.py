@@ -145,6 +145,11 @@ class Correlation(Generic[Q, A]):
         return self._questions.held + self._answers.held
 
     @property
+    def asked(self) -> int:
+        """How many bytes the payloads of the waiting questions have."""
+        return self._questions.held
+
+    @property
     def tokens(self) -> bool:
         """Whether frames without a header may follow: a SaslHandshake of version 0 was seen."""
         return self._tokens

@@ -60,9 +60,8 @@ def test_any_frames_in_any_pieces(
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("kafka_msgs.tap.inflow._FIRST", 16)
-        monkeypatch.setattr("kafka_msgs.tap.inflow._AT_ONCE", 256)
         monkeypatch.setattr("kafka_msgs.tap.inflow._RETAINED", 1_000)
-        inflow = Inflow(LIMIT, begins=lambda head: next(manners), ends=ends)
+        inflow = Inflow(LIMIT, at_once=256, begins=lambda head: next(manners), ends=ends)
         out = _receive(inflow, join_frames(*payloads), sizes, keeps=keeps)
     went_on = [payload if change is None else change for payload, change in zip(payloads, changed, strict=True)]
     assert b"".join(out) == join_frames(*went_on)
