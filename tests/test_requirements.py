@@ -18,10 +18,10 @@ NUMBERS: Final[dict[str, tuple[int, ...]]] = {
     **{
         part: tuple(range(1, last + 1)) for part, last in {"a": 20, "b": 12, "c": 12, "d": 22, "h": 19, "i": 22}.items()
     },
-    "e": (12, 19, 20, 21, 22),
+    "e": (12, *range(19, 24)),
     "f": (14,),
     "j": (2, 3),
-    "y": (*range(1, 20), *range(25, 33)),
+    "y": (*range(1, 20), *range(25, 34)),
 }
 """The numbers of each part: the protocol of OffsetFetch, describing an empty group, the rejected drafts, the thin
 consumer and its coordinator, administration of streams groups, and the commands for them. Of the messages (E), the

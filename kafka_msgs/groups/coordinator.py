@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from random import random
 from typing import Any, Final
 from uuid import uuid4
 
@@ -26,6 +27,7 @@ from kafka_msgs.groups.protocols import PROTOCOLS
 from kafka_msgs.groups.requests import Answering, ask_many, ask_one
 from kafka_msgs.groups.shard import Shard
 from kafka_msgs.groups.steps import Setting, Status, Step
+from kafka_msgs.groups.streams.plugin import TopologyDescriptionPlugin, TopologyDescriptions
 from kafka_msgs.groups.timeline import hash_code
 from kafka_msgs.groups.timers import Clock, Timer
 from kafka_msgs.message import Message, Request
@@ -43,6 +45,7 @@ class GroupCoordinator:
     ``append`` appends a batch or a marker to its partition, and returns the offset after it. It raises ``GroupError``
     if the append fails. When records are committed, the caller says so by ``committed``, which ``append`` may call
     itself. ``new_id`` gives the ids of new members.
+    ``plugin`` keeps topology descriptions (KIP-1331), and ``random`` gives numbers from 0 to 1 for its back-off.
 
     Each method that takes ``now``, the time in milliseconds, returns what came of it.
     """
@@ -55,7 +58,8 @@ class GroupCoordinator:
         profile: Profile = SHIPPED,
         quirks: Quirks | None = None,
         new_id: Callable[[], str] = lambda: str(uuid4()),
-        plugin: Any = None,
+        plugin: TopologyDescriptionPlugin | None = None,
+        random: Callable[[], float] = random,
         protocols: tuple[Protocol, ...] = PROTOCOLS,
     ) -> None:
         self.config = config or CoordinatorConfig()
@@ -67,7 +71,8 @@ class GroupCoordinator:
         self._later: deque[tuple[int, int, Callable[[], None]]] = deque()
         self._clock = Clock()
         self._cleanup: tuple[int, int] | None = None
-        self.checking = Checking(config=self.config, profile=profile, plugin=plugin)
+        descriptions = None if plugin is None else TopologyDescriptions(plugin, random)
+        self.checking = Checking(config=self.config, profile=profile, plugin=descriptions)
         self._setting = Setting(
             protocols=protocols,
             config=self.config,
@@ -78,7 +83,7 @@ class GroupCoordinator:
             enqueue=self._events.append,
             postpone=self._postpone,
             clock=self._clock,
-            plugin=plugin,
+            plugin=descriptions,
             metrics=self.metrics,
         )
         self._apis: Mapping[type[Message], Api] = {api.request: api for each in protocols for api in each.apis}

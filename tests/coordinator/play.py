@@ -33,7 +33,6 @@ from kafka_msgs.groups.streams.plugin import (
     DescriptionFailure,
     InMemoryDescriptions,
     PluginError,
-    TopologyDescriptions,
 )
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.create_topics_request import CreateTopicsRequest
@@ -119,7 +118,7 @@ class _Session:
         self.show_bytes: bool = command.get("bytes", False)
         config = {name: str(value) for name, value in command.get("config", {}).items()}
         self.descriptions = _Descriptions()
-        plugin = TopologyDescriptions(self.descriptions, lambda: 0.5) if config.pop(_PLUGIN, None) else None
+        plugin = self.descriptions if config.pop(_PLUGIN, None) else None
         self.log = MemoryLog()
         self.ids = 0
         self.coordinator = GroupCoordinator(
@@ -128,6 +127,7 @@ class _Session:
             quirks=quirks,
             new_id=self._new_id,
             plugin=plugin,
+            random=lambda: 0.5,
         )
         self.log.on_commit = self.coordinator.committed
         self.brokers: dict[int, str | None] = {}

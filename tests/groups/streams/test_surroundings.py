@@ -128,7 +128,7 @@ def _without(*denied: tuple[AclOperation, str]) -> Callable[[Permission], bool]:
 
 
 @BOTH
-def test_g16_6_a_group_needs_the_permission_to_read_it(profile: Profile) -> None:
+def test_e23_y33_g16_6_a_group_needs_the_permission_to_read_it(profile: Profile) -> None:
     broker = Broker(profile)
     broker.heartbeat()
     no_read = _without((AclOperation.READ, "g"))
@@ -144,7 +144,7 @@ def test_g16_6_a_group_needs_the_permission_to_read_it(profile: Profile) -> None
 
 
 @BOTH
-def test_g16_7_topics_need_permissions(profile: Profile) -> None:
+def test_e23_g16_7_topics_need_permissions(profile: Profile) -> None:
     sent = topology(subtopology("0", "in", state_changelog_topics=(changelog("c"),)))
     broker = Broker(profile, topics={"in": 2, "c": 2})
     needed = AclOperation.DESCRIBE_CONFIGS if profile is PAGE else AclOperation.DESCRIBE
@@ -155,7 +155,7 @@ def test_g16_7_topics_need_permissions(profile: Profile) -> None:
     assert broker.error(topology=sent, allows=no_create) is ErrorCode.NONE
 
 
-def test_g16_7_leave_to_create_matters_when_a_topic_is_missing() -> None:
+def test_e23_g16_7_leave_to_create_matters_when_a_topic_is_missing() -> None:
     sent = topology(subtopology("0", "in", state_changelog_topics=(changelog("c"),)))
     cluster, own = (AclOperation.CREATE, "kafka-cluster"), (AclOperation.CREATE, "c")
     for denied, created in (((cluster, own), 0), ((cluster,), 1), ((own,), 1)):
