@@ -22,7 +22,7 @@ from tests.support.shared_cluster import BreakableCluster, Run, breakable_cluste
 NOT_RUN = re.compile(r"(?:NOT RUN|required): (.+?)'?\)?$", re.MULTILINE)
 """How the report of a test that could not run names the reason."""
 
-CLUSTER_FIXTURES = frozenset({"kafka_cluster", "breakable_kafka_cluster"})
+CLUSTER_FIXTURES = frozenset({"kafka_cluster", "breakable_kafka_cluster", "kafka_node"})
 
 
 SPARK_JAVA = dict.fromkeys(("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"), "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

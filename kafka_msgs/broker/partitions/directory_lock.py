@@ -1,6 +1,7 @@
 """The lock of a log directory: only one broker may have it open.
 
-It is the lock that Kafka's brokers take on the file ``.lock``. Systems without such locks do without it.
+It is the lock that Kafka's brokers take on the file ``.lock``. Such a lock holds off other processes only. So a process
+also remembers which directories it has open itself. Systems without these locks do without them.
 """
 
 from __future__ import annotations
@@ -8,10 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Final
 
 from kafka_msgs.errors import LogFileError
 
 __all__ = ["DirectoryLock"]
+
+_HELD: Final[set[tuple[int, int]]] = set()
+"""The files that this process has locked, by device and inode."""
 
 
 class DirectoryLock:
@@ -19,20 +24,35 @@ class DirectoryLock:
 
     def __init__(self, path: Path) -> None:
         file = path / ".lock"
-        self._descriptor: int | None = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-        if sys.platform == "win32":
-            return
-        import fcntl
-
-        try:
-            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self.release()
+        file.touch()
+        status = file.stat()
+        self._key = status.st_dev, status.st_ino
+        # A file that this process has locked is not opened again: closing it would give the lock back.
+        descriptor = None if self._key in _HELD else _locked(file)
+        if descriptor is None:
             reason = "another broker has the directory open"
-            raise LogFileError(file=str(file), position=0, skipped=0, reason=reason) from None
+            raise LogFileError(file=str(file), position=0, skipped=0, reason=reason)
+        self._descriptor: int | None = descriptor
+        _HELD.add(self._key)
 
     def release(self) -> None:
         """Give the lock back. Does nothing the second time."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+            _HELD.discard(self._key)
+
+
+def _locked(file: Path) -> int | None:
+    """Open and lock a file, or return None if another process has it."""
+    descriptor = os.open(file, os.O_RDWR)
+    if sys.platform == "win32":
+        return descriptor
+    import fcntl
+
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
