@@ -90,12 +90,20 @@ class Link:
                 link.close()
         return link
 
-    def ask(self, request: Request[R], version: int | None = None, *, deadline: float, name: str = "") -> Steps[R]:
+    def ask(
+        self,
+        request: Request[R],
+        version: int | None = None,
+        *,
+        deadline: float,
+        name: str = "",
+        options: CodecOptions = DEFAULT_OPTIONS,
+    ) -> Steps[R]:
         """Send a request when there is room for it, and wait for its answer.
 
         ``name`` says what ``DeadlineError`` is about. Raises what ``send`` raises.
         """
-        pending = yield from self.in_turn(lambda: self.send(request, version), deadline)
+        pending = yield from self.in_turn(lambda: self.send(request, version, options=options), deadline)
         name = name or f"{request.INFO.name.removesuffix('Request')} of {self.address}"
         return (yield from wait_for(pending, deadline, name))
 

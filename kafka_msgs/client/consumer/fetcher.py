@@ -22,14 +22,20 @@ from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.link import Link
 from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.waiting import Steps, Wait, sleep_until
+from kafka_msgs.codec import CodecOptions
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError, PositionError
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchRequest
 from kafka_msgs.messages.fetch_response import FetchResponse, PartitionData
+from kafka_msgs.records import Payload
 
 __all__ = ["Fetcher"]
 
 PURPOSE: Final = "fetch"
+_VIEWS: Final = CodecOptions(memoryview_records=True)
+"""Records stay where they are in the response: copies of so many bytes cost more than all else of a fetch."""
+_SMALL_SHARE: Final = 8
+"""Records that are less than this part of their response are copied, so that they do not keep all of it in memory."""
 _TOPIC_IDS: Final = 13
 """The first version of Fetch with topic ids (KIP-516)."""
 _EPOCHS: Final = 12
@@ -141,7 +147,7 @@ class Fetcher:
             return False
         limit = self._client.network.now() + self._client.config.request_timeout + self._config.fetch_max_wait
         request = self._request(session.build(wanted), self._config.fetch_max_wait)
-        answer = yield from link.ask(request, version, deadline=limit)
+        answer = yield from link.ask(request, version, deadline=limit, options=_VIEWS)
         if answer.error_code:
             session.failed(answer.error_code)
             return True
@@ -236,7 +242,7 @@ class Fetcher:
             partition.replica = data.preferred_read_replica
             partition.replica_expires = self._client.network.now() + self._client.config.metadata_age
         if data.records:
-            partition.add(Fetched(bytes(data.records), partition.fetch_offset, data.aborted_transactions))
+            partition.add(Fetched(_kept(data.records), partition.fetch_offset, data.aborted_transactions))
         return False
 
     def _failed(self, node: int, partition: Partition, data: PartitionData) -> bool:
@@ -278,3 +284,10 @@ class Fetcher:
         else:
             partition.reset(RESETS[policy])
             self._signals.changed.give()
+
+
+def _kept(records: Payload) -> Payload:
+    """Return records to buffer: as they are, or a copy if they are a small part of what they would keep."""
+    if isinstance(records, memoryview) and len(records) * _SMALL_SHARE < memoryview(records.obj).nbytes:
+        return bytes(records)
+    return records

@@ -18,6 +18,7 @@ from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.errors import PositionError
 from kafka_msgs.layouts import HEADER_SIZE, MAGIC_AT, SIZE_AND_OFFSET, place_in_header
 from kafka_msgs.messages.fetch_response import AbortedTransaction
+from kafka_msgs.records import Payload
 
 __all__ = ["RESETS", "Fetched", "Partition", "Partitions", "ResetTo", "end_of_batches"]
 
@@ -45,7 +46,7 @@ class Fetched:
     ``records`` are the bytes of batches. ``offset`` is the one that was asked for.
     """
 
-    records: bytes
+    records: Payload
     offset: int
     aborted: tuple[AbortedTransaction, ...] | None
 
@@ -190,7 +191,7 @@ class Partitions:
         return [self._all[name] for name in self._turn]
 
 
-def end_of_batches(records: bytes) -> tuple[int, int]:
+def end_of_batches(records: Payload) -> tuple[int, int]:
     """Return the offset behind the last complete batch, and its leader epoch: (-1, -1) if there is none.
 
     Only sizes are read; damage is reported when the records are read.

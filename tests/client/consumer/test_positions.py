@@ -208,3 +208,21 @@ def test_a_refused_commit_is_raised_with_its_partition(cluster: GroupCluster) ->
     with pytest.raises(BrokerError):
         later.result()
     user.close()
+
+
+def test_buffered_records_keep_at_most_eight_times_as_much(cluster: GroupCluster) -> None:
+    """A large response: the records of partition 0 are nearly all of it, and those of the others a small part."""
+    cluster.leaders = dict.fromkeys(NAMES, 1)
+    cluster.produce("t", 0, [b"x" * 1000] * 100)
+    user = User(cluster, group_id=None)
+    user.core.set_partitions(NAMES)
+    user.poll(room=1)
+    kept = {}
+    for name in NAMES:
+        for fetched in user.core.partitions[name].buffer:
+            kept[name.partition] = memoryview(memoryview(fetched.records).obj).nbytes / len(fetched.records)
+    assert kept
+    assert max(kept.values()) <= 8
+    assert len(kept) > 1
+    assert len(user.values(160 - 1)) == 160 - 1
+    user.close()
