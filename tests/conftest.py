@@ -22,7 +22,7 @@ from tests.support.shared_cluster import BreakableCluster, Run, breakable_cluste
 NOT_RUN = re.compile(r"(?:NOT RUN|required): (.+?)'?\)?$", re.MULTILINE)
 """How the report of a test that could not run names the reason."""
 
-CLUSTER_FIXTURES = frozenset({"kafka_cluster", "breakable_kafka_cluster", "kafka_node"})
+CLUSTER_FIXTURES = frozenset({"kafka_cluster", "breakable_kafka_cluster", "kafka_node", "java_clients"})
 
 
 SPARK_JAVA = dict.fromkeys(("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"), "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -129,3 +129,8 @@ def breakable_kafka_cluster(cluster_run: Run) -> Iterator[BreakableCluster]:
     """Three real nodes that one test at a time has: it may stop, kill and pause them, and leave them like that."""
     with breakable_cluster(cluster_run) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def java_clients() -> None:
+    """What clients in Java need is there: Java, and the jars of Kafka."""

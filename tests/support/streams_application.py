@@ -19,13 +19,14 @@ _END_SECONDS: Final = 30
 
 @contextmanager
 def streams_application(
-    bootstrap_servers: str, group: str, directory: Path, topic: str, *, instances: int = 1
+    bootstrap_servers: str, group: str, directory: Path, topic: str, *, instances: int = 1, protocol: str = "streams"
 ) -> Iterator[None]:
     """Count the orders of a topic by item until the block ends; then the members leave their group.
 
-    ``directory`` is for its state. The application ends by itself when the block never does.
+    ``protocol`` is that of the group: ``streams`` or ``classic``. ``directory`` is for its state. The application ends
+    by itself when the block never does.
     """
-    arguments = [bootstrap_servers, group, str(directory), str(instances), str(_LIFETIME_SECONDS), topic]
+    arguments = [bootstrap_servers, group, str(directory), str(instances), str(_LIFETIME_SECONDS), topic, protocol]
     process = subprocess.Popen(
         java_command(str(_SOURCE), arguments, heap_mb=192),
         stdin=subprocess.DEVNULL,

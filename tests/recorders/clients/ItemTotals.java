@@ -10,9 +10,9 @@ import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.state.Stores;
 
 /**
- * Counts orders by item under the streams group protocol, for a few seconds. The count needs a repartition topic and a
+ * Counts orders by item, for a few seconds, under the streams group protocol or the classic one. The count needs a repartition topic and a
  * changelog topic, so the group's topology has something of everything. Arguments: bootstrap servers, group id, a
- * directory for state; optionally how many instances run, for how many seconds, and the topic that is read.
+ * directory for state; optionally how many instances run, for how many seconds, the topic that is read, and the protocol.
  */
 public final class ItemTotals {
     public static void main(String[] arguments) throws Exception {
@@ -43,7 +43,11 @@ public final class ItemTotals {
         Properties config = new Properties();
         config.put("bootstrap.servers", arguments[0]);
         config.put("application.id", arguments[1]);
-        config.put("group.protocol", "streams");
+        config.put("group.protocol", arguments.length > 6 ? arguments[6] : "streams");
+        if (config.get("group.protocol").equals("classic")) {
+            // Its members do not leave the group when they end.
+            config.put("session.timeout.ms", "6000");
+        }
         config.put("auto.offset.reset", "earliest");
         config.put("commit.interval.ms", "500");
         config.put("state.dir", arguments[2] + "/" + number);
