@@ -21,11 +21,11 @@ NUMBERS: Final[dict[str, tuple[int, ...]]] = {
     "e": (12, *range(19, 24)),
     "f": (14,),
     "j": (2, 3),
-    "y": (*range(1, 20), *range(25, 34)),
+    "y": tuple(range(1, 34)),
 }
 """The numbers of each part: the protocol of OffsetFetch, describing an empty group, the rejected drafts, the thin
 consumer and its coordinator, administration of streams groups, and the commands for them. Of the messages (E), the
-records (F), data (J) and what is left open (Y): what concerns coordinators."""
+records (F) and data (J): what concerns coordinators. All of what is left open (Y)."""
 
 SECTIONED: Final = re.compile(r"^ *def test_(?:[a-z][0-9]+_)*g([0-9]+)_([0-9]+)_", re.MULTILINE)
 

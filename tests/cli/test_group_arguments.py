@@ -138,7 +138,7 @@ SPECS = [
 ]
 
 
-def test_i12_a_reset_needs_one_specification(refuse: Refuse) -> None:
+def test_i12_y22_a_reset_needs_one_specification(refuse: Refuse) -> None:
     missing = refuse(*BROKER, *RESET, ALL)
     assert missing == f"Error: give one of {', '.join(spec[0] for spec in SPECS)}"
 
@@ -152,7 +152,7 @@ def test_i12_a_reset_takes_no_two_specifications(refuse: Refuse, second: tuple[s
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec[0])
-def test_i12_each_specification_alone_is_enough(parse: Parse, spec: tuple[str, ...]) -> None:
+def test_i12_y21_each_specification_alone_is_enough(parse: Parse, spec: tuple[str, ...]) -> None:
     scope = () if spec[0] == "--from-file" else (ALL,)
     assert parse(*RESET, *scope, *spec).reset_offsets
 
@@ -299,7 +299,7 @@ def test_i16_deleting_offsets_has_the_same_scopes(parse: Parse, refuse: Refuse) 
     assert refuse(*BROKER, "--delete-offsets", "--group", "S1").startswith("Error: give one of --all-input-topics")
 
 
-def test_i18_internal_topics_go_with_delete_only(parse: Parse, refuse: Refuse) -> None:
+def test_i18_y23_internal_topics_go_with_delete_only(parse: Parse, refuse: Refuse) -> None:
     assert parse("--delete", "--group", "S1", "--internal-topics", "a,b", "--dry-run").internal_topics
     assert "--internal-topics goes with --delete only" in refuse(*BROKER, "--list", "--internal-topics", "a")
 

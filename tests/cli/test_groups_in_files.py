@@ -68,7 +68,7 @@ def test_types_are_shown_and_choose(run: Run) -> None:
     assert run("consumer-groups", *FILES, "--list", "--type", "share").exit_code == 2
 
 
-def test_b6_y2_an_empty_group_shows_its_offsets_and_no_consumer(run: Run) -> None:
+def test_b6_y2_y24_an_empty_group_shows_its_offsets_and_no_consumer(run: Run) -> None:
     result = run("consumer-groups", *FILES, "--describe", "--group", "audit")
     assert result.exit_code == 0
     assert squeezed(result.stdout) == [

@@ -108,7 +108,7 @@ def test_the_files_of_a_broker_answer_the_same(
         assert rows(run, *asked, "--log-dirs", str(kafka_cluster.log_dir(node))) == live
 
 
-def test_i1_groups_of_one_type(run: Run, servers: Servers, empty: str) -> None:
+def test_i1_y20_groups_of_one_type(run: Run, servers: Servers, empty: str) -> None:
     kinds = {row["group"]: row["kind"] for row in rows(run, "groups", *servers)}
     assert kinds[empty] == "classic"
     streams = {row["group"] for row in rows(run, "groups", *servers, "--streams")}
