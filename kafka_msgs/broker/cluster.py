@@ -21,7 +21,9 @@ from kafka_msgs.broker.config import SECURITY_PROTOCOLS, BrokerConfig
 from kafka_msgs.broker.controller.elections import broker_gone, broker_here, give_leadership, replace_replicas
 from kafka_msgs.broker.controller.features import STARTING_FEATURES
 from kafka_msgs.broker.controller.image import Delta, Image
+from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
 from kafka_msgs.broker.controller.settings import BrokerSettings
+from kafka_msgs.broker.controller.topics import auto_create
 from kafka_msgs.broker.dispatch import Dispatch
 from kafka_msgs.broker.faults import Faults
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
@@ -30,6 +32,7 @@ from kafka_msgs.broker.partitions import Guard
 from kafka_msgs.broker.recovery import adopt_partitions, recover_image
 from kafka_msgs.broker.security.acls import AclAuthorizer
 from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, Credentials
+from kafka_msgs.broker.state_partition import state_partition
 from kafka_msgs.broker.timers import TimerHandle, Timers
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.errors import OptionError
@@ -287,6 +290,17 @@ class Cluster:
             state = found.partitions[partition]
         if state.leader != broker_id:
             self.commit([give_leadership(state, broker_id)])
+
+    def move_coordinator(self, key: str, broker_id: int, topic: str = CONSUMER_OFFSETS) -> None:
+        """Make a broker the coordinator of a group, or of a transactional id if ``topic`` is that of transactions.
+
+        It becomes the leader of the partition that holds the state of ``key``. The topic is created if it is missing.
+        Raises ``OptionError`` if the broker does not run.
+        """
+        if topic not in self.image.topics:
+            auto_create(self, topic)
+        partitions = len(self.image.topics[topic].partitions)
+        self.move_leader(topic, state_partition(key, partitions), broker_id)
 
     def move_controller(self, broker_id: int) -> None:
         """Let answers name another broker as the controller. Raises ``OptionError`` if it does not run."""

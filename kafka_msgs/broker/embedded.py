@@ -15,6 +15,7 @@ from attrs import evolve
 from kafka_msgs.broker.clock import Clock, SystemClock
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
+from kafka_msgs.broker.controller.internal_topics import TRANSACTION_STATE
 from kafka_msgs.broker.faults import Faults
 from kafka_msgs.broker.server import BrokerServer
 from kafka_msgs.errors import InternalError
@@ -80,6 +81,14 @@ class _Embedded(ABC):
         Raises ``OptionError`` if there is no such partition, or if the broker does not run.
         """
         self.run(lambda cluster: cluster.move_leader(topic, partition, broker_id))
+
+    def move_group_coordinator(self, group_id: str, broker_id: int) -> None:
+        """Make a broker the coordinator of a group. Raises ``OptionError`` if the broker does not run."""
+        self.run(lambda cluster: cluster.move_coordinator(group_id, broker_id))
+
+    def move_transaction_coordinator(self, transactional_id: str, broker_id: int) -> None:
+        """Make a broker the coordinator of a transactional id. Raises ``OptionError`` if the broker does not run."""
+        self.run(lambda cluster: cluster.move_coordinator(transactional_id, broker_id, TRANSACTION_STATE))
 
     def move_controller(self, broker_id: int) -> None:
         """Let answers name another broker as the controller. Raises ``OptionError`` if it does not run."""

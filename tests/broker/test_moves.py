@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from kafka_msgs import MetadataRequest
+from kafka_msgs import FindCoordinatorRequest, MetadataRequest
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.controller.image import PartitionState
@@ -93,6 +93,15 @@ def test_the_controller_moves_and_outlives_its_broker() -> None:
     assert cluster.call(MetadataRequest(topics=()), 13).controller_id == 1
     cluster.cluster.kill_broker(1)
     assert cluster.call(MetadataRequest(topics=()), 13).controller_id == 0
+
+
+@pytest.mark.parametrize(("kind", "topic"), [(0, "__consumer_offsets"), (1, "__transaction_state")])
+def test_coordinators_move_to_a_broker(kind: int, topic: str) -> None:
+    cluster = VirtualCluster.start(brokers=3)
+    for broker in (2, 1):
+        cluster.cluster.move_coordinator("key", broker, topic)
+        request = FindCoordinatorRequest(key_type=kind, coordinator_keys=("key",))
+        assert cluster.call(request, 6).coordinators[0].node_id == broker
 
 
 def test_connections_of_a_killed_broker_are_reset_and_its_port_is_the_same_again() -> None:

@@ -37,10 +37,13 @@ MODULES: Final = (
 )
 """The modules with handlers, by their full names."""
 
+_LOADED: Final = tuple(import_module(name) for name in MODULES)
+"""They are imported with this package, so that the first cluster is ready as soon as later ones."""
 
-def handler_modules() -> Iterator[ModuleType]:
-    """Import and yield the modules with handlers."""
-    return (import_module(name) for name in MODULES)
+
+def handler_modules() -> tuple[ModuleType, ...]:
+    """Return the modules with handlers."""
+    return _LOADED
 
 
 def all_handlers() -> Iterator[Handler[Any]]:
