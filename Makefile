@@ -129,6 +129,6 @@ bench: .venv/dev ## the figures, as ratios against named peers
 	$(BIN)/python -m benchmarks
 
 clean: ## remove what the targets made
-	rm -rf .venv build dist *.egg-info kafka_msgs/*/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/oracle/target tests/coordinator/oracle/target
+	rm -rf .venv build dist *.egg-info kafka_msgs/*/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/oracle/target tests/coordinator/oracle/target tests/broker/partitions/oracle/target
 
 .PHONY: help demo docs test lint warnings sanitize valgrind fuzz damage check generate oracle capture bench clean

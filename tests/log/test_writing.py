@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.log import (
+    LogDirectory,
+    Segment,
     read_clean_shutdown,
     read_leader_epochs,
     read_meta_properties,
@@ -24,6 +27,12 @@ from kafka_msgs.log.writing.files import (
     format_producer_snapshot,
     format_quorum_state,
 )
+from kafka_msgs.log.writing.indexes import DEFAULT_INTERVAL
+from kafka_msgs.log.writing.segments import SegmentWriter
+from kafka_msgs.records import BatchBuilder, BatchHeader, RecordBatch
+
+INTERVALS = {"codecs-0": 1}
+"""The ``index.interval.bytes`` of topics that did not have the default."""
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 
@@ -75,3 +84,38 @@ def test_the_properties_differ_in_the_date_only() -> None:
         assert ours[0] == kafka[0]
         assert ours[1] == b"#Fri Nov 21 17:38:38 UTC 2025\n"
         assert ours[2:] == kafka[2:]
+
+
+def closed_segments() -> list[Segment]:
+    """Return the recorded segments of magic 2 whose broker closed them."""
+    partitions = [each for each in LogDirectory(RECORDINGS / "logs").partitions if each.topic != "__cluster_metadata"]
+    found = [segment for partition in partitions for segment in partition.segments if segment.size]
+    assert len(found) >= 3
+    return found
+
+
+@pytest.mark.parametrize("segment", closed_segments(), ids=lambda segment: segment.path.parent.name)
+def test_a_segment_is_written_as_a_broker_wrote_it(segment: Segment, tmp_path: Path) -> None:
+    interval = INTERVALS.get(segment.path.parent.name, DEFAULT_INTERVAL)
+    with SegmentWriter(tmp_path, segment.base_offset, interval=interval) as writer:
+        for each in segment.batches():
+            assert isinstance(each, RecordBatch)
+            writer.append(each.stored)
+        for transaction in segment.aborted_transactions():
+            writer.add_aborted(transaction)
+    for suffix in (".log", ".index", ".timeindex", ".txnindex"):
+        kafka = segment.path.with_suffix(suffix)
+        if kafka.exists() and (suffix != ".txnindex" or kafka.stat().st_size):
+            assert writer.path.with_suffix(suffix).read_bytes() == kafka.read_bytes(), suffix
+
+
+def test_a_segment_refuses_what_does_not_follow(tmp_path: Path) -> None:
+    builder = BatchBuilder(BatchHeader(base_offset=7))
+    builder.append(None, b"value")
+    data = builder.build()
+    with SegmentWriter(tmp_path, 7) as writer:
+        writer.append(data)
+        for wrong in (data, data[:-1], data + data, b""):
+            with pytest.raises(RecordWriteError):
+                writer.append(wrong)
+    assert writer.path.read_bytes() == data

@@ -78,7 +78,7 @@ class _LatestOffsets:
 
     def take(self, segment: Segment, header: Header, start: int) -> bool:
         """Add the keys of a batch, and return False if there is no room for them."""
-        for record in segment.read_batch(header):
+        for record in segment.records(header) or ():
             if record.key is not None and record.offset >= start:
                 if len(self.by_key) >= self.limit:
                     return False

@@ -16,10 +16,11 @@ from kafka_msgs.broker.partitions.headers import Header, walk
 from kafka_msgs.broker.partitions.producers import CompletedTransaction
 from kafka_msgs.broker.partitions.stores import SegmentStore
 from kafka_msgs.codec import Buffer
+from kafka_msgs.errors import RecordError
 from kafka_msgs.layouts import NO_TIMESTAMP
 from kafka_msgs.log.index import AbortedTransaction
 from kafka_msgs.log.writing.indexes import Indexes
-from kafka_msgs.records import Batch, ReadOptions, read_batches
+from kafka_msgs.records import ReadOptions, Record, read_batches
 
 __all__ = ["Found", "Segment"]
 
@@ -73,9 +74,12 @@ class Segment:
         start = self.indexes.position_before(offset)
         return next((batch for batch in self.batches(start) if batch.last_offset >= offset), None)
 
-    def read_batch(self, header: Header) -> Batch:
-        """Return the batch of a header, with its records."""
-        return next(read_batches(b"".join(self.store.read(header.position, header.end)), _UNCHECKED))
+    def records(self, header: Header) -> list[Record] | None:
+        """Return the records of a batch, or None if they cannot be read: an append does not look at them."""
+        try:
+            return next(read_batches(b"".join(self.store.read(header.position, header.end)), _UNCHECKED)).records()
+        except RecordError:
+            return None
 
     def last_batch_before(self, position: int, start: int) -> Header | None:
         """Return the last batch that starts at ``start`` or later and ends at ``position`` or earlier."""
@@ -129,7 +133,7 @@ class Segment:
         for header in self.batches(self.indexes.position_before(offset)):
             if header.max_timestamp < timestamp:
                 continue
-            for record in self.read_batch(header):
+            for record in self.records(header) or ():
                 if record.timestamp >= timestamp and record.offset >= start_offset:
                     return Found(record.offset, record.timestamp, header.leader_epoch)
         return None
@@ -141,7 +145,7 @@ class Segment:
         header = next((each for each in self.batches(start) if each.max_timestamp == wanted), None)
         if header is None or wanted == NO_TIMESTAMP:
             return None
-        record = next((each for each in self.read_batch(header) if each.timestamp == wanted), None)
+        record = next((each for each in self.records(header) or () if each.timestamp == wanted), None)
         return None if record is None else Found(record.offset, wanted, header.leader_epoch)
 
     def truncate(self, offset: int, now: int) -> None:

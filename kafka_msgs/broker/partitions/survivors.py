@@ -107,7 +107,10 @@ class Survivors:
     now: int
 
     def of(self, header: Header, segment: Segment) -> bytes:
-        """Return what stays of a batch: the batch itself, a smaller one, one without records, or nothing."""
+        """Return what stays of a batch: the batch itself, a smaller one, one without records, or nothing.
+
+        A batch whose records cannot be read stays as it is.
+        """
         if header.is_control:
             over = self.transactions.control_batch(header, segment)
             drop = over and header.delete_horizon is not None and header.delete_horizon <= self.now
@@ -116,8 +119,9 @@ class Survivors:
         keep_empty = self._is_last_of_producer(header) or header.last_offset + 1 == self.high_watermark
         if drop and not keep_empty:
             return b""
-        batch = segment.read_batch(header)
-        records = batch.records()
+        records = segment.records(header)
+        if records is None:
+            return b"".join(segment.store.read(header.position, header.end))
         kept = [] if drop else [each for each in records if header.is_control or self._stays(header, each)]
         if not kept:
             return _without_records(header) if keep_empty else b""

@@ -1,4 +1,5 @@
 """Writers of the files that a broker keeps in its log directory; ``kafka_msgs.log`` reads them.
 
-``indexes`` makes the indexes of a segment. ``files`` makes the small files.
+``segments`` writes a segment from batches, and ``indexes`` decides about the entries of its indexes. ``files`` makes
+the small files.
 """
