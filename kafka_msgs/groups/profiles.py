@@ -197,6 +197,10 @@ class Quirks:
     """What is not recorded of the first heartbeat of a group is lost: the endpoint epoch, task offsets, and a request
     to shut down. Without the quirk: it is kept."""
 
+    streams_load_forgets_counts: bool = _quirk()
+    """After a partition was loaded, a streams group describes its internal topics with 0 partitions, until its next
+    record is committed. Without the quirk: with the numbers that follow from the topics."""
+
     streams_not_ready_apart: bool = _quirk()
     """ListGroups finds streams groups in the state NotReady by the filter ``not_ready`` only. Without the quirk: by the
     name that it answers, as in every other state."""

@@ -54,3 +54,17 @@ def test_offset_metadata_in_characters() -> None:
         "5 faces",
     ]
     assert set(_errors("ours").values()) == {ErrorCode.NONE, ErrorCode.OFFSET_METADATA_TOO_LARGE}
+
+
+def _counts(side: str, name: str) -> dict[str, int]:
+    [subtopology] = told("streams-reload", side).group(name)["topology"]["subtopologies"][1:]
+    topics = subtopology["stateChangelogTopics"] + subtopology["repartitionSourceTopics"]
+    return {topic["name"]: topic["partitions"] for topic in topics}
+
+
+def test_streams_load_forgets_counts() -> None:
+    """The partition is loaded between the first description and the others. A heartbeat comes before the third."""
+    names = [f"StreamsGroupDescribe#{number}" for number in (12, 13, 15)]
+    known = {"g-store-changelog": 2, "g-rep": 2}
+    assert [_counts("kafka", name) for name in names] == [known, dict.fromkeys(known, 0), dict.fromkeys(known, 0)]
+    assert [_counts("ours", name) for name in names] == [known] * 3

@@ -13,9 +13,15 @@ from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.streams.access import check_described, check_enabled
 from kafka_msgs.groups.streams.descriptions import with_description
 from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
-from kafka_msgs.groups.streams.internal_topics import ConfiguredSubtopology, ConfiguredTopic
+from kafka_msgs.groups.streams.internal_topics import (
+    ConfiguredSubtopology,
+    ConfiguredTopic,
+    ConfiguredTopology,
+    configure,
+)
 from kafka_msgs.groups.streams.member import StreamsMember
 from kafka_msgs.groups.streams.membership import live_group
+from kafka_msgs.groups.streams.patterns import resolve
 from kafka_msgs.groups.streams.target import assignor_name
 from kafka_msgs.groups.streams.tasks import NO_TARGET, AssignedTasks, TargetTasks, Task, grouped
 from kafka_msgs.groups.streams.topology import StreamsTopology
@@ -78,7 +84,7 @@ def described(tx: Transaction, group: StreamsGroup) -> DescribedGroup:
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=assignor_name(tx, group.group_id, stateful=stateful),
-        topology=_topology(group),
+        topology=_topology(tx, group),
         members=tuple(
             _member(
                 group.members[each],
@@ -90,14 +96,25 @@ def described(tx: Transaction, group: StreamsGroup) -> DescribedGroup:
     )
 
 
-def _topology(group: StreamsGroup) -> Topology:
-    configured = group.configured
+def _topology(tx: Transaction, group: StreamsGroup) -> Topology:
+    configured = _configured_topology(tx, group)
     if configured is not None and configured.ready and configured.subtopologies is not None:
         subtopologies = [_configured(key, each) for key, each in configured.subtopologies.items()]
         return Topology(epoch=configured.epoch, subtopologies=tuple(subtopologies))
     if group.topology is None:
         raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     return Topology(epoch=group.topology.epoch, subtopologies=tuple(_unconfigured(group.topology)))
+
+
+def _configured_topology(tx: Transaction, group: StreamsGroup) -> ConfiguredTopology | None:
+    """Return the topology with numbers of partitions. After a load no heartbeat has found them yet."""
+    sent = group.topology
+    if group.configured is not None or sent is None or group.validated_epoch != sent.epoch:
+        return group.configured
+    if tx.quirks.streams_load_forgets_counts:
+        return None
+    topology, missing = resolve(sent, tx.image.topics)
+    return configure(topology, tx.image.topics, group.metadata_hash, missing)
 
 
 def _configured(key: str, subtopology: ConfiguredSubtopology) -> Subtopology:
