@@ -204,7 +204,7 @@ class Shard:
         self._changes.appended(self.written, step)
 
     def _wait(self, step: Step) -> None:
-        """Let a step wait for the commit, but not for ever."""
+        """Let a step wait for the commit, for ``offsets.commit.timeout.ms`` at most."""
         clock = self.setting.clock
         step.deadline = clock.now + self.setting.config.offsets_commit_timeout_ms
         step.arrival = clock.arrive()

@@ -55,18 +55,22 @@ class ClassicGroup(Group):
         return self.live.protocol_type == CONSUMER_PROTOCOL
 
     def state_name(self) -> str:
+        """The name of the state as Kafka writes it, such as ``PreparingRebalance``."""
         return self.live.state.value
 
     @property
     def is_empty(self) -> bool:
+        """Whether the group is in the state Empty. Members may be joining."""
         return self.live.state is ClassicState.EMPTY
 
     @property
     def is_simple(self) -> bool:
+        """Whether the group has nothing but offsets: nobody has joined it since it was made or loaded."""
         live = self.live
         return live.state is ClassicState.EMPTY and live.protocol_type is None and not live.pending
 
     def listed(self) -> ListedGroup:
+        """Return the group's entry in the answer to ListGroups. A group of offsets alone has no protocol type."""
         return ListedGroup(
             group_id=self.group_id,
             protocol_type=self.live.protocol_type or "",
@@ -97,6 +101,10 @@ class ClassicGroup(Group):
         )
 
     def validate_offset_commit(self, tx: Transaction, by: Committer) -> CommitCheck | None:
+        """Check that a member may commit: at its generation, and not while assignments are made.
+
+        A commit outside a transaction shows that the member is alive.
+        """
         live = self.live
         if live.state is ClassicState.DEAD:
             raise GroupError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -116,14 +124,17 @@ class ClassicGroup(Group):
         return None
 
     def validate_offset_fetch(self, tx: Transaction, *, member_id: str | None, epoch: int) -> None:
+        """Refuse if the group is dead. Everybody may fetch offsets."""
         self._refuse_dead()
 
     def validate_offset_delete(self, tx: Transaction) -> None:
+        """Refuse while there are members whose subscriptions are not known."""
         self._refuse_dead()
         if self.live.state in _WITH_MEMBERS and not self.uses_consumer_protocol:
             raise GroupError(error=ErrorCode.NON_EMPTY_GROUP)
 
     def validate_delete(self, tx: Transaction) -> None:
+        """Refuse while there are members."""
         self._refuse_dead()
         if self.live.state in _WITH_MEMBERS:
             raise GroupError(error=ErrorCode.NON_EMPTY_GROUP)
@@ -134,16 +145,23 @@ class ClassicGroup(Group):
             raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
 
     def emit_tombstones(self, tx: Transaction) -> None:
+        """Emit the tombstone of the only record of the group."""
         tx.emit(GroupMetadataKey(group=self.group_id), None)
 
     def cancel_timers(self, tx: Transaction) -> None:
         """Kafka keeps the timers of a classic group. They find no group when they expire."""
 
     def subscribes_to(self, topic: str) -> bool:
+        """Whether a member reads the topic. Each topic counts if a subscription of consumers cannot be read."""
         subscribed = self.live.subscribed
         return self.uses_consumer_protocol if subscribed is None else topic in subscribed
 
     def offset_expiration(self) -> ExpiryCondition | None:
+        """Return the condition for an offset to be expired (KIP-211).
+
+        Offsets of a group that nobody joined expire by their commit. Those of an empty group expire by the time since
+        when it is empty. Those of a Stable group of consumers expire by their commit, if nobody reads the topic.
+        """
         live = self.live
         if live.protocol_type is None:
             return is_expired

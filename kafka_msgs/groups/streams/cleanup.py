@@ -47,7 +47,7 @@ def has_description(tx: Transaction, group: Group | None) -> bool:
 
 
 def delete_descriptions(tx: Transaction, group_ids: Sequence[str]) -> Promise[Mapping[str, GroupError]]:
-    """Delete the descriptions of groups that shall be deleted. The promise has the errors of groups that must stay."""
+    """Delete the descriptions of groups that are to be deleted. The promise has the errors of groups that must stay."""
     errors: Promise[Mapping[str, GroupError]] = Promise()
 
     def deleted(promise: Promise[_Deleted]) -> None:
