@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,8 @@ from kafka_msgs.broker.partitions import Origin, PartitionLog
 from kafka_msgs.broker.partitions.directory import DirectoryPartition
 from kafka_msgs.broker.partitions.opened_files import OpenedFiles
 from kafka_msgs.broker.partitions.producers import ProducerState
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
 from kafka_msgs.layouts import CRC_FROM
 from kafka_msgs.log import read_log
 from kafka_msgs.log.writing.files import format_partition_metadata, uuid_text
@@ -149,6 +153,31 @@ def test_kafka_recovers_the_same(cut: int, crashed: Path, kafka_log: StorageOrac
     for path in sorted(kafka.iterdir()):
         if path.suffix in (".log", ".index", ".timeindex", ".txnindex") and path.stat().st_size:
             assert (ours / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_a_full_disk_leaves_the_log_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = written(tmp_path / "orders-0")
+    known = values(log), producers(log), log.segments.active.size
+    room = 100
+
+    def write(file: int, data: memoryview) -> int:
+        nonlocal room
+        if not room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        part, room = data[:room], 0
+        return os_write(file, part)
+
+    os_write = os.write
+    numbered = batch(b"n" * 200, producer_id=7, producer_epoch=0, base_sequence=16)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", write)
+        with pytest.raises(RefusedError) as refused:
+            log.append(numbered, leader_epoch=4, now=NOW)
+    assert refused.value.error is ErrorCode.KAFKA_STORAGE_ERROR
+    assert (values(log), producers(log), log.segments.active.size) == known
+    assert last_segment(tmp_path / "orders-0").stat().st_size == known[2]
+    assert not log.append(numbered, leader_epoch=4, now=NOW).duplicate
+    log.close()
 
 
 def test_a_closed_log_is_opened_as_it_was(tmp_path: Path) -> None:
