@@ -396,5 +396,6 @@ class PartitionLog:
         """Close the log. ``clean`` writes everything, so that opening it again finds all as it is now."""
         if clean:
             self.segments.take_snapshot(self.producers, self.log_start_offset)
+            self.segments.active.indexes.add_latest_time()
             self.flush()
         self.segments.store.close()

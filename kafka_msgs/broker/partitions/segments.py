@@ -75,7 +75,7 @@ class Segments:
             last.indexes = Indexes(base_offset, self.index_interval)
             return
         last.indexes.add_latest_time()
-        last.store.save_indexes(last.indexes)
+        self.flush()
         self.begin(base_offset, now)
 
     def remove(self, segments: Sequence[Segment], now: int, delay_ms: int) -> None:
@@ -122,7 +122,6 @@ class Segments:
     def flush(self) -> None:
         """Let everything survive a crash of the machine."""
         for segment in self.from_offset(self.recovery_point):
-            segment.indexes.add_latest_time()
             segment.store.save_indexes(segment.indexes)
             segment.store.flush()
         self.recovery_point = self.end_offset

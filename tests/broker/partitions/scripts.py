@@ -87,6 +87,7 @@ class Script:
             self._delete: 1,
             self._truncate: 1 if self.truncates else 0,
             self._roll: 1,
+            self._flush: 1,
             self._retain: 2,
             self._reopen: 1 if self.reopens else 0,
             self._compact: 6 if self.compacts else 0,
@@ -252,6 +253,9 @@ class Script:
 
     def _roll(self) -> Iterator[dict[str, Any]]:
         yield {"do": "roll"}
+
+    def _flush(self) -> Iterator[dict[str, Any]]:
+        yield {"do": "flush"}
 
     def _retain(self) -> Iterator[dict[str, Any]]:
         yield {"do": "retain"}

@@ -103,7 +103,7 @@ public final class StorageOracle {
             case "retain": log.deleteOldSegments(); break;
             case "compact": compact(command, answer); break;
             case "tasks": tasks.run(clock.now); break;
-            case "flush": log.flush(true); break;
+            case "flush": log.flush(false); break;
             case "close": close(); break;
             case "state": break;
             default: throw new IllegalArgumentException(command.get("do").asText());
