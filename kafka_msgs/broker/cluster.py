@@ -18,6 +18,7 @@ from attrs import Factory, define
 from kafka_msgs.broker.call import Call, Session
 from kafka_msgs.broker.cluster_directory import ClusterDirectory
 from kafka_msgs.broker.config import SECURITY_PROTOCOLS, BrokerConfig
+from kafka_msgs.broker.controller.altering import MIN_IN_SYNC
 from kafka_msgs.broker.controller.elections import broker_gone, broker_here, give_leadership, replace_replicas
 from kafka_msgs.broker.controller.features import STARTING_FEATURES
 from kafka_msgs.broker.controller.image import Delta, Image
@@ -34,10 +35,11 @@ from kafka_msgs.broker.security.acls import AclAuthorizer
 from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, Credentials
 from kafka_msgs.broker.state_partition import state_partition
 from kafka_msgs.broker.timers import TimerHandle, Timers
-from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.enums import AclOperation, ConfigResourceType, ResourceType
 from kafka_msgs.errors import OptionError
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from kafka_msgs.messages.config_record import ConfigRecord
 from kafka_msgs.messages.feature_level_record import FeatureLevelRecord
 from kafka_msgs.messages.register_broker_record import BrokerEndpoint, RegisterBrokerRecord
 
@@ -227,7 +229,13 @@ class Cluster:
         features = [FeatureLevelRecord(name=name, feature_level=level) for name, level in STARTING_FEATURES.items()]
         if self.directory is not None:
             self.directory.write_bootstrap(features, self.now)
-        self.commit(features)
+        # With eligible leader replicas the controller keeps the default of this setting itself (KIP-966).
+        least = ConfigRecord(
+            resource_type=ConfigResourceType.BROKER,
+            name=MIN_IN_SYNC,
+            value=self.settings.text(MIN_IN_SYNC),
+        )
+        self.commit((*features, least))
 
     @property
     def broker_ids(self) -> range:

@@ -31,6 +31,9 @@ from kafka_msgs.messages.delete_topics_request import DeleteTopicState
 from kafka_msgs.messages.describe_producers_request import TopicRequest
 from tests.support.virtual_brokers import VirtualCluster
 
+DEFAULTS = {(ConfigResourceType.BROKER, ""): {"min.insync.replicas": "1"}}
+"""The settings that a new cluster has in its image."""
+
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[EmbeddedBroker]:
@@ -140,7 +143,11 @@ def test_topics_are_deleted_by_name_and_by_id_with_their_settings() -> None:
         ("b", 0),
         ("c", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ]
-    assert (cluster.cluster.image.topics, cluster.cluster.image.configs, len(cluster.cluster.partitions)) == ({}, {}, 0)
+    assert (cluster.cluster.image.topics, cluster.cluster.image.configs, len(cluster.cluster.partitions)) == (
+        {},
+        DEFAULTS,
+        0,
+    )
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,6 @@ def test_too_few_replicas_in_sync_refuse_writes_and_become_eligible_leaders() ->
     assert answer is not None
     part = answer.responses[0].partition_responses[0]  # type: ignore[attr-defined]
     assert part.error_code == 19
-    assert part.error_message == (
-        "The size of the current ISR 1 is insufficient to satisfy the min.isr requirement of 2 for partition t-0"
-    )
 
 
 def test_a_leader_moves_to_a_replica_and_to_any_broker() -> None:

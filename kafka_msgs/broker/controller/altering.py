@@ -7,12 +7,12 @@ Checks, error codes and their texts are those of Kafka's ``ConfigurationControlM
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import fields_dict
 
 from kafka_msgs.broker.controller.configs import RESOURCES, own_configs, topic_values
-from kafka_msgs.broker.controller.settings import BROKER, CLIENT_METRICS, GROUP, settings_of
+from kafka_msgs.broker.controller.settings import BROKER, CLIENT_METRICS, GROUP, Setting, settings_of
 from kafka_msgs.broker.controller.topics import check_topic_configs, check_topic_name
 from kafka_msgs.enums import AlterConfigOp, ConfigResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -23,7 +23,10 @@ from kafka_msgs.messages.config_record import ConfigRecord
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
 
-__all__ = ["alter_configs", "check_resource", "replace_configs"]
+__all__ = ["MIN_IN_SYNC", "alter_configs", "check_resource", "replace_configs"]
+
+MIN_IN_SYNC: Final = "min.insync.replicas"
+"""The setting of brokers that the controller keeps itself (KIP-966)."""
 
 _LONGEST_VALUE: Final = 32767
 
@@ -60,24 +63,10 @@ def check_resource(cluster: Cluster, kind: ConfigResourceType, name: str) -> Non
         if name not in cluster.image.topics:
             message = f"The topic '{name}' does not exist."
             raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
-    elif kind is ConfigResourceType.BROKER and name:
-        _check_broker(cluster, name)
     elif kind is ConfigResourceType.GROUP and not name:
         raise _invalid("Default group resources are not allowed.")
     elif kind is ConfigResourceType.CLIENT_METRICS and not name:
         raise _invalid("Subscription name can't be empty")
-
-
-def _check_broker(cluster: Cluster, name: str) -> None:
-    try:
-        broker_id = int(name)
-    except ValueError:
-        raise _invalid("Unable to parse broker name as a base 10 number.") from None
-    if broker_id < 0:
-        raise _invalid("Invalid negative broker ID.")
-    if broker_id not in cluster.image.brokers:
-        message = f"No broker with id {broker_id} found."
-        raise RefusedError(error=ErrorCode.BROKER_ID_NOT_REGISTERED, message=message)
 
 
 def _operated(
@@ -122,7 +111,7 @@ def _checked(
     check_resource(cluster, kind, name)
     nulls = [setting for setting, value in asked.items() if value is None]
     if nulls:
-        raise _bad_config(f"Null value not supported for {_WORDS[kind]} configs: {','.join(nulls)}")
+        raise _invalid(f"Null value not supported for : {','.join(nulls)}")
     for value in asked.values():
         if len((value or "").encode()) > _LONGEST_VALUE:
             raise _bad_config(
@@ -130,6 +119,7 @@ def _checked(
                 f"{_LONGEST_VALUE} bytes."
             )
     kept = {setting: value for setting, value in after.items() if value is not None}
+    _check_min_in_sync(kind, name, after)
     _CHECKS[kind](cluster, kept)
     own = own_configs(cluster, kind, name)
     return [
@@ -150,7 +140,23 @@ def _check_brokers(cluster: Cluster, configs: Mapping[str, str]) -> None:
         raise _invalid(f"Cannot update these configs dynamically: Set({', '.join(fixed)})")
     for name, value in configs.items():
         if name in known:
-            known[name].check(value)
+            _check_value(known[name], value)
+
+
+def _check_value(setting: Setting, value: str) -> Any:
+    """Return a value of a broker or of client metrics. A wrong one makes the request wrong, in Kafka."""
+    try:
+        return setting.check(value)
+    except RefusedError as error:
+        raise _invalid(error.message or "") from None
+
+
+def _check_min_in_sync(kind: ConfigResourceType, name: str, after: Mapping[str, str | None]) -> None:
+    if kind is ConfigResourceType.BROKER and MIN_IN_SYNC in after:
+        if name:
+            raise _bad_config("Broker-level min.insync.replicas cannot be altered while ELR is enabled.")
+        if after[MIN_IN_SYNC] is None:
+            raise _bad_config("Cluster-level min.insync.replicas cannot be removed while ELR is enabled.")
 
 
 def _check_group(cluster: Cluster, configs: Mapping[str, str]) -> None:
@@ -175,12 +181,10 @@ def _check_client_metrics(cluster: Cluster, configs: Mapping[str, str]) -> None:
     known = settings_of(CLIENT_METRICS)
     for name, value in configs.items():
         if name not in known:
-            raise _bad_config(f"Unknown client metrics configuration: {name}")
-        number = known[name].check(value)
+            raise _invalid(f"Unknown client metrics configuration: {name}")
+        number = _check_value(known[name], value)
         if name == "interval.ms" and not 100 <= number <= 3_600_000:
-            raise _bad_config(
-                f"Invalid value {value} for interval.ms, interval must be between 100 and 3600000 (1 hour)"
-            )
+            raise _invalid(f"Invalid value {value} for interval.ms, interval must be between 100 and 3600000 (1 hour)")
 
 
 _CHECKS: Final[Mapping[ConfigResourceType, Callable[[Cluster, Mapping[str, str]], None]]] = {
@@ -188,12 +192,6 @@ _CHECKS: Final[Mapping[ConfigResourceType, Callable[[Cluster, Mapping[str, str]]
     ConfigResourceType.BROKER: _check_brokers,
     ConfigResourceType.GROUP: _check_group,
     ConfigResourceType.CLIENT_METRICS: _check_client_metrics,
-}
-_WORDS: Final[Mapping[ConfigResourceType, str]] = {
-    ConfigResourceType.TOPIC: "topic",
-    ConfigResourceType.BROKER: "broker",
-    ConfigResourceType.GROUP: "group",
-    ConfigResourceType.CLIENT_METRICS: "client metrics",
 }
 
 

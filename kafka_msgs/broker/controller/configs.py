@@ -136,8 +136,22 @@ def resource_entries(cluster: Cluster, kind: ConfigResourceType, name: str) -> I
                 yield effective(setting, tuple(broker_synonyms(cluster, setting, int(name) if name else None)))
             continue
         synonyms = [Synonym(setting.name, own[setting.name], source)] if setting.name in own else []
-        default = Synonym(setting.name, setting.default, ConfigSource.DEFAULT_CONFIG)
-        yield effective(setting, (*synonyms, default))
+        if kind is ConfigResourceType.GROUP:
+            synonyms += _group_synonyms(cluster, setting)
+        yield effective(setting, tuple(synonyms))
+
+
+def _group_synonyms(cluster: Cluster, setting: Setting) -> Iterator[Synonym]:
+    """Yield the values of a setting of groups that are not of one group: those of its broker setting."""
+    broker = settings_of(BROKER).get(_GROUP_NAMES.get(setting.name, f"group.{setting.name}"))
+    if broker is not None:
+        yield from broker_synonyms(cluster, broker, None)
+    else:
+        yield Synonym(setting.name, setting.default, ConfigSource.DEFAULT_CONFIG)
+
+
+_GROUP_NAMES: Final = {"streams.assignor.name": "group.streams.assignors"}
+"""The broker settings that stand for a setting of groups, if their names are not the same after ``group.``."""
 
 
 RESOURCES: Final[Mapping[ConfigResourceType, tuple[str, ConfigSource]]] = {
@@ -160,8 +174,10 @@ def topic_synonyms(cluster: Cluster, setting: Setting, own: Mapping[str, str]) -
     found: list[Synonym] = []
     if setting.name in own:
         found.append(Synonym(setting.name, own[setting.name], ConfigSource.DYNAMIC_TOPIC_CONFIG))
-    for name, factor in _BROKER_NAMES.get(setting.name, ()):
-        found += broker_synonyms(cluster, settings_of(BROKER)[name], None, factor)
+    for number, (name, factor) in enumerate(_BROKER_NAMES.get(setting.name, ())):
+        values = broker_synonyms(cluster, settings_of(BROKER)[name], None, factor)
+        # The default of another unit is not shown: Kafka takes it into the default of the setting itself.
+        found += (each for each in values if number == 0 or each.source is not ConfigSource.DEFAULT_CONFIG)
     return tuple(found)
 
 

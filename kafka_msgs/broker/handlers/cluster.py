@@ -85,10 +85,10 @@ def _describe_topic_partitions(call: Call[DescribeTopicPartitionsRequest]) -> No
         topic = image.topics.get(name)
         if not call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
             if not listed:
-                topics.append(_unknown(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+                topics.append(_unknown(call, name, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
             continue
         if topic is None:
-            topics.append(_unknown(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            topics.append(_unknown(call, name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             continue
         start = cursor.partition_index if cursor and name == cursor.topic_name else 0
         if left <= 0:
@@ -111,8 +111,15 @@ def _answer_page(
     call.answer(DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor))
 
 
-def _unknown(name: str, error: ErrorCode) -> DescribeTopicPartitionsResponseTopic:
-    return DescribeTopicPartitionsResponseTopic(error_code=error, name=name, is_internal=is_internal(name))
+def _unknown(
+    call: Call[DescribeTopicPartitionsRequest], name: str, error: ErrorCode
+) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=error,
+        name=name,
+        is_internal=is_internal(name),
+        topic_authorized_operations=call.operations(ResourceType.TOPIC, name),
+    )
 
 
 def _described(
@@ -163,7 +170,8 @@ def _update_features(call: Call[UpdateFeaturesRequest]) -> None:
         call.cluster.commit(records)
     if call.version >= _FIRST_WITHOUT_RESULTS:
         if failed is not None:
-            raise failed
+            message = f"The update failed for all features since the following feature had an error: {failed.message}"
+            raise RefusedError(error=failed.error, message=message)
         results = []
     call.answer(UpdateFeaturesResponse(error_message=None, results=tuple(results)))
 

@@ -57,10 +57,9 @@ def _described(call: Call[DescribeConfigsRequest], asked: DescribeConfigsResourc
         kind = _resource(call, AclOperation.DESCRIBE_CONFIGS, asked.resource_type, asked.resource_name)
         _check_described(call, kind, asked.resource_name)
     except RefusedError as error:
-        return DescribeConfigsResult(error_code=error.error, error_message=error.message, **facts)
+        return DescribeConfigsResult(error_code=error.error, error_message=error.message or "", **facts)
     keys = asked.configuration_keys
     return DescribeConfigsResult(
-        error_message=None,
         configs=tuple(
             _entry(call, kind, entry)
             for entry in resource_entries(call.cluster, kind, asked.resource_name)
@@ -139,6 +138,8 @@ def _altered(
             if len({config.name for config in each.configs}) != len(each.configs):
                 message = "Error due to duplicate config keys"
                 raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+            if kind is ConfigResourceType.BROKER and each.resource_name:
+                _check_this_broker(call, each.resource_name)
             changes = list(records(kind, each))
         except RefusedError as error:
             yield result(error_code=error.error, error_message=error.message, **facts)
@@ -146,6 +147,16 @@ def _altered(
         if changes and not call.request.validate_only:
             call.cluster.commit(changes)
         yield result(error_message=None, **facts)
+
+
+def _check_this_broker(call: Call[Any], name: str) -> None:
+    """Refuse to change the settings of another broker than the one that was asked, as Kafka does."""
+    if not name.lstrip("-").isdecimal():
+        message = f"Node id must be an integer, but it is: {name}"
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+    if int(name) != call.session.broker_id:
+        message = f"Unexpected broker id, expected {call.session.broker_id}, but received {name}"
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
 
 
 def _list_config_resources(call: Call[ListConfigResourcesRequest]) -> None:

@@ -180,7 +180,13 @@ def join_data(data: list[Buffer]) -> bytes | memoryview:
 
 
 def _failed(asked: Asked, error: RefusedError) -> PartitionData:
-    return PartitionData(partition_index=asked.wanted.partition, error_code=error.error, high_watermark=-1, records=b"")
+    return PartitionData(
+        partition_index=asked.wanted.partition,
+        error_code=error.error,
+        high_watermark=-1,
+        aborted_transactions=None,
+        records=b"",
+    )
 
 
 def _with_leader(call: Call[FetchRequest], topic_id: Any, data: PartitionData) -> PartitionData:

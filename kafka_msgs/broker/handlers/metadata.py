@@ -8,9 +8,10 @@ from typing import Any, Final
 from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.controller.image import NO_LEADER, PartitionState, TopicState
 from kafka_msgs.broker.controller.internal_topics import is_internal
-from kafka_msgs.broker.controller.topics import auto_create
+from kafka_msgs.broker.controller.topics import auto_create, check_topic_name
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
 from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafka_msgs.messages.metadata_response import (
     MetadataResponse,
@@ -75,10 +76,18 @@ def _by_name(call: Call[MetadataRequest], name: str) -> MetadataResponseTopic:
     if topic is not None:
         return _found(call, topic)
     if not (call.request.allow_auto_topic_creation and call.cluster.settings.flag("auto.create.topics.enable")):
-        return _missing(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+        return _missing(_why_missing(name), name)
     if not (call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)):
         return _missing(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
     return _missing(auto_create(call.cluster, name), name)
+
+
+def _why_missing(name: str) -> ErrorCode:
+    try:
+        check_topic_name(name)
+    except RefusedError as error:
+        return ErrorCode(error.error)
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _missing(error: ErrorCode, name: str | None, wanted: MetadataRequestTopic | None = None) -> MetadataResponseTopic:

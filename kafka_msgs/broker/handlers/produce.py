@@ -176,9 +176,11 @@ def _failed(
     call: Call[ProduceRequest], index: int, error: RefusedError, state: PartitionState | None = None
 ) -> PartitionProduceResponse:
     response = PartitionProduceResponse(
-        index=index, error_code=error.error, base_offset=-1, log_start_offset=-1, error_message=error.message
+        index=index, error_code=error.error, base_offset=-1, log_start_offset=-1, error_message=None
     )
     if isinstance(error, RefusedRecordsError):
+        log = call.cluster.partitions.get(state.key) if state else None
+        response = evolve(response, error_message=error.message, log_start_offset=log.log_start_offset if log else -1)
         errors = (BatchIndexAndErrorMessage(batch_index=i, batch_index_error_message=m) for i, m in error.record_errors)
         response = evolve(response, record_errors=tuple(errors))
     moved = error.error == ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -70,7 +70,6 @@ _TEXTS: Final = {
     ErrorCode.ELECTION_NOT_NEEDED: "Leader election not needed for topic partition.",
     ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: "The preferred leader was not available.",
     ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: "Eligible topic partition leaders are not available.",
-    ErrorCode.NO_REASSIGNMENT_IN_PROGRESS: "No partition reassignment is in progress.",
 }
 
 
@@ -107,10 +106,12 @@ def _reassigned(
 ) -> ReassignablePartitionResponse:
     index = wanted.partition_index
     try:
+        if topic not in call.cluster.image.topics:
+            message = f"Unable to find a topic named {topic}."
+            raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
         state = _partition(call, topic, index)
         if wanted.replicas is None:
-            error = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-            raise RefusedError(error=error, message=_TEXTS[error])
+            raise RefusedError(error=ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
         replicas = checked_replicas(call.cluster.image, wanted.replicas, None)
         if not call.request.allow_replication_factor_change and len(replicas) != len(state.replicas):
             message = f"The replication factor is changed from {len(state.replicas)} to {len(replicas)}"

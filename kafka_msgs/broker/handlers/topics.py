@@ -10,6 +10,7 @@ from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.controller.configs import topic_entries
 from kafka_msgs.broker.controller.image import TopicState
 from kafka_msgs.broker.controller.topics import MAX_PARTITIONS, NewTopic, add_partitions, create_topic, delete_topic
+from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
@@ -150,18 +151,8 @@ def _topic_to_delete(
             raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if topic is None:
         error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        raise RefusedError(error=error, message=_default_message(error))
+        raise RefusedError(error=error, message=ERROR_TEXTS[error])
     return topic
-
-
-def _default_message(error: ErrorCode) -> str | None:
-    return _MESSAGES.get(error)
-
-
-_MESSAGES: Final = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
-    ErrorCode.UNKNOWN_TOPIC_ID: "This server does not host this topic ID.",
-}
 
 
 def _create_partitions(call: Call[CreatePartitionsRequest]) -> None:
@@ -193,8 +184,7 @@ def _new_partitions(
         raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     topic = call.cluster.image.topics.get(asked.name)
     if topic is None:
-        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        raise RefusedError(error=error, message=_default_message(error))
+        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assignments = None if asked.assignments is None else [each.broker_ids for each in asked.assignments]
     return add_partitions(call.cluster, topic, asked.count, assignments)
 
