@@ -13,7 +13,7 @@ from kafka_msgs.admin import Admin, ConfigResource, ConfigResourceType, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.client import Consumer, Producer, TopicPartition
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log import LogDirectory, check_offset_index, check_time_index
+from kafka_msgs.log import LogDirectory, check_offset_index, check_time_index, read_quorum_state
 from tests.support.kafka_cluster import run_kafka_class
 from tests.support.kafka_directory import KafkaNode, claim_for_node
 
@@ -21,6 +21,7 @@ TOPIC: Final = "orders"
 GROUP: Final = "billing"
 WAIT: Final = 30
 PARTITIONS: Final = 2
+RECORDINGS: Final = Path(__file__).parents[1] / "recordings"
 
 
 def write(servers: str, values: range) -> None:
@@ -121,6 +122,26 @@ def test_a_cluster_that_was_not_closed_is_opened_as_it_was(filled: Filled, tmp_p
         assert state(broker.bootstrap_servers) == seen
         assert committed(broker.bootstrap_servers, 150) == list(range(150))
         assert broker.problems == []
+
+
+@pytest.mark.parametrize("name", ["logs", "tiered"])
+def test_a_recorded_directory_of_a_node_of_kafka_is_opened(name: str, tmp_path: Path) -> None:
+    """The quorum of one recording has its voters in the settings, that of the other has them in its log (KIP-853)."""
+    directory = tmp_path / name
+    shutil.copytree(RECORDINGS / name, directory)
+    ends = {
+        f"{partition.topic}-{partition.number}": max(batch.last_offset for batch in partition.batches()) + 1
+        for partition in LogDirectory(directory).partitions
+        if partition.topic != "__cluster_metadata"
+    }
+    quorum = (directory / "__cluster_metadata-0" / "quorum-state").read_text()
+    for _ in range(2):
+        with EmbeddedBroker(directory=directory) as broker:
+            assert broker.run(lambda cluster: {log.place: log.log_end_offset for log in cluster.partitions}) == ends
+            assert broker.problems == []
+    version, state = read_quorum_state(directory / "__cluster_metadata-0" / "quorum-state")
+    assert f'"data_version":{version}' in quorum
+    assert (state.leader_id, state.leader_epoch) == (1, 3)
 
 
 def test_a_directory_has_one_broker_at_a_time(tmp_path: Path) -> None:
