@@ -31,6 +31,7 @@ NAMES: Final = (
     "requests",
     "admin",
     "produce",
+    "broker",
     "groups",
     "streams_groups",
     "assignors",
