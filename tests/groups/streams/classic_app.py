@@ -16,11 +16,12 @@ from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRe
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse, TaskIds
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest
 from kafka_msgs.prefixed import encode_versioned
 from tests.groups.streams.broker import Broker, topology
 
-__all__ = ["ClassicApp", "ids", "numbers"]
+__all__ = ["ClassicApp", "given", "ids", "numbers", "subscription", "sums"]
 
 
 def ids(numbers: Iterable[int]) -> tuple[wire.TaskIds, ...]:
@@ -32,6 +33,44 @@ def ids(numbers: Iterable[int]) -> tuple[wire.TaskIds, ...]:
 def numbers(tasks: Iterable[Any] | None) -> set[int]:
     """Return the partitions of tasks."""
     return {partition for each in tasks or () for partition in each.partitions}
+
+
+def sums(offsets: Mapping[int, int]) -> tuple[wire.TaskOffset, ...]:
+    """Return sums of offsets of tasks of subtopology 0."""
+    return tuple(wire.TaskOffset(subtopology_id="0", partition=task, offset=offsets[task]) for task in sorted(offsets))
+
+
+def given(active: Iterable[int], standby: Iterable[int] = ()) -> StreamsGroupHeartbeatResponse:
+    """Return an answer that gives tasks of subtopology 0."""
+    return StreamsGroupHeartbeatResponse(active_tasks=_answered(active), standby_tasks=_answered(standby))
+
+
+def _answered(tasks: Iterable[int]) -> tuple[TaskIds, ...]:
+    return (TaskIds(subtopology_id="0", partitions=tuple(sorted(tasks))),)
+
+
+def subscription(
+    name: str,
+    topology: wire.Topology,
+    *,
+    active: Iterable[int],
+    standby: Iterable[int],
+    offsets: Mapping[int, int],
+    ends: Mapping[int, int],
+) -> bytes:
+    """Return the metadata of the protocol ``stream`` of a process: its tasks, and how far its stores are."""
+    heartbeat = StreamsGroupHeartbeatRequest(
+        process_id=f"process-{name}",
+        topology=topology,
+        active_tasks=ids(active),
+        standby_tasks=ids(standby),
+        warmup_tasks=(),
+        task_offsets=sums(offsets),
+        task_end_offsets=sums(ends),
+        client_tags=(),
+    )
+    data = write_heartbeat(heartbeat)
+    return encode_versioned(ConsumerProtocolSubscription(topics=("in",), user_data=data), 3)
 
 
 @define
@@ -50,24 +89,16 @@ class ClassicApp:
     instance_id: str | None = None
     next_rebalance_ms: int = NEVER
 
-    def user_data(self) -> bytes:
-        """What the member reports in a subscription."""
-        return write_heartbeat(
-            StreamsGroupHeartbeatRequest(
-                process_id=f"process-{self.name}",
-                topology=self.topology,
-                active_tasks=ids(self.active),
-                standby_tasks=ids(self.standby),
-                warmup_tasks=(),
-                task_offsets=_sums(self.offsets),
-                task_end_offsets=_sums(self.ends),
-                client_tags=(),
-            )
-        )
-
     def subscription(self) -> bytes:
         """The metadata of the protocol ``stream``."""
-        return encode_versioned(ConsumerProtocolSubscription(topics=("in",), user_data=self.user_data()), 3)
+        return subscription(
+            self.name,
+            self.topology,
+            active=self.active,
+            standby=self.standby,
+            offsets=self.offsets,
+            ends=self.ends,
+        )
 
     def join(self, metadata: bytes | None = None) -> JoinGroupResponse | None:
         """Join; as a new member in two steps. Return the answer, or None if it comes later."""
@@ -128,9 +159,3 @@ class ClassicApp:
         assert answer.error_code == ErrorCode.NONE
         assert self.sync() is ErrorCode.NONE
         return True
-
-
-def _sums(offsets: Mapping[int, int]) -> tuple[wire.TaskOffset, ...]:
-    return tuple(
-        wire.TaskOffset(subtopology_id="0", partition=partition, offset=offset) for partition, offset in offsets.items()
-    )

@@ -9,20 +9,16 @@ from typing import Final
 from kafka_msgs.client.streams import Changelog, LocalTask, Phase, StreamsMember
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.groups.embedded import read_subscription
-from kafka_msgs.groups.streams.user_data import NEVER, read_answer, read_heartbeat, write_answer, write_heartbeat
+from kafka_msgs.groups.streams.user_data import NEVER, read_answer, read_heartbeat, write_answer
 from kafka_msgs.messages import streams_group_heartbeat_request as wire
-from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
 from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
-from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
-from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse, TaskIds
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
-from kafka_msgs.prefixed import encode_versioned
 from tests.groups.streams.broker import Broker
-from tests.groups.streams.classic_app import ids, numbers
+from tests.groups.streams.classic_app import given, numbers, subscription
 
 __all__ = ["ClassicClient", "Client", "StreamsClient"]
 
@@ -155,19 +151,14 @@ class ClassicClient(Client):
 
     def _join(self) -> None:
         self.is_member, self.next_rebalance_ms = False, NEVER
-        user_data = write_heartbeat(
-            StreamsGroupHeartbeatRequest(
-                process_id=f"process-{self.name}",
-                topology=self.topology,
-                active_tasks=ids(self.owned),
-                standby_tasks=ids(self.standby),
-                warmup_tasks=(),
-                task_offsets=_sums(self.stores),
-                task_end_offsets=_sums(dict.fromkeys(self.owned | self.standby, END)),
-                client_tags=(),
-            )
+        metadata = subscription(
+            self.name,
+            self.topology,
+            active=self.owned,
+            standby=self.standby,
+            offsets=self.stores,
+            ends=dict.fromkeys(self.owned | self.standby, END),
         )
-        metadata = encode_versioned(ConsumerProtocolSubscription(topics=("in",), user_data=user_data), 3)
         request = JoinGroupRequest(
             group_id="g",
             member_id=self.member_id,
@@ -202,41 +193,33 @@ class ClassicClient(Client):
         had = {each: numbers(read_heartbeat(data).active_tasks) for each, data in metadata.items()}
         count = image.topics["in"].partitions
         share = -(-count // len(had))
-        given = {each: set(sorted(tasks)[:share]) for each, tasks in had.items()}
+        shares = {each: set(sorted(tasks)[:share]) for each, tasks in had.items()}
         free = [task for task in range(count) if not any(task in tasks for tasks in had.values())]
         for task in free:
-            min(given.values(), key=len).add(task)
+            min(shares.values(), key=len).add(task)
         assert all(read_subscription(data).topics for data in metadata.values())
         return tuple(
             SyncGroupRequestAssignment(
                 member_id=each,
                 assignment=write_answer(
-                    StreamsGroupHeartbeatResponse(active_tasks=_given(tasks), standby_tasks=()),
+                    given(tasks),
                     {},
                     image,
                     metadata[each],
                 ),
             )
-            for each, tasks in given.items()
+            for each, tasks in shares.items()
         )
 
     def _synced(self, answer: SyncGroupResponse) -> None:
         if self._failed(ErrorCode(answer.error_code)):
             return
-        given, self.next_rebalance_ms = read_answer(bytes(answer.assignment))
-        before, self.owned = self.owned, numbers(given.active_tasks)
-        self.standby = numbers(given.standby_tasks)
+        told, self.next_rebalance_ms = read_answer(bytes(answer.assignment))
+        before, self.owned = self.owned, numbers(told.active_tasks)
+        self.standby = numbers(told.standby_tasks)
         self.is_member = before <= self.owned
 
     def leave(self) -> None:
         if self.member_id:
             identity = MemberIdentity(member_id=self.member_id)
             self.broker.ask(LeaveGroupRequest(group_id="g", members=(identity,)))
-
-
-def _sums(sums: Mapping[int, int]) -> tuple[wire.TaskOffset, ...]:
-    return tuple(wire.TaskOffset(subtopology_id="0", partition=task, offset=sums[task]) for task in sorted(sums))
-
-
-def _given(tasks: set[int]) -> tuple[TaskIds, ...]:
-    return (TaskIds(subtopology_id="0", partitions=tuple(sorted(tasks))),) if tasks else ()

@@ -24,20 +24,15 @@ from kafka_msgs.messages.offset_commit_request import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse, TaskIds
 from kafka_msgs.messages.subscription_info_data import SubscriptionInfoData
 from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.topics.records import TopicRecord
 from tests.groups.streams.broker import changelog, page, subtopology, topology
-from tests.groups.streams.classic_app import ClassicApp, ids, numbers
+from tests.groups.streams.classic_app import ClassicApp, given, ids, numbers
 
 STATEFUL = topology(subtopology("0", "in", state_changelog_topics=(changelog("c"),)))
 END = 100_000
 REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
-
-
-def _given(tasks: set[int]) -> tuple[TaskIds, ...]:
-    return (TaskIds(subtopology_id="0", partitions=tuple(sorted(tasks))),)
 
 
 class Example:
@@ -66,7 +61,7 @@ class Example:
         self.broker.reload()
 
     def _recorded(self, app: ClassicApp) -> MemberMetadata:
-        answer = StreamsGroupHeartbeatResponse(active_tasks=_given(app.active), standby_tasks=_given(app.standby))
+        answer = given(app.active, app.standby)
         subscription = app.subscription()
         return MemberMetadata(
             member_id=app.member_id,

@@ -8,17 +8,13 @@ from typing import Any
 import pytest
 
 from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
-from kafka_msgs.messages import streams_group_heartbeat_request as wire
 from tests.groups.streams.broker import Broker, changelog, page, subtopology, topology
+from tests.groups.streams.classic_app import sums
 
 STATEFUL = topology(subtopology("0", "in", state_changelog_topics=(changelog("c"),)))
 END = 100_000
 LAG = 10_000
 """The default of ``acceptable.recovery.lag``."""
-
-
-def sums(offsets: Mapping[int, int]) -> tuple[wire.TaskOffset, ...]:
-    return tuple(wire.TaskOffset(subtopology_id="0", partition=task, offset=offset) for task, offset in offsets.items())
 
 
 def _broker(tasks: int = 2, profile: Profile = PAGE, **config: Any) -> Broker:
