@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.broker.partitions.oracle import StorageOracle
 from tests.coordinator.oracle import AssignorOracle, CoordinatorOracle
@@ -27,6 +28,11 @@ CLUSTER_FIXTURES = frozenset({"kafka_cluster", "breakable_kafka_cluster", "kafka
 
 SPARK_JAVA = dict.fromkeys(("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"), "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 """Settings of Java where it runs Spark: for the short jobs of tests, its second compiler costs more than it saves."""
+
+
+# No test depends on how fast the machine is: by default an example may take 200 ms, and no longer.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 def pytest_configure() -> None:

@@ -1,6 +1,7 @@
 """Topics and names of a test's own at the cluster that all tests share: two tests never meet in one topic or group.
 
-A topic is made when one broker knows it. Others learn of it later, so whoever asks any broker waits for all of them.
+A topic is made when one broker knows it. Others learn of it later, so whoever asks any broker waits for all of them. A
+broker knows that it leads a partition before it does: until then it refuses records, and with ``acks=0`` says nothing.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from uuid import uuid4
 
-from kafka_msgs.admin import Admin, NewTopic
-from kafka_msgs.client import Client
+from kafka_msgs.admin import Admin, NewTopic, OffsetSpec
+from kafka_msgs.client import TopicPartition
 from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from tests.support.eventually import until
 from tests.support.kafka_cluster import ClusterAddresses
@@ -37,14 +38,19 @@ def new_topic(
 
 
 def make_topics(cluster: ClusterAddresses, *topics: NewTopic) -> None:
-    """Make topics, and wait until every broker knows the leaders of all partitions."""
+    """Make topics, and wait until every broker knows the leaders of all partitions, and each of these leads."""
+    request = MetadataRequest(topics=tuple(MetadataRequestTopic(name=each.name) for each in topics))
     with Admin(cluster.bootstrap_servers) as admin:
         admin.create_topics(topics).all()
-    request = MetadataRequest(topics=tuple(MetadataRequestTopic(name=each.name) for each in topics))
-    with Client(cluster.bootstrap_servers) as client:
 
         def known(node: int) -> bool:
-            found = client.call(request, node=node).topics
+            found = admin.client.call(request, node=node).topics
             return all(not topic.error_code and all(p.leader_id >= 0 for p in topic.partitions) for topic in found)
 
+        def led() -> bool:
+            found = admin.client.call(request).topics
+            places = [TopicPartition(topic.name or "", p.partition_index) for topic in found for p in topic.partitions]
+            return not admin.list_offsets(dict.fromkeys(places, OffsetSpec.LATEST)).errors
+
         until(lambda: all(known(node) for node in cluster.nodes))
+        until(led)

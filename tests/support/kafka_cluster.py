@@ -50,11 +50,13 @@ _STOP_SECONDS: Final = 90
 _LIFETIME_SECONDS: Final = 3600
 _OUTPUT_SHOWN: Final = 4000
 
+# Records of tests may be years old, and stay: retention is looked at every few minutes, in the middle of some test.
 # Internal topics are spread over the nodes and replicated: whoever stops one node finds its coordinators on the others.
 _SETTINGS: Final[Mapping[str, str]] = {
     "process.roles": "broker,controller",
     "auto.create.topics.enable": "false",
     "default.replication.factor": "1",
+    "log.retention.ms": "-1",
     "offsets.topic.num.partitions": "3",
     "offsets.topic.replication.factor": "3",
     "transaction.state.log.num.partitions": "3",
