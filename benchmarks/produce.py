@@ -30,7 +30,7 @@ FEWER: Final = {"aiokafka": 5, "kafka-python": 10}
 BATCH: Final = 1 << 18
 LINGER_MS: Final = 5
 TARGETS: Final = {"aiokafka": 4.0, "kafka-python": 8.0, "confluent-kafka": 1.3}
-OURS: Final = ("blocking", "asyncio")
+OURS: Final = ("blocking", "asyncio", "tables")
 PROTOCOL: Final = (
     "1 M records of 100 bytes, acks=all, lz4 (fast level; aiokafka 9), results read; wall time for a record, "
     "connections included, fastest of {rounds} rounds, interleaved"
@@ -46,6 +46,7 @@ def run(out: Console, rounds: int) -> list[Figure]:
     cases: dict[str, Callable[[str, str, int], int]] = {
         "blocking": _blocking,
         "asyncio": _asyncio,
+        "tables": _tables,
         "confluent-kafka": _confluent,
         "aiokafka": _aiokafka,
         "kafka-python": _kafka_python,
@@ -86,6 +87,14 @@ def _blocking(servers: str, topic: str, records: int) -> int:
         deliveries = [send(topic, value) for _ in range(records // len(VALUES)) for value in VALUES]
         producer.flush()
         return sum(delivery.error is None for delivery in deliveries)
+
+
+def _tables(servers: str, topic: str, records: int) -> int:
+    import pyarrow as pa
+
+    table = pa.table({"value": pa.array(VALUES * (records // len(VALUES)), pa.binary())})
+    with Producer(servers, compression="lz4", batch_size=BATCH) as producer:
+        return int(producer.send_table(topic, table).num_rows)
 
 
 def _asyncio(servers: str, topic: str, records: int) -> int:

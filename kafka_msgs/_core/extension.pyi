@@ -56,6 +56,23 @@ class RecordCollector:
         headers: Iterable[tuple[str, Payload | None]] = (),
         offset: int | None = None,
     ) -> bool: ...
+    def append_rows(
+        self,
+        start: int,
+        stop: int,
+        timestamp: int,
+        key_offsets: Any,
+        key_data: Any,
+        key_valid: Any,
+        key_first: int,
+        value_offsets: Any,
+        value_data: Any,
+        value_valid: Any,
+        value_first: int,
+        times: Any,
+        first_time: int,
+        /,
+    ) -> int: ...
     def sealed(self, head: bytes, /) -> bytes: ...
 
 def read_records(

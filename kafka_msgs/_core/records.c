@@ -481,9 +481,15 @@ static int make_room(Collector *self, size_t need) {
     return _PyBytes_Resize(&self->buffer, HEADER_SIZE + used + used / 8 + 512);
 }
 
+/* The bytes of a key, a value or a name, borrowed; `raw` is NULL for None. */
+typedef struct {
+    const char *raw;
+    Py_ssize_t size;
+} Content;
+
 /* One record as it will be written: everything checked, all objects borrowed. */
 typedef struct {
-    PyObject *key, *value;    /* bytes or None */
+    Content key, value;
     PyObject *const *headers; /* pairs of a name (an ASCII str, or bytes) and a value (bytes or None) */
     Py_ssize_t header_count;
     uint64_t offset;
@@ -510,33 +516,24 @@ static inline unsigned char *store_varint(unsigned char *p, uint64_t raw) {
     return p;
 }
 
-/* Gives the bytes of a key, a value or a name; NULL for None. */
-static inline const char *content_of(PyObject *content, Py_ssize_t *size) {
-    *size = 0;
-    if (content == Py_None) return NULL;
-    if (PyUnicode_Check(content)) {
-        *size = PyUnicode_GET_LENGTH(content);
-        return PyUnicode_DATA(content);
-    }
-    *size = PyBytes_GET_SIZE(content);
-    return PyBytes_AS_STRING(content);
+static inline Content content_of(PyObject *content) {
+    if (content == Py_None) return (Content){NULL, 0};
+    if (PyUnicode_Check(content)) return (Content){PyUnicode_DATA(content), PyUnicode_GET_LENGTH(content)};
+    return (Content){PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content)};
 }
 
-static inline size_t content_size(PyObject *content) {
-    Py_ssize_t size;
-    return content_of(content, &size) == NULL ? 1 : varint_size((uint64_t)size << 1) + (size_t)size;
+static inline size_t content_size(Content content) {
+    return content.raw == NULL ? 1 : varint_size((uint64_t)content.size << 1) + (size_t)content.size;
 }
 
-static inline unsigned char *store_content(unsigned char *p, PyObject *content) {
-    Py_ssize_t size;
-    const char *raw = content_of(content, &size);
-    if (raw == NULL) {
+static inline unsigned char *store_content(unsigned char *p, Content content) {
+    if (content.raw == NULL) {
         *p++ = 1; /* -1 in zig-zag */
         return p;
     }
-    p = store_varint(p, (uint64_t)size << 1);
-    memcpy(p, raw, size);
-    return p + size;
+    p = store_varint(p, (uint64_t)content.size << 1);
+    memcpy(p, content.raw, content.size);
+    return p + content.size;
 }
 
 /* Writes a record behind the others: 1, or 0 when it would take more than the room that there is. */
@@ -546,8 +543,8 @@ static int write_record(Collector *self, const Draft *draft) {
     size_t size = 1 + varint_size(time) + varint_size(offset) + varint_size(headers) + content_size(draft->key) +
                   content_size(draft->value);
     for (Py_ssize_t i = 0; i < draft->header_count; i++)
-        size +=
-            content_size(PyTuple_GET_ITEM(draft->headers[i], 0)) + content_size(PyTuple_GET_ITEM(draft->headers[i], 1));
+        size += content_size(content_of(PyTuple_GET_ITEM(draft->headers[i], 0))) +
+                content_size(content_of(PyTuple_GET_ITEM(draft->headers[i], 1)));
     size_t total = varint_size((uint64_t)size << 1) + size;
     if (self->count > 0 && (self->size > self->room || total > (size_t)(self->room - self->size))) return 0;
     if (make_room(self, total) < 0) return -1;
@@ -560,8 +557,8 @@ static int write_record(Collector *self, const Draft *draft) {
     p = store_content(p, draft->value);
     p = store_varint(p, headers);
     for (Py_ssize_t i = 0; i < draft->header_count; i++) {
-        p = store_content(p, PyTuple_GET_ITEM(draft->headers[i], 0));
-        p = store_content(p, PyTuple_GET_ITEM(draft->headers[i], 1));
+        p = store_content(p, content_of(PyTuple_GET_ITEM(draft->headers[i], 0)));
+        p = store_content(p, content_of(PyTuple_GET_ITEM(draft->headers[i], 1)));
     }
     self->size += (Py_ssize_t)total;
     return 1;
@@ -617,9 +614,10 @@ static int read_draft(const Collector *self, PyObject *const *values, int checke
     if (draft->offset < self->next_offset || draft->offset > self->highest_offset) return 0;
     if (values[TIMESTAMP] != NULL && !read_int(values[TIMESTAMP], &draft->timestamp)) return 0;
     if (draft->timestamp < -1 || !delta_fits(self, draft->timestamp)) return 0;
-    draft->key = values[KEY];
-    draft->value = values[VALUE];
-    return is_content(draft->key) && is_content(draft->value) && read_headers(values[HEADERS], checked, draft);
+    if (!is_content(values[KEY]) || !is_content(values[VALUE])) return 0;
+    draft->key = content_of(values[KEY]);
+    draft->value = content_of(values[VALUE]);
+    return read_headers(values[HEADERS], checked, draft);
 }
 
 /* Lets the Python side make the arguments exact, or raise. What it runs may add records meanwhile. */
@@ -692,6 +690,85 @@ static PyObject *collector_append(Collector *self, PyObject *const *args, Py_ssi
     return taken < 0 ? NULL : Py_NewRef(taken ? Py_True : Py_False);
 }
 
+/* A column of contents: n + 1 offsets of 64 bits from `first` on, the bytes, and a byte for each row, 0 for null. */
+typedef struct {
+    Py_buffer offsets, data, valid; /* `buf` is NULL where there is none */
+    Py_ssize_t first;
+} ContentColumn;
+
+static inline int64_t number_at(const Py_buffer *numbers, Py_ssize_t index) {
+    int64_t number;
+    memcpy(&number, (const char *)numbers->buf + index * 8, 8);
+    return number;
+}
+
+/* Whether rows before `stop` are inside of a buffer with `size` bytes for each, `extra` more, and `first` before. */
+static int holds_rows(const Py_buffer *buffer, Py_ssize_t first, Py_ssize_t stop, int extra, int size) {
+    if (buffer->buf == NULL) return 1;
+    Py_ssize_t rows = buffer->len / size;
+    return first >= 0 && first <= rows && stop + extra <= rows - first;
+}
+
+/* Gives the content of a row: 1, or 0 where the offsets lead out of the bytes. */
+static inline int content_at(const ContentColumn *column, Py_ssize_t row, Content *content) {
+    *content = (Content){NULL, 0};
+    if (column->offsets.buf == NULL) return 1;
+    if (column->valid.buf != NULL && !((const char *)column->valid.buf)[row]) return 1;
+    int64_t from = number_at(&column->offsets, column->first + row);
+    int64_t to = number_at(&column->offsets, column->first + row + 1);
+    if (from < 0 || to < from || to > column->data.len || to - from > INT32_MAX) return 0;
+    content->raw = column->data.buf == NULL ? "" : (const char *)column->data.buf + from;
+    content->size = (Py_ssize_t)(to - from);
+    return 1;
+}
+
+/* Adds rows until one does not fit, or cannot be written as it is: the number of rows, or -1. */
+static Py_ssize_t add_rows(Collector *self, Py_ssize_t start, Py_ssize_t stop, int64_t timestamp,
+                           const ContentColumn *keys, const ContentColumn *values, const Py_buffer *times,
+                           Py_ssize_t first_time) {
+    Py_ssize_t row = start;
+    for (; row < stop; row++) {
+        Draft draft = {.offset = self->next_offset, .timestamp = timestamp};
+        if (times->buf != NULL) draft.timestamp = number_at(times, first_time + row);
+        if (draft.offset > self->highest_offset || draft.timestamp < -1 || !delta_fits(self, draft.timestamp)) break;
+        if (!content_at(keys, row, &draft.key) || !content_at(values, row, &draft.value)) {
+            PyErr_SetString(PyExc_ValueError, "the offsets of a column lead out of its bytes");
+            return -1;
+        }
+        int taken = add_record(self, &draft);
+        if (taken < 0) return -1;
+        if (!taken) break;
+    }
+    return row - start;
+}
+
+PyDoc_STRVAR(append_rows_doc,
+             "append_rows($self, start, stop, timestamp, key_offsets, key_data, key_valid, key_first, value_offsets, "
+             "value_data, value_valid, value_first, times, first_time, /)\n--\n\n"
+             "Add rows of columns until one does not fit or cannot be written as it is; return how many were added.");
+
+static PyObject *collector_append_rows(Collector *self, PyObject *args) {
+    Py_ssize_t start, stop, first_time, added = -1;
+    long long timestamp;
+    ContentColumn keys = {0}, values = {0};
+    Py_buffer times = {0};
+    if (!PyArg_ParseTuple(args, "nnLz*z*z*nz*z*z*nz*n:append_rows", &start, &stop, &timestamp, &keys.offsets,
+                          &keys.data, &keys.valid, &keys.first, &values.offsets, &values.data, &values.valid,
+                          &values.first, &times, &first_time))
+        return NULL;
+    if (start < 0 || stop < start || stop > INT32_MAX || !holds_rows(&keys.offsets, keys.first, stop, 1, 8) ||
+        !holds_rows(&values.offsets, values.first, stop, 1, 8) || !holds_rows(&keys.valid, 0, stop, 0, 1) ||
+        !holds_rows(&values.valid, 0, stop, 0, 1) || !holds_rows(&times, first_time, stop, 0, 8))
+        PyErr_SetString(PyExc_ValueError, "a column does not have these rows");
+    else
+        added = add_rows(self, start, stop, timestamp, &keys, &values, &times, first_time);
+    Py_buffer *buffers[] = {&keys.offsets, &keys.data,    &keys.valid, &values.offsets,
+                            &values.data,  &values.valid, &times};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
+        PyBuffer_Release(buffers[i]);
+    return added < 0 ? NULL : PyLong_FromSsize_t(added);
+}
+
 PyDoc_STRVAR(sealed_doc, "sealed($self, head, /)\n--\n\nReturn the header and the records, as bytes.");
 
 /* Turns the buffer itself into the batch: it has grown to the size that is needed, and is never copied again unless
@@ -762,6 +839,7 @@ static void collector_dealloc(Collector *self) {
 
 static PyMethodDef collector_methods[] = {
     {"append", (PyCFunction)(void (*)(void))collector_append, METH_FASTCALL | METH_KEYWORDS, append_doc},
+    {"append_rows", (PyCFunction)collector_append_rows, METH_VARARGS, append_rows_doc},
     {"sealed", (PyCFunction)collector_sealed, METH_O, sealed_doc},
     {NULL, NULL, 0, NULL},
 };

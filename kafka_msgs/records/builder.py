@@ -8,7 +8,7 @@ is Kafka's class ``org.apache.kafka.common.record.internal.MemoryRecordsBuilder`
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from attrs import frozen
 from crc32c import crc32c
@@ -32,9 +32,29 @@ from kafka_msgs.records.legacy import encode_entry
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload
 from kafka_msgs.records.write_checks import INT16, INT32, INT64, Content, check, checked_content
 
-__all__ = ["BatchBuilder", "BatchHeader", "MessageSetBuilder", "with_producer"]
+__all__ = ["BatchBuilder", "BatchHeader", "MessageSetBuilder", "RowColumns", "with_producer"]
 
 _IMPLEMENTATION: Final = implementation("kafka_msgs.records")
+
+
+class RowColumns(NamedTuple):
+    """Keys, values and timestamps (ms) of records as columns in Arrow's layout. No record becomes an object.
+
+    Offsets are numbers of 64 bits, one more than rows, and begin at the place ``first``. ``valid`` has a byte for each
+    row: 0 means null; None means that no row is null. None instead of offsets means that all rows are null, and None
+    instead of times that all rows have the same time.
+    """
+
+    key_offsets: Any
+    key_data: Any
+    key_valid: Any
+    key_first: int
+    value_offsets: Any
+    value_data: Any
+    value_valid: Any
+    value_first: int
+    times: Any
+    first_time: int
 
 
 @frozen(kw_only=True)
@@ -155,6 +175,16 @@ class BatchBuilder:
             raise RecordWriteError(field="control", value=True, reason="a control batch takes control records only")
         taken: bool = self._collector.append(key, value, timestamp=timestamp, headers=headers, offset=offset)
         return taken
+
+    def append_rows(self, columns: RowColumns, start: int, stop: int, *, timestamp: int) -> int:
+        """Add records that are rows of columns, until one would exceed the size limit; return how many were added.
+
+        A row that the format cannot hold ends it, too: ``append`` says why. ``timestamp`` is for columns without
+        timestamps. Raises ``ValueError`` for columns that do not have these rows.
+        """
+        if self._header.control:
+            raise RecordWriteError(field="control", value=True, reason="a control batch takes control records only")
+        return int(self._collector.append_rows(start, stop, timestamp, *columns))
 
     def append_control(
         self, kind: ControlType, message: Message, *, timestamp: int, version: int = 0, offset: int | None = None

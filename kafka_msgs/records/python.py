@@ -7,7 +7,8 @@ finds the fault in damaged bytes. ``write_checks`` checks arguments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise, repeat
 from operator import attrgetter
 from typing import Any, Final, TypeGuard
 
@@ -25,7 +26,7 @@ from kafka_msgs.records.record import (
     explain,
     placed,
 )
-from kafka_msgs.records.write_checks import INT64, Content, Named, checked
+from kafka_msgs.records.write_checks import INT32, INT64, Content, Named, checked
 
 __all__ = ["Collector", "decode_records", "encode_record", "exceeds", "murmur2", "read"]
 
@@ -290,6 +291,20 @@ class Collector:
                 return self._add(key, value, timestamp, (), self.next_offset)
         return self._add(*checked(self, key, value, timestamp, headers, offset))
 
+    def append_rows(self, start: int, stop: int, timestamp: int, *columns: Any) -> int:
+        """Do what ``BatchBuilder.append_rows`` does."""
+        if not 0 <= start <= stop or stop > INT32:
+            raise ValueError("a column does not have these rows")
+        keys, values = _contents(start, stop, *columns[:4]), _contents(start, stop, *columns[4:8])
+        added = 0
+        for key, value, time in zip(keys, values, _times(start, stop, timestamp, *columns[8:]), strict=True):
+            if self.next_offset > self.highest_offset or not NO_TIMESTAMP <= time < INT64:
+                break
+            if not self._add(key, value, time, (), self.next_offset):
+                break
+            added += 1
+        return added
+
     def _add(self, key: Content, value: Content, timestamp: int, headers: Sequence[Named], offset: int) -> bool:
         first = self.count == 0 and self.base_timestamp == NO_TIMESTAMP
         base = timestamp if first else self.base_timestamp
@@ -303,3 +318,27 @@ class Collector:
         self.next_offset = offset + 1
         self.count += 1
         return True
+
+
+def _contents(start: int, stop: int, offsets: Any, data: Any, valid: Any, first: int) -> Iterable[bytes | None]:
+    """Return the contents of some rows of a column."""
+    if offsets is None:
+        return repeat(None, stop - start)
+    places, content = memoryview(offsets).cast("B").cast("q"), memoryview(data or b"").cast("B")
+    flags = b"\1" * stop if valid is None else memoryview(valid).cast("B")
+    if first < 0 or len(places) < first + stop + 1 or len(flags) < stop:
+        raise ValueError("a column does not have these rows")
+    ends = [places[first + row] for row in range(start, stop + 1)]
+    if any(not 0 <= begin <= end <= len(content) for begin, end in pairwise(ends)):
+        raise ValueError("the offsets of a column lead out of its bytes")
+    return [bytes(content[begin:end]) if flags[row] else None for row, (begin, end) in enumerate(pairwise(ends), start)]
+
+
+def _times(start: int, stop: int, timestamp: int, times: Any, first: int) -> Iterator[int]:
+    """Yield the timestamps of some rows."""
+    if times is None:
+        return repeat(timestamp, stop - start)
+    found = memoryview(times).cast("B").cast("q")
+    if len(found) < first + stop:
+        raise ValueError("a column does not have these rows")
+    return iter(found[first + start : first + stop])

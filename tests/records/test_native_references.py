@@ -12,6 +12,7 @@ import pytest
 from kafka_msgs import KafkaMsgsError
 from kafka_msgs.layouts import RecordPart
 from kafka_msgs.records import BatchBuilder, BatchHeader, Payload, ReadOptions, Record, read_batches
+from kafka_msgs.records.builder import RowColumns
 from tests.support.batches import sealed
 from tests.support.damaged_batches import mutated
 from tests.support.implementations import name_of
@@ -58,6 +59,7 @@ def test_writing_leaves_the_counts_as_they_were() -> None:
 
     def write_all() -> None:
         made = BatchBuilder(size_limit=3000)
+        assert made.append_rows(ROWS, 0, 1, timestamp=5) == 1
         while made.append(content, content, timestamp=2**40, headers=headers[:1]):
             assert made.append(view, None, headers=headers)
         wrongs: tuple[dict[str, Any], ...] = ({"offset": -1}, {"timestamp": 2**70}, {"headers": [5]}, {"headers": 5})
@@ -67,6 +69,10 @@ def test_writing_leaves_the_counts_as_they_were() -> None:
         assert made.build() == made.build()
 
     check_balance(write_all, [*SHARED, content, view, *headers])
+
+
+NO_CONTENTS = (None, None, None, 0, None, 0)
+ROWS = RowColumns((0).to_bytes(8, "little") + (3).to_bytes(8, "little"), b"key", b"\1", 0, *NO_CONTENTS)
 
 
 def test_wrong_calls_leak_no_references(implementation: Any) -> None:
@@ -82,6 +88,8 @@ def test_wrong_calls_leak_no_references(implementation: Any) -> None:
         lambda: implementation.Collector(0, 5, None, "much"),
         lambda: implementation.Collector(0, 5, None, None, None),
         lambda: implementation.Collector(0, 5, None, None).sealed(b"head"),
+        lambda: implementation.Collector(0, 5, None, None).append_rows(0, 3, 0, data, data, None, 0, *NO_CONTENTS),
+        lambda: implementation.Collector(0, 5, None, None).append_rows(0, 3, 0, data, 5, None, 0, *NO_CONTENTS),
     ]
 
     def refuse_all() -> None:

@@ -6,12 +6,13 @@ from the answer of the broker what holds for all of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_msgs._backend import backend
 from kafka_msgs.client.waiting import Pending
 from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, Record, read_batches
-from kafka_msgs.records.builder import with_producer
+from kafka_msgs.records.builder import RowColumns, with_producer
 
 __all__ = [
     "NO_PRODUCER",
@@ -155,6 +156,13 @@ class ProducerBatch:
         self._stamp = stamp
         return self._built
 
+    def append_rows(self, columns: RowColumns, start: int, stop: int, timestamp: int) -> int:
+        """Add rows of columns until the batch is full; return how many were added. The batch must be open."""
+        assert self._builder is not None
+        added = self._builder.append_rows(columns, start, stop, timestamp=timestamp)
+        self.count += added
+        return added
+
     @property
     def is_open(self) -> bool:
         """Whether records can still be added."""
@@ -206,6 +214,17 @@ class ProducerBatch:
                     break
                 index -= part.count
         return batch, index
+
+    def places_of(self, index: int, count: int) -> Iterator[tuple[ProducerBatch, int, int]]:
+        """Yield the batches that some records are in now, with the place of the first one there and their number."""
+        if not self.parts:
+            yield self, index, count
+        for part in self.parts:
+            here = min(count, part.count - index)
+            if here > 0:
+                yield from part.places_of(index, here)
+                count -= here
+            index = max(0, index - part.count)
 
     def metadata(self, index: int, timestamp: int) -> RecordMetadata:
         """Return where a record is, or raise why it was given up. The batch must be done."""

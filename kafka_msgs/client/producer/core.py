@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from random import Random
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.core import ClientCore
@@ -28,6 +28,9 @@ from kafka_msgs.errors import DeadlineError, OptionError, ProducerClosedError, R
 from kafka_msgs.layouts import HEADER_SIZE
 from kafka_msgs.records import Payload
 from kafka_msgs.records.compression import compress
+
+if TYPE_CHECKING:
+    from kafka_msgs.client.producer.tables import Rows
 
 __all__ = ["Headers", "ProducerCore"]
 
@@ -124,21 +127,31 @@ class ProducerCore:
             else:
                 self._open_batch(queues, key, partition, room)
 
-    def add_table(self, topic: str, table: Any, now_ms: int) -> Steps[list[tuple[ProducerBatch, int, int]]]:
-        """Add the rows of an Arrow table. Rows without a timestamp get ``now_ms``."""
-        from kafka_msgs.client.producer.tables import records_of
+    def add_table(self, topic: str, table: Any, now_ms: int) -> Steps[list[Rows]]:
+        """Add the rows of an Arrow table; return where they are. Rows without a timestamp get ``now_ms``."""
+        from kafka_msgs.client.producer.tables import rows_of
 
-        sent = []
-        for value, key, partition, timestamp, headers in records_of(table):
-            time = now_ms if timestamp is None else timestamp
-            batch = self.add(topic, value, key, partition, time, headers)
-            if batch is None:
-                batch, index = yield from self.add_slowly(topic, value, key, partition, time, headers)
-                sent.append((batch, index, time))
+        self._require_open()
+        queues = yield from self._known(topic, self._core.network.now() + self._config.max_block)
+        pieces = list(rows_of(table, topic, len(queues.queues), now_ms, self._partitioner))
+        for rows in pieces:
+            for partition, start, stop in rows.runs:
+                yield from self._add_run(queues, rows, partition, start, stop)
+        return pieces
+
+    def _add_run(self, queues: TopicQueues, rows: Rows, partition: int | None, start: int, stop: int) -> Steps[None]:
+        """Add rows for one partition, or for partitions in turn. The first row of each batch makes the batch."""
+        while start < stop:
+            queue = queues.sticky if partition is None else queues.queues[partition]
+            assert queue is not None
+            added = 0 if queue.open is None else rows.add(queue.open, start, stop)
+            if not added:
+                value, key, timestamp, headers = rows.row(start)
+                batch, index = yield from self.add_slowly(queues.topic, value, key, partition, timestamp, headers)
+                rows.sent.append((batch, index, 1))
+                added = 1
                 yield Wait((), self._core.network.now())
-            else:
-                sent.append((batch, batch.count - 1, time))
-        return sent
+            start += added
 
     def _open_batch(self, queues: TopicQueues, key: Payload | None, partition: int | None, room: int) -> None:
         """Make a batch for the partition of the next record. Without a key it may be another partition."""
@@ -229,12 +242,12 @@ class ProducerCore:
             self.accumulator.close(queue)
             self._sender.wake()
 
-    def delivered(self, sent: list[tuple[ProducerBatch, int, int]], deadline: float) -> Steps[Any]:
+    def delivered(self, pieces: list[Rows], deadline: float) -> Steps[Any]:
         """Deliver the rows of a table; return where they are, as a table."""
         from kafka_msgs.client.producer.tables import delivered
 
         yield from self.flush(deadline)
-        return delivered(sent)
+        return delivered(pieces)
 
     def flush(self, deadline: float) -> Steps[None]:
         """Send all records, and wait until each of them is delivered or given up."""

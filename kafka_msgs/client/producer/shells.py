@@ -50,9 +50,9 @@ class ProducerMethods(Form[C]):
         """Write the rows of an Arrow table, wait for their delivery, and return where they are.
 
         The table has some of the columns ``key``, ``value``, ``headers``, ``timestamp`` and ``partition``; the result
-        has ``partition``, ``offset`` and ``timestamp`` (ms), one row per record. Needs the extra ``arrow``. Raises the
-        error of the first record that was given up, ``UnknownColumnError``, ``ColumnTypeError``, and what ``send``
-        raises.
+        has ``partition``, ``offset`` and ``timestamp`` (ms), one row per record. No row becomes an object unless the
+        table has headers. Rows for one partition stay in their order. Needs the extra ``arrow``. Raises the error of a
+        record that was given up, ``UnknownColumnError``, ``ColumnTypeError``, and what ``send`` raises.
         """
         sent = yield from self.core.add_table(topic, table, time_ns() // _NS_PER_MS)
         return (yield from self.core.delivered(sent, self._deadline(timeout)))
