@@ -54,11 +54,12 @@ class Changes(Protocol):
 class Journal:
     """Makes changes, and can take back the latest ones."""
 
-    __slots__ = ("_changes", "_orders")
+    __slots__ = ("_capacities", "_changes", "_orders")
 
     def __init__(self) -> None:
         self._changes: list[Change] = []
         self._orders: dict[int, tuple[TimelineMap[Any, Any], list[Any]]] = {}
+        self._capacities: list[tuple[TimelineMap[Any, Any], int]] = []
 
     def __len__(self) -> int:
         """The number of changes that can be undone. It is the mark that ``undo`` takes."""
@@ -67,7 +68,13 @@ class Journal:
     def set(self, table: dict[K, V], key: K, value: V) -> None:
         """Set ``table[key]``."""
         self._changes.append((table, key, table.get(key, _ABSENT)))
-        table[key] = value
+        if isinstance(table, TimelineMap):
+            capacity = table.capacity
+            table[key] = value
+            if table.capacity != capacity:
+                self._capacities.append((table, capacity))
+        else:
+            table[key] = value
 
     def delete(self, table: dict[K, V], key: K) -> None:
         """Remove ``key`` from ``table`` if it is present."""
@@ -83,7 +90,7 @@ class Journal:
 
     def begin(self) -> int:
         """Begin a step. Return the mark for ``roll_back``."""
-        self._orders.clear()
+        self._forget_step()
         return len(self._changes)
 
     def roll_back(self, mark: int) -> None:
@@ -91,7 +98,13 @@ class Journal:
         self.undo(mark)
         for table, order in self._orders.values():
             _arrange(table, [key for key in order if key in table])
+        for table, capacity in reversed(self._capacities):
+            table.capacity = capacity
+        self._forget_step()
+
+    def _forget_step(self) -> None:
         self._orders.clear()
+        self._capacities.clear()
 
     def undo(self, mark: int) -> list[Change]:
         """Take back all changes after the first ``mark`` changes, the latest first.
@@ -112,7 +125,7 @@ class Journal:
         """
         touched = self._touched(mark, len(self._changes))
         self.undo(mark)
-        self._orders.clear()
+        self._forget_step()
         order = {**_places(returned), **touched}
         entries = [entry for place, entry in order.items() if place in touched and entry[0] in entry[1]]
         for key, table in entries:
