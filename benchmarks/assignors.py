@@ -7,9 +7,6 @@ is made before the time starts, on both sides. Needs Java and Maven; without the
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any, Final
@@ -18,6 +15,7 @@ from uuid import UUID
 from attrs import evolve
 from rich.console import Console
 
+from benchmarks.kafka_coordinator import PROTOCOL, ask, is_there
 from benchmarks.measure import fastest, peak_memory
 from benchmarks.report import Figure, print_figures, rows_table
 from kafka_msgs.groups.assignors import CONSUMER_ASSIGNORS, SHARE_ASSIGNORS, TASK_ASSIGNORS
@@ -32,17 +30,12 @@ MILLISECONDS: Final = 100.0
 GROWTH: Final = 15.0
 """How much longer ten times as many tasks and members may take: near 10."""
 
-PROTOCOL: Final = "Kafka 4.4.0 in Java, then ours; fastest of {rounds} rounds each; times of Kafka's divide ours"
-_SECONDS: Final = 300
-
 Case = Callable[[], Any]
 
 
 def run(console: Console, rounds: int) -> list[Figure]:
     """Measure, print, and return the figures; none without Java and Maven."""
-    missing = [name for name in ("java", "mvn") if shutil.which(name) is None]
-    if missing:
-        console.print(f"Kafka's assignors: not measured, since there is no {' and no '.join(missing)} here")
+    if not is_there(console, "Kafka's assignors"):
         return []
     names = [*TASK_ASSIGNORS.keys() & {"sticky"}, *CONSUMER_ASSIGNORS, *SHARE_ASSIGNORS]
     theirs = _kafka(names, rounds)
@@ -82,18 +75,12 @@ def _figures(name: str, ours: Mapping[tuple[str, int], Any], theirs: Mapping[tup
 
 def _kafka(names: list[str], rounds: int) -> dict[tuple[str, int], tuple[float, float]]:
     """Return the milliseconds that Kafka's assignors take, by name and number of tasks."""
-    from tests.coordinator.oracle.driver import PROJECT
-
     sizes = [(name, tasks, members) for name in names for tasks, members in SIZES]
     lines = (
-        json.dumps({"assignor": name, "bench": {"tasks": tasks, "members": members, "rounds": rounds}})
+        {"assignor": name, "bench": {"tasks": tasks, "members": members, "rounds": rounds}}
         for name, tasks, members in sizes
     )
-    command = [*PROJECT.command("-XX:TieredStopAtLevel=4", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"), "assign"]
-    done = subprocess.run(
-        command, input="\n".join(lines), capture_output=True, text=True, timeout=_SECONDS, check=True
-    )  # fmt: skip
-    answers = map(json.loads, done.stdout.splitlines())
+    answers = ask(lines, "assign")
     return {
         (name, tasks): (each["first_ms"], each["member_left_ms"])
         for (name, tasks, _), each in zip(sizes, answers, strict=True)

@@ -1,19 +1,23 @@
 """Streams groups: heartbeats of a settled group a second, by the number of its members, and the memory of a group.
 
-Each heartbeat is one that changes nothing, as nearly all are. The number of members must not matter.
+Each heartbeat is one that changes nothing, as nearly all are. The number of members must not matter. Kafka's own
+coordinator is measured beside ours, with groups that joined in the same way: it answers heartbeats without a network,
+as ours does. Both sides count processor time. Needs Java and Maven for that.
 """
 
 from __future__ import annotations
 
 import gc
 import tracemalloc
+from collections.abc import Iterator
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from rich.console import Console
 
-from benchmarks.measure import PROTOCOL, fastest
+from benchmarks.kafka_coordinator import PROTOCOL, ask, is_there
+from benchmarks.measure import fastest
 from benchmarks.report import Figure, print_figures
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
@@ -28,6 +32,8 @@ __all__ = ["run"]
 _SIZES: Final = (100, 1_000, 10_000)
 _TASKS_PER_MEMBER: Final = 10
 _HEARTBEATS: Final = 20_000
+_MEMBERS_REPEATED: Final = 2_000_000
+"""Kafka looks at all members in each heartbeat of a settled group: fewer heartbeats for a greater one."""
 _TARGET: Final = 30_000
 _MEMORY_TARGET_MB: Final = 100
 _DELAY_MS: Final = 3_000
@@ -54,8 +60,60 @@ def run(console: Console, rounds: int) -> list[Figure]:
     size, tasks = _SIZES[-1], _SIZES[-1] * _TASKS_PER_MEMBER
     what = f"memory of {size:,} streams members with {tasks:,} tasks"
     figures.append(Figure(what, megabytes, unit=" MB", target=_MEMORY_TARGET_MB, at_most=True))
+    if is_there(console, "Kafka's coordinator"):
+        for size in _SIZES:
+            ratio = _HEARTBEATS / seconds[str(size)] / _kafka(size)
+            figures.append(Figure(f"heartbeats of {size:,} streams members: over Kafka's", ratio))
     print_figures(console, "Streams groups", PROTOCOL.format(rounds=used), figures)
     return figures
+
+
+def _kafka(size: int) -> float:
+    """Return how many heartbeats of a settled group Kafka's coordinator answers in a second."""
+    *before, repeated = ask(_script(size))
+    wrong = [each for each in before if "error" in each]
+    last = before[-1]["answers"][0]["body"]
+    if wrong or (last["errorCode"], last["memberEpoch"]) != (0, size + 1):
+        raise AssertionError(f"the group of Kafka is not settled: {wrong[:1] or last}")
+    per_second: float = repeated["answers"][0]["per_second"]
+    return per_second
+
+
+def _script(size: int) -> Iterator[dict[str, Any]]:
+    """Members join, learn their tasks, and are settled; then one of them sends heartbeats."""
+    names = _names(size)
+    yield {"op": "start", "quiet": True, "config": {"offsets.topic.num.partitions": "1"}}
+    yield {"op": "topics", "create": [{"name": "in", "partitions": size * _TASKS_PER_MEMBER}]}
+    for name in names:
+        yield _asked(_join(name))
+    yield {"op": "advance", "ms": _DELAY_MS}
+    for name in names:
+        yield _asked(StreamsGroupHeartbeatRequest(group_id="g", member_id=name, member_epoch=1))
+    steady = _asked(StreamsGroupHeartbeatRequest(group_id="g", member_id=names[-1], member_epoch=size + 1))
+    yield {**steady, "op": "repeat", "times": _MEMBERS_REPEATED // size}
+
+
+def _asked(request: StreamsGroupHeartbeatRequest) -> dict[str, Any]:
+    body = request.to_json(_CONTEXT.version)
+    return {"op": "request", "api": "StreamsGroupHeartbeat", "version": _CONTEXT.version, "body": body}
+
+
+def _names(size: int) -> list[str]:
+    return [f"member-{number:05}" for number in range(size)]
+
+
+def _join(name: str) -> StreamsGroupHeartbeatRequest:
+    return StreamsGroupHeartbeatRequest(
+        group_id="g",
+        member_id=name,
+        rebalance_timeout_ms=60_000,
+        topology=_TOPOLOGY,
+        active_tasks=(),
+        standby_tasks=(),
+        warmup_tasks=(),
+        process_id=name,
+        client_tags=(),
+    )
 
 
 def _coordinator(log: MemoryLog, size: int) -> GroupCoordinator:
@@ -73,20 +131,9 @@ def _settled(size: int) -> tuple[GroupCoordinator, list[StreamsGroupHeartbeatReq
     coordinator = _coordinator(log, size)
     coordinator.elect(0, 1, now=0)
     coordinator.loaded(0, now=0)
-    names = [f"member-{number:05}" for number in range(size)]
+    names = _names(size)
     for name in names:
-        join = StreamsGroupHeartbeatRequest(
-            group_id="g",
-            member_id=name,
-            rebalance_timeout_ms=60_000,
-            topology=_TOPOLOGY,
-            active_tasks=(),
-            standby_tasks=(),
-            warmup_tasks=(),
-            process_id=name,
-            client_tags=(),
-        )
-        coordinator.handle(join, _CONTEXT, now=0)
+        coordinator.handle(_join(name), _CONTEXT, now=0)
     coordinator.tick(_DELAY_MS)
     group = coordinator.shards[0].state.groups["g"]
     assert isinstance(group, StreamsGroup)
