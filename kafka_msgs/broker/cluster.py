@@ -152,6 +152,11 @@ class Cluster:
         try:
             work()
         except Exception as error:
+            self.note_problem(error)
+
+    def note_problem(self, error: Exception) -> None:
+        """Keep an exception that is not an answer. After the first ``_PROBLEMS`` they are not kept any more."""
+        if len(self.problems) < _PROBLEMS:
             self.problems.append(error)
 
     @property
@@ -369,6 +374,7 @@ class Cluster:
         return self.brokers[broker_id]
 
 
+_PROBLEMS: Final = 1000
 _FENCE: Final = 1
 _UNFENCE: Final = -1
 

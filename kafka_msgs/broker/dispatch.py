@@ -57,6 +57,6 @@ class Dispatch:
         except RefusedError as error:
             call.fail(error.error, error.message)
         except Exception as error:
-            cluster.problems.append(error)
+            cluster.note_problem(error)
             if not call.answered:
                 call.fail(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -229,7 +229,7 @@ class _Connection(asyncio.Protocol):
             try:
                 frame = self._wire.send_response(request, response)
             except KafkaMsgsError as error:
-                self._cluster.problems.append(error)
+                self._cluster.note_problem(error)
                 self.end(reset=False)
                 return
             if call.damage is not None:
