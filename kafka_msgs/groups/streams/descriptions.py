@@ -14,6 +14,7 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.api import Checking, OneGroup
 from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.promise import Promise
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.group import NO_EPOCH, UNCERTAIN, StreamsGroup
@@ -85,16 +86,17 @@ def update(
 ) -> Promise[StreamsGroupTopologyDescriptionUpdateResponse]:
     """Give a description to the plugin, and record that it has it, or that it refuses it for good."""
     tx.as_committed(lambda committed: _check_update(committed, request))
-    group = live_group(tx, request.group_id)
-    if group.stored_description != UNCERTAIN:
+    group = tx.state.groups.get(request.group_id)
+    is_there = isinstance(group, StreamsGroup)
+    if isinstance(group, StreamsGroup) and group.stored_description != UNCERTAIN:
         tx.emit(*records.metadata_record(group, stored_description_topology_epoch=UNCERTAIN))
     promise = tx.promise()
 
     def follow(error: GroupError | None) -> None:
-        if error is None:
+        if error is None and is_there:
             _store(tx, request, promise)
         else:
-            promise.fail(error)
+            promise.fail(error or group_not_found(request.group_id))
 
     tx.after_append(follow)
     return promise
