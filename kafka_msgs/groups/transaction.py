@@ -191,6 +191,10 @@ class Transaction:
         """
         return self._shard.submit(operation)
 
+    def enqueue(self, event: Callable[[], None]) -> None:
+        """Call ``event`` after the present step, and after what was enqueued before."""
+        self._shard.setting.enqueue(event)
+
     def postpone(self, event: Callable[[], None]) -> None:
         """Call ``event`` after all that is to do now: at the next tick, even if the partition was given up.
 

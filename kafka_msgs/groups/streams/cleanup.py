@@ -57,12 +57,18 @@ def delete_descriptions(tx: Transaction, group_ids: Sequence[str]) -> Promise[Ma
             found = dict.fromkeys(promise.value.failed, _FAILURE)
             _finish(tx, promise.value.done).then(lambda _: errors.resolve(found))
 
-    try:
-        stored = tx.as_committed(lambda committed: _described(committed, group_ids))
-    except GroupError as error:
-        errors.resolve(dict.fromkeys(group_ids, operation_error(error)))
+    def look() -> None:
+        try:
+            stored = tx.as_committed(lambda committed: _described(committed, group_ids))
+        except GroupError as error:
+            errors.resolve(dict.fromkeys(group_ids, operation_error(error)))
+        else:
+            _delete(tx, stored).then(deleted)
+
+    if tx.plugin is None:
+        errors.resolve({})
     else:
-        _delete(tx, stored).then(deleted)
+        tx.enqueue(look)
     return errors
 
 
