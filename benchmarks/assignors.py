@@ -2,7 +2,8 @@
 
 The same groups as in Kafka's: ten topics or subtopologies, two members in a process. Kafka's assignors run in a Java
 process of their own with its compiler at full strength, ours after them in this one. What members and topics look like
-is made before the time starts, on both sides. Needs Java and Maven; without them nothing is measured.
+is made before the time starts, on both sides, and both count processor time. Needs Java and Maven; without them nothing
+is measured.
 """
 
 from __future__ import annotations
