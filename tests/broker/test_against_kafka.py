@@ -291,6 +291,7 @@ def test_an_embedded_cluster_answers_as_a_real_one(kafka_cluster: ClusterAddress
     configs = {
         "auto.create.topics.enable": "false",
         "default.replication.factor": "1",
+        "log.retention.ms": "-1",
         **intervals,
         **{name.replace("heartbeat", "min.heartbeat"): "300" for name in intervals},
         "group.streams.initial.rebalance.delay.ms": "0",
