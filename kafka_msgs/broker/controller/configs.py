@@ -7,9 +7,10 @@ a value counts. This is the work of Kafka's ``ConfigHelper`` and ``ServerTopicCo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kafka_msgs.broker.controller.settings import BROKER, CLIENT_METRICS, GROUP, TOPIC, Setting, settings_of
 from kafka_msgs.enums import ConfigResourceType, ConfigSource
@@ -113,7 +114,10 @@ def topic_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEn
     """Yield the entries of a topic whose own settings are ``own``, without internal ones."""
     for setting in settings_of(TOPIC).values():
         if not setting.internal:
-            yield effective(setting, topic_synonyms(cluster, setting, own))
+            entry = effective(setting, topic_synonyms(cluster, setting, own))
+            shown = _shown(setting, entry.synonyms)
+            source = shown[0].source if shown else ConfigSource.DEFAULT_CONFIG
+            yield evolve(entry, synonyms=shown, source=source)
 
 
 def own_configs(cluster: Cluster, kind: ConfigResourceType, name: str) -> Mapping[str, str]:
@@ -174,11 +178,16 @@ def topic_synonyms(cluster: Cluster, setting: Setting, own: Mapping[str, str]) -
     found: list[Synonym] = []
     if setting.name in own:
         found.append(Synonym(setting.name, own[setting.name], ConfigSource.DYNAMIC_TOPIC_CONFIG))
-    for number, (name, factor) in enumerate(_BROKER_NAMES.get(setting.name, ())):
-        values = broker_synonyms(cluster, settings_of(BROKER)[name], None, factor)
-        # The default of another unit is not shown: Kafka takes it into the default of the setting itself.
-        found += (each for each in values if number == 0 or each.source is not ConfigSource.DEFAULT_CONFIG)
+    for name, factor in _BROKER_NAMES.get(setting.name, ()):
+        found += broker_synonyms(cluster, settings_of(BROKER)[name], None, factor)
     return tuple(found)
+
+
+def _shown(setting: Setting, synonyms: tuple[Synonym, ...]) -> tuple[Synonym, ...]:
+    """Return the synonyms that an answer shows: Kafka leaves out those before the broker setting of the same unit."""
+    names = [name for name, _ in _BROKER_NAMES.get(setting.name, ())][:1]
+    own = tuple(each for each in synonyms if each.source is ConfigSource.DYNAMIC_TOPIC_CONFIG)
+    return own + tuple(dropwhile(lambda each: each.name not in names, synonyms[len(own) :]))
 
 
 def broker_synonyms(cluster: Cluster, setting: Setting, broker_id: int | None, factor: int = 1) -> Iterator[Synonym]:
