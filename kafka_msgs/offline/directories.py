@@ -75,9 +75,15 @@ def _partitions_of(path: Path) -> tuple[Partition, ...]:
 
 
 def end_of(partition: Partition) -> int | None:
-    """Return the offset after the last record of a partition, from its last segment. Return None without a segment."""
+    """Return the offset after the last record of a partition, from its last segment.
+
+    Return None without a segment, and for a partition that a running broker deletes meanwhile.
+    """
     segments = partition.segments
-    return end_of_segment(segments[-1]) if segments else None
+    try:
+        return end_of_segment(segments[-1]) if segments else None
+    except FileNotFoundError:
+        return None
 
 
 def end_of_segment(last: Segment) -> int:
