@@ -18,6 +18,7 @@ from kafka_msgs.cli.render.console import console
 NAMES: Final = (
     "codec_metadata",
     "small_messages",
+    "values",
     "held_trees",
     "kafka_java",
     "scan",

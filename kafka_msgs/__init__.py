@@ -22,7 +22,7 @@ from kafka_msgs.errors import (
     UnsupportedVersionError,
 )
 from kafka_msgs.message import Message, Request, Response
-from kafka_msgs.schema import FieldInfo, MessageInfo, Struct, fields
+from kafka_msgs.schema import FieldInfo, MessageInfo, Struct, evolve, fields
 from kafka_msgs.versions import VersionRange
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ __all__ = [
     "compile_schema",
     "decode_versioned",
     "encode_versioned",
+    "evolve",
     "fields",
     "message_class",
     "message_classes",

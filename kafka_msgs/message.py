@@ -6,15 +6,20 @@ coordinator's key. Type checkers know both, so ``def call(request: Request[R]) -
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
-from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
-from kafka_msgs.errors import UnknownNameError
-from kafka_msgs.schema import Described, KeyedMessageInfo, Kind
+from kafka_msgs._backend import implementation
+from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, DecodeBudget, codec_for
+from kafka_msgs.errors import DecodeError, EncodeError, UnknownNameError
+from kafka_msgs.schema import Described, KeyedMessageInfo, Kind, whole_version
 
 if TYPE_CHECKING:
     from kafka_msgs.codec.json import RecordsForm
+    from kafka_msgs.values import python as _values
+else:
+    _values = implementation("kafka_msgs.values")
 
 __all__ = [
     "KIND_BASES",
@@ -29,11 +34,16 @@ __all__ = [
 ]
 
 
+_UNLIMITED: Final = CodecOptions(budget=DecodeBudget(elements=2**63 - 1, bytes=2**63 - 1, depth=2**31))
+"""Options for what was encoded here: pickles."""
+
+
 class Message(Described):
     """A message of the Kafka protocol or of one of Kafka's files, for all its versions."""
 
     __slots__ = ()
 
+    @_values.method
     def encode(self, version: int, *, options: CodecOptions = DEFAULT_OPTIONS) -> bytes:
         """Return the bytes of this message at ``version``, as Kafka writes them.
 
@@ -43,6 +53,7 @@ class Message(Described):
         return codec_for(type(self), version, options).encode(self)
 
     @classmethod
+    @_values.method
     def decode(cls, data: Buffer, version: int, *, options: CodecOptions = DEFAULT_OPTIONS) -> Self:
         """Return the message at ``version`` that fills all of ``data``.
 
@@ -51,6 +62,7 @@ class Message(Described):
         return codec_for(cls, version, options).decode(data)
 
     @classmethod
+    @_values.method
     def read(
         cls, buffer: Buffer, version: int, offset: int = 0, *, options: CodecOptions = DEFAULT_OPTIONS
     ) -> tuple[Self, int]:
@@ -59,6 +71,20 @@ class Message(Described):
         Raises ``UnsupportedVersionError`` and ``DecodeError``.
         """
         return codec_for(cls, version, options).read(buffer, offset)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickle the bytes at the highest version that has all fields, or else the fields.
+
+        The bytes are used if they give an equal message.
+        """
+        cls = type(self)
+        version = whole_version(cls) if cls._sealed else None
+        if version is not None:
+            with suppress(EncodeError, DecodeError):
+                data = self.encode(version)
+                if cls.decode(data, version, options=_UNLIMITED) == self:
+                    return _decoded, (cls, version, data)
+        return super().__reduce_ex__(protocol)
 
     def to_json(self, version: int, *, records: RecordsForm = "base64") -> dict[str, Any]:
         """Return the JSON form that Kafka's own tools print for this message at ``version``.
@@ -78,6 +104,11 @@ class Message(Described):
         from kafka_msgs.codec.json import from_json
 
         return from_json(cls, obj, version)
+
+
+def _decoded(cls: type[Message], version: int, data: bytes) -> Message:
+    """Return the message of a pickle."""
+    return cls.decode(data, version, options=_UNLIMITED)
 
 
 class Response(Message):

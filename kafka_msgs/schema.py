@@ -1,17 +1,18 @@
 """The vocabulary of generated code: ``Struct``, ``field`` and ``MessageInfo``.
 
 A generated module is data: attrs classes whose fields carry the facts of Kafka's definition. This module owns that
-description (``FieldInfo``, ``MessageInfo``) and the value semantics of the classes (equality, hash, repr). It does not
-know bytes. ``kafka_msgs.codec`` turns the description into a plan.
+description (``FieldInfo``, ``MessageInfo``) and the value semantics of the classes (equality, hash, repr, copies). It
+does not know bytes. ``kafka_msgs.codec`` turns the description into a plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
 import attrs
 
+from kafka_msgs._backend import implementation
 from kafka_msgs.primitives import ZERO_UUID
 from kafka_msgs.versions import NONE, VersionRange
 
@@ -22,9 +23,17 @@ __all__ = [
     "Kind",
     "MessageInfo",
     "Struct",
+    "evolve",
     "field",
     "fields",
 ]
+
+if TYPE_CHECKING:
+    from kafka_msgs.values import python as _values
+else:
+    _values = implementation("kafka_msgs.values")
+
+evolve = _values.evolve
 
 _METADATA_KEY: Final = "kafka_msgs"
 
@@ -153,6 +162,44 @@ def field(
     return attrs.field(default=default, metadata={_METADATA_KEY: description})
 
 
+_METHODS: Final = ("__new__", "__eq__", "__ne__", "__hash__", "__setattr__", "__delattr__", "__reduce__")
+_HOOKS: Final = ("__attrs_pre_init__", "__attrs_post_init__", "__del__", "__getattr__")
+
+
+def _is_plain(cls: type[Struct]) -> bool:
+    """Whether instances of a class are nothing but the values of its fields, given as they are.
+
+    That holds for generated classes. A subclass may have a ``__dict__``, weak references, methods in the place of those
+    that attrs generates, or fields that check and convert. Then only what it does itself is right. A class without
+    fields of its own gains nothing.
+    """
+    own = vars(cls)
+    return (
+        "__attrs_attrs__" in own
+        and bool(own.get("__slots__"))
+        and not (cls.__dictoffset__ or cls.__weakrefoffset__)
+        and getattr(own.get("__init__"), "__code__", _is_plain.__code__).co_filename.startswith("<attrs generated")
+        and all(getattr(cls, name) is getattr(Struct, name) for name in _METHODS)
+        and not any(hasattr(cls, name) for name in _HOOKS)
+        and all(map(_is_plain_field, own["__attrs_attrs__"]))
+    )
+
+
+def _is_plain_field(field: attrs.Attribute[Any]) -> bool:
+    return (
+        field.init
+        and field.kw_only
+        and field.alias == field.name
+        and field.validator is None
+        and field.converter is None
+        and field.default is not attrs.NOTHING
+        and not isinstance(field.default, _Factory)
+    )
+
+
+_Factory: Final[Any] = attrs.Factory
+
+
 @attrs.frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Struct:
     """Base of every generated class: an immutable value whose attributes are the fields of a definition.
@@ -165,27 +212,46 @@ class Struct:
 
     unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
 
+    # Whether instances are nothing but the values of their fields, see _is_plain.
+    _sealed: ClassVar[bool] = False
+
     # The class holds the objects that are derived from it, so an unused class can be collected.
     _names: ClassVar[tuple[str, ...] | None] = None
     _fields: ClassVar[tuple[FieldInfo, ...] | None] = None
+    _layout: ClassVar[Any] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._names = cls._fields = None
+        cls._sealed = _is_plain(cls)
+        if cls._sealed:
+            _values.seal(cls, tuple((each.name, each.default) for each in attrs.fields(cls)))
 
     def __eq__(self, other: object) -> bool:
-        if other.__class__ is not self.__class__:
+        if type(other) is not type(self):
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in attribute_names(self.__class__))
 
     def __hash__(self) -> int:
         return hash((self.__class__, *(getattr(self, name) for name in attribute_names(self.__class__))))
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickle the fields that do not have their defaults, by name."""
+        if not self._sealed:
+            return super().__reduce_ex__(protocol)
+        values = ((each.name, getattr(self, each.name), each.default) for each in attrs.fields(type(self)))
+        return _rebuilt, (type(self), {name: value for name, value, default in values if value is not default})
+
     def __repr__(self) -> str:
         shown = [f"{name}={getattr(self, name)!r}" for name in attribute_names(self.__class__)[1:]]
         if self.unknown_tagged_fields:
             shown.append(f"unknown_tagged_fields={self.unknown_tagged_fields!r}")
         return f"{self.__class__.__name__}({', '.join(shown)})"
+
+
+def _rebuilt(cls: type[Any], values: dict[str, Any]) -> Any:
+    """Return the instance of a pickle."""
+    return cls(**values)
 
 
 class Described(Struct):
@@ -196,10 +262,12 @@ class Described(Struct):
     INFO: ClassVar[MessageInfo]
 
     _codecs: ClassVar[dict[Any, Any]]
+    _whole: ClassVar[tuple[int, ...] | None] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._codecs = {}
+        cls._whole = None
 
 
 def attribute_names(cls: type[Any]) -> tuple[str, ...]:
@@ -210,6 +278,20 @@ def attribute_names(cls: type[Any]) -> tuple[str, ...]:
     if names is None:
         names = cls._names = tuple(attribute.name for attribute in attrs.fields(cls))
     return names
+
+
+def whole_version(cls: type[Any]) -> int | None:
+    """The highest version of a message that has all fields of it and of its structs, or None if there is none."""
+    found: tuple[int, ...] | None = cls._whole
+    if found is None:
+        found = cls._whole = tuple(version for version in cls.INFO.versions if _has_all(cls, version))[-1:]
+    return found[0] if found else None
+
+
+def _has_all(cls: type[Any], version: int) -> bool:
+    return all(
+        version in info.versions and (info.struct is None or _has_all(info.struct, version)) for info in fields(cls)
+    )
 
 
 def fields(cls: type[Any]) -> tuple[FieldInfo, ...]:

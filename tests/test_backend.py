@@ -13,7 +13,7 @@ import pytest
 
 from kafka_msgs._backend import BACKENDS, CORE, backend, implementation
 
-PACKAGES = ("codec", "records", "columns", "log")
+PACKAGES = ("codec", "values", "records", "columns", "log")
 CHOSEN = """
 import json, sys
 import kafka_msgs, kafka_msgs.columns, kafka_msgs.records

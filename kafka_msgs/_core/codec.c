@@ -22,6 +22,7 @@
 #include "lengths.h"
 #include "objects.h"
 #include "ops.h"
+#include "values.h"
 
 /* ------------------------------------------------------------------------------------------------ 1 Programs */
 
@@ -81,6 +82,7 @@ typedef struct Struct {
     Py_ssize_t op_count, tagged_count, absent_count, inactive_count;
     Op *ops;        /* positional */
     Py_ssize_t run; /* bytes of the fixed-size values that the struct begins with */
+    int comparable; /* the class is sealed, and has no floats, which need not equal themselves */
     Op *tagged;     /* in ascending order of tag */
     Absent *absent;
     uint32_t *inactive; /* declared tags that are not valid at this version */
@@ -116,7 +118,7 @@ static int is_default(const Codec *self, int code, PyObject *initial) {
 }
 
 /* Reads (code, flags, descriptor, item code, item flags, item's least size, struct index, tag, default). */
-static int load_op(Codec *self, const Struct *owner, PyObject *spec, Op *op) {
+static int load_op(Codec *self, Struct *owner, PyObject *spec, Op *op) {
     PyObject *descriptor, *initial;
     int code, flags, item_code, item_flags;
     Py_ssize_t size, sub;
@@ -139,6 +141,7 @@ static int load_op(Codec *self, const Struct *owner, PyObject *spec, Op *op) {
     op->item_flags = (unsigned char)item_flags;
     op->size = size;
     op->tag = tag;
+    if (code == OP_FLOAT64) owner->comparable = 0;
     op->sub = sub < 0 ? NULL : &self->structs[sub];
     op->initial = Py_NewRef(initial);
     return 0;
@@ -236,6 +239,7 @@ static int load_struct(Codec *self, PyObject *spec, Struct *target) {
         PyErr_Format(PyExc_TypeError, "%R is not a class with slots", type);
         return -1;
     }
+    target->comparable = layout_of(target->type) != NULL;
     target->unknown = slot_offset(unknown, target->type);
     if (target->unknown < 0 || load_steps(self, target, steps) < 0 || load_tagged(self, target, tagged) < 0 ||
         load_absent(self, target, absent) < 0) {
@@ -338,7 +342,7 @@ static inline PyObject *make_fixed(CodecState *state, int code, const unsigned c
     case OP_INT32:
         return make_int(state, (int32_t)load32(p));
     case OP_INT64:
-        return make_int(state, (int64_t)load64(p));
+        return PyLong_FromLongLong((int64_t)load64(p)); /* offsets and times rarely repeat */
     case OP_UINT16:
         return make_int(state, load16(p));
     case OP_UINT32:
@@ -581,7 +585,7 @@ static PyObject *decode_struct(Reader *r, const Struct *s) {
         malformed(state);
         return NULL;
     }
-    PyObject *object = new_instance(s->type);
+    PyObject *object = new_value(state->values, s->type);
     if (object == NULL) return NULL;
     const Op *op = s->ops;
     PyObject *value;
@@ -595,7 +599,7 @@ int32:
     p += 4;
     goto store;
 int64:
-    value = make_int(state, (int64_t)load64(p));
+    value = PyLong_FromLongLong((int64_t)load64(p));
     p += 8;
     goto store;
 fixed:
@@ -962,6 +966,13 @@ static int struct_differs(Writer *w, const Struct *s, PyObject *object) {
     return different;
 }
 
+/* Whether a struct has the very values of the default, as it has where its fields were not given. */
+static inline int same_slots(const Op *op, PyObject *value) {
+    const PyTypeObject *type = op->sub->type;
+    return op->sub->comparable && Py_TYPE(value) == type && Py_TYPE(op->initial) == type &&
+           memcmp(value + 1, op->initial + 1, (size_t)type->tp_basicsize - sizeof(PyObject)) == 0;
+}
+
 static int differs(Writer *w, const Op *op, PyObject *value) {
     if (value == op->initial && !PyFloat_Check(value)) return 0;
     if (value == Py_None || op->initial == Py_None) return 1;
@@ -970,7 +981,7 @@ static int differs(Writer *w, const Op *op, PyObject *value) {
     case OP_IDS:
         return is_set(value);
     case OP_STRUCT:
-        return struct_differs(w, op->sub, value);
+        return !same_slots(op, value) && struct_differs(w, op->sub, value);
     case OP_STRING:
         return !PyUnicode_Check(value) || PyUnicode_Compare(value, op->initial) != 0;
     case OP_BYTES:
@@ -1342,16 +1353,20 @@ static PyObject *codec_decode(Codec *self, PyObject *const *args, Py_ssize_t cou
     return decode_or_explain(self, args[0], offset, 1);
 }
 
-static PyObject *codec_read(Codec *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"buffer", "offset", NULL};
-    PyObject *data, *given = NULL;
+static PyObject *read_at(Codec *self, PyObject *data, PyObject *given) {
     Py_ssize_t offset = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:read", names, &data, &given)) return NULL;
     if (given != NULL) {
         offset = PyNumber_AsSsize_t(given, PyExc_ValueError);
         if (offset == -1 && PyErr_Occurred()) return NULL;
     }
     return decode_or_explain(self, data, offset, 0);
+}
+
+static PyObject *codec_read(Codec *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"buffer", "offset", NULL};
+    PyObject *data, *given = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:read", names, &data, &given)) return NULL;
+    return read_at(self, data, given);
 }
 
 static PyObject *codec_encode(Codec *self, PyObject *message) {
@@ -1372,6 +1387,20 @@ static PyObject *codec_encode(Codec *self, PyObject *message) {
     if (result == NULL && is_failure())
         raise_made(self->encode_failure, Py_BuildValue("(ON)", message, take_exception()));
     return result;
+}
+
+PyObject *codec_of(PyObject *codec) {
+    PyObject *encode = PyObject_GetAttrString(codec, "encode"), *core = NULL;
+    if (encode != NULL && PyCFunction_Check(encode) && PyCFunction_GetFunction(encode) == (PyCFunction)codec_encode)
+        core = Py_NewRef(PyCFunction_GetSelf(encode));
+    Py_XDECREF(encode);
+    return core;
+}
+
+PyObject *codec_run(PyObject *codec, int verb, PyObject *subject, PyObject *offset) {
+    if (verb == CODEC_ENCODE) return codec_encode((Codec *)codec, subject);
+    if (verb == CODEC_READ) return read_at((Codec *)codec, subject, offset);
+    return decode_or_explain((Codec *)codec, subject, 0, 1);
 }
 
 static int codec_traverse(Codec *self, visitproc visit, void *arg) {

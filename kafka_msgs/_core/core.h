@@ -1,7 +1,8 @@
 /* What the parts of the core share: the state of the module, and how each part adds itself to it.
  *
- * There is one module, so the core is present as a whole or not at all. module.c makes it of its parts: codec.c,
- * records.c, columns.c and log.c, which do not know each other. All state is that of a module object, so each interpreter
+ * There is one module, so the core is present as a whole or not at all. module.c makes it of its parts: values.c,
+ * methods.c, codec.c, records.c, columns.c and log.c, of which
+ * the codec knows the values, and the methods know both. All state is that of a module object, so each interpreter
  * has its own. The GIL guards it: memos and collectors are shared between the threads of an interpreter.
  *
  * The core owns only speed: without the extension the library does the same.
@@ -13,6 +14,25 @@
 #include <stdint.h>
 
 #define CORE_NAME "kafka_msgs._core.extension"
+
+/* ----------------------------------------------------------------------------------------------------- values.c */
+
+#define FREE_SIZES 32 /* instances of so many slots and more are not kept when they are freed */
+
+#ifdef __SANITIZE_ADDRESS__
+#define FREE_BYTES 0 /* what was freed stays visible as such */
+#else
+#define FREE_BYTES (128 * 1024) /* at most, for each number of slots */
+#endif
+
+typedef struct {
+    PyObject *free[FREE_SIZES]; /* memory of freed instances by their number of slots, linked through the first slot */
+    int room[FREE_SIZES];       /* how many more are kept */
+} ValuesState;
+
+int values_add(PyObject *module, ValuesState *state);
+void values_forget(ValuesState *state);
+int methods_add(PyObject *module);
 
 /* ------------------------------------------------------------------------------------------------------ codec.c */
 
@@ -33,6 +53,7 @@ typedef struct {
 } TupleEntry;
 
 typedef struct {
+    ValuesState *values; /* of the same module */
     PyObject *malformed; /* the exception that means: let the reference explain */
     PyTypeObject *uuid_type;
     Py_ssize_t uuid_int;     /* offset of UUID.int */
@@ -44,6 +65,14 @@ typedef struct {
     IntEntry ints[INT_MEMO];
     TupleEntry tuples[TUPLE_MEMO];
 } CodecState;
+
+enum { CODEC_ENCODE, CODEC_DECODE, CODEC_READ };
+
+/* Returns the core's part of a codec in Python, a new reference; NULL without an exception if it has none. */
+PyObject *codec_of(PyObject *codec);
+
+/* Does what the function of a codec does; the offset, which only reading has, may be NULL. */
+PyObject *codec_run(PyObject *codec, int verb, PyObject *subject, PyObject *offset);
 
 int codec_add(PyObject *module, CodecState *state);
 int codec_visit(CodecState *state, visitproc visit, void *arg);
@@ -74,6 +103,7 @@ int log_add(PyObject *module);
 /* ----------------------------------------------------------------------------------------------------- module.c */
 
 typedef struct {
+    ValuesState values;
     CodecState codec;
     RecordsState records;
 } CoreState;

@@ -1,8 +1,23 @@
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from kafka_msgs.log.mapping import Mapped
 from kafka_msgs.records.record import ConsumerRecord, Payload, Record
+
+V = TypeVar("V")
+
+# values.c
+
+class Layout:
+    def __new__(cls, sealed: type[Any], fields: tuple[tuple[str, Any], ...], /) -> Self: ...
+
+def evolve(value: V, /, **changes: Any) -> V: ...
+
+# methods.c
+
+class Method:
+    def __new__(cls, function: Callable[..., Any], verb: int, names: tuple[str | None, ...], /) -> Self: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 # codec.c
 

@@ -6,7 +6,11 @@
 
 static int module_exec(PyObject *module) {
     CoreState *state = core_of_module(module);
-    if (codec_add(module, &state->codec) < 0 || records_add(module, &state->records) < 0) return -1;
+    state->codec.values = &state->values;
+    if (values_add(module, &state->values) < 0 || codec_add(module, &state->codec) < 0 ||
+        records_add(module, &state->records) < 0)
+        return -1;
+    if (methods_add(module) < 0) return -1;
     return columns_add(module) < 0 ? -1 : log_add(module);
 }
 
@@ -18,6 +22,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg) {
 
 static int module_clear(PyObject *module) {
     CoreState *state = core_of_module(module);
+    values_forget(&state->values);
     codec_forget(&state->codec);
     records_forget(&state->records);
     return 0;
@@ -41,7 +46,7 @@ static PyModuleDef_Slot module_slots[] = {
 struct PyModuleDef core_module = {
     PyModuleDef_HEAD_INIT,
     .m_name = CORE_NAME,
-    .m_doc = "The C core: what codec, records, columns and log run in C.",
+    .m_doc = "The C core: what values, codec, records, columns and log run in C.",
     .m_size = sizeof(CoreState),
     .m_slots = module_slots,
     .m_traverse = module_traverse,

@@ -181,7 +181,7 @@ def test_an_allocation_that_fails_anywhere_ends_in_memory_error(cls: Any) -> Non
                 testcapi.remove_mem_hooks()
 
     def fail() -> None:
-        assert fail_each(made.decode, data) > 20
+        assert fail_each(made.decode, data) > 5
         assert fail_each(made.encode, message) > 0
 
     check_balance(fail, shared_objects(made.plan.root))

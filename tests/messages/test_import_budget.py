@@ -26,8 +26,9 @@ CORE = {
     "kafka_msgs.option_checks",
     "kafka_msgs.primitives",
     "kafka_msgs.schema",
+    "kafka_msgs.values",
     "kafka_msgs.versions",
-    *(["kafka_msgs._core.extension"] if "c" in BACKENDS else []),
+    *(["kafka_msgs._core.extension", "kafka_msgs.values.native"] if "c" in BACKENDS else ["kafka_msgs.values.python"]),
 }
 MACHINERY = {"kafka_msgs.messages", "kafka_msgs.messages._index", "kafka_msgs.lazy"}
 

@@ -16,6 +16,7 @@ from random import Random
 from typing import Any, Final
 
 import kafka_msgs
+from kafka_msgs.codec import codec_for
 from kafka_msgs.columns import decode_column, read_record_table
 from kafka_msgs.log.summary import read_summary
 from kafka_msgs.records import BatchBuilder, read_batches
@@ -56,10 +57,11 @@ def count() -> None:
         assert read_summary(file).records == 9
 
 
+CODEC: Final = codec_for(kafka_msgs.OffsetFetchRequest, 2)
 MESSAGE: Final = kafka_msgs.OffsetFetchRequest(group_id="billing", topics=None)
 WORK: Final[dict[str, tuple[Callable[[], object], set[str]]]] = {
-    "encoding a message": (lambda: MESSAGE.encode(2), {"Codec.encode"}),
-    "decoding a message": (lambda: kafka_msgs.OffsetFetchRequest.decode(MESSAGE.encode(2), 2), {"Codec.decode"}),
+    "encoding a message": (lambda: CODEC.encode(MESSAGE), {"Codec.encode"}),
+    "decoding a message": (lambda: CODEC.decode(CODEC.encode(MESSAGE)), {"Codec.decode"}),
     "writing records": (a_batch, {"RecordCollector.append"}),
     "reading records": (lambda: list(next(iter(read_batches(a_batch())))), {"read_records"}),
     "a column of messages": (

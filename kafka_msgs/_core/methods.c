@@ -1,0 +1,165 @@
+/* encode, decode and read of message classes: from the class and the version straight to the codec.
+ *
+ * A method is made of the one in Python, which it calls for all that is not usual: a class that is not sealed, arguments
+ * that are not right. What it looks up it keeps in the layout of the class.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include "compat.h"
+#include "values.h"
+
+enum { OWNER, DATA, VERSION, OFFSET, OPTIONS, PARAMETERS };
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *function; /* the method in Python */
+    PyObject *dict;
+    int verb;
+    PyObject *names[PARAMETERS]; /* of parameters, interned; NULL for those that it does not have */
+} Method;
+
+/* Finds the arguments by position and by name; returns 0 if they are not what the method in Python takes. */
+static int bind(const Method *self, PyObject *const *args, Py_ssize_t count, PyObject *names, PyObject **bound) {
+    Py_ssize_t given = 0;
+    for (int i = OWNER; i < OPTIONS && given < count; i++)
+        if (self->names[i] != NULL) bound[i] = args[given++];
+    if (given < count) return 0;
+    for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++) {
+        int parameter = DATA;
+        while (parameter < PARAMETERS && self->names[parameter] != PyTuple_GET_ITEM(names, i))
+            parameter++;
+        if (parameter == PARAMETERS || bound[parameter] != NULL) return 0;
+        bound[parameter] = args[count + i];
+    }
+    return bound[OWNER] != NULL && bound[VERSION] != NULL && (self->names[DATA] == NULL || bound[DATA] != NULL);
+}
+
+/* Returns the codec of the core for a class, a version and options; NULL, perhaps without an exception, without one. */
+static PyObject *find_codec(Layout *layout, PyObject *version, PyObject *options) {
+    int64_t number;
+    if (!PyLong_CheckExact(version) || !compact_long(version, &number) || number < 0) return NULL;
+    CachedCodec *entry = &layout->codecs[(number * 2 + (options != NULL)) % CACHED_CODECS];
+    if (entry->codec != NULL && entry->version == number && entry->options == options) return Py_NewRef(entry->codec);
+    PyObject *find = import_attribute("kafka_msgs.codec", "codec_for");
+    if (find == NULL) return NULL;
+    PyObject *found = PyObject_CallFunctionObjArgs(find, (PyObject *)layout->type, version, options, NULL);
+    Py_DECREF(find);
+    PyObject *codec = found == NULL ? NULL : codec_of(found);
+    Py_XDECREF(found);
+    if (codec == NULL) return NULL;
+    entry->version = (Py_ssize_t)number;
+    Py_XSETREF(entry->options, Py_XNewRef(options));
+    Py_XSETREF(entry->codec, Py_NewRef(codec));
+    return codec;
+}
+
+static PyObject *method_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names) {
+    Method *self = (Method *)callable;
+    PyObject *bound[PARAMETERS] = {NULL}, *result = NULL, *codec = NULL;
+    Layout *layout = NULL;
+    if (bind(self, args, PyVectorcall_NARGS(flags), names, bound)) {
+        if (self->verb == CODEC_ENCODE)
+            layout = layout_of(Py_TYPE(bound[OWNER]));
+        else if (PyType_Check(bound[OWNER]))
+            layout = layout_of((PyTypeObject *)bound[OWNER]);
+    }
+    if (layout != NULL) {
+        Py_INCREF(layout);
+        codec = find_codec(layout, bound[VERSION], bound[OPTIONS]);
+        Py_DECREF(layout);
+    }
+    if (codec == NULL) return PyErr_Occurred() ? NULL : PyObject_Vectorcall(self->function, args, flags, names);
+    result = codec_run(codec, self->verb, bound[self->verb == CODEC_ENCODE ? OWNER : DATA], bound[OFFSET]);
+    Py_DECREF(codec);
+    return result;
+}
+
+/* Method(function, verb, names): names has those of self or cls, data, version, offset and options, or None. */
+static PyObject *method_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
+    PyObject *function, *names[PARAMETERS];
+    int verb;
+    if (!PyArg_ParseTuple(args, "Oi(OOOOO)", &function, &verb, &names[OWNER], &names[DATA], &names[VERSION],
+                          &names[OFFSET], &names[OPTIONS]))
+        return NULL;
+    Method *self = (Method *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->call = method_call;
+    self->function = Py_NewRef(function);
+    self->verb = verb;
+    for (int i = 0; i < PARAMETERS; i++) {
+        if (!PyUnicode_CheckExact(names[i])) continue;
+        self->names[i] = Py_NewRef(names[i]);
+        PyUnicode_InternInPlace(&self->names[i]);
+    }
+    return (PyObject *)self;
+}
+
+static PyObject *method_bind(PyObject *self, PyObject *object, PyObject *Py_UNUSED(type)) {
+    return object == NULL || object == Py_None ? Py_NewRef(self) : PyMethod_New(self, object);
+}
+
+/* Pickles find a method by its name, as they find functions. */
+static PyObject *method_reduce(PyObject *self, PyObject *Py_UNUSED(ignored)) {
+    return PyObject_GetAttrString(self, "__qualname__");
+}
+
+static int method_traverse(Method *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->function);
+    Py_VISIT(self->dict);
+    return 0;
+}
+
+static int method_clear(Method *self) {
+    Py_CLEAR(self->function);
+    Py_CLEAR(self->dict);
+    for (int i = 0; i < PARAMETERS; i++)
+        Py_CLEAR(self->names[i]);
+    return 0;
+}
+
+static void method_dealloc(Method *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    method_clear(self);
+    type->tp_free((PyObject *)self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef method_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Method, call), READONLY, NULL},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Method, dict), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef method_attributes[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef method_methods[] = {
+    {"__reduce__", method_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot method_slots[] = {
+    {Py_tp_new, method_new},         {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_descr_get, method_bind},  {Py_tp_traverse, method_traverse},
+    {Py_tp_clear, method_clear},     {Py_tp_dealloc, method_dealloc},
+    {Py_tp_members, method_members}, {Py_tp_getset, method_attributes},
+    {Py_tp_methods, method_methods}, {0, NULL},
+};
+
+static PyType_Spec method_spec = {
+    .name = CORE_NAME ".Method",
+    .basicsize = sizeof(Method),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .slots = method_slots,
+};
+
+int methods_add(PyObject *module) {
+    return core_add_type(module, &method_spec) == NULL ? -1 : 0;
+}

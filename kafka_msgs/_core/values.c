@@ -1,0 +1,366 @@
+/* Sealed classes: the C form of what attrs and schema.py give to message classes.
+ *
+ * A class is sealed when it is made: `Layout` changes the slots of the type, and changes them back at its end. Only
+ * speed changes. What the fast forms do not expect they leave to the class itself: it raises the errors.
+ *
+ * An instance is known to the garbage collector only if a cycle could pass through it, see `in_cycle`.
+ *
+ * Sections: 1 making values, 2 comparing and hashing, 3 freeing, 4 layouts, 5 what the module keeps.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include "compat.h"
+#include "values.h"
+
+/* -------------------------------------------------------------------------------------------------- 1 Making values */
+
+/* Whether a cycle could pass through a value. Numbers, text and UUIDs refer to nothing; a tuple or a value that the
+ * collector does not know holds only what it need not know. */
+static inline int in_cycle(const CoreState *core, PyObject *value) {
+    PyTypeObject *type = Py_TYPE(value);
+    if (!PyType_IS_GC(type) || value == core->codec.empty_tuple || type == core->codec.uuid_type) return 0;
+    return (!PyTuple_CheckExact(value) && layout_of(type) == NULL) || PyObject_GC_IsTracked(value);
+}
+
+/* Finds a field by its name; arguments mostly come in the order of the fields, so it looks at `next` first. */
+static const Field *find_field(const Layout *layout, const Field *next, PyObject *name) {
+    const Field *end = layout->fields + layout->count;
+    for (const Field *field = next; field < end; field++)
+        if (field->name == name) return field;
+    for (const Field *field = layout->fields; field < next; field++)
+        if (field->name == name) return field;
+    for (const Field *field = layout->fields; field < end; field++)
+        if (PyUnicode_Check(name) && PyUnicode_Compare(field->name, name) == 0) return field;
+    return NULL;
+}
+
+/* Fills the slots that keyword arguments name; returns 0 without an exception if one names no field, or one twice. */
+static int fill_given(const Layout *layout, PyObject *self, PyObject *const *args, PyObject *names) {
+    const Field *next = layout->fields;
+    for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++) {
+        const Field *field = find_field(layout, next, PyTuple_GET_ITEM(names, i));
+        if (field == NULL || *slot_of(self, field->offset) != NULL) return 0;
+        *slot_of(self, field->offset) = Py_NewRef(args[i]);
+        next = field + 1;
+    }
+    return 1;
+}
+
+/* Fills the other slots from another instance, or with the defaults; returns 0 if the other has an empty slot, too. */
+static int fill_rest(const Layout *layout, PyObject *self, PyObject *other) {
+    int cyclic = 0;
+    for (const Field *field = layout->fields; field < layout->fields + layout->count; field++) {
+        PyObject **slot = slot_of(self, field->offset);
+        if (*slot == NULL) *slot = Py_XNewRef(other == NULL ? field->initial : *slot_of(other, field->offset));
+        if (*slot == NULL) return 0;
+        cyclic |= in_cycle(layout->core, *slot);
+    }
+    if (cyclic) PyObject_GC_Track(self);
+    return 1;
+}
+
+/* Makes an instance; NULL without an exception if the arguments are not right. Here and below, a layout in use is held:
+ * code of others may run, and could unseal the class. */
+static PyObject *make_value(Layout *layout, PyObject *other, PyObject *const *args, PyObject *names) {
+    Py_INCREF(layout);
+    PyObject *self = new_value(&layout->core->values, layout->type);
+    if (self != NULL && (!fill_given(layout, self, args, names) || !fill_rest(layout, self, other))) Py_CLEAR(self);
+    Py_DECREF(layout);
+    return self;
+}
+
+/* Calls what would have been called without the core. */
+static PyObject *call_class(PyObject *type, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    PyObject *given = PyTuple_New(count), *named = PyDict_New(), *result = NULL;
+    int failed = given == NULL || named == NULL;
+    for (Py_ssize_t i = 0; i < count && !failed; i++)
+        PyTuple_SET_ITEM(given, i, Py_NewRef(args[i]));
+    for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names) && !failed; i++)
+        failed = PyDict_SetItem(named, PyTuple_GET_ITEM(names, i), args[count + i]) < 0;
+    if (!failed) result = PyType_Type.tp_call(type, given, named);
+    Py_XDECREF(given);
+    Py_XDECREF(named);
+    return result;
+}
+
+static PyObject *construct(PyObject *type, PyObject *const *args, size_t flags, PyObject *names) {
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    PyObject *self = count == 0 ? make_value(layout_of((PyTypeObject *)type), NULL, args, names) : NULL;
+    return self != NULL || PyErr_Occurred() ? self : call_class(type, args, count, names);
+}
+
+static PyObject *evolve(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    Layout *layout = count == 1 ? layout_of(Py_TYPE(args[0])) : NULL;
+    PyObject *made = layout == NULL ? NULL : make_value(layout, args[0], args + 1, names);
+    if (made != NULL || PyErr_Occurred()) return made;
+    PyObject *slower = import_attribute("attrs", "evolve");
+    if (slower == NULL) return NULL;
+    made = PyObject_Vectorcall(slower, args, (size_t)count, names);
+    Py_DECREF(slower);
+    return made;
+}
+
+/* ------------------------------------------------------------------------------------------ 2 Comparing and hashing */
+
+/* Returns what stands for a value in comparisons: the number of a UUID, as its own methods in Python do. */
+static inline PyObject *compared(const CoreState *core, PyObject *value) {
+    if (!Py_IS_TYPE(value, core->codec.uuid_type)) return value;
+    PyObject *number = *slot_of(value, core->codec.uuid_int);
+    return number == NULL ? value : number;
+}
+
+/* Whether a value is equal to itself. A float need not be, and so a value that holds one. */
+static inline int equals_itself(PyObject *value) {
+    return PyLong_CheckExact(value) || PyUnicode_CheckExact(value) || PyTuple_CheckExact(value) || value == Py_None ||
+           PyBytes_CheckExact(value) || PyBool_Check(value);
+}
+
+/* Returns the content of a field, a new reference; an empty slot raises what reading the attribute raises. */
+static inline PyObject *content(const Layout *layout, PyObject *self, const Field *field) {
+    PyObject *value = *slot_of(self, field->offset);
+    return value == NULL ? PyObject_GetAttr(self, field->name) : Py_NewRef(compared(layout->core, value));
+}
+
+static int fields_equal(const Layout *layout, PyObject *self, PyObject *other, const Field *field) {
+    PyObject *left = content(layout, self, field);
+    PyObject *right = left == NULL ? NULL : content(layout, other, field);
+    PyObject *same = right == NULL ? NULL : PyObject_RichCompare(left, right, Py_EQ);
+    int equal = same == NULL ? -1 : PyObject_IsTrue(same);
+    Py_XDECREF(left);
+    Py_XDECREF(right);
+    Py_XDECREF(same);
+    return equal;
+}
+
+static PyObject *value_compare(PyObject *self, PyObject *other, int op) {
+    if ((op != Py_EQ && op != Py_NE) || Py_TYPE(self) != Py_TYPE(other)) Py_RETURN_NOTIMPLEMENTED;
+    Layout *layout = layout_of(Py_TYPE(self));
+    int equal = 1;
+    Py_INCREF(layout);
+    for (const Field *field = layout->fields; field < layout->fields + layout->count && equal == 1; field++) {
+        PyObject *value = *slot_of(self, field->offset);
+        if (value == *slot_of(other, field->offset) && value != NULL && equals_itself(value)) continue;
+        equal = fields_equal(layout, self, other, field);
+    }
+    Py_DECREF(layout);
+    return equal < 0 ? NULL : PyBool_FromLong(equal == (op == Py_EQ));
+}
+
+/* Combines the hashes of the class and of all fields, as CPython's tuples do. */
+static Py_hash_t value_hash(PyObject *self) {
+    Layout *layout = layout_of(Py_TYPE(self));
+    Py_uhash_t hash = (Py_uhash_t)layout->type >> 4;
+    if (Py_EnterRecursiveCall(" while hashing a message")) return -1;
+    Py_INCREF(layout);
+    for (const Field *field = layout->fields; field < layout->fields + layout->count; field++) {
+        PyObject *value = content(layout, self, field);
+        Py_hash_t lane = value == NULL ? -1 : PyObject_Hash(value);
+        Py_XDECREF(value);
+        if (lane == -1) {
+            hash = (Py_uhash_t)-1;
+            break;
+        }
+        uint64_t mixed = (uint64_t)hash + (uint64_t)lane * 0xC2B2AE3D27D4EB4Fu;
+        hash = (Py_uhash_t)((mixed << 31 | mixed >> 33) * 0x9E3779B185EBCA87u);
+        if (hash == (Py_uhash_t)-1) hash = 1546275796;
+    }
+    Py_DECREF(layout);
+    Py_LeaveRecursiveCall();
+    return (Py_hash_t)hash;
+}
+
+/* -------------------------------------------------------------------------------------------------------- 3 Freeing */
+
+/* Empties the slots that a sealed class gave to an instance, and keeps or frees the memory. */
+static void release(PyObject *self, PyTypeObject *sealed) {
+    PyTypeObject *type = Py_TYPE(self);
+    Layout *layout = (Layout *)Py_XNewRef((PyObject *)layout_of(sealed));
+    size_t slots = slot_count(sealed);
+    PyObject **first = (PyObject **)(self + 1);
+    for (PyObject **slot = first; slot < first + slots; slot++)
+        Py_CLEAR(*slot);
+    ValuesState *state = layout == NULL ? NULL : &layout->core->values;
+    if (state != NULL && type == sealed && slots < FREE_SIZES && state->room[slots] > 0) {
+        *first = state->free[slots];
+        state->free[slots] = self;
+        state->room[slots]--;
+    } else {
+        type->tp_free(self);
+    }
+    Py_DECREF(type);
+    Py_XDECREF(layout);
+}
+
+/* Frees an instance of a sealed class, or the part that it has in an instance of a subclass. Where a value might free
+ * further ones, CPython's trashcan limits the depth. */
+void value_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self), *sealed = type;
+    while (sealed->tp_dealloc != value_dealloc)
+        sealed = sealed->tp_base;
+    PyObject_GC_UnTrack(self);
+    PyObject **slot = (PyObject **)(self + 1), **end = slot + slot_count(sealed);
+    int deep = 0;
+    for (; slot < end; slot++) {
+        PyObject *value = *slot;
+        if (value != NULL && PyType_IS_GC(Py_TYPE(value)) && Py_REFCNT(value) == 1) {
+            deep = type == sealed; /* CPython took care of a subclass */
+        } else {
+            *slot = NULL;
+            Py_XDECREF(value);
+        }
+    }
+    if (!deep) {
+        release(self, sealed);
+        return;
+    }
+    Py_TRASHCAN_BEGIN(self, value_dealloc) release(self, sealed);
+    Py_TRASHCAN_END
+}
+
+/* -------------------------------------------------------------------------------------------------------- 4 Layouts */
+
+/* Reads (name, default) of each field, and finds its slot. All slots of the class must be fields: only these are
+ * compared, and only these can hold anything. */
+static int load_fields(Layout *self, PyObject *fields) {
+    Py_ssize_t count = PyTuple_GET_SIZE(fields);
+    self->fields = PyMem_Calloc((size_t)count + 1, sizeof(Field));
+    if (self->fields == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (; self->count < count; self->count++) {
+        Field *field = &self->fields[self->count];
+        PyObject *name, *initial;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(fields, self->count), "UO", &name, &initial)) return -1;
+        field->offset = named_slot(self->type, PyUnicode_AsUTF8(name));
+        if (field->offset < 0) return -1;
+        field->name = Py_NewRef(name);
+        field->initial = Py_NewRef(initial);
+        PyUnicode_InternInPlace(&field->name);
+    }
+    return 0;
+}
+
+/* Layout(class, fields): seals the class. */
+static PyObject *layout_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
+    PyObject *sealed, *fields;
+    CoreState *core = core_of_type(type);
+    if (core == NULL || !PyArg_ParseTuple(args, "O!O!", &PyType_Type, &sealed, &PyTuple_Type, &fields)) return NULL;
+    PyTypeObject *target = (PyTypeObject *)sealed;
+    if (!(target->tp_flags & Py_TPFLAGS_HEAPTYPE) || !PyType_IS_GC(target) || target->tp_itemsize != 0 ||
+        target->tp_dictoffset != 0 || target->tp_weaklistoffset != 0 || target->tp_finalize != NULL ||
+        target->tp_del != NULL || target->tp_new != PyBaseObject_Type.tp_new || target->tp_methods != NULL ||
+        PyTuple_GET_SIZE(fields) < 1 || slot_count(target) != (size_t)PyTuple_GET_SIZE(fields)) {
+        return PyErr_Format(PyExc_TypeError, "%R is not a class to seal", sealed);
+    }
+    Layout *self = (Layout *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->core = core;
+    self->type = (PyTypeObject *)Py_NewRef(sealed);
+    if (load_fields(self, fields) < 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    self->dealloc = target->tp_dealloc;
+    self->compare = target->tp_richcompare;
+    self->hash = target->tp_hash;
+    target->tp_methods = &self->none;
+    target->tp_dealloc = value_dealloc;
+    target->tp_richcompare = value_compare;
+    target->tp_hash = value_hash;
+    target->tp_vectorcall = construct;
+    PyType_Modified(target);
+    return (PyObject *)self;
+}
+
+/* Makes the class what it was, as far as nobody else has changed it since. */
+static void unseal(Layout *self) {
+    PyTypeObject *type = self->type;
+    if (type == NULL || layout_of(type) != self) return;
+    type->tp_methods = NULL;
+    type->tp_dealloc = self->dealloc;
+    type->tp_vectorcall = NULL;
+    if (type->tp_richcompare == value_compare) type->tp_richcompare = self->compare;
+    if (type->tp_hash == value_hash) type->tp_hash = self->hash;
+    PyType_Modified(type);
+}
+
+static int layout_traverse(Layout *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->type);
+    for (Py_ssize_t i = 0; i < self->count; i++)
+        Py_VISIT(self->fields[i].initial);
+    for (int i = 0; i < CACHED_CODECS; i++) {
+        Py_VISIT(self->codecs[i].options);
+        Py_VISIT(self->codecs[i].codec);
+    }
+    return 0;
+}
+
+static int layout_clear(Layout *self) {
+    unseal(self);
+    for (int i = 0; i < CACHED_CODECS; i++) {
+        Py_CLEAR(self->codecs[i].options);
+        Py_CLEAR(self->codecs[i].codec);
+    }
+    for (; self->count > 0; self->count--) {
+        Py_CLEAR(self->fields[self->count - 1].name);
+        Py_CLEAR(self->fields[self->count - 1].initial);
+    }
+    Py_CLEAR(self->type);
+    return 0;
+}
+
+static void layout_dealloc(Layout *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    layout_clear(self);
+    PyMem_Free(self->fields);
+    type->tp_free((PyObject *)self);
+    Py_DECREF(type);
+}
+
+static PyType_Slot layout_slots[] = {
+    {Py_tp_doc, "What the core knows about a class, which is sealed for as long as this lives."},
+    {Py_tp_new, layout_new},
+    {Py_tp_traverse, layout_traverse},
+    {Py_tp_clear, layout_clear},
+    {Py_tp_dealloc, layout_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec layout_spec = {
+    .name = CORE_NAME ".Layout",
+    .basicsize = sizeof(Layout),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = layout_slots,
+};
+
+/* ---------------------------------------------------------------------------------------- 5 What the module keeps */
+
+static PyMethodDef functions[] = {
+    {"evolve", (PyCFunction)(void (*)(void))evolve, METH_FASTCALL | METH_KEYWORDS,
+     "evolve($module, value, /, **changes)\n--\n\nReturn a copy of a value with some of its fields changed."},
+    {NULL, NULL, 0, NULL},
+};
+
+int values_add(PyObject *module, ValuesState *state) {
+    for (size_t slots = 1; slots < FREE_SIZES; slots++)
+        state->room[slots] = FREE_BYTES / (int)(sizeof(PyObject) + slots * sizeof(PyObject *));
+    if (PyModule_AddFunctions(module, functions) < 0) return -1;
+    return core_add_type(module, &layout_spec) == NULL ? -1 : 0;
+}
+
+/* Frees the memory that was kept; no more is kept from now on. */
+void values_forget(ValuesState *state) {
+    for (size_t slots = 1; slots < FREE_SIZES; slots++) {
+        state->room[slots] = 0;
+        while (state->free[slots] != NULL) {
+            PyObject *object = state->free[slots];
+            state->free[slots] = *(PyObject **)(object + 1);
+            PyObject_GC_Del(object);
+        }
+    }
+}

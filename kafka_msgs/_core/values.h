@@ -1,0 +1,63 @@
+/* Sealed classes: message classes whose instances the core makes, compares, hashes and frees. values.c has the rest. */
+#ifndef KAFKA_MSGS_VALUES_H
+#define KAFKA_MSGS_VALUES_H
+
+#include <Python.h>
+#include <stddef.h>
+
+#include "core.h"
+#include "objects.h"
+
+#define CACHED_CODECS 16 /* of a class: of 8 versions with the default options, and of 8 with others */
+
+typedef struct {
+    PyObject *name, *initial; /* owned; the name is interned */
+    Py_ssize_t offset;
+} Field;
+
+typedef struct {
+    Py_ssize_t version;
+    PyObject *options, *codec; /* owned; NULL for the default options, and for an entry that is not in use */
+} CachedCodec;
+
+/* What the core knows about a class. The class holds its layout as an attribute, and the layout holds the class; the
+ * garbage collector sees both. The class is sealed for as long as its layout lives. */
+typedef struct {
+    PyObject_HEAD
+    PyMethodDef none;   /* an empty list: tp_methods of the class, which is NULL otherwise, points here */
+    PyTypeObject *type; /* owned */
+    CoreState *core;    /* borrowed from the module, which the type of layouts keeps alive */
+    Py_ssize_t count;
+    Field *fields;                     /* in the order of the definition */
+    CachedCodec codecs[CACHED_CODECS]; /* by the lowest bits of the version, and whether options are given */
+    destructor dealloc;                /* this and the next two: what the class had before */
+    richcmpfunc compare;
+    hashfunc hash;
+} Layout;
+
+void value_dealloc(PyObject *self);
+
+/* Returns the layout of a sealed class, borrowed; NULL for other classes. */
+static inline Layout *layout_of(PyTypeObject *type) {
+    if (type->tp_dealloc != value_dealloc) return NULL;
+    return (Layout *)((char *)type->tp_methods - offsetof(Layout, none));
+}
+
+static inline size_t slot_count(PyTypeObject *type) {
+    return (size_t)(type->tp_basicsize - (Py_ssize_t)sizeof(PyObject)) / sizeof(PyObject *);
+}
+
+/* Makes an instance of a class with slots as new_instance does, if it is sealed of memory that was used before. */
+static inline PyObject *new_value(ValuesState *state, PyTypeObject *type) {
+    size_t slots = slot_count(type);
+    if (type->tp_dealloc != value_dealloc || slots >= FREE_SIZES || state->free[slots] == NULL)
+        return new_instance(type);
+    PyObject *object = state->free[slots], **slot = (PyObject **)(object + 1), **end = slot + slots;
+    state->free[slots] = *slot;
+    state->room[slots]++;
+    while (slot < end)
+        *slot++ = NULL;
+    return PyObject_Init(object, type);
+}
+
+#endif
