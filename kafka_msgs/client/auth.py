@@ -43,7 +43,7 @@ class Asker(Protocol):
         """The address of the broker."""
         ...
 
-    def ask(self, request: Request[R], version: int | None = None, *, deadline: float, name: str = "") -> Steps[R]:
+    def ask(self, request: Request[R], version: int | None = None, *, deadline: float | None) -> Steps[R]:
         """Send a request, and wait for its answer."""
         ...
 
@@ -144,7 +144,7 @@ def authenticate(link: Asker, credentials: Credentials, network: Network, deadli
     """
     refuse = _refusal(link, credentials)
     handshake = SaslHandshakeRequest(mechanism=credentials.mechanism)
-    answer = yield from link.ask(handshake, 1, deadline=deadline, name="SaslHandshake")
+    answer = yield from link.ask(handshake, 1, deadline=deadline)
     if answer.error_code:
         offered = ", ".join(answer.mechanisms) or "no mechanism"
         raise refuse(f"{ErrorCode(answer.error_code).name}: the broker offers {offered}")
@@ -155,7 +155,7 @@ def authenticate(link: Asker, credentials: Credentials, network: Network, deadli
         token = next(tokens)
         while True:
             request = SaslAuthenticateRequest(auth_bytes=token)
-            reply = yield from link.ask(request, version, deadline=deadline, name="SaslAuthenticate")
+            reply = yield from link.ask(request, version, deadline=deadline)
             if reply.error_code:
                 raise refuse(reply.error_message or ErrorCode(reply.error_code).name)
             lifetime_ms = reply.session_lifetime_ms

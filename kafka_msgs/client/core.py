@@ -24,7 +24,7 @@ from kafka_msgs.client.schedule import gather
 from kafka_msgs.client.trials import Trials
 from kafka_msgs.client.waiting import Pending, Steps, Wait
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import ClientError, ConnectionFailedError, DeadlineError, UnsupportedFieldError
+from kafka_msgs.errors import ConnectionFailedError, DeadlineError, UnsupportedFieldError
 from kafka_msgs.message import Request, Response
 
 __all__ = ["ClientCore"]
@@ -123,25 +123,12 @@ class ClientCore:
             now = yield Wait((), min(link.quiet_until, deadline))
         pending = yield from link.in_turn(lambda: send_fitting(link, request, version), deadline)
         if not pending.done:
-            now = self.network.now()
-            limit = now + self.config.request_timeout
-            yield Wait((pending,), min(deadline, limit))
-            if not pending.done:
-                raise self._no_answer(link, request, late=limit >= deadline)
+            yield from link.wait_for(pending, request, deadline=deadline, limit=self.directory.patience())
         answer = pending.result()
         throttled: int = getattr(answer, "throttle_time_ms", 0)
         if throttled > 0:
             link.quiet_until = self.network.now() + throttled / _MS
         return answer
-
-    def _no_answer(self, link: Link, request: Request[Any], *, late: bool) -> ClientError:
-        """Return the error for an answer that did not come: the deadline was reached, or the broker was too slow."""
-        name = request.INFO.name
-        if late:
-            return DeadlineError(waiting_for=f"the answer to {name} from {link.address}")
-        link.close()
-        reason = f"no answer to {name} within {self.config.request_timeout:g} s"
-        return ConnectionFailedError(address=str(link.address), step="request", reason=reason)
 
 
 class _Asking:

@@ -51,6 +51,7 @@ class Directory:
         self.cluster = Cluster(config.max_brokers)
         self._links: dict[tuple[int, str], Link] = {}
         self._first: Link | None = None
+        self._made: list[Link] = []
         self._opening: dict[Hashable, Task[Link]] = {}
         self._renewing: dict[Link, Task[float | None]] = {}
         self._coordinators: dict[tuple[CoordinatorKind, str], int] = {}
@@ -61,19 +62,27 @@ class Directory:
         """Return the trials of one operation."""
         return Trials(self.config, self.network, self.random, deadline)
 
-    def link(self, node: int, *, purpose: str = GENERAL, deadline: float) -> Steps[Link]:
+    def patience(self) -> float:
+        """Return the moment at which a broker is given up that does not answer a request of now."""
+        return self.network.now() + self.config.request_timeout
+
+    def link(self, node: int, *, purpose: str = GENERAL, deadline: float, asks: bool = True) -> Steps[Link]:
         """Return a connection to a broker that is ready for requests; make it if there is none.
 
         ``purpose`` keeps connections apart: a Fetch or a JoinGroup that waits at the broker stalls what follows on its
         connection. Ask for the link before each request: it may be replaced, and its session may be renewed here.
+        ``asks`` lets it ask the cluster for an address that may have changed; who asks the cluster cannot want that.
         Raises ``ConnectionFailedError``, ``AuthenticationError`` and ``DeadlineError``.
         """
         link = self._links.get((node, purpose))
+        if link is not None:
+            link.check(self.network.now())
         if link is None or not link.alive:
             if purpose == GENERAL and self._first is not None and self._adopt_first(node):
                 link = self._links[node, purpose]
             else:
-                link = self._links[node, purpose] = yield from self._connect(node, purpose, deadline)
+                made = yield from self._connect(node, purpose, deadline, asks)
+                link = self._links[node, purpose] = _first_of(self._links.get((node, purpose)), made)
         yield from self._renew(link, deadline)
         return link
 
@@ -85,10 +94,11 @@ class Directory:
             return link
         for node in self._shuffled(self.cluster.brokers):
             try:
-                return (yield from self.link(node, deadline=deadline))
+                return (yield from self.link(node, deadline=deadline, asks=False))
             except ConnectionFailedError:
                 continue
-        self._first = yield from self._bootstrap(deadline)
+        made = yield from self._bootstrap(deadline)
+        self._first = _first_of(self._first, made)
         return self._first
 
     def ready_link(self) -> Link | None:
@@ -100,6 +110,9 @@ class Directory:
 
     def _idlest(self) -> Link | None:
         """Return the open connection with the fewest requests in flight."""
+        now = self.network.now()
+        for each in self._made:
+            each.check(now)
         idlest = self._first if self._first is not None and self._first.alive else None
         for (_, purpose), link in self._links.items():
             if purpose == GENERAL and link.alive and (idlest is None or link.in_flight < idlest.in_flight):
@@ -131,7 +144,7 @@ class Directory:
         while True:
             try:
                 link = yield from self.any_link(deadline=deadline)
-                response = yield from link.ask(request, deadline=deadline)
+                response = yield from link.ask(request, deadline=deadline, limit=self.patience())
             except ConnectionFailedError as error:
                 trials.failed(error, final=error.step in PERMANENT)
             else:
@@ -205,8 +218,9 @@ class Directory:
             opening.cancel()
         for renewing in self._renewing.values():
             renewing.cancel()
-        for link in (*self._links.values(), *([self._first] if self._first else ())):
+        for link in self._made:
             link.close()
+        self._made.clear()
         self._links.clear()
         self._first = None
 
@@ -215,13 +229,18 @@ class Directory:
         task = self._opening.get(key)
         if task is None:
             limit = self.network.now() + self.config.connect_timeout
-            steps = Link.open(self.network, address, self.config, node=node, deadline=limit)
-            task = self._opening[key] = self.network.spawn(steps)
+            task = self._opening[key] = self.network.spawn(self._make(address, node, limit))
         try:
             link = yield from wait_for(task, deadline, f"a connection to {address}")
         finally:
             if task.done:
                 self._opening.pop(key, None)
+        return link
+
+    def _make(self, address: Address, node: int | None, deadline: float) -> Steps[Link]:
+        """Make a connection, and keep it in mind until ``close``: those who wait for it may be gone by then."""
+        link = yield from Link.open(self.network, address, self.config, node=node, deadline=deadline)
+        self._made = [*(each for each in self._made if each.alive), link]
         return link
 
     def _bootstrap(self, deadline: float) -> Steps[Link]:
@@ -246,8 +265,9 @@ class Directory:
         self._first = None
         return True
 
-    def _connect(self, node: int, purpose: str, deadline: float) -> Steps[Link]:
-        address = yield from self._address(node, deadline)
+    def _connect(self, node: int, purpose: str, deadline: float, asks: bool) -> Steps[Link]:
+        known = self.cluster.brokers.get(node)
+        address = known.address if known and not asks else (yield from self._address(node, deadline))
         try:
             return (yield from self._open((node, purpose), address, node, deadline))
         except ConnectionFailedError:
@@ -289,7 +309,7 @@ class Directory:
     ) -> Steps[dict[str, int | ErrorCode]]:
         """Ask about several keys. A key that the broker leaves out has no coordinator yet."""
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
-        response = yield from link.ask(request, deadline=deadline)
+        response = yield from link.ask(request, deadline=deadline, limit=self.patience())
         found: dict[str, int | ErrorCode] = dict.fromkeys(keys, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         for each in response.coordinators:
             if each.key in found:
@@ -301,7 +321,7 @@ class Directory:
         self, link: Link, key: str, kind: CoordinatorKind, deadline: float
     ) -> Steps[dict[str, int | ErrorCode]]:
         request = FindCoordinatorRequest(key_type=kind, key=key)
-        response = yield from link.ask(request, deadline=deadline)
+        response = yield from link.ask(request, deadline=deadline, limit=self.patience())
         address = Address(response.host, response.port)
         return {key: self._found(key, kind, response.error_code, response.node_id, address)}
 
@@ -318,6 +338,14 @@ class Directory:
         shuffled = list(values)
         self.random.shuffle(shuffled)
         return shuffled
+
+
+def _first_of(present: Link | None, made: Link) -> Link:
+    """Of two connections that were made at the same time, keep the one that came first, and close the other."""
+    if present is None or present is made or not present.alive:
+        return made
+    made.close()
+    return present
 
 
 def _asked(topic: str | UUID) -> MetadataRequestTopic:

@@ -65,7 +65,10 @@ class Link:
         self._opened: Pending[None] = Pending()
         self._transport: Transport | None = None
         self._limit = config.max_in_flight
+        self._request_timeout = config.request_timeout
         self._queue: deque[Pending[None]] = deque()
+        self._abandoned: deque[tuple[Pending[Any], float]] = deque()
+        """The requests that nobody waits for any more, and until when the broker should have answered them."""
         self._step = "connect"
 
     @classmethod
@@ -95,19 +98,46 @@ class Link:
         request: Request[R],
         version: int | None = None,
         *,
-        deadline: float,
-        name: str = "",
+        deadline: float | None,
+        limit: float | None = None,
         options: CodecOptions = DEFAULT_OPTIONS,
     ) -> Steps[R]:
         """Send a request when there is room for it, and wait for its answer.
 
-        ``name`` says what ``DeadlineError`` is about. Raises what ``send`` raises.
+        At ``deadline`` the caller gives up, and the connection goes on. At ``limit``, if that is earlier, the broker is
+        given up: the connection is closed. Raises what ``send`` raises, ``DeadlineError`` and
+        ``ConnectionFailedError``.
         """
         pending = yield from self.in_turn(lambda: self.send(request, version, options=options), deadline)
-        name = name or f"{request.INFO.name.removesuffix('Request')} of {self.address}"
-        return (yield from wait_for(pending, deadline, name))
+        if not pending.done:
+            yield from self.wait_for(pending, request, deadline=deadline, limit=limit)
+        return pending.result()
 
-    def in_turn(self, send: Callable[[], Pending[T]], deadline: float) -> Steps[Pending[T]]:
+    def wait_for(
+        self, pending: Pending[R], request: Request[R], *, deadline: float | None, limit: float | None
+    ) -> Steps[None]:
+        """Wait for the answer to a request. See ``ask``."""
+        gives_up = limit is not None and (deadline is None or limit < deadline)
+        yield Wait((pending,), limit if gives_up else deadline)
+        if pending.done:
+            return
+        name = request.INFO.name
+        if not gives_up:
+            if limit is not None:
+                self._abandoned.append((pending, limit))
+            raise DeadlineError(waiting_for=f"the answer to {name} from {self.address}")
+        self.close()
+        reason = f"no answer to {name} within {self._request_timeout:g} s"
+        raise ConnectionFailedError(address=str(self.address), step="request", reason=reason)
+
+    def check(self, now: float) -> None:
+        """Close the connection if the broker should have answered a request by now that nobody waits for any more."""
+        while self._abandoned and self._abandoned[0][0].done:
+            self._abandoned.popleft()
+        if self._abandoned and self._abandoned[0][1] <= now:
+            self.close()
+
+    def in_turn(self, send: Callable[[], Pending[T]], deadline: float | None) -> Steps[Pending[T]]:
         """Call a function that sends one request, when there is room for it; return the answer, which comes later.
 
         Those who wait are served in order. Raises ``DeadlineError``.

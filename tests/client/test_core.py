@@ -10,7 +10,7 @@ from attrs import evolve
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Pending
+from kafka_msgs.client.waiting import Pending, wait_for
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError, UnsupportedVersionError
 from kafka_msgs.message import Request, Response
@@ -344,6 +344,41 @@ def test_closing_leaves_no_connection_and_no_work(cluster: SmallCluster) -> None
     core.close()
     assert not cluster.network.transports
     assert cluster.network.running == 0
+
+
+def test_calls_that_begin_together_make_one_first_connection(cluster: SmallCluster) -> None:
+    core = cluster.network.core("b1:9092,b2:9092,b3:9092")
+    calls = [cluster.network.spawn(core.refresh(deadline=core.deadline(None))) for _ in range(20)]
+    for call in calls:
+        cluster.network.run(wait_for(call, None))
+    assert len(cluster.network.transports) == 1
+    core.close()
+    assert not cluster.network.transports
+
+
+def test_a_connection_whose_broker_hangs_is_closed_though_nobody_waits(cluster: SmallCluster) -> None:
+    hung: Pending[Response] = Pending()
+    broker = cluster.network.add("b7:9092", lambda request: hung)
+    core = cluster.network.core("b7:9092", request_timeout=5.0)
+    for moment in (1.0, 3.0):
+        with pytest.raises(DeadlineError):
+            cluster.network.run(core.refresh(deadline=core.deadline(moment)))
+    assert cluster.network.connections == 1
+    cluster.network.pass_time(2.0)
+    with pytest.raises(DeadlineError):
+        cluster.network.run(core.refresh(deadline=core.deadline(1.0)))
+    assert cluster.network.connections == 2
+    assert len(broker.requests) == 3
+
+
+def test_brokers_that_are_away_for_long_are_waited_for(cluster: SmallCluster) -> None:
+    core = cluster.network.core("b1:9092", backoff=0.01, longest_backoff=0.02)
+    cluster.network.run(core.refresh(deadline=core.deadline(None)))
+    for broker in cluster.brokers.values():
+        cluster.network.stop(broker)
+    for _ in range(2):
+        with pytest.raises((DeadlineError, ConnectionFailedError)):
+            cluster.network.run(core.link(1, deadline=core.deadline(20.0)))
 
 
 def test_an_abandoned_call_leaves_the_connection_usable(cluster: SmallCluster) -> None:

@@ -247,6 +247,7 @@ class ClassicMembership(Membership):
             self._failures = 0
         elif self._beat is not None and now >= self._beat_by:
             self._beat = None
+            link.close()
             raise DeadlineError(waiting_for=f"Heartbeat of group {self.group_id}")
         if self._beat is None and now >= self._next_beat:
             self._send_beat(link)

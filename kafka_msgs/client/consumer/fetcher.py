@@ -99,7 +99,11 @@ class Fetcher:
         return self._loops.values()
 
     def close(self, deadline: float) -> Steps[None]:
-        """End the loops, and the sessions at the brokers, whose number is limited there."""
+        """End the loops, and the sessions at the brokers, whose number is limited there.
+
+        A session does not belong to a connection. The connection of the loop may have a long poll on its way, and a
+        broker answers in order, so another connection is used.
+        """
         for loop in self._loops.values():
             loop.cancel()
         self._loops.clear()
@@ -108,7 +112,7 @@ class Fetcher:
             last = session.close()
             if last is not None:
                 try:
-                    link = yield from self._client.link(node, purpose=PURPOSE, deadline=deadline)
+                    link = yield from self._client.link(node, deadline=deadline)
                     request, version = self._request(last, wait=0.0), self._version(link)
                     closing.append((yield from link.in_turn(partial(link.send, request, version), deadline)))
                 except (ConnectionFailedError, DeadlineError):
@@ -145,9 +149,9 @@ class Fetcher:
         wanted = dict(self._wanted(node, version))
         if not wanted:
             return False
-        limit = self._client.network.now() + self._client.config.request_timeout + self._config.fetch_max_wait
+        limit = self._client.directory.patience() + self._config.fetch_max_wait
         request = self._request(session.build(wanted), self._config.fetch_max_wait)
-        answer = yield from link.ask(request, version, deadline=limit, options=_VIEWS)
+        answer = yield from link.ask(request, version, deadline=None, limit=limit, options=_VIEWS)
         if answer.error_code:
             session.failed(answer.error_code)
             return True

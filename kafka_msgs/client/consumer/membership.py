@@ -166,8 +166,8 @@ class Membership(ABC):
     def _ask(self, request: Request[R], wait: float | None = None) -> Steps[R]:
         """Send a request to the coordinator, and wait for the answer: the request time-out, and ``wait`` more (s)."""
         link = yield from self._link(self.client.deadline(None))
-        limit = self.network.now() + self.client.config.request_timeout + (wait or 0.0)
-        return (yield from link.ask(request, deadline=limit, name=f"{request.INFO.name} of group {self.group_id}"))
+        limit = self.client.directory.patience() + (wait or 0.0)
+        return (yield from link.ask(request, deadline=None, limit=limit))
 
     def _until_poll(self) -> Steps[None]:
         """Wait until the consumer polls again."""
