@@ -18,6 +18,7 @@ from kafka_msgs.errors import (
     BrokerStartError,
     BudgetExceededError,
     CaptureError,
+    CassetteError,
     ClientError,
     ClusterSizeError,
     ColumnSizeError,
@@ -145,6 +146,7 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
     (CaptureError(file="a.pcap", packet=3, reason="packet 3: gone"), "a.pcap: packet 3: gone"),
     (FrameSizeError(size=-1, limit=100), "a frame of -1 bytes, at most 100 are allowed"),
     (TapError(address="127.0.0.1:9092", reason="Address already in use"), "127.0.0.1:9092: Address already in use"),
+    (CassetteError(path="a.jsonl", reason="there is no recording"), "a.jsonl: there is no recording"),
     (
         FrameSizeError(size=int.from_bytes(b"HTTP", "big"), limit=100),
         "a frame of 1213486160 bytes, at most 100 are allowed; these bytes look like HTTP",

@@ -52,6 +52,7 @@ from kafka_msgs.errors.records import (
 )
 from kafka_msgs.errors.schema import SchemaError
 from kafka_msgs.errors.tap import TapError
+from kafka_msgs.errors.testing import CassetteError
 from kafka_msgs.errors.wire import FrameSizeError, LocalProtocolError, ProtocolError, RemoteProtocolError
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "BrokerStartError",
     "BudgetExceededError",
     "CaptureError",
+    "CassetteError",
     "ClientError",
     "ClusterSizeError",
     "ColumnSizeError",

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from attrs import define
 
+from kafka_msgs.errors.answers import AnswerError
 from kafka_msgs.errors.base import KafkaMsgsError
 
 __all__ = ["BrokerStartError", "RefusedError", "RefusedRecordsError"]
 
 
 @define(kw_only=True, slots=False, repr=False)
-class RefusedError(KafkaMsgsError):
-    """An embedded broker refuses a request, or a part of it, and answers with an error code.
-
-    Attributes: ``error`` (the ``ErrorCode``) and ``message`` (the text that the answer carries, or None where the api
-    has no text or Kafka gives none).
-    """
-
-    error: IntEnum
-    message: str | None = None
-
-    def _text(self) -> str:
-        return self.error.name if self.message is None else f"{self.error.name}: {self.message}"
+class RefusedError(AnswerError):
+    """An embedded broker refuses a request, or a part of it, and answers with an error code."""
 
 
 @define(kw_only=True, slots=False, repr=False)

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from attrs import define
 
+from kafka_msgs.errors.answers import AnswerError
 from kafka_msgs.errors.base import KafkaMsgsError
 
 __all__ = ["AssignorError", "GroupError"]
 
 
 @define(kw_only=True, slots=False, repr=False)
-class GroupError(KafkaMsgsError):
-    """An error that a group coordinator answers instead of a result.
-
-    Attributes: ``error`` (the ``ErrorCode``) and ``message`` (the text that the answer carries, or None where the api
-    has no text or Kafka gives none).
-    """
-
-    error: IntEnum
-    message: str | None = None
-
-    def _text(self) -> str:
-        return self.error.name if self.message is None else f"{self.error.name}: {self.message}"
+class GroupError(AnswerError):
+    """An error that a group coordinator answers instead of a result."""
 
 
 @define(kw_only=True, slots=False, repr=False)

@@ -21,7 +21,12 @@ __all__ = ["CoordinatorConfig", "GroupConfig"]
 T = TypeVar("T")
 
 _MAX_INT: Final = 2**31 - 1
-_DURATION: Final = re.compile(r"by_duration:P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?", re.IGNORECASE)
+_DURATION: Final = re.compile(
+    r"by_duration:P(?=.)((?P<days>\d+)D)?"
+    r"(T(?=.)((?P<hours>\d+)H)?((?P<minutes>\d+)M)?((?P<seconds>\d+(\.\d+)?)S)?)?",
+    re.IGNORECASE,
+)
+_MS: Final[Mapping[str, int]] = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "seconds": 1000}
 _KINDS: Final = ("consumer", "share", "streams")
 _PROTOCOLS: Final = frozenset(("classic", *_KINDS))
 
@@ -242,6 +247,12 @@ class GroupConfig(_Settings):
     streams_task_offset_interval_ms: int = _setting(60_000, 1)
     streams_acceptable_recovery_lag: int = _setting(10_000, 0, 2**63 - 1)
     streams_rack_aware_assignment_tags: tuple[str, ...] = _setting((), check=_distinct)
+
+    @property
+    def share_reset_duration_ms(self) -> int | None:
+        """How far back a share group begins to read, in ms. None unless it begins by a duration."""
+        match = _DURATION.fullmatch(self.share_auto_offset_reset)
+        return match and int(sum(float(match[unit] or 0) * ms for unit, ms in _MS.items()))
 
 
 _SYNONYMS: Final[Mapping[str, str]] = {

@@ -17,7 +17,7 @@ from uuid import uuid4
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, InternalError
 from kafka_msgs.groups.api import Api, Checking, OneGroup, Producer, Protocol, TopicChange
-from kafka_msgs.groups.config import CoordinatorConfig
+from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.image import EMPTY_IMAGE, Image
 from kafka_msgs.groups.metrics import Metrics
@@ -26,6 +26,7 @@ from kafka_msgs.groups.profiles import SHIPPED, Profile, Quirks
 from kafka_msgs.groups.protocols import PROTOCOLS
 from kafka_msgs.groups.requests import Answering, ask_many, ask_one
 from kafka_msgs.groups.shard import Shard
+from kafka_msgs.groups.share_states import NoShareStates, ShareStates
 from kafka_msgs.groups.steps import Setting, Status, Step
 from kafka_msgs.groups.streams.plugin import TopologyDescriptionPlugin, TopologyDescriptions
 from kafka_msgs.groups.timeline import hash_code
@@ -46,6 +47,7 @@ class GroupCoordinator:
     if the append fails. When records are committed, the caller says so by ``committed``, which ``append`` may call
     itself. ``new_id`` gives the ids of new members.
     ``plugin`` keeps topology descriptions (KIP-1331), and ``random`` gives numbers from 0 to 1 for its back-off.
+    ``share_states`` keeps the state of share partitions. Without it, what share groups ask for counts as done.
 
     Each method that takes ``now``, the time in milliseconds, returns what came of it.
     """
@@ -59,6 +61,7 @@ class GroupCoordinator:
         quirks: Quirks | None = None,
         new_id: Callable[[], str] = lambda: str(uuid4()),
         plugin: TopologyDescriptionPlugin | None = None,
+        share_states: ShareStates | None = None,
         random: Callable[[], float] = random,
         protocols: tuple[Protocol, ...] = PROTOCOLS,
     ) -> None:
@@ -84,6 +87,7 @@ class GroupCoordinator:
             postpone=self._postpone,
             clock=self._clock,
             plugin=descriptions,
+            share_states=share_states or NoShareStates(),
             metrics=self.metrics,
         )
         self._apis: Mapping[type[Message], Api] = {api.request: api for each in protocols for api in each.apis}
@@ -184,6 +188,15 @@ class GroupCoordinator:
     def _plan_cleanup(self) -> None:
         moment = self._clock.now + self.config.offsets_retention_check_interval_ms
         self._cleanup = (moment, self._clock.arrive())
+
+    def jump(self, ms: int) -> None:
+        """Follow a clock that jumps by ``ms``. Timers wait as long as they would have; only ages change."""
+        self._clock.now += ms
+        self._later = deque((moment + ms, order, event) for moment, order, event in self._later)
+        if self._cleanup is not None:
+            self._cleanup = self._cleanup[0] + ms, self._cleanup[1]
+        for shard in self._timed():
+            shard.shift(ms)
 
     def finish(self, work: Work, value: Any, error: Exception | None, *, now: int) -> Outcome:
         """Take the result of work that an outcome had: its value, or the exception that it raised."""
@@ -300,6 +313,10 @@ class GroupCoordinator:
             self._setting.group_configs[group_id] = self.config.for_group(own)
         else:
             self._setting.group_configs.pop(group_id, None)
+
+    def group_config(self, group_id: str) -> GroupConfig:
+        """Return the settings of a group."""
+        return self._setting.group_config(group_id)
 
     # Steps
 

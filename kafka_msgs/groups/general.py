@@ -14,8 +14,8 @@ from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.offsets.records import delete_all_offsets
 from kafka_msgs.groups.promise import Promise
-from kafka_msgs.groups.share.group import ShareGroup
-from kafka_msgs.groups.share.initialization import begin_deletion
+from kafka_msgs.groups.share.group import Partitions, ShareGroup
+from kafka_msgs.groups.share.initialization import begin_deletion, delete_states
 from kafka_msgs.groups.streams.cleanup import delete_descriptions
 from kafka_msgs.groups.timeline import walk
 from kafka_msgs.groups.transaction import Transaction
@@ -69,13 +69,15 @@ def _delete_groups(
     """
     results: Promise[Sequence[DeletableGroupResult]] = Promise()
     asked = [group_id for group_id in request.groups_names if group_id in group_ids]
-    refused = _prepare_share_groups(tx, context, asked)
-    known = {result.group_id for result in refused}
+    refused, doomed = _prepare_share_groups(tx, context, asked)
     ordered = hash_map_order(asked, capacity=copy_capacity(len(asked)))
-    rest = [group_id for group_id in ordered if group_id not in known]
+    rest: list[str] = []
 
     def clean_up(error: GroupError | None) -> None:
         if error is None:
+            refused.extend(_forget_share_states(tx, context, doomed))
+            known = {result.group_id for result in refused}
+            rest.extend(group_id for group_id in ordered if group_id not in known)
             delete_descriptions(tx, rest).then(delete)
 
     def delete(described: Promise[Mapping[str, GroupError]]) -> None:
@@ -99,8 +101,11 @@ def _delete_groups(
 
 def _prepare_share_groups(
     tx: Transaction, context: RequestContext, group_ids: Sequence[str]
-) -> list[DeletableGroupResult]:
-    """Begin to delete the state of share groups. Return the results of those that may not be deleted."""
+) -> tuple[list[DeletableGroupResult], dict[str, Partitions]]:
+    """Begin to delete the state of share groups.
+
+    Return the results of those that may not be deleted, and the partitions with state of the others.
+    """
     begun: list[ShareGroup] = []
     refused: dict[str, DeletableGroupResult] = {}
     for group_id in group_ids:
@@ -112,8 +117,19 @@ def _prepare_share_groups(
                 refused[group_id] = _refuse_delete(group_id, error, context.version)
             else:
                 begun.append(group)
-    begin_deletion(tx, begun)
-    return [refused[group_id] for group_id in hash_map_order(refused)]
+    doomed = begin_deletion(tx, begun)
+    return [refused[group_id] for group_id in hash_map_order(refused)], doomed
+
+
+def _forget_share_states(
+    tx: Transaction, context: RequestContext, doomed: Mapping[str, Partitions]
+) -> Iterator[DeletableGroupResult]:
+    """Let the share coordinator forget the state of groups. Yield the results of those for which that failed."""
+    for group_id, partitions in doomed.items():
+        try:
+            delete_states(tx, group_id, partitions)
+        except GroupError as error:
+            yield _refuse_delete(group_id, error, context.version)
 
 
 def _delete(tx: Transaction, context: RequestContext, group_ids: Sequence[str]) -> Sequence[DeletableGroupResult]:

@@ -7,6 +7,7 @@ about several groups is one step, or one read, in each of their shards. Its answ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from kafka_msgs.error_codes import ErrorCode
@@ -87,17 +88,17 @@ def ask_many(
 ) -> None:
     """Handle a request about several groups, or about all groups."""
     parts = _parts(shards, api, request, context)
-    items: list[Sequence[Any] | None] = [None] * len(parts)
+    items: dict[int, Sequence[Any]] = {}
 
     def give(index: int, part: Sequence[Any]) -> None:
         items[index] = part
-        if None not in items:
-            answer(api.respond(request, [item for each in items for item in each or ()], context.version))
+        if len(items) == len(parts):
+            answer(api.respond(request, [item for each in range(len(parts)) for item in items[each]], context.version))
 
     if not parts:
         answer(api.respond(request, (), context.version))
     for index, (partition, questions) in enumerate(parts):
-        _Part(api, request, context, questions, lambda part, index=index: give(index, part)).ask(shards, partition)  # type: ignore[misc]
+        _Part(api, request, context, questions, partial(give, index)).ask(shards, partition)
 
 
 def _parts(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from kafka_msgs.error_codes import ErrorCode
@@ -38,12 +39,10 @@ NO_TRANSACTION: Final = Producer(NO_PRODUCER, NO_EPOCH)
 
 _SILENT: Final = frozenset(
     {
-        ErrorCode.NOT_COORDINATOR,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.GROUP_ID_NOT_FOUND,
-        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_MEMBER_ID,
     }
-)
+)  # fmt: skip
 """Errors after which a timer is forgotten: the shard does not serve any more, or there is nobody to remove."""
 
 
@@ -100,7 +99,7 @@ class Shard:
         """Serve requests from now on. ``end`` is the offset after the last record of the log."""
         self._move(Status.ACTIVE)
         self.written = self.committed = max(end, self.written)
-        self.write(lambda tx: hooks.start(tx, self.setting), _ignore)
+        self._run(hooks.start, self.setting)
 
     def load_failed(self) -> None:
         """Note that the records could not be loaded."""
@@ -128,7 +127,7 @@ class Shard:
         for step in self._changes.waiting():
             step.complete(error)
         if was_active:
-            hooks.give_up(Transaction(self, NO_PRODUCER, _no_reply), self.setting)
+            hooks.give_up(Transaction(self), self.setting)
             if self.setting.quirks.timers_outlive_leadership:
                 return
             self.timers.cancel_all()
@@ -156,7 +155,7 @@ class Shard:
         """
         step = Step(done)
         self._changes.begin()
-        tx = Transaction(self, producer.id, reply or _no_reply)
+        tx = Transaction(self, producer.id, reply)
         try:
             self.require_active()
             step.value = operation(tx)
@@ -214,7 +213,7 @@ class Shard:
         """Run an operation on the state as of the last committed record. Raises ``GroupError``."""
         self.require_active()
         with self._changes.undone():
-            return operation(Transaction(self, NO_PRODUCER, _no_reply))
+            return operation(Transaction(self))
 
     def apply(self, key: Message, value: Message | None, index: int, producer_id: int) -> None:
         """Apply the record of that index in the batch of the present step."""
@@ -319,6 +318,12 @@ class Shard:
             return waiting[0].deadline, waiting[0].arrival, waiting[0]
         return None if timer is None else (timer.deadline, timer.arrival, timer)
 
+    def shift(self, ms: int) -> None:
+        """Move all timers, and the moments at which steps have waited too long, by ``ms``."""
+        self.timers.shift(ms)
+        for step in self._waiting:
+            step.deadline += ms
+
     def fire(self, due: Timer | Step, *, replaced: bool = False) -> None:
         """Run a timer that is due, or fail a step that has waited too long.
 
@@ -331,7 +336,7 @@ class Shard:
         operation = self.timers.take(due)
         self.setting.outcome.expired.append((due.key, self.setting.clock.now))
         if replaced:
-            operation(Transaction(self, NO_PRODUCER, _no_reply))
+            operation(Transaction(self))
         else:
             self.write(operation, lambda _, error: self._fired(due, operation, error))
 
@@ -359,7 +364,7 @@ class Shard:
             del self.work[work.key]
             work.then(tx, value, error)
 
-        self.write(follow, _ignore)
+        self._run(follow)
         if self.work.get(work.key) is work:
             del self.work[work.key]
 
@@ -369,30 +374,26 @@ class Shard:
         """Take over new topics of the cluster, and tell the groups whose topics changed."""
         self.image = change.after
         if self.status is Status.ACTIVE:
-            self.write(lambda tx: hooks.tell_of_topics(tx, self.setting, change), _ignore)
+            self._run(hooks.tell_of_topics, self.setting, change)
 
     def delete_topics(self, change: TopicChange) -> None:
         """Run the steps that follow the deletion of topics."""
         for protocol in self.setting.protocols:
             for follow in protocol.topics_deleted:
-                self.setting.enqueue(lambda follow=follow: self.write(lambda tx: follow(tx, change), _ignore))  # type: ignore[misc]
+                self.setting.enqueue(partial(self._run, follow, change))
 
     def creation_failed(self, group_id: str, reason: str) -> None:
         """Tell a group why its topics could not be created."""
         for protocol in self.setting.protocols:
-            if (note := protocol.creation_failed) is not None:
-                self.write(lambda tx, note=note: note(tx, group_id, reason), _ignore)  # type: ignore[misc]
+            if protocol.creation_failed is not None:
+                self._run(protocol.creation_failed, group_id, reason)
 
     def clean_up(self) -> None:
         """Run the cleanup of the protocols."""
         for protocol in self.setting.protocols:
             if protocol.cleanup is not None:
-                self.setting.enqueue(lambda follow=protocol.cleanup: self.write(follow, _ignore))  # type: ignore[misc]
+                self.setting.enqueue(partial(self._run, protocol.cleanup))
 
-
-def _ignore(value: Any, error: GroupError | None) -> None:
-    """What follows a step that nobody waits for."""
-
-
-def _no_reply(promise: Promise[Any]) -> None:
-    """What follows a promise of a step that is not a request."""
+    def _run(self, step: Callable[..., Any], *facts: Any) -> None:
+        """Run a step that nobody waits for."""
+        self.write(lambda tx: step(tx, *facts), lambda _, error: None)

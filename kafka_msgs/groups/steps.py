@@ -16,6 +16,7 @@ from kafka_msgs.groups.journal import Entry
 from kafka_msgs.groups.metrics import Metrics
 from kafka_msgs.groups.outcome import Batch, Marker, Outcome
 from kafka_msgs.groups.profiles import Profile, Quirks
+from kafka_msgs.groups.share_states import NoShareStates, ShareStates
 from kafka_msgs.groups.state import Applier
 from kafka_msgs.groups.timers import Clock
 from kafka_msgs.groups.transaction import Transaction
@@ -65,6 +66,7 @@ class Setting:
     clock: Clock
     outcome: Outcome = field(factory=Outcome)
     plugin: Any = None
+    share_states: ShareStates = field(factory=NoShareStates)
     metrics: Metrics = field(factory=Metrics)
     group_configs: dict[str, GroupConfig] = field(factory=dict)
     default_group_config: GroupConfig = field(init=False)

@@ -119,6 +119,12 @@ class Timers:
         self._timers.clear()
         self._heap.clear()
 
+    def shift(self, ms: int) -> None:
+        """Move all timers by ``ms``, with a clock that jumps: each waits as long as it would have."""
+        for timer in self._timers.values():
+            timer.deadline += ms
+        self._rebuild()
+
     def is_scheduled(self, key: str) -> bool:
         """Tell whether a timer of that key waits."""
         return key in self._timers
@@ -152,9 +158,12 @@ class Timers:
     def _push(self, deadline: int, arrival: int, timer: Timer) -> None:
         heap = self._heap
         if len(heap) > _MIN_COMPACTION and len(heap) > 2 * len(self._timers):
-            for each in self._timers.values():
-                each.queued = each.deadline
-            heap[:] = [(each.deadline, each.arrival, each) for each in self._timers.values()]
-            heapify(heap)
+            self._rebuild()
         else:
             heappush(heap, (deadline, arrival, timer))
+
+    def _rebuild(self) -> None:
+        for each in self._timers.values():
+            each.queued = each.deadline
+        self._heap[:] = [(each.deadline, each.arrival, each) for each in self._timers.values()]
+        heapify(self._heap)

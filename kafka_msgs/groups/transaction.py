@@ -29,10 +29,11 @@ from kafka_msgs.groups.image import Image
 from kafka_msgs.groups.metrics import Metrics
 from kafka_msgs.groups.profiles import Profile, Quirks
 from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.share_states import ShareStates
 from kafka_msgs.groups.state import SoftState, State
 from kafka_msgs.groups.timers import Timers
 from kafka_msgs.message import Message
-from kafka_msgs.topics.records import TopicRecord
+from kafka_msgs.topics.records import NO_PRODUCER, TopicRecord
 
 if TYPE_CHECKING:
     from kafka_msgs.groups.shard import Shard
@@ -71,7 +72,9 @@ class Transaction:
         "timers",
     )
 
-    def __init__(self, shard: Shard, producer_id: int, reply: Callable[[Promise[Any]], None]) -> None:
+    def __init__(
+        self, shard: Shard, producer_id: int = NO_PRODUCER, reply: Callable[[Promise[Any]], None] | None = None
+    ) -> None:
         self._shard = shard
         self._reply = reply
         self._stopped: list[Callable[[], None]] = []
@@ -104,6 +107,11 @@ class Transaction:
         """The plugin for topology descriptions that the coordinator was given, or None."""
         return self._shard.setting.plugin
 
+    @property
+    def share_states(self) -> ShareStates:
+        """What keeps the state of share partitions."""
+        return self._shard.setting.share_states
+
     def group_config(self, group_id: str) -> GroupConfig:
         """Return the settings of a group."""
         return self._shard.setting.group_config(group_id)
@@ -111,7 +119,8 @@ class Transaction:
     def promise(self) -> Promise[Any]:
         """Return a promise of the answer to the request of this step. The handler returns it."""
         promise: Promise[Any] = Promise()
-        promise.then(self._reply)
+        if self._reply is not None:
+            promise.then(self._reply)
         return promise
 
     def new_id(self) -> str:

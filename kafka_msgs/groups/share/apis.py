@@ -15,6 +15,7 @@ from kafka_msgs.groups.share.appliers import APPLIERS
 from kafka_msgs.groups.share.group import ShareGroup, ShareMember
 from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_member, find_group, heartbeat
 from kafka_msgs.groups.share.initialization import forget_topics
+from kafka_msgs.groups.share.offsets import OFFSET_APIS
 from kafka_msgs.groups.timeline import walk
 from kafka_msgs.messages import share_group_describe_response as response
 from kafka_msgs.messages.share_group_describe_request import ShareGroupDescribeRequest
@@ -85,6 +86,7 @@ def _loaded(tx: Transaction, group: ShareGroup) -> None:
 
 PROTOCOL: Final = Protocol(
     apis=(
+        *OFFSET_APIS,
         OneGroup(
             request=ShareGroupHeartbeatRequest,
             group=lambda request: request.group_id,

@@ -1,12 +1,11 @@
 """Which share partitions of a share group have state: new ones are initialized first, and assigned after that.
 
-The state itself belongs to the share coordinator. Here it counts as initialized when the step that asked for it is
-committed.
+The state itself belongs to the share coordinator, which is asked when the step that wants the state is committed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -21,7 +20,8 @@ from kafka_msgs.groups.assignors.java_order import (
     hash_set_order,
     map_copy_capacity,
 )
-from kafka_msgs.groups.share.group import ShareGroup
+from kafka_msgs.groups.share.group import Partitions, ShareGroup
+from kafka_msgs.groups.share_states import UNSET
 from kafka_msgs.groups.timeline import hash_code, walk
 from kafka_msgs.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
 from kafka_msgs.messages.share_group_state_partition_metadata_value import (
@@ -35,7 +35,18 @@ if TYPE_CHECKING:
     from kafka_msgs.groups.promise import Promise
     from kafka_msgs.groups.transaction import Transaction
 
-__all__ = ["assignable", "begin_deletion", "forget_topics", "has_unassigned", "initialize"]
+__all__ = [
+    "assignable",
+    "begin",
+    "begin_deletion",
+    "begin_deletion_of_topics",
+    "delete_states",
+    "end_deletion_of_topics",
+    "finish",
+    "forget_topics",
+    "has_unassigned",
+    "initialize",
+]
 
 Topics = Mapping[UUID, TopicPartitionsInfo]
 
@@ -80,19 +91,37 @@ def initialize(tx: Transaction, group: ShareGroup, names: Iterable[str]) -> None
     if not wanted:
         return
     ordered = {topic_id: wanted[topic_id] for topic_id in table.walk()}
-    starting = ordered if group.partitions is None else _combined(_by_id(known.initializing_topics), ordered)
-    deleting = [each.topic_id for each in known.deleting_topics if each.topic_id not in starting]
-    _write(tx, group.group_id, starting, _by_id(known.initialized_topics), deleting)
-    group_id = group.group_id
+    begin(tx, group, ordered)
+    group_id, epoch = group.group_id, group.epoch
 
     def follow(error: GroupError | None) -> None:
         if error is None:
-            tx.postpone(lambda: _finish(tx, group_id, ordered))
+            tx.postpone(lambda: _ask(tx, group_id, epoch, ordered))
 
     tx.after_append(follow)
 
 
-def _finish(tx: Transaction, group_id: str, topics: Topics) -> None:
+def begin(tx: Transaction, group: ShareGroup, topics: Topics) -> None:
+    """Record that partitions get state. Those whose state is being deleted get a new one."""
+    known = group.partitions or _NONE
+    starting = topics if group.partitions is None else _combined(_by_id(known.initializing_topics), topics)
+    deleting = [each.topic_id for each in known.deleting_topics if each.topic_id not in starting]
+    _write(tx, group.group_id, starting, _by_id(known.initialized_topics), deleting)
+
+
+def _ask(tx: Transaction, group_id: str, epoch: int, topics: Topics) -> None:
+    """Let the share coordinator begin to keep the state, and record what came of it."""
+    try:
+        for topic in topics.values():
+            for partition in topic.partitions:
+                tx.share_states.initialize(group_id, topic.topic_id, partition, state_epoch=epoch, start_offset=UNSET)
+    except GroupError:
+        tx.submit(lambda step: _uninitialized(step, group_id, topics))
+    else:
+        finish(tx, group_id, topics)
+
+
+def finish(tx: Transaction, group_id: str, topics: Topics) -> None:
     """Record that partitions have state. If that fails, record that they do not get it any more."""
 
     def settled(promise: Promise[None]) -> None:
@@ -137,23 +166,67 @@ def forget_topics(tx: Transaction, change: TopicChange) -> None:
             _write(tx, group_id, initializing, initialized, [each for each in _ids(known) if each not in gone])
 
 
-def begin_deletion(tx: Transaction, groups: Iterable[ShareGroup]) -> None:
-    """Record that all state of groups is being deleted. That comes before the groups themselves are deleted.
+def begin_deletion(tx: Transaction, groups: Iterable[ShareGroup]) -> dict[str, Partitions]:
+    """Record that all state of groups is being deleted, and return the partitions that have it, by group.
 
-    A group that is named twice has the same record twice.
+    That comes before the groups themselves are deleted. A group that is named twice has the same record twice.
     """
-    begun = [(group.group_id, _deletion(tx, group.partitions)) for group in groups if group.partitions is not None]
-    for group_id, value in begun:
+    begun = [(group.group_id, *_deletion(tx, group.partitions)) for group in groups if group.partitions is not None]
+    for group_id, value, _ in begun:
         tx.emit(ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
+    return {group_id: doomed for group_id, _, doomed in begun}
 
 
-def _deletion(tx: Transaction, known: ShareGroupStatePartitionMetadataValue) -> ShareGroupStatePartitionMetadataValue:
+def _deletion(
+    tx: Transaction, known: ShareGroupStatePartitionMetadataValue
+) -> tuple[ShareGroupStatePartitionMetadataValue, Partitions]:
     doomed = _combined(_by_id(known.initialized_topics), _by_id(known.initializing_topics))
     names = {topic_id: topic.topic_name for topic_id, topic in doomed.items()}
-    present = (tx.image.by_id.get(topic_id) for topic_id in _ids(known))
-    names |= {topic.id: topic.name for topic in present if topic is not None}
+    partitions: dict[UUID, Sequence[int]] = {topic_id: topic.partitions for topic_id, topic in doomed.items()}
+    for topic in (tx.image.by_id.get(topic_id) for topic_id in _ids(known)):
+        if topic is not None:
+            names[topic.id] = topic.name
+            partitions[topic.id] = range(topic.partitions)
     deleting = tuple(TopicInfo(topic_id=each, topic_name=names[each]) for each in hash_map_order(names))
-    return ShareGroupStatePartitionMetadataValue(deleting_topics=deleting)
+    return ShareGroupStatePartitionMetadataValue(deleting_topics=deleting), partitions
+
+
+def begin_deletion_of_topics(tx: Transaction, group: ShareGroup, names: Iterable[str]) -> dict[str, Partitions]:
+    """Record that the state of topics is being deleted, and return the partitions that have it, by topic name.
+
+    A topic that is missing in the result has no state.
+    """
+    known = group.partitions
+    if known is None:
+        return {}
+    initialized = dict(_by_id(known.initialized_topics))
+    deleting = dict.fromkeys(_ids(known))
+    doomed: dict[str, Partitions] = {}
+    for topic in (tx.image.topics[name] for name in names if name in tx.image.topics):
+        found = initialized.pop(topic.id, None)
+        if found is not None:
+            doomed[topic.name] = {topic.id: found.partitions}
+            deleting[topic.id] = None
+        elif topic.id in deleting:
+            doomed[topic.name] = {topic.id: range(topic.partitions)}
+    _write(tx, group.group_id, _by_id(known.initializing_topics), initialized, deleting)
+    return doomed
+
+
+def end_deletion_of_topics(tx: Transaction, group_id: str, topic_ids: Collection[UUID]) -> None:
+    """Record that the state of topics is deleted."""
+    group = tx.state.groups.get(group_id)
+    known = group.partitions if isinstance(group, ShareGroup) else None
+    if known is not None:
+        left = [each for each in _ids(known) if each not in topic_ids]
+        _write(tx, group_id, _by_id(known.initializing_topics), _by_id(known.initialized_topics), left)
+
+
+def delete_states(tx: Transaction, group_id: str, partitions: Partitions) -> None:
+    """Let the share coordinator forget the state of partitions. Raises ``GroupError``."""
+    for topic_id, numbers in partitions.items():
+        for partition in numbers:
+            tx.share_states.delete(group_id, topic_id, partition)
 
 
 def _without(topics: Topics, gone: Collection[UUID]) -> Topics:

@@ -1,0 +1,20 @@
+"""Errors of the help for tests."""
+
+from __future__ import annotations
+
+from attrs import define
+
+from kafka_msgs.errors.base import KafkaMsgsError
+
+__all__ = ["CassetteError"]
+
+
+@define(kw_only=True, slots=False, repr=False)
+class CassetteError(KafkaMsgsError):
+    """A cassette cannot be played, or a client asked what it does not have. Attributes: ``path`` and ``reason``."""
+
+    path: str
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.path}: {self.reason}"
