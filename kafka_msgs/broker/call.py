@@ -20,8 +20,10 @@ from kafka_msgs.schema import fields
 from kafka_msgs.wire import error_response, request_needs_response
 
 if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster, VirtualBroker
+    from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.config import ListenerConfig
+    from kafka_msgs.broker.quotas import Meter, Meters
+    from kafka_msgs.broker.virtual_broker import VirtualBroker
 
 __all__ = ["ANONYMOUS", "Call", "Damage", "Exchange", "Handler", "Principal", "Session", "Transport"]
 
@@ -60,6 +62,8 @@ OPERATIONS: Final[Mapping[ResourceType, tuple[AclOperation, ...]]] = {
 
 CLUSTER_NAME: Final = "kafka-cluster"
 """The name of the one resource of type CLUSTER."""
+
+_PERCENT_OF_A_SECOND: Final = 100 / 10**9
 
 
 @frozen
@@ -135,12 +139,15 @@ class Session:
 class Damage:
     """What is sent instead of an answer: pieces of bytes, with a pause of ``every_ms`` milliseconds between them.
 
-    ``closes`` ends the connection after the last piece.
+    ``closes`` ends the connection after the last piece, with a reset if ``resets``. ``then`` makes what is sent instead
+    of the next answer of the connection.
     """
 
     pieces: tuple[bytes, ...]
     every_ms: int = 0
     closes: bool = False
+    resets: bool = False
+    then: Callable[[bytes], Damage] | None = None
 
 
 class Transport(Protocol):
@@ -155,10 +162,14 @@ class Transport(Protocol):
 
 @define(eq=False, kw_only=True)
 class Call(Generic[R]):
-    """One request. ``received_at`` is in milliseconds. ``throttle_time_ms`` is set in the answer if it has the field.
+    """One request of ``size`` bytes, without the four of its length. ``received_at`` is in milliseconds.
+
+    ``throttle_time_ms`` is how long the client must wait because of a quota. The answer says so if it has the field,
+    and the connection is mute for that time (KIP-219). ``exempt`` is True if the time that the request takes does not
+    count. It takes from ``began_at`` to ``ended_at``, in nanoseconds.
 
     The records of a decoded request are views of the bytes of its frame. ``damage`` makes what is sent instead of the
-    frame of the answer, for tests of clients.
+    frame of the answer, for tests of clients. ``closes`` ends the connection after the answer.
     """
 
     cluster: Cluster
@@ -169,9 +180,14 @@ class Call(Generic[R]):
     correlation_id: int = 0
     client_id: str | None = None
     received_at: int = 0
+    size: int = 0
     throttle_time_ms: int = 0
+    exempt: bool = False
+    began_at: int | None = None
+    ended_at: int | None = None
     answered: bool = False
     damage: Callable[[bytes], Damage] | None = None
+    closes: bool = False
 
     @property
     def api_key(self) -> int:
@@ -186,6 +202,7 @@ class Call(Generic[R]):
     def answer(self, response: Response | None) -> None:
         """Send the response. None means no response. Raises ``InternalError`` if the call was answered before."""
         self._settle()
+        self.charge_time()
         if response is not None and self.throttle_time_ms and _has_throttle_time(type(response)):
             response = evolve(response, throttle_time_ms=self.throttle_time_ms)  # type: ignore[call-arg]
         for observer in self.cluster.observers:
@@ -206,6 +223,41 @@ class Call(Generic[R]):
         """Close the connection without an answer: in order, or with a reset."""
         self._settle()
         self.transport.disconnect(self, reset=reset)
+
+    @property
+    def meters(self) -> Meters:
+        """What the broker measures for quotas."""
+        return self.node.meters
+
+    def charge(self, meter: Meter, amount: float) -> int:
+        """Count what a quota is about. The client waits if it used too much. Return how long (ms)."""
+        delay = meter.charge(self.session.principal.name, self.client_id, amount, self.cluster.now)
+        self.throttle_time_ms = max(self.throttle_time_ms, delay)
+        return delay
+
+    def charge_time(self) -> None:
+        """Count the time that the request has taken, unless that was done already (``request_percentage``)."""
+        if self.exempt or not self.meters.request.limits.active:
+            return
+        self.exempt = True
+        ended_at = self.cluster.stopwatch() if self.ended_at is None else self.ended_at
+        taken = ended_at - self.began_at if self.began_at is not None else 0
+        self.charge(self.meters.request, taken * _PERCENT_OF_A_SECOND)
+
+    def charge_mutations(self, partitions: int, *, strict: bool) -> None:
+        """Count partitions that are created or deleted (KIP-599).
+
+        Raises ``RefusedError`` with THROTTLING_QUOTA_EXCEEDED if the client should not have asked yet, and the api is
+        ``strict``: its version tells clients that they may be refused.
+        """
+        meter = self.cluster.brokers[self.cluster.controller_id].meters.mutation
+        if not strict:
+            self.charge(meter, partitions)
+            return
+        delay = meter.admit(self.session.principal.name, self.client_id, partitions, self.cluster.now)
+        if delay:
+            self.throttle_time_ms = max(self.throttle_time_ms, delay)
+            raise RefusedError(error=ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
     def allows(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
         """Return whether the client may do this. Without an authorizer everything is allowed."""
@@ -245,9 +297,11 @@ def _has_throttle_time(cls: type[Response]) -> bool:
 class Handler(Generic[R]):
     """What answers the requests of one class. ``run`` may raise ``RefusedError``: the whole request failed.
 
-    ``before_login`` is True for requests that a client may send before it has authenticated.
+    ``before_login`` is True for requests that a client may send before it has authenticated. ``exempt`` is True if the
+    time that they take does not count for quotas.
     """
 
     request: type[R]
     run: Callable[[Call[R]], None]
     before_login: bool = False
+    exempt: bool = False

@@ -7,21 +7,20 @@ by the metadata records that ``commit`` is given. Who follows the image is calle
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random, SystemRandom
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
-
-from attrs import Factory, define
 
 from kafka_msgs.broker.call import Call, Session
 from kafka_msgs.broker.cluster_directory import ClusterDirectory
 from kafka_msgs.broker.config import SECURITY_PROTOCOLS, BrokerConfig
 from kafka_msgs.broker.controller.altering import MIN_IN_SYNC
-from kafka_msgs.broker.controller.elections import broker_gone, broker_here, give_leadership, replace_replicas
+from kafka_msgs.broker.controller.elections import broker_gone, brokers_here, give_leadership, replace_replicas
 from kafka_msgs.broker.controller.features import STARTING_FEATURES
 from kafka_msgs.broker.controller.image import Delta, Image
+from kafka_msgs.broker.controller.image_records import image_records
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
 from kafka_msgs.broker.controller.settings import BrokerSettings
 from kafka_msgs.broker.controller.topics import auto_create
@@ -30,13 +29,16 @@ from kafka_msgs.broker.faults import Faults
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
 from kafka_msgs.broker.partition_table import OpenStore, PartitionTable, memory_store
 from kafka_msgs.broker.partitions import Guard
+from kafka_msgs.broker.quotas import Quotas, Window
 from kafka_msgs.broker.recovery import adopt_partitions, recover_image
 from kafka_msgs.broker.security.acls import AclAuthorizer
 from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, Credentials
 from kafka_msgs.broker.state_partition import state_partition
 from kafka_msgs.broker.timers import TimerHandle, Timers
+from kafka_msgs.broker.virtual_broker import Address, Network, VirtualBroker
 from kafka_msgs.enums import AclOperation, ConfigResourceType, ResourceType
 from kafka_msgs.errors import OptionError
+from kafka_msgs.log.writing.files import uuid_text
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
 from kafka_msgs.messages.config_record import ConfigRecord
@@ -45,74 +47,58 @@ from kafka_msgs.messages.register_broker_record import BrokerEndpoint, RegisterB
 
 __all__ = ["Authorizer", "Cluster", "VirtualBroker"]
 
-Address: TypeAlias = tuple[str, int]
 Authorizer: TypeAlias = Callable[[Session, AclOperation, ResourceType, str], bool]
 """Whether the client of a connection may do an operation on the resource of a type and name."""
 
 
-class Network(Protocol):
-    """What brings the brokers to their clients. Without one, requests come from ``Cluster.receive`` alone."""
-
-    def open_broker(self, broker_id: int, addresses: Mapping[str, Address]) -> None:
-        """Listen at the addresses of a broker."""
-
-    def close_broker(self, broker_id: int, *, reset: bool) -> None:
-        """Stop listening, and close all connections; ``reset`` breaks them off."""
-
-
-@define(eq=False)
-class VirtualBroker:
-    """One of the brokers. ``addresses`` has host and port of each listener, by name. ``parts`` is for what hosts state
-    here, such as coordinators and sessions, by their class. They end with the broker. ``log_dir`` is the id of its log
-    directory.
-    """
-
-    id: int
-    addresses: Mapping[str, Address]
-    log_dir: UUID
-    sessions: dict[int, Session] = Factory(dict)
-    parts: dict[type, Any] = Factory(dict)
-    running: bool = False
-
-
 class Cluster:
-    """The brokers, the image, the timers, and what is told about changes.
+    """The brokers, the image, the timers, and those who hear of changes.
 
-    ``now`` is the present in milliseconds, as it was given last. ``problems`` has the exceptions of handlers that are
-    not answers: bugs. ``intercept`` are called with each request before its handler; if one returns True, it took
-    the call. ``observers`` are called after each answer, with the call and the response. ``authorizer`` decides
-    what clients may do; without it they may do everything. ``join_transaction`` makes sure that a partition is in a
-    transaction before a producer writes to it.
+    ``now`` is the present in milliseconds, as the clock of the brokers shows it. ``problems`` has the exceptions of
+    handlers that are not answers: bugs. ``intercept`` are called with each request before its handler; if one returns
+    True, it took the call. ``observers`` are called after each answer, with the call and the response. ``authorizer``
+    decides what clients may do; without it they may do everything. ``jumps`` are called with the milliseconds by which
+    the clock jumped. ``join_transaction`` makes sure that a partition is in a transaction before a producer writes to
+    it. ``stopwatch`` gives nanoseconds, for the time that requests take.
     """
 
     def __init__(self, config: BrokerConfig | None = None, *, now: int, open_store: OpenStore | None = None) -> None:
         self.config = config = config or BrokerConfig()
-        self.settings = BrokerSettings({**config.embedded_defaults(), **config.configs})
         self.now = now
+        self._skew = 0
         self.random: Random = SystemRandom() if config.seed is None else Random(config.seed)
         self.timers = Timers()
+        self.stopwatch: Callable[[], int] = int
         self.image = Image()
         self.brokers: dict[int, VirtualBroker] = {}
-        self.controller_id = 0
-        self.cluster_id = config.cluster_id or _base64(self.new_id())
+        self.broker_ids: Sequence[int] = range(config.brokers)
+        """The ids of the brokers: from 0 on, or those of the nodes whose directories were opened."""
+        self.cluster_id = config.cluster_id or uuid_text(self.new_id())
         self.directory: ClusterDirectory | None = None
         if config.directory is not None:
             self.directory = ClusterDirectory(
-                config.directory, cluster_id=self.cluster_id, directory_id=self.new_id(), now=now
+                config.directory, config.brokers, cluster_id=self.cluster_id, new_id=self.new_id, now=now
             )
-            self.cluster_id, self.controller_id = self.directory.cluster_id, self.directory.node_id
+            self.cluster_id, self.broker_ids = self.directory.cluster_id, self.directory.broker_ids
             open_store = open_store or self.directory.open_store
+        self.controller_id = self.broker_ids[0]
+        self.settings = BrokerSettings({**config.embedded_defaults(len(self.broker_ids)), **config.configs})
         self.dispatch = Dispatch(all_handlers(), config.release)
         self.problems: list[Exception] = []
-        self.authorizer: Authorizer | None = AclAuthorizer(self) if config.authorizer else None
         self.intercept: list[Callable[[Call[Any]], bool]] = []
         self.observers: list[Callable[[Call[Any], Any], None]] = []
         self.listeners: list[Callable[[Delta], None]] = []
+        self.authorizer: Authorizer | None = AclAuthorizer(self) if config.authorizer else None
+        self.jumps: list[Callable[[int], None]] = []
         self.faults = Faults(self)
+        self.quotas = Quotas(self._window("quota"), self._window("controller.quota"))
+        self.listeners.append(lambda delta: self.quotas.follow(delta.records))
         self.network: Network | None = None
         self.join_transaction: Callable[..., Guard | None] | None = None
         self._soon: deque[Callable[[], None]] = deque()
         self.partitions = PartitionTable(self, open_store or memory_store)
+        if self.directory is not None:
+            self.listeners.append(self.directory.follow)
         self._sessions = 0
         for module in handler_modules():
             attach = getattr(module, "attach", None)
@@ -124,6 +110,10 @@ class Cluster:
         """The SASL mechanisms that are enabled, of those that there are."""
         enabled = (self.settings.text("sasl.enabled.mechanisms") or "").split(",")
         return tuple(name for each in enabled if (name := each.strip()) == PLAIN or name in MECHANISMS)
+
+    def _window(self, name: str) -> Window:
+        number = self.settings.number
+        return Window(number(f"{name}.window.num"), 1000 * number(f"{name}.window.size.seconds"))
 
     def new_id(self) -> UUID:
         """Return a new id."""
@@ -162,14 +152,34 @@ class Cluster:
     @property
     def next_timer(self) -> int | None:
         """The moment (ms) at which ``tick`` has something to do, or None."""
-        return self.timers.next_due()
+        due = self.timers.next_due()
+        return None if due is None else due - self._skew
+
+    def note_time(self, now: int) -> None:
+        """Note the time (ms), for what comes next."""
+        self.now = now + self._skew
 
     def tick(self, now: int) -> None:
         """Note the time, and run what is due. What fails is kept in ``problems``."""
-        self.now = now
-        while (due := self.timers.pop_due(now)) is not None:
+        self.note_time(now)
+        while (due := self.timers.pop_due(self.now)) is not None:
             self._guarded(due)
         self.settle()
+
+    def jump_clock(self, ms: int) -> None:
+        """Let the clock of the brokers jump by ``ms``, back if it is negative, as a system clock that is set anew.
+
+        The ages of records, transactions and offsets change. What waits (sessions, long polls, pauses) waits as long as
+        it would have: Kafka measures that with a clock that does not jump. Raises ``OptionError`` for a jump to a time
+        before 1970.
+        """
+        if self.now + ms < 0:
+            raise _wrong("ms", ms, "the time would be before 1970")
+        self._skew += ms
+        self.now += ms
+        self.timers.shift(ms)
+        for follow in self.jumps:
+            follow(ms)
 
     def after(self, delay_ms: int, callback: Callable[[], None]) -> TimerHandle:
         """Run ``callback`` after ``delay_ms`` milliseconds."""
@@ -203,32 +213,38 @@ class Cluster:
     def start(self, addresses: Mapping[int, Mapping[str, Address]]) -> None:
         """Register and start the brokers. ``addresses`` has host and port of each listener, by broker and name."""
         for broker_id, listeners in addresses.items():
-            self.brokers[broker_id] = VirtualBroker(broker_id, listeners, self._log_dir(broker_id))
+            meters = self.quotas.new_meters()
+            self.brokers[broker_id] = VirtualBroker(broker_id, listeners, self._log_dir(broker_id), meters)
         if self.directory is not None:
-            self._tell(recover_image(self, self.directory.records()))
+            self._tell(recover_image(self, self.directory.records(), self.directory.end_offset))
         if self.directory is None or self.directory.is_new:
             self._begin()
         self.commit(Credentials(self).records())
-        for broker in self.brokers.values():
-            self._register(broker)
+        self._register(*self.brokers.values())
         adopt_partitions(self)
-        self._clean_later()
+        self.after(self.settings.number("log.initial.task.delay.ms"), self._remove_old)
+        self.after(self.settings.number("log.cleaner.backoff.ms"), self._compact)
 
-    def _clean_later(self) -> None:
-        """Clean the logs again and again, as often as the settings of the brokers say."""
-        intervals = ("log.retention.check.interval.ms", "log.cleaner.backoff.ms")
-        self.after(max(1, min(map(self.settings.number, intervals))), self._clean)
+    def _remove_old(self) -> None:
+        self.after(self.settings.number("log.retention.check.interval.ms"), self._remove_old)
+        self._clean(compacted=False)
 
-    def _clean(self) -> None:
-        self._clean_later()
-        self.partitions.clean()
+    def _compact(self) -> None:
+        self.after(max(1, self.settings.number("log.cleaner.backoff.ms")), self._compact)
+        self._clean(compacted=True)
+
+    def _clean(self, *, compacted: bool) -> None:
+        self.partitions.clean(compacted=compacted)
         if self.directory is not None:
             self.directory.checkpoint()
+            self._snapshot(self.directory)
+
+    def _snapshot(self, directory: ClusterDirectory) -> None:
+        limit = self.settings.number("metadata.log.max.record.bytes.between.snapshots")
+        directory.snapshot(partial(image_records, self.image), self.now, after_bytes=limit)
 
     def _log_dir(self, broker_id: int) -> UUID:
-        if self.directory is not None and broker_id == self.directory.node_id:
-            return self.directory.directory_id
-        return self.new_id()
+        return self.new_id() if self.directory is None else self.directory.id_of(broker_id)
 
     def _begin(self) -> None:
         features = [FeatureLevelRecord(name=name, feature_level=level) for name, level in STARTING_FEATURES.items()]
@@ -242,12 +258,6 @@ class Cluster:
         )
         self.commit((*features, least))
 
-    @property
-    def broker_ids(self) -> range:
-        """The ids of the brokers. They begin at 0, or at the id of the node that a directory belongs to."""
-        first = 0 if self.directory is None else self.directory.node_id
-        return range(first, first + self.config.brokers)
-
     def close(self) -> None:
         """End all connections, and close the directory. The cluster cannot be used afterwards."""
         for broker in self.brokers.values():
@@ -256,8 +266,8 @@ class Cluster:
         self._say_goodbye()
         self.partitions.close()
         if self.directory is not None:
-            first = self.image.brokers.get(self.directory.node_id)
-            self.directory.close(broker_epoch=first.epoch if first else -1)
+            self._snapshot(self.directory)
+            self.directory.close({broker.id: broker.epoch for broker in self.image.brokers.values()})
 
     def _say_goodbye(self) -> None:
         """Let the metadata log say that all brokers stopped, so that whoever opens it may start them at once."""
@@ -321,27 +331,30 @@ class Cluster:
             raise _wrong("broker_id", broker_id, "the broker does not run")
         self.controller_id = broker_id
 
-    def _register(self, broker: VirtualBroker) -> None:
-        """Register a broker, give it its partitions, and end its fencing, as a broker that starts does."""
-        broker.running = True
+    def _register(self, *brokers: VirtualBroker) -> None:
+        """Register brokers, give them their partitions, and end their fencing, as brokers that start do."""
+        for broker in brokers:
+            broker.running = True
+            self.commit([self._registration(broker)])
+        unfenced = [self._registration_change(broker.id, fenced=_UNFENCE) for broker in brokers]
+        self.commit([*unfenced, *brokers_here(self, [broker.id for broker in brokers])])
+        if not self.brokers[self.controller_id].running:
+            self.controller_id = brokers[0].id
+
+    def _registration(self, broker: VirtualBroker) -> RegisterBrokerRecord:
         protocols = {listener.name: listener.protocol for listener in self.config.listeners}
         endpoints = tuple(
             BrokerEndpoint(name=name, host=host, port=port, security_protocol=_protocol_number(protocols[name]))
             for name, (host, port) in broker.addresses.items()
         )
-        registration = RegisterBrokerRecord(
+        return RegisterBrokerRecord(
             broker_id=broker.id,
             broker_epoch=self.image.offset,
             incarnation_id=self.new_id(),
             end_points=endpoints,
-            rack=self.config.rack(broker.id - self.broker_ids[0]),
+            rack=self.config.rack(self.broker_ids.index(broker.id)),
             log_dirs=(broker.log_dir,),
         )
-        self.commit([registration])
-        unfenced = self._registration_change(broker.id, fenced=_UNFENCE)
-        self.commit([unfenced, *broker_here(self, broker.id)])
-        if not self.brokers[self.controller_id].running:
-            self.controller_id = broker.id
 
     def _leave(self, broker: VirtualBroker, *, reset: bool) -> None:
         broker.running = False
@@ -351,6 +364,7 @@ class Cluster:
             session.end()
         self.commit([self._registration_change(broker.id, fenced=_FENCE), *broker_gone(self, broker.id)])
         broker.parts.clear()
+        broker.meters = self.quotas.new_meters()
         alive = self.image.alive()
         if alive and self.controller_id == broker.id:
             self.controller_id = alive[0].id
@@ -385,9 +399,3 @@ def _wrong(option: str, value: object, reason: str) -> OptionError:
 
 def _protocol_number(name: str) -> int:
     return SECURITY_PROTOCOLS.index(name)
-
-
-def _base64(value: UUID) -> str:
-    from base64 import urlsafe_b64encode
-
-    return urlsafe_b64encode(value.bytes).decode().rstrip("=")

@@ -53,11 +53,14 @@ class ListenerConfig:
 class BrokerConfig:
     """The settings of an embedded cluster. All have defaults.
 
-    ``brokers`` is the number of virtual brokers; their ids begin at 0, or at
-    that of the node whose directory is opened. ``release`` such as ``"3.7"`` offers the
+    ``brokers`` is the number of virtual brokers; their ids begin at 0. ``release`` such as ``"3.7"`` offers the
     versions of that release only. ``profile`` is for the group coordinators. ``configs`` are Kafka's own settings of
-    brokers by name, such as ``{"auto.create.topics.enable": "false"}``. ``directory`` keeps all data in Kafka's own
-    files; without it, everything is in memory. ``racks`` has the racks of the brokers, in order.
+    brokers by name, such as ``{"auto.create.topics.enable": "false"}``. ``racks`` has the racks of the brokers, in
+    order.
+
+    ``directory`` keeps all data in Kafka's own files; without it, everything is in memory. One broker has it as its log
+    directory. Several have a log directory each in it, such as ``broker-0``. If it has log directories of nodes, these
+    nodes are the brokers, with their ids.
 
     ``users`` has names and passwords for listeners with SASL: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. ``authorizer``
     decides by ACLs what clients may do. ``super_users`` such as ``User:admin`` may do everything, and
@@ -95,21 +98,24 @@ class BrokerConfig:
                 reason="one or more of distinct names are needed",
             )
 
-    def embedded_defaults(self) -> Mapping[str, str]:
-        """Return Kafka's settings whose defaults are for large clusters, with values for this one.
+    @staticmethod
+    def embedded_defaults(brokers: int) -> Mapping[str, str]:
+        """Return Kafka's settings whose defaults are for large clusters, with values for so many brokers.
 
         ``configs`` replaces them. Replication factors are at most the number of brokers.
         """
-        factor = str(min(3, self.brokers))
+        factor = str(min(3, brokers))
+        in_sync = "1" if brokers == 1 else "2"
         return {
             "group.initial.rebalance.delay.ms": "0",
             "group.streams.initial.rebalance.delay.ms": "0",
+            "metadata.log.max.record.bytes.between.snapshots": str(2**20),
             "offsets.topic.replication.factor": factor,
             "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
             "transaction.state.log.replication.factor": factor,
-            "transaction.state.log.min.isr": "1" if self.brokers == 1 else "2",
+            "transaction.state.log.min.isr": in_sync,
             "share.coordinator.state.topic.replication.factor": factor,
-            "share.coordinator.state.topic.min.isr": "1" if self.brokers == 1 else "2",
+            "share.coordinator.state.topic.min.isr": in_sync,
         }
 
     def rack(self, number: int) -> str | None:

@@ -52,6 +52,7 @@ class Dispatch:
         if not handler.before_login and not call.session.may_ask(cluster.now):
             call.disconnect()
             return
+        call.exempt, call.began_at = handler.exempt, cluster.stopwatch()
         try:
             handler.run(call)
         except RefusedError as error:
@@ -60,3 +61,5 @@ class Dispatch:
             cluster.note_problem(error)
             if not call.answered:
                 call.fail(ErrorCode.UNKNOWN_SERVER_ERROR)
+        finally:
+            call.ended_at = cluster.stopwatch()

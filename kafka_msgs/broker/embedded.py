@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -16,7 +16,7 @@ from kafka_msgs.broker.clock import Clock, SystemClock
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.controller.internal_topics import TRANSACTION_STATE
-from kafka_msgs.broker.faults import Faults
+from kafka_msgs.broker.faults import At, Faults
 from kafka_msgs.broker.server import BrokerServer
 from kafka_msgs.errors import InternalError
 
@@ -94,6 +94,14 @@ class _Embedded(ABC):
         """Let answers name another broker as the controller. Raises ``OptionError`` if it does not run."""
         self.run(lambda cluster: cluster.move_controller(broker_id))
 
+    def jump_clock(self, ms: int) -> None:
+        """Let the clock of the brokers jump by ``ms``, back if it is negative. See ``Cluster.jump_clock``."""
+        self.run(lambda cluster: cluster.jump_clock(ms))
+
+    def play(self, script: Iterable[At]) -> None:
+        """Let things go wrong at their moments, counted from now, and return at once. See ``Faults.play``."""
+        self.run(lambda cluster: cluster.faults.play(script))
+
     def _running(self) -> BrokerServer:
         if self._server is None:
             raise InternalError(reason="the embedded broker does not run; start it first")
@@ -142,7 +150,7 @@ class AsyncEmbeddedBroker(_Embedded):
     def run(self, work: Callable[[Cluster], T]) -> T:
         """Call ``work`` with the cluster, and return its result."""
         server = self._running()
-        server.cluster.now = server.clock.now()
+        server.cluster.note_time(server.clock.now())
         try:
             return work(server.cluster)
         finally:
@@ -191,7 +199,7 @@ class EmbeddedBroker(_Embedded):
         server = self._running()
 
         def step() -> T:
-            server.cluster.now = server.clock.now()
+            server.cluster.note_time(server.clock.now())
             try:
                 return work(server.cluster)
             finally:

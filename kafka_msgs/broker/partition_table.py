@@ -10,10 +10,9 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from kafka_msgs.broker.controller.configs import topic_values
-from kafka_msgs.broker.controller.image import NO_LEADER, Delta, PartitionKey
+from kafka_msgs.broker.controller.image import NO_LEADER, Delta, PartitionKey, PartitionState
 from kafka_msgs.broker.partitions import MemoryPartition, PartitionLog, TopicConfig
 from kafka_msgs.enums import ConfigResourceType
 
@@ -23,11 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenStore", "PartitionTable", "Watch", "memory_store"]
 
-OpenStore = Callable[[str, UUID, int], "PartitionStore"]
-"""Gives the place of a partition: of the name and the id of its topic, and its number."""
+OpenStore = Callable[[str, PartitionState], "PartitionStore"]
+"""Gives the place of a partition: of the name of its topic, and its state."""
 
 
-def memory_store(topic: str, topic_id: UUID, partition: int) -> PartitionStore:
+def memory_store(topic: str, state: PartitionState) -> PartitionStore:
     """Return a place in memory."""
     return MemoryPartition()
 
@@ -35,15 +34,27 @@ def memory_store(topic: str, topic_id: UUID, partition: int) -> PartitionStore:
 class Watch:
     """Somebody who waits for one of some partitions to change. ``cancel`` ends it."""
 
-    __slots__ = ("_table", "callback", "keys")
+    __slots__ = ("_changed", "_table", "callback", "cancelled", "keys")
 
     def __init__(self, table: PartitionTable, keys: tuple[PartitionKey, ...], callback: Callable[[], None]) -> None:
         self.keys = keys
         self.callback = callback
+        self.cancelled = False
         self._table = table
+        self._changed: dict[PartitionKey, None] = {}
+
+    def note(self, key: PartitionKey) -> None:
+        """Note that a partition changed."""
+        self._changed[key] = None
+
+    def take_changed(self) -> Iterable[PartitionKey]:
+        """Return the partitions that changed since this was called last."""
+        changed, self._changed = self._changed, {}
+        return changed
 
     def cancel(self) -> None:
-        """Wait no longer. It may be called again."""
+        """Wait no longer, also for a change that has come and is still to be told. It may be called again."""
+        self.cancelled = True
         for key in self.keys:
             watches = self._table.watches.get(key)
             if watches is not None:
@@ -97,10 +108,14 @@ class PartitionTable:
             self.watches.setdefault(key, {})[watch] = None
         return watch
 
-    def clean(self) -> None:
-        """Remove what the settings of the topics do not keep, and give the offsets for the checkpoint files."""
+    def clean(self, *, compacted: bool) -> None:
+        """Remove what the settings of topics do not keep, and give the offsets for the checkpoint files.
+
+        Kafka's cleaner does so for topics that are compacted, and a task of its own for all others.
+        """
         for log in tuple(self._logs.values()):
-            log.clean(self._cluster.now)
+            if log.config.compacts == compacted:
+                log.clean(self._cluster.now)
             log.checkpoint()
 
     def close(self) -> None:
@@ -120,18 +135,18 @@ class PartitionTable:
                     self._configs.pop(change.topic, None)
             else:
                 if key not in self._logs:
-                    self._logs[key] = self._open(change.topic, key)
+                    self._logs[key] = self._open(change.topic, change.after)
                 if change.after.leader != NO_LEADER:
                     _begin_epoch(self._logs[key], change.after.leader_epoch)
             self._changed(key)
 
-    def _open(self, topic: str, key: PartitionKey) -> PartitionLog:
+    def _open(self, topic: str, state: PartitionState) -> PartitionLog:
         settings = self._cluster.settings
         return PartitionLog(
             topic,
-            *key,
+            *state.key,
             self.config(topic),
-            self._open_store(topic, *key),
+            self._open_store(topic, state),
             now=self._cluster.now,
             producer_expiration_ms=settings.number("producer.id.expiration.ms"),
             verify_transactions=settings.flag("transaction.partition.verification.enable"),
@@ -162,11 +177,14 @@ class PartitionTable:
             if not self._woken:
                 self._cluster.soon(self._wake)
             self._woken.update(watches)
+            for watch in watches:
+                watch.note(key)
 
     def _wake(self) -> None:
         woken, self._woken = self._woken, {}
         for watch in woken:
-            watch.callback()
+            if not watch.cancelled:
+                watch.callback()
 
 
 def _begin_epoch(log: PartitionLog, epoch: int) -> None:

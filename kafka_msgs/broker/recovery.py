@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from kafka_msgs.broker.controller.elections import broker_gone, elect_unclean, replace_replicas
+from kafka_msgs.broker.controller.elections import elect_unclean, nobody_here, replace_replicas
 from kafka_msgs.broker.controller.image import NO_LEADER, Delta
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
@@ -18,16 +18,20 @@ __all__ = ["adopt_partitions", "recover_image"]
 _FENCE: Final = 1
 
 
-def recover_image(cluster: Cluster, records: Iterable[MetadataRecord]) -> Delta:
-    """Apply the records of a metadata log. No broker runs yet, so each one is fenced, and nothing has a leader."""
+def recover_image(cluster: Cluster, records: Iterable[MetadataRecord], end_offset: int) -> Delta:
+    """Apply the records of a metadata log that ends at an offset.
+
+    No broker runs yet, so each one is fenced, and nothing has a leader.
+    """
     delta = Delta()
     for record in records:
         cluster.image.apply(record, delta)
+    cluster.image.offset = end_offset
     for broker in tuple(cluster.image.brokers.values()):
         if broker.alive:
             fenced = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_FENCE)
             cluster.apply([fenced], delta)
-        cluster.apply(broker_gone(cluster, broker.id), delta)
+    cluster.apply(nobody_here(cluster), delta)
     return delta
 
 

@@ -59,6 +59,12 @@ class Timers:
         heappush(self._heap, (at, self._order, handle))
         return handle
 
+    def shift(self, ms: int) -> None:
+        """Move all calls by ``ms``, with a clock that jumps: each waits as long as it would have."""
+        for _, _, handle in self._heap:
+            handle.at += ms
+        self._heap = [(handle.at, order, handle) for _, order, handle in self._heap]
+
     def next_due(self) -> int | None:
         """Return the moment of the next call in milliseconds, or None."""
         heap = self._heap

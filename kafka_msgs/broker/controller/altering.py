@@ -54,19 +54,26 @@ def replace_configs(
     return _checked(cluster, kind, name, configs, after)
 
 
-def check_resource(cluster: Cluster, kind: ConfigResourceType, name: str) -> None:
-    """Raise ``RefusedError`` for a resource that is not there or cannot be."""
+def check_resource(kind: ConfigResourceType, name: str) -> None:
+    """Raise ``RefusedError`` for a resource that cannot be."""
     if kind is ConfigResourceType.TOPIC:
         if not name:
             raise _invalid("Default topic resources are not allowed.")
         check_topic_name(name)
-        if name not in cluster.image.topics:
-            message = f"The topic '{name}' does not exist."
-            raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
     elif kind is ConfigResourceType.GROUP and not name:
         raise _invalid("Default group resources are not allowed.")
     elif kind is ConfigResourceType.CLIENT_METRICS and not name:
         raise _invalid("Subscription name can't be empty")
+
+
+def _check_there(cluster: Cluster, kind: ConfigResourceType, name: str) -> None:
+    if kind is ConfigResourceType.TOPIC and name not in cluster.image.topics:
+        message = f"The topic '{name}' does not exist."
+        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
+
+
+_WITH_LISTS: Final = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER)
+"""The resources of whose settings the controller of Kafka knows that they are lists."""
 
 
 def _operated(
@@ -84,9 +91,9 @@ def _operated(
     if operation == AlterConfigOp.SET:
         return value
     if operation not in (AlterConfigOp.APPEND, AlterConfigOp.SUBTRACT):
-        raise _invalid(f"Unknown operations type {operation}")
+        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     known = settings_of(RESOURCES[kind][0]).get(setting)
-    if known is None or known.type != "list":
+    if known is None or known.type != "list" or kind not in _WITH_LISTS:
         word = AlterConfigOp(operation).name
         raise _bad_config(f"Can't {word} to key {setting} because its type is not LIST.")
     present = own.get(setting)
@@ -108,7 +115,7 @@ def _checked(
     asked: Mapping[str, str | None],
     after: Mapping[str, str | None],
 ) -> list[ConfigRecord]:
-    check_resource(cluster, kind, name)
+    check_resource(kind, name)
     nulls = [setting for setting, value in asked.items() if value is None]
     if nulls:
         raise _invalid(f"Null value not supported for : {','.join(nulls)}")
@@ -121,6 +128,7 @@ def _checked(
     kept = {setting: value for setting, value in after.items() if value is not None}
     _check_min_in_sync(kind, name, after)
     _CHECKS[kind](cluster, kept)
+    _check_there(cluster, kind, name)
     own = own_configs(cluster, kind, name)
     return [
         ConfigRecord(resource_type=kind, resource_name=name, name=setting, value=value)

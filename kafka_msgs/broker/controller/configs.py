@@ -131,18 +131,44 @@ def resource_entries(cluster: Cluster, kind: ConfigResourceType, name: str) -> I
     if kind is ConfigResourceType.TOPIC:
         yield from topic_entries(cluster, own)
         return
+    if kind is ConfigResourceType.BROKER:
+        yield from _broker_entries(cluster, int(name) if name else None, own)
+        return
     resource, source = RESOURCES[kind]
     for setting in settings_of(resource).values():
         if setting.internal:
-            continue
-        if kind is ConfigResourceType.BROKER:
-            if name or setting.name in own:
-                yield effective(setting, tuple(broker_synonyms(cluster, setting, int(name) if name else None)))
             continue
         synonyms = [Synonym(setting.name, own[setting.name], source)] if setting.name in own else []
         if kind is ConfigResourceType.GROUP:
             synonyms += _group_synonyms(cluster, setting)
         yield effective(setting, tuple(synonyms))
+
+
+def _broker_entries(cluster: Cluster, broker_id: int | None, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
+    """Yield the entries of a broker. None stands for what all brokers have: only settings that are dynamic there."""
+    static = {**cluster.settings.static, **({} if broker_id is None else _settings_of_one(cluster, broker_id))}
+    for setting in settings_of(BROKER).values():
+        if not setting.internal and (broker_id is not None or setting.name in own):
+            yield effective(setting, tuple(broker_synonyms(cluster, setting, broker_id, static=static)))
+
+
+def _settings_of_one(cluster: Cluster, broker_id: int) -> dict[str, str]:
+    """Return what the file of settings of a broker would have of its own: its id, its place and its listeners."""
+    listeners = ",".join(
+        f"{name}://{f'[{host}]' if ':' in host else host}:{port}"
+        for name, (host, port) in cluster.brokers[broker_id].addresses.items()
+    )
+    protocols = ",".join(f"{each.name}:{each.protocol}" for each in cluster.config.listeners)
+    rack, directory = cluster.image.brokers[broker_id].rack, cluster.directory
+    return {
+        "node.id": str(broker_id),
+        "broker.id": str(broker_id),
+        "listeners": listeners,
+        "advertised.listeners": listeners,
+        "listener.security.protocol.map": protocols,
+        **({} if directory is None else {"log.dirs": str(directory.path_of(broker_id).absolute())}),
+        **({} if rack is None else {"broker.rack": rack}),
+    }
 
 
 def _group_synonyms(cluster: Cluster, setting: Setting) -> Iterator[Synonym]:
@@ -190,8 +216,18 @@ def _shown(setting: Setting, synonyms: tuple[Synonym, ...]) -> tuple[Synonym, ..
     return own + tuple(dropwhile(lambda each: each.name not in names, synonyms[len(own) :]))
 
 
-def broker_synonyms(cluster: Cluster, setting: Setting, broker_id: int | None, factor: int = 1) -> Iterator[Synonym]:
-    """Yield the values of a broker setting. None stands for what all brokers have."""
+def broker_synonyms(
+    cluster: Cluster,
+    setting: Setting,
+    broker_id: int | None,
+    factor: int = 1,
+    static: Mapping[str, str] | None = None,
+) -> Iterator[Synonym]:
+    """Yield the values of a broker setting. None stands for what all brokers have.
+
+    ``static`` has the settings that the broker was started with, if they are not those of all brokers.
+    """
+    static = cluster.settings.static if static is None else static
     dynamic = (
         (str(broker_id), ConfigSource.DYNAMIC_BROKER_CONFIG),
         ("", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
@@ -200,7 +236,7 @@ def broker_synonyms(cluster: Cluster, setting: Setting, broker_id: int | None, f
         value = cluster.image.configs.get((ConfigResourceType.BROKER, resource), {}).get(setting.name)
         if value is not None:
             yield Synonym(setting.name, value, source, factor)
-    if setting.name in cluster.settings.static:
-        yield Synonym(setting.name, cluster.settings.static[setting.name], ConfigSource.STATIC_BROKER_CONFIG, factor)
+    if setting.name in static:
+        yield Synonym(setting.name, static[setting.name], ConfigSource.STATIC_BROKER_CONFIG, factor)
     if setting.default is not None:
         yield Synonym(setting.name, setting.default, ConfigSource.DEFAULT_CONFIG, factor)

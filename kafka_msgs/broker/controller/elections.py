@@ -8,7 +8,7 @@ virtual here: a replica is in sync as soon as its broker runs. The rules are tho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafka_msgs.broker.controller.configs import topic_values
@@ -20,7 +20,15 @@ from kafka_msgs.messages.partition_change_record import PartitionChangeRecord
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
 
-__all__ = ["broker_gone", "broker_here", "elect_preferred", "elect_unclean", "give_leadership", "replace_replicas"]
+__all__ = [
+    "broker_gone",
+    "brokers_here",
+    "elect_preferred",
+    "elect_unclean",
+    "give_leadership",
+    "nobody_here",
+    "replace_replicas",
+]
 
 
 def broker_gone(cluster: Cluster, broker_id: int) -> list[PartitionChangeRecord]:
@@ -28,17 +36,27 @@ def broker_gone(cluster: Cluster, broker_id: int) -> list[PartitionChangeRecord]
     alive = {broker.id for broker in cluster.image.alive()} - {broker_id}
     return [
         record
-        for topic, state in _partitions(cluster, broker_id)
+        for topic, state in _partitions(cluster, (broker_id,))
         if broker_id in state.isr or state.leader == broker_id
         for record in _changed(cluster, topic, state, alive)
     ]
 
 
-def broker_here(cluster: Cluster, broker_id: int) -> list[PartitionChangeRecord]:
-    """Return what changes when a broker starts. The image may still say that it does not run."""
-    alive = {broker.id for broker in cluster.image.alive()} | {broker_id}
+def brokers_here(cluster: Cluster, broker_ids: Collection[int]) -> list[PartitionChangeRecord]:
+    """Return what changes when brokers start. The image may still say that they do not run."""
+    alive = {broker.id for broker in cluster.image.alive()} | set(broker_ids)
     return [
-        record for topic, state in _partitions(cluster, broker_id) for record in _changed(cluster, topic, state, alive)
+        record for topic, state in _partitions(cluster, broker_ids) for record in _changed(cluster, topic, state, alive)
+    ]
+
+
+def nobody_here(cluster: Cluster) -> list[PartitionChangeRecord]:
+    """Return what changes when no broker runs: nothing has a leader, and who was in sync may lead again."""
+    return [
+        record
+        for topic in cluster.image.topics.values()
+        for state in topic.partitions
+        for record in _changed(cluster, topic, state, ())
     ]
 
 
@@ -87,10 +105,12 @@ def replace_replicas(cluster: Cluster, state: PartitionState, replicas: Sequence
     return _record(state, **changes)
 
 
-def _partitions(cluster: Cluster, broker_id: int) -> Iterator[tuple[TopicState, PartitionState]]:
+def _partitions(cluster: Cluster, broker_ids: Collection[int]) -> Iterator[tuple[TopicState, PartitionState]]:
+    """Yield the partitions that one of these brokers is a replica of."""
+    wanted = set(broker_ids)
     for topic in cluster.image.topics.values():
         for state in topic.partitions:
-            if broker_id in state.replicas:
+            if not wanted.isdisjoint(state.replicas):
                 yield topic, state
 
 

@@ -1,35 +1,52 @@
 """The image of the cluster: brokers, topics, partitions, settings and security, as the metadata records say.
 
 The image changes only by records (``Image.apply``). So the image is the same after all records are read again from the
-log. ``Delta`` collects what a commit changed, for those who follow the image. This is the work of Kafka's
+log. ``states`` has what it consists of. This is the work of Kafka's
 ``org.apache.kafka.image`` package.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from bisect import insort
+from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID
 
-from attrs import Factory, define, evolve, field, frozen
+from attrs import Factory, define, evolve, field
 
+from kafka_msgs.broker.controller.states import (
+    NO_LEADER,
+    BrokerState,
+    Delta,
+    Endpoint,
+    LeaderChange,
+    PartitionKey,
+    PartitionState,
+    TopicState,
+)
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import InternalError
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.access_control_entry_record import AccessControlEntryRecord
 from kafka_msgs.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from kafka_msgs.messages.clear_elr_record import ClearElrRecord
 from kafka_msgs.messages.client_quota_record import ClientQuotaRecord
 from kafka_msgs.messages.config_record import ConfigRecord
+from kafka_msgs.messages.delegation_token_record import DelegationTokenRecord
 from kafka_msgs.messages.feature_level_record import FeatureLevelRecord
 from kafka_msgs.messages.partition_change_record import PartitionChangeRecord
 from kafka_msgs.messages.partition_record import PartitionRecord
 from kafka_msgs.messages.producer_ids_record import ProducerIdsRecord
 from kafka_msgs.messages.register_broker_record import RegisterBrokerRecord
+from kafka_msgs.messages.register_controller_record import RegisterControllerRecord
 from kafka_msgs.messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
+from kafka_msgs.messages.remove_delegation_token_record import RemoveDelegationTokenRecord
 from kafka_msgs.messages.remove_topic_record import RemoveTopicRecord
 from kafka_msgs.messages.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
 from kafka_msgs.messages.topic_record import TopicRecord
 from kafka_msgs.messages.unregister_broker_record import UnregisterBrokerRecord
+from kafka_msgs.messages.unregister_controller_record import UnregisterControllerRecord
 from kafka_msgs.messages.user_scram_credential_record import UserScramCredentialRecord
 
 __all__ = [
@@ -44,114 +61,7 @@ __all__ = [
     "TopicState",
 ]
 
-NO_LEADER: Final = -1
 _UNCHANGED_LEADER: Final = -2
-
-PartitionKey = tuple[UUID, int]
-"""A partition: the id of its topic, and its number."""
-
-
-@frozen
-class Endpoint:
-    """The address of a listener of a broker. ``security_protocol`` is the number that records have."""
-
-    host: str
-    port: int
-    security_protocol: int = 0
-
-
-@frozen(kw_only=True)
-class BrokerState:
-    """A registered broker. A fenced broker is registered, but does not run. ``endpoints`` are by listener name."""
-
-    id: int
-    epoch: int
-    incarnation: UUID
-    endpoints: Mapping[str, Endpoint]
-    rack: str | None = None
-    fenced: bool = True
-    in_controlled_shutdown: bool = False
-    log_dirs: tuple[UUID, ...] = ()
-
-    @property
-    def alive(self) -> bool:
-        """Whether the broker runs."""
-        return not self.fenced
-
-
-@frozen(kw_only=True)
-class PartitionState:
-    """A partition: its replicas, those in sync, its leader, and the epochs. ``leader`` is -1 if there is none."""
-
-    topic_id: UUID
-    partition: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    leader: int
-    leader_epoch: int = 0
-    partition_epoch: int = 0
-    leader_recovery_state: int = 0
-    adding_replicas: tuple[int, ...] = ()
-    removing_replicas: tuple[int, ...] = ()
-    directories: tuple[UUID, ...] = ()
-    eligible_leader_replicas: tuple[int, ...] = ()
-    last_known_elr: tuple[int, ...] = ()
-
-    @property
-    def key(self) -> PartitionKey:
-        """The id of the topic, and the number of the partition."""
-        return self.topic_id, self.partition
-
-
-@define
-class TopicState:
-    """A topic with its partitions, in order."""
-
-    name: str
-    id: UUID
-    partitions: list[PartitionState] = Factory(list)
-
-
-@frozen
-class LeaderChange:
-    """A change of the leader of a partition: the states before and after. None is a partition that is not there."""
-
-    topic: str
-    before: PartitionState | None
-    after: PartitionState | None
-
-
-@define
-class Delta:
-    """What the records of one commit changed.
-
-    ``created`` and ``deleted`` have topics by id. ``partitions`` has each partition that changed, with its states
-    before and after; after is None if it was deleted. ``configs`` has the resources (type, name) with other settings.
-    """
-
-    records: list[MetadataRecord] = Factory(list)
-    created: dict[UUID, TopicState] = Factory(dict)
-    deleted: dict[UUID, TopicState] = Factory(dict)
-    partitions: dict[PartitionKey, LeaderChange] = Factory(dict)
-    brokers: set[int] = Factory(set)
-    configs: set[tuple[int, str]] = Factory(set)
-
-    def leader_changes(self) -> Iterator[LeaderChange]:
-        """Yield the partitions that have another leader or leader epoch, or that are new or gone."""
-        for change in self.partitions.values():
-            before, after = change.before, change.after
-            if before is None or after is None or _term(before) != _term(after):
-                yield change
-
-    def note(self, topic: str, before: PartitionState | None, after: PartitionState | None) -> None:
-        """Note the new state of a partition. Its state before the first change stays."""
-        key = (before or after).key  # type: ignore[union-attr]
-        known = self.partitions.get(key)
-        self.partitions[key] = LeaderChange(topic, known.before if known else before, after)
-
-
-def _term(state: PartitionState) -> tuple[int, int]:
-    return state.leader, state.leader_epoch
 
 
 @define
@@ -169,6 +79,9 @@ class Image:
     """SCRAM credentials, by user and mechanism."""
     quotas: dict[frozenset[tuple[str, str | None]], dict[str, float]] = Factory(dict)
     """Quotas, by the types and names of their entity. The name None is the default of a type."""
+    controllers: dict[int, RegisterControllerRecord] = Factory(dict)
+    delegation_tokens: dict[str, DelegationTokenRecord] = Factory(dict)
+    """Delegation tokens by id. Nobody can use them here."""
     next_producer_id: int = 0
     offset: int = field(default=0)
     """How many records were applied: the offset of the next one."""
@@ -208,6 +121,7 @@ def _register_broker(image: Image, record: RegisterBrokerRecord, delta: Delta) -
         fenced=record.fenced,
         in_controlled_shutdown=record.in_controlled_shutdown,
         log_dirs=record.log_dirs,
+        features=record.features,
     )
     delta.brokers.add(record.broker_id)
 
@@ -238,7 +152,7 @@ def _remove_topic(image: Image, record: RemoveTopicRecord, delta: Delta) -> None
     topic = image.topics_by_id.pop(record.topic_id)
     del image.topics[topic.name]
     for state in topic.partitions:
-        delta.note(topic.name, state, None)
+        delta.note(topic.name, state.key, state, None)
     if image.configs.pop((ConfigResourceType.TOPIC, topic.name), None) is not None:
         delta.configs.add((ConfigResourceType.TOPIC, topic.name))
     if delta.created.pop(topic.id, None) is None:
@@ -262,8 +176,9 @@ def _add_partition(image: Image, record: PartitionRecord, delta: Delta) -> None:
         eligible_leader_replicas=record.eligible_leader_replicas or (),
         last_known_elr=record.last_known_elr or (),
     )
-    delta.note(topic.name, None, state)
-    topic.partitions.append(state)
+    delta.note(topic.name, state.key, None, state)
+    # A snapshot may have the partitions in any order.
+    insort(topic.partitions, state, key=attrgetter("partition"))
 
 
 def _change_partition(image: Image, record: PartitionChangeRecord, delta: Delta) -> None:
@@ -276,7 +191,7 @@ def _change_partition(image: Image, record: PartitionChangeRecord, delta: Delta)
     if record.leader != _UNCHANGED_LEADER:
         changes.update(leader=record.leader, leader_epoch=before.leader_epoch + 1)
     after = evolve(before, partition_epoch=before.partition_epoch + 1, **changes)
-    delta.note(topic.name, before, after)
+    delta.note(topic.name, after.key, before, after)
     topic.partitions[record.partition_id] = after
 
 
@@ -289,6 +204,14 @@ _CHANGEABLE: Final = (
     "eligible_leader_replicas",
     "last_known_elr",
 )
+
+
+def _clear_elr(image: Image, record: ClearElrRecord, delta: Delta) -> None:
+    """Forget the eligible leader replicas of a topic, or of all."""
+    for topic in (image.topics[record.topic_name],) if record.topic_name else image.topics.values():
+        for at, before in enumerate(topic.partitions):
+            topic.partitions[at] = after = evolve(before, eligible_leader_replicas=(), last_known_elr=())
+            delta.note(topic.name, after.key, before, after)
 
 
 def _set_config(image: Image, record: ConfigRecord, delta: Delta) -> None:
@@ -341,17 +264,28 @@ def _set_quota(image: Image, record: ClientQuotaRecord, delta: Delta) -> None:
         del image.quotas[entity]
 
 
+def _register_controller(image: Image, record: RegisterControllerRecord, delta: Delta) -> None:
+    image.controllers[record.controller_id] = record
+
+
+def _unregister_controller(image: Image, record: UnregisterControllerRecord, delta: Delta) -> None:
+    image.controllers.pop(record.controller_id, None)
+
+
+def _add_token(image: Image, record: DelegationTokenRecord, delta: Delta) -> None:
+    image.delegation_tokens[record.token_id] = record
+
+
+def _remove_token(image: Image, record: RemoveDelegationTokenRecord, delta: Delta) -> None:
+    image.delegation_tokens.pop(record.token_id, None)
+
+
 _IGNORED: Final = frozenset(
     {
         "AbortTransactionRecord",
         "BeginTransactionRecord",
-        "ClearElrRecord",
-        "DelegationTokenRecord",
         "EndTransactionRecord",
         "NoOpRecord",
-        "RegisterControllerRecord",
-        "RemoveDelegationTokenRecord",
-        "UnregisterControllerRecord",
         "ZkMigrationStateRecord",
     }
 )
@@ -360,17 +294,22 @@ _IGNORED: Final = frozenset(
 _APPLIERS: Final[Mapping[type[MetadataRecord], Callable[[Image, Any, Delta], None]]] = {
     AccessControlEntryRecord: _add_acl,
     BrokerRegistrationChangeRecord: _change_broker,
+    ClearElrRecord: _clear_elr,
     ClientQuotaRecord: _set_quota,
     ConfigRecord: _set_config,
+    DelegationTokenRecord: _add_token,
     FeatureLevelRecord: _set_feature,
     PartitionChangeRecord: _change_partition,
     PartitionRecord: _add_partition,
     ProducerIdsRecord: _set_producer_ids,
     RegisterBrokerRecord: _register_broker,
+    RegisterControllerRecord: _register_controller,
     RemoveAccessControlEntryRecord: _remove_acl,
+    RemoveDelegationTokenRecord: _remove_token,
     RemoveTopicRecord: _remove_topic,
     RemoveUserScramCredentialRecord: _remove_scram,
     TopicRecord: _add_topic,
     UnregisterBrokerRecord: _unregister_broker,
+    UnregisterControllerRecord: _unregister_controller,
     UserScramCredentialRecord: _add_scram,
 }

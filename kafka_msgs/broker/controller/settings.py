@@ -26,6 +26,8 @@ CLIENT_METRICS: Final = "client-metrics"
 
 _BITS: Final = {"short": 16, "int": 32, "long": 64}
 _RANGE: Final = re.compile(r"\[(?P<low>-?[\d.]+),\.\.\.(,(?P<high>-?[\d.]+))?\]( or (?P<also>-1))?")
+_PAIRS_ALLOWED: Final = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+_PAIR: Final = re.compile(r"(\d+:\d+)?")
 _CHOICES: Final = re.compile(r"(?P<any_case>\(case insensitive\) )?\[(?P<names>[\w, -]+)\]")
 
 
@@ -46,7 +48,7 @@ class Setting:
     def check(self, text: str) -> Any:
         """Return the value of a text. Raises ``RefusedError`` with INVALID_CONFIG."""
         value = self._parsed(text.strip())
-        for check in (_check_range, _check_choice):
+        for check in (_check_range, _check_choice, _check_throttled):
             check(self, value)
         return value
 
@@ -82,6 +84,9 @@ def _check_range(setting: Setting, value: Any) -> None:
     match = _RANGE.fullmatch(setting.allowed)
     if match is None or str(value) == match["also"]:
         return
+    low, high, also = match["low"], match["high"], match["also"]
+    if also is not None and not float(low) <= value <= float(high or value):
+        raise setting.refuse(value, f"Value must be between {low} and {high} or equal to {also}")
     if value < float(match["low"]):
         raise setting.refuse(value, f"Value must be at least {match['low']}")
     if match["high"] is not None and value > float(match["high"]):
@@ -96,6 +101,15 @@ def _check_choice(setting: Setting, value: Any) -> None:
     for each in value if isinstance(value, tuple) else (value,):
         if (each.upper() if match["any_case"] else each) not in names:
             raise setting.refuse(each, f"String must be one of: {', '.join(names)}")
+
+
+def _check_throttled(setting: Setting, value: Any) -> None:
+    """Kafka's ``ThrottledReplicaListValidator``: ``*``, or pairs of a partition and a broker."""
+    if setting.allowed != _PAIRS_ALLOWED or value == ("*",):
+        return
+    if not all(_PAIR.fullmatch(each) for each in value):
+        reason = f"must be the literal '*' or a list of replicas in the following format: {_PAIRS_ALLOWED}"
+        raise setting.refuse(f"[{', '.join(value)}]", f"{setting.name} {reason}")
 
 
 @cache

@@ -38,6 +38,7 @@ __all__ = [
     "check_topic_name",
     "create_topic",
     "delete_topic",
+    "why_missing",
 ]
 
 MAX_PARTITIONS: Final = 10_000
@@ -97,9 +98,6 @@ def add_partitions(
             f"The topic {topic.name} currently has {present} partition(s); {count} would not be an increase."
         )
     added = count - present
-    if added > MAX_PARTITIONS:
-        message = "Excessively large number of additional partitions per request."
-        raise RefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
     factor = len(topic.partitions[0].replicas)
     if assignments is None:
         replicas = _place(cluster, added, factor)
@@ -153,6 +151,15 @@ def check_topic_name(name: str) -> None:
         reason = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
     if reason is not None:
         raise _invalid_topic(f"Topic name is invalid: {reason}")
+
+
+def why_missing(name: str) -> ErrorCode:
+    """Return the error for a name that no topic has."""
+    try:
+        check_topic_name(name)
+    except RefusedError as error:
+        return ErrorCode(error.error)
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:

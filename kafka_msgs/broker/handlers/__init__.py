@@ -18,6 +18,7 @@ __all__ = ["MODULES", "all_handlers", "handler_modules"]
 MODULES: Final = (
     "kafka_msgs.broker.handlers.acls",
     "kafka_msgs.broker.handlers.api_versions",
+    "kafka_msgs.broker.handlers.client_quotas",
     "kafka_msgs.broker.handlers.cluster",
     "kafka_msgs.broker.handlers.configs",
     "kafka_msgs.broker.handlers.fetch",
@@ -31,6 +32,10 @@ MODULES: Final = (
     "kafka_msgs.broker.handlers.replicas",
     "kafka_msgs.broker.handlers.sasl",
     "kafka_msgs.broker.handlers.scram_users",
+    "kafka_msgs.broker.handlers.share_acknowledgements",
+    "kafka_msgs.broker.handlers.share_fetch",
+    "kafka_msgs.broker.handlers.share_offsets",
+    "kafka_msgs.broker.handlers.share_state",
     "kafka_msgs.broker.handlers.streams_groups",
     "kafka_msgs.broker.handlers.topics",
     "kafka_msgs.broker.handlers.transactions",

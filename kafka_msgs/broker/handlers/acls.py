@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import IntEnum
 from itertools import groupby
 from typing import Any, Final
 
@@ -38,6 +39,25 @@ _FACTS: Final = (
 )
 
 
+_UNKNOWN: Final = 0
+"""The number that stands for an unknown resource type, pattern type, operation or permission."""
+
+
+def _is_unknown(asked: AclCreation | DescribeAclsRequest | DeleteAclsFilter) -> bool:
+    """Whether one of the numbers stands for what is unknown. Kafka cannot read such a request: it hangs up."""
+    if isinstance(asked, AclCreation):
+        kinds = asked.resource_type, asked.resource_pattern_type
+    else:
+        kinds = asked.resource_type_filter, asked.pattern_type_filter
+    return _UNKNOWN in (*kinds, asked.operation, asked.permission_type)
+
+
+def _is_filter(asked: AclCreation) -> bool:
+    """Whether an ACL to create has what is for filters only. Kafka cannot make an ACL of it, and fails."""
+    kinds = asked.resource_type, asked.operation, asked.permission_type
+    return ResourceType.ANY in kinds or asked.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)
+
+
 def _check(call: Call[Any], operation: AclOperation) -> None:
     if call.cluster.authorizer is None:
         message = "No Authorizer is configured on the broker"
@@ -46,27 +66,39 @@ def _check(call: Call[Any], operation: AclOperation) -> None:
 
 
 def _create(call: Call[CreateAclsRequest]) -> None:
+    if any(map(_is_unknown, call.request.creations)):
+        call.disconnect()
+        return
     _check(call, AclOperation.ALTER)
-    call.answer(CreateAclsResponse(results=tuple(_created(call, each) for each in call.request.creations)))
+    if any(map(_is_filter, call.request.creations)):
+        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    known = {_facts(acl) for acl in call.cluster.image.acls.values()}
+    call.answer(CreateAclsResponse(results=tuple(_created(call, each, known) for each in call.request.creations)))
 
 
-def _created(call: Call[CreateAclsRequest], asked: AclCreation) -> AclCreationResult:
+def _facts(acl: AccessControlEntryRecord) -> tuple[Any, ...]:
+    return tuple(getattr(acl, name) for name in _FACTS)
+
+
+def _created(call: Call[CreateAclsRequest], asked: AclCreation, known: set[tuple[Any, ...]]) -> AclCreationResult:
+    """Create an ACL, unless there is one with the same facts in ``known``."""
     reason = _reason(asked)
     if reason is not None:
         return AclCreationResult(error_code=ErrorCode.INVALID_REQUEST, error_message=reason)
-    facts: dict[str, Any] = {
-        "resource_type": asked.resource_type,
-        "resource_name": asked.resource_name,
-        "pattern_type": asked.resource_pattern_type,
-        "principal": asked.principal,
-        "host": asked.host,
-        "operation": asked.operation,
-        "permission_type": asked.permission_type,
-    }
-    image = call.cluster.image
-    if not any(all(getattr(acl, name) == value for name, value in facts.items()) for acl in image.acls.values()):
-        call.cluster.commit([AccessControlEntryRecord(id=call.cluster.new_id(), **facts)])
-    return AclCreationResult(error_message=None)
+    acl = AccessControlEntryRecord(
+        id=call.cluster.new_id(),
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+        pattern_type=asked.resource_pattern_type,
+        principal=asked.principal,
+        host=asked.host,
+        operation=asked.operation,
+        permission_type=asked.permission_type,
+    )
+    if _facts(acl) not in known:
+        known.add(_facts(acl))
+        call.cluster.commit([acl])
+    return AclCreationResult()
 
 
 def _reason(asked: AclCreation) -> str | None:
@@ -74,18 +106,25 @@ def _reason(asked: AclCreation) -> str | None:
     if asked.resource_type == ResourceType.CLUSTER and asked.resource_name != CLUSTER_NAME:
         return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
     if not asked.resource_name:
-        return "Resource name should not be empty"
+        return "Invalid empty resource name"
     if asked.resource_type not in list(ResourceType)[1:]:
-        return "Invalid resourceType"
+        return f"Invalid resourceType {_name(ResourceType, asked.resource_type)}"
     if asked.resource_pattern_type not in _NAMED:
-        return "Invalid patternType"
+        return f"Invalid patternType {_name(PatternType, asked.resource_pattern_type)}"
     if asked.operation not in list(AclOperation) or asked.operation <= AclOperation.ANY:
-        return "Invalid operation"
+        return f"Invalid operation {_name(AclOperation, asked.operation)}"
     if asked.permission_type not in (AclPermission.ALLOW, AclPermission.DENY):
-        return "Invalid permissionType"
+        return f"Invalid permissionType {_name(AclPermission, asked.permission_type)}"
     if ":" not in asked.principal:
-        return f"Could not parse principal from `{asked.principal}` (no colon is present separating the principal type)"
+        reason = "no colon is present separating the principal type from the principal name"
+        return f"Could not parse principal from `{asked.principal}` ({reason})"
+    if not asked.host:
+        return "Host pattern cannot be null or empty"
     return None
+
+
+def _name(numbers: type[IntEnum], value: int) -> str:
+    return numbers(value).name if value in list(numbers) else "UNKNOWN"
 
 
 def _matching(call: Call[Any], asked: DescribeAclsRequest | DeleteAclsFilter) -> Iterator[AccessControlEntryRecord]:
@@ -112,6 +151,9 @@ def _names(asked: DescribeAclsRequest | DeleteAclsFilter, acl: AccessControlEntr
 
 
 def _describe(call: Call[DescribeAclsRequest]) -> None:
+    if _is_unknown(call.request):
+        call.disconnect()
+        return
     _check(call, AclOperation.DESCRIBE)
     found = sorted(_matching(call, call.request), key=_resource)
     resources = tuple(
@@ -131,7 +173,7 @@ def _describe(call: Call[DescribeAclsRequest]) -> None:
         )
         for (kind, name, pattern), acls in groupby(found, key=_resource)
     )
-    call.answer(DescribeAclsResponse(error_message=None, resources=resources))
+    call.answer(DescribeAclsResponse(resources=resources))
 
 
 def _resource(acl: AccessControlEntryRecord) -> tuple[int, str, int]:
@@ -139,14 +181,29 @@ def _resource(acl: AccessControlEntryRecord) -> tuple[int, str, int]:
 
 
 def _delete(call: Call[DeleteAclsRequest]) -> None:
+    if any(map(_is_unknown, call.request.filters)):
+        call.disconnect()
+        return
     _check(call, AclOperation.ALTER)
-    found = [list(_matching(call, each)) for each in call.request.filters]
-    ids = dict.fromkeys(acl.id for acls in found for acl in acls)
+    found = [(_wrong_filter(each), list(_matching(call, each))) for each in call.request.filters]
+    ids = dict.fromkeys(acl.id for reason, acls in found if reason is None for acl in acls)
     call.cluster.commit(RemoveAccessControlEntryRecord(id=each) for each in ids)
-    results = tuple(
-        DeleteAclsFilterResult(error_message=None, matching_acls=tuple(_deleted(acl) for acl in acls)) for acls in found
-    )
-    call.answer(DeleteAclsResponse(filter_results=results))
+    call.answer(DeleteAclsResponse(filter_results=tuple(_filter_result(*each) for each in found)))
+
+
+def _wrong_filter(asked: DeleteAclsFilter) -> str | None:
+    """Why a filter finds nothing that may be deleted, or None."""
+    if asked.resource_type_filter not in list(ResourceType) or asked.pattern_type_filter not in list(PatternType):
+        return "Unknown patternFilter."
+    if asked.operation not in list(AclOperation) or asked.permission_type not in list(AclPermission):
+        return "Unknown entryFilter."
+    return None
+
+
+def _filter_result(reason: str | None, acls: list[AccessControlEntryRecord]) -> DeleteAclsFilterResult:
+    if reason is not None:
+        return DeleteAclsFilterResult(error_code=ErrorCode.INVALID_REQUEST, error_message=reason)
+    return DeleteAclsFilterResult(error_message=None, matching_acls=tuple(map(_deleted, acls)))
 
 
 def _deleted(acl: AccessControlEntryRecord) -> DeleteAclsMatchingAcl:

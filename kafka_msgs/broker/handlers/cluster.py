@@ -9,6 +9,8 @@ from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.controller.features import METADATA_VERSION, SUPPORTED_FEATURES
 from kafka_msgs.broker.controller.image import NO_LEADER, PartitionState, TopicState
 from kafka_msgs.broker.controller.internal_topics import is_internal
+from kafka_msgs.broker.controller.topics import why_missing
+from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
 from kafka_msgs.enums import AclOperation, ResourceType, UpgradeType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
@@ -33,6 +35,7 @@ from kafka_msgs.messages.update_features_response import UpdatableFeatureResult,
 __all__ = ["HANDLERS"]
 
 _BROKERS: Final = 1
+_CONTROLLERS: Final = 2
 _METADATA: Final = "__cluster_metadata"
 _FIRST_WITHOUT_RESULTS: Final = 2
 
@@ -40,10 +43,7 @@ _FIRST_WITHOUT_RESULTS: Final = 2
 def _describe_cluster(call: Call[DescribeClusterRequest]) -> None:
     request, cluster = call.request, call.cluster
     if request.endpoint_type != _BROKERS:
-        error = (
-            ErrorCode.MISMATCHED_ENDPOINT_TYPE if request.endpoint_type == 2 else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
-        )
-        raise RefusedError(error=error, message="The request was sent to an endpoint of the wrong type.")
+        raise _wrong_endpoint(request.endpoint_type)
     operations: dict[str, Any] = {}
     if request.include_cluster_authorized_operations:
         operations["cluster_authorized_operations"] = call.operations(ResourceType.CLUSTER)
@@ -56,6 +56,13 @@ def _describe_cluster(call: Call[DescribeClusterRequest]) -> None:
             **operations,
         )
     )
+
+
+def _wrong_endpoint(kind: int) -> RefusedError:
+    if kind != _CONTROLLERS:
+        return RefusedError(error=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, message=f"Unsupported endpoint type {kind}")
+    message = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+    return RefusedError(error=ErrorCode.MISMATCHED_ENDPOINT_TYPE, message=message)
 
 
 def _brokers(call: Call[DescribeClusterRequest]) -> Iterator[DescribeClusterBroker]:
@@ -72,43 +79,40 @@ def _brokers(call: Call[DescribeClusterRequest]) -> Iterator[DescribeClusterBrok
 
 
 def _describe_topic_partitions(call: Call[DescribeTopicPartitionsRequest]) -> None:
-    request, image = call.request, call.cluster.image
-    cursor = request.cursor
-    if cursor is not None and cursor.partition_index < 0:
+    request, cursor = call.request, call.request.cursor
+    asked = {each.name for each in request.topics}
+    if cursor is not None and ((asked and cursor.topic_name not in asked) or cursor.partition_index < 0):
         raise RefusedError(error=ErrorCode.INVALID_REQUEST)
-    names = sorted({each.name for each in request.topics} or image.topics)
-    listed = not request.topics
     first = cursor.topic_name if cursor else ""
-    left = min(request.response_partition_limit, call.cluster.settings.number("max.request.partition.size.limit"))
+    names = [each for each in sorted(asked or call.cluster.image.topics) if each >= first]
+    seen = {name: call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names}
+    topics, following = _page(call, [name for name in names if seen[name]])
+    hidden = [_unknown(call, name, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for name in names if asked and not seen[name]]
+    call.answer(DescribeTopicPartitionsResponse(topics=(*topics, *hidden), next_cursor=following))
+
+
+def _page(
+    call: Call[DescribeTopicPartitionsRequest], names: list[str]
+) -> tuple[list[DescribeTopicPartitionsResponseTopic], Cursor | None]:
+    """Describe topics up to the limit of partitions. Return them, and the cursor, which may name an unknown topic."""
+    request, cursor = call.request, call.request.cursor
+    most = call.cluster.settings.number("max.request.partition.size.limit")
+    left = max(1, min(request.response_partition_limit, most))
     topics: list[DescribeTopicPartitionsResponseTopic] = []
-    for name in (each for each in names if each >= first):
-        topic = image.topics.get(name)
-        if not call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
-            if not listed:
-                topics.append(_unknown(call, name, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-            continue
+    for name in names:
+        if not left:
+            return topics, Cursor(topic_name=name, partition_index=0)
+        topic = call.cluster.image.topics.get(name)
         if topic is None:
-            topics.append(_unknown(call, name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            topics.append(_unknown(call, name, why_missing(name)))
             continue
         start = cursor.partition_index if cursor and name == cursor.topic_name else 0
-        if left <= 0:
-            _answer_page(call, topics, Cursor(topic_name=name, partition_index=start))
-            return
         chosen = topic.partitions[start : start + left]
         topics.append(_described(call, topic, chosen))
         left -= len(chosen)
         if start + len(chosen) < len(topic.partitions):
-            _answer_page(call, topics, Cursor(topic_name=name, partition_index=start + len(chosen)))
-            return
-    _answer_page(call, topics, None)
-
-
-def _answer_page(
-    call: Call[DescribeTopicPartitionsRequest],
-    topics: list[DescribeTopicPartitionsResponseTopic],
-    cursor: Cursor | None,
-) -> None:
-    call.answer(DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor))
+            return topics, Cursor(topic_name=name, partition_index=start + len(chosen))
+    return topics, None
 
 
 def _unknown(
@@ -157,7 +161,7 @@ def _update_features(call: Call[UpdateFeaturesRequest]) -> None:
     records: list[FeatureLevelRecord] = []
     results: list[UpdatableFeatureResult] = []
     failed: RefusedError | None = None
-    for each in call.request.feature_updates:
+    for each in {update.feature: update for update in call.request.feature_updates}.values():
         try:
             records += _feature(call, each)
             results.append(UpdatableFeatureResult(feature=each.feature, error_message=None))
@@ -168,10 +172,10 @@ def _update_features(call: Call[UpdateFeaturesRequest]) -> None:
             )
     if failed is None and not call.request.validate_only:
         call.cluster.commit(records)
+    if failed is not None:
+        message = f"The update failed for all features since the following feature had an error: {failed.message}"
+        raise RefusedError(error=failed.error, message=message)
     if call.version >= _FIRST_WITHOUT_RESULTS:
-        if failed is not None:
-            message = f"The update failed for all features since the following feature had an error: {failed.message}"
-            raise RefusedError(error=failed.error, message=message)
         results = []
     call.answer(UpdateFeaturesResponse(error_message=None, results=tuple(results)))
 
@@ -181,6 +185,8 @@ def _feature(call: Call[UpdateFeaturesRequest], update: FeatureUpdateKey) -> lis
     supported = SUPPORTED_FEATURES.get(name)
     present = call.cluster.image.features.get(name, 0)
     start = f"Invalid update version {level} for feature {name}."
+    if update.upgrade_type not in list(UpgradeType):
+        raise _bad_version(f"{start} The controller does not support the given upgrade type.")
     if level < 0:
         raise _bad_version(f"{start} A feature version cannot be less than 0.")
     if supported is None:
@@ -222,19 +228,20 @@ def _unregister_broker(call: Call[UnregisterBrokerRequest]) -> None:
 def _describe_quorum(call: Call[DescribeQuorumRequest]) -> None:
     call.require_cluster(AclOperation.DESCRIBE)
     topics = []
+    asked = [(topic.topic_name, each.partition_index) for topic in call.request.topics for each in topic.partitions]
+    known = asked == [(_METADATA, 0)]
     for topic in call.request.topics:
-        known = topic.topic_name == _METADATA
         partitions = tuple(_quorum(call, each.partition_index, known=known) for each in topic.partitions)
         topics.append(quorum.TopicData(topic_name=topic.topic_name, partitions=partitions))
-    call.answer(quorum.DescribeQuorumResponse(error_message=None, topics=tuple(topics)))
+    call.answer(quorum.DescribeQuorumResponse(topics=tuple(topics)))
 
 
 def _quorum(call: Call[DescribeQuorumRequest], partition: int, *, known: bool) -> quorum.PartitionData:
     """Describe the metadata log: the controller is its only voter, and the brokers observe it."""
     cluster = call.cluster
-    if not known or partition != 0:
+    if not known:
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return quorum.PartitionData(partition_index=partition, error_code=error, error_message=None)
+        return quorum.PartitionData(partition_index=partition, error_code=error, error_message=ERROR_TEXTS[error])
     end, now = cluster.image.offset, cluster.now
 
     def replica(node: int) -> quorum.ReplicaState:

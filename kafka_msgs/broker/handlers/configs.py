@@ -9,6 +9,8 @@ from typing import Any, Final
 from kafka_msgs.broker.call import CLUSTER_NAME, Call, Handler
 from kafka_msgs.broker.controller.altering import alter_configs, check_resource, replace_configs
 from kafka_msgs.broker.controller.configs import ConfigEntry, resource_entries
+from kafka_msgs.broker.controller.topics import check_topic_name
+from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
 from kafka_msgs.enums import AclOperation, ConfigResourceType, ConfigType, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
@@ -48,6 +50,8 @@ def _resource(call: Call[Any], operation: AclOperation, number: int, name: str) 
 
 
 def _describe_configs(call: Call[DescribeConfigsRequest]) -> None:
+    if any(each.resource_type not in _RESOURCES for each in call.request.resources):
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=ERROR_TEXTS[ErrorCode.INVALID_REQUEST])
     call.answer(DescribeConfigsResponse(results=tuple(_described(call, each) for each in call.request.resources)))
 
 
@@ -72,8 +76,12 @@ def _described(call: Call[DescribeConfigsRequest], asked: DescribeConfigsResourc
 def _check_described(call: Call[DescribeConfigsRequest], kind: ConfigResourceType, name: str) -> None:
     if kind is not ConfigResourceType.BROKER:
         if kind is ConfigResourceType.TOPIC and name not in call.cluster.image.topics:
+            check_topic_name(name)
             raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        check_resource(call.cluster, kind, name)
+        if kind is ConfigResourceType.CLIENT_METRICS and not name:
+            message = "Client metrics subscription name must not be empty"
+            raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        check_resource(kind, name)
     elif name and not name.lstrip("-").isdecimal():
         message = f"Broker id must be an integer, but it is: {name}"
         raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
@@ -134,10 +142,10 @@ def _altered(
             if times[each.resource_type, each.resource_name] > 1:
                 message = "Each resource must appear at most once."
                 raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
-            kind = _resource(call, AclOperation.ALTER_CONFIGS, each.resource_type, each.resource_name)
             if len({config.name for config in each.configs}) != len(each.configs):
                 message = "Error due to duplicate config keys"
                 raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+            kind = _resource(call, AclOperation.ALTER_CONFIGS, each.resource_type, each.resource_name)
             if kind is ConfigResourceType.BROKER and each.resource_name:
                 _check_this_broker(call, each.resource_name)
             changes = list(records(kind, each))
@@ -161,22 +169,27 @@ def _check_this_broker(call: Call[Any], name: str) -> None:
 
 def _list_config_resources(call: Call[ListConfigResourcesRequest]) -> None:
     call.require_cluster(AclOperation.DESCRIBE_CONFIGS)
+    image = call.cluster.image
     listed: dict[int, Callable[[], Iterable[str]]] = {
-        ConfigResourceType.TOPIC: lambda: call.cluster.image.topics,
-        ConfigResourceType.BROKER: lambda: map(str, call.cluster.image.brokers),
-        ConfigResourceType.CLIENT_METRICS: lambda: _with_configs(call, ConfigResourceType.CLIENT_METRICS),
         ConfigResourceType.GROUP: lambda: _with_configs(call, ConfigResourceType.GROUP),
+        ConfigResourceType.CLIENT_METRICS: lambda: _with_configs(call, ConfigResourceType.CLIENT_METRICS),
+        ConfigResourceType.BROKER_LOGGER: lambda: (str(each.id) for each in image.alive()),
+        ConfigResourceType.BROKER: lambda: (str(each.id) for each in image.alive()),
+        ConfigResourceType.TOPIC: lambda: image.topics,
     }
     if call.version == 0:
-        wanted: Iterable[int] = (ConfigResourceType.CLIENT_METRICS,)
+        wanted = {int(ConfigResourceType.CLIENT_METRICS)}
     else:
-        wanted = call.request.resource_types or listed
-    if any(each not in listed for each in wanted):
+        wanted = set(call.request.resource_types or listed)
+    if not wanted <= listed.keys():
         raise RefusedError(error=ErrorCode.UNSUPPORTED_VERSION)
     call.answer(
         ListConfigResourcesResponse(
             config_resources=tuple(
-                ConfigResource(resource_name=name, resource_type=kind) for kind in wanted for name in listed[kind]()
+                ConfigResource(resource_name=name, resource_type=kind)
+                for kind, names in listed.items()
+                if kind in wanted
+                for name in names()
             )
         )
     )

@@ -6,18 +6,21 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any, Final
 
-from attrs import define, evolve
+from attrs import Factory, define, evolve
 
 from kafka_msgs.broker.call import Call, Handler
-from kafka_msgs.broker.controller.image import PartitionKey
-from kafka_msgs.broker.handlers.fetch_sessions import Asked, Fetch, FetchSessions
+from kafka_msgs.broker.controller.image import PartitionKey, TopicState
+from kafka_msgs.broker.handlers.fetch_sessions import Asked, Fetch, FetchSessions, is_urgent
 from kafka_msgs.broker.handlers.leading import Led, endpoints, find_topic, led_partition
+from kafka_msgs.broker.handlers.racks import FIRST_WITH_RACKS, preferred_replica
+from kafka_msgs.broker.partitions import PartitionLog
 from kafka_msgs.codec import Buffer
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
 from kafka_msgs.log import Isolation
-from kafka_msgs.messages.fetch_request import FetchRequest
+from kafka_msgs.message import Response
+from kafka_msgs.messages.fetch_request import FetchPartition, FetchRequest
 from kafka_msgs.messages.fetch_response import (
     AbortedTransaction,
     EpochEndOffset,
@@ -27,56 +30,56 @@ from kafka_msgs.messages.fetch_response import (
     NodeEndpoint,
     PartitionData,
 )
+from kafka_msgs.wire import SIZE_BYTES
 
-__all__ = ["HANDLERS", "join_data"]
+__all__ = ["HANDLERS", "is_throttled", "join_data"]
 
 _ISOLATIONS: Final[tuple[Isolation, Isolation]] = ("read_uncommitted", "read_committed")
-_FIRST_WITH_LEADERS: Final = 12
-_FIRST_WITH_ENDPOINTS: Final = 16
+_FIRST_WITH_LEADERS: Final = 16
 _CONSUMER: Final = -1
 _MOVED: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
 
 def _fetch(call: Call[FetchRequest]) -> None:
-    cluster = call.cluster
+    call.exempt = _is_follower(call.request)
     try:
-        fetch = _sessions(call).begin(call.request, call.version, cluster.now)
+        fetch = _sessions(call).begin(call.request, call.version, call.cluster.now)
     except RefusedError as error:
         call.answer(FetchResponse(error_code=error.error))
         return
     reading = _read(call, fetch)
-    if call.request.max_wait_ms <= 0 or reading.complete(call.request.min_bytes):
+    if call.request.max_wait_ms <= 0 or reading.complete(_min_bytes(call)):
         _answer(call, fetch, reading)
     else:
         _Waiting(call, fetch).begin(reading)
 
 
 def _sessions(call: Call[FetchRequest]) -> FetchSessions:
-    parts = call.node.parts
-    sessions = parts.get(FetchSessions)
-    if sessions is None:
-        cluster = call.cluster
-        slots = cluster.settings.number("max.incremental.fetch.session.cache.slots")
-        sessions = parts[FetchSessions] = FetchSessions(slots, cluster.random)
-    return sessions
+    cluster = call.cluster
+    slots = cluster.settings.number("max.incremental.fetch.session.cache.slots")
+    return call.node.part(FetchSessions, lambda: FetchSessions(slots, cluster.random))
 
 
 @define
 class _Reading:
-    """What the partitions have now. ``keys`` are those that may get more. ``urgent``: the client must learn of it."""
+    """What the partitions have now. ``open`` are those that may get more. ``urgent``: the client must learn of it."""
 
-    results: list[tuple[Asked, PartitionData]]
-    keys: list[PartitionKey]
+    results: list[tuple[Asked, PartitionData]] = Factory(list)
+    open: dict[PartitionKey, Asked] = Factory(dict)
+    sizes: dict[PartitionKey, int] = Factory(dict)
     size: int = 0
     urgent: bool = False
 
     def complete(self, min_bytes: int) -> bool:
         """Return whether the answer need not wait."""
-        return self.urgent or self.size >= min_bytes or not self.keys
+        return self.urgent or self.size >= min_bytes or not self.open
 
 
 class _Waiting:
-    """A fetch that waits until enough bytes are there, or something else is to be told, or its time is over."""
+    """A fetch that waits until enough bytes are there, or something else is to be told, or its time is over.
+
+    Only partitions that changed are looked at again, as Kafka's ``DelayedFetch`` is completed by partition.
+    """
 
     def __init__(self, call: Call[FetchRequest], fetch: Fetch) -> None:
         self._call, self._fetch = call, fetch
@@ -84,14 +87,22 @@ class _Waiting:
     def begin(self, reading: _Reading) -> None:
         """Watch the partitions."""
         cluster = self._call.cluster
-        self._watch = cluster.partitions.watch(reading.keys, self._look)
+        self._open, self._sizes, self._size = reading.open, reading.sizes, reading.size
+        self._watch = cluster.partitions.watch(reading.open, self._look)
         self._timer = cluster.after(self._call.request.max_wait_ms, self._expire)
         self._stay = self._call.session.on_close(self._cancel)
 
     def _look(self) -> None:
-        reading = _read(self._call, self._fetch)
-        if reading.complete(self._call.request.min_bytes):
-            self._end(reading)
+        """Answer if the bytes suffice that the partitions could give, each up to its own limit."""
+        for key in self._watch.take_changed():
+            size = _readable(self._call, key, self._open[key])
+            if size is None:
+                self._expire()
+                return
+            self._size += size - self._sizes[key]
+            self._sizes[key] = size
+        if self._size >= _min_bytes(self._call):
+            self._expire()
 
     def _expire(self) -> None:
         self._end(_read(self._call, self._fetch))
@@ -111,27 +122,69 @@ def _read(call: Call[FetchRequest], fetch: Fetch) -> _Reading:
 
     The first batch of the whole answer is read even if it is larger. So a consumer always gets on.
     """
-    left = min(call.request.max_bytes, call.cluster.settings.number("fetch.max.bytes"))
-    reading = _Reading([], [])
+    left = _max_bytes(call)
+    reading = _Reading()
     for asked in fetch.partitions:
         try:
             topic = find_topic(call, asked.topic, asked.topic_id, AclOperation.READ)
             _check_there(call, topic.id, asked.wanted.partition)
         except RefusedError as error:
-            reading.results.append((asked, _failed(asked, error)))
+            reading.results.append((asked, evolve(_failed(asked, error), aborted_transactions=())))
             continue
-        reading.keys.append((topic.id, asked.wanted.partition))
+        if call.request.isolation_level not in range(len(_ISOLATIONS)):
+            raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        key = topic.id, asked.wanted.partition
+        reading.open[key] = asked
         try:
-            led = led_partition(call, topic, asked.wanted.partition, asked.wanted.current_leader_epoch)
+            led = _served(call, topic, asked)
             data = _read_partition(call, led, asked, left, min_one=not reading.size)
         except RefusedError as error:
             data = _with_leader(call, topic.id, _failed(asked, error))
         reading.results.append((asked, data))
-        size = len(data.records or b"")
+        size = reading.sizes[key] = len(data.records or b"")
         reading.size += size
         left = max(0, left - size)
-        reading.urgent |= bool(data.error_code) or data.diverging_epoch.epoch >= 0
+        reading.urgent |= is_urgent(data)
     return reading
+
+
+def _served(call: Call[FetchRequest], topic: TopicState, asked: Asked) -> Led:
+    """Return the partition that a client fetches. Consumers may fetch from followers too (KIP-392)."""
+    or_followed = call.version >= FIRST_WITH_RACKS and not _is_follower(call.request)
+    return led_partition(
+        call, topic, asked.wanted.partition, asked.wanted.current_leader_epoch, or_followed=or_followed
+    )
+
+
+def _preferred(call: Call[FetchRequest], led: Led, wanted: FetchPartition) -> int | None:
+    return None if _is_follower(call.request) else preferred_replica(call, led, wanted.fetch_offset)
+
+
+def _max_bytes(call: Call[FetchRequest]) -> int:
+    """Return how many bytes an answer may have. More than its quota allows would hold a consumer up for ever."""
+    most = min(call.request.max_bytes, call.cluster.settings.number("fetch.max.bytes"))
+    if _is_follower(call.request):
+        return most
+    return min(most, call.meters.fetch.most_in_window(call.session.principal.name, call.client_id))
+
+
+def _min_bytes(call: Call[FetchRequest]) -> int:
+    return min(call.request.min_bytes, _max_bytes(call))
+
+
+def _readable(call: Call[FetchRequest], key: PartitionKey, asked: Asked) -> int | None:
+    """Return how many bytes a partition has for the client, or None if there is something else to be told."""
+    topic, wanted = call.cluster.image.topics_by_id.get(key[0]), asked.wanted
+    if topic is None:
+        return None
+    try:
+        led = _served(call, topic, asked)
+        log = led.log
+        if _diverging(log, wanted) is not None or _preferred(call, led, wanted) is not None:
+            return None
+        return log.readable(wanted.fetch_offset, wanted.partition_max_bytes, **_visible(call, log))
+    except RefusedError:
+        return None
 
 
 def _check_there(call: Call[FetchRequest], topic_id: Any, partition: int) -> None:
@@ -140,25 +193,23 @@ def _check_there(call: Call[FetchRequest], topic_id: Any, partition: int) -> Non
 
 
 def _read_partition(call: Call[FetchRequest], led: Led, asked: Asked, left: int, *, min_one: bool) -> PartitionData:
-    log, wanted, isolation = led.log, asked.wanted, _ISOLATIONS[call.request.isolation_level == 1]
+    log, wanted = led.log, asked.wanted
     offsets: dict[str, Any] = {
         "partition_index": wanted.partition,
         "high_watermark": log.high_watermark,
         "last_stable_offset": log.last_stable_offset,
         "log_start_offset": log.log_start_offset,
     }
-    if wanted.last_fetched_epoch >= 0:
-        end = log.end_offset_for_epoch(wanted.last_fetched_epoch)
-        if end.epoch < wanted.last_fetched_epoch or end.start_offset < wanted.fetch_offset:
-            diverging = EpochEndOffset(epoch=end.epoch, end_offset=end.start_offset)
-            return PartitionData(**offsets, diverging_epoch=diverging, records=b"")
-    found = log.read(
-        wanted.fetch_offset,
-        min(wanted.partition_max_bytes, left),
-        isolation=isolation,
-        min_one=min_one,
-        upto=None if _replica_id(call.request) == _CONSUMER else log.log_end_offset,
-    )
+    diverging = _diverging(log, wanted)
+    if diverging is not None:
+        return PartitionData(**offsets, diverging_epoch=diverging, records=b"")
+    preferred = _preferred(call, led, wanted)
+    if preferred is not None:
+        return PartitionData(**offsets, aborted_transactions=None, preferred_read_replica=preferred, records=b"")
+    at_most = min(wanted.partition_max_bytes, left)
+    found = log.read(wanted.fetch_offset, max(0, at_most), min_one=min_one, **_visible(call, log))
+    if at_most < 0 and wanted.fetch_offset < log.high_watermark:
+        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     aborted = None
     if found.aborted is not None:
         aborted = tuple(
@@ -167,8 +218,24 @@ def _read_partition(call: Call[FetchRequest], led: Led, asked: Asked, left: int,
     return PartitionData(**offsets, aborted_transactions=aborted, records=join_data(found.data))
 
 
-def _replica_id(request: FetchRequest) -> int:
-    return request.replica_id if request.replica_id != _CONSUMER else request.replica_state.replica_id
+def _is_follower(request: FetchRequest) -> bool:
+    return (request.replica_id if request.replica_id != _CONSUMER else request.replica_state.replica_id) >= 0
+
+
+def _visible(call: Call[FetchRequest], log: PartitionLog) -> dict[str, Any]:
+    """Return what ``PartitionLog.read`` needs to know about who reads: a consumer or a follower."""
+    upto = log.log_end_offset if _is_follower(call.request) else None
+    return {"isolation": _ISOLATIONS[call.request.isolation_level == 1], "upto": upto}
+
+
+def _diverging(log: PartitionLog, wanted: FetchPartition) -> EpochEndOffset | None:
+    """Return where the log of the client goes another way than this log, or None (KIP-595)."""
+    if wanted.last_fetched_epoch < 0:
+        return None
+    end = log.end_offset_for_epoch(wanted.last_fetched_epoch)
+    if end.epoch >= wanted.last_fetched_epoch and end.start_offset >= wanted.fetch_offset:
+        return None
+    return EpochEndOffset(epoch=end.epoch, end_offset=end.start_offset)
 
 
 def join_data(data: list[Buffer]) -> bytes | memoryview:
@@ -199,12 +266,29 @@ def _with_leader(call: Call[FetchRequest], topic_id: Any, data: PartitionData) -
 
 
 def _answer(call: Call[FetchRequest], fetch: Fetch, reading: _Reading) -> None:
-    chosen = fetch.answered(reading.results)
+    chosen = fetch.chosen(reading.results)
+    responses = tuple(_by_topic(chosen))
+    if not call.exempt and is_throttled(call, FetchResponse(responses=responses)):
+        call.answer(FetchResponse(session_id=fetch.session_id))
+        return
+    _sessions(call).answered(fetch, chosen, call.cluster.now)
     nodes: tuple[NodeEndpoint, ...] = ()
-    if call.version >= _FIRST_WITH_ENDPOINTS:
+    if call.version >= _FIRST_WITH_LEADERS:
         leaders = [data.current_leader.leader_id for _, data in chosen if data.error_code in _MOVED]
         nodes = tuple(NodeEndpoint(**each) for each in endpoints(call, leaders))
-    call.answer(FetchResponse(session_id=fetch.session_id, responses=tuple(_by_topic(chosen)), node_endpoints=nodes))
+    call.answer(FetchResponse(session_id=fetch.session_id, responses=responses, node_endpoints=nodes))
+
+
+def is_throttled(call: Call[Any], response: Response) -> bool:
+    """Count what a consumer used. If it was too much, the consumer gets nothing this time, and pays nothing for it."""
+    call.charge_time()
+    meter = call.meters.fetch
+    if meter.limits.active:
+        size = SIZE_BYTES + len(response.encode(call.version))
+        call.charge(meter, size)
+        if call.throttle_time_ms:
+            meter.refund(call.session.principal.name, call.client_id, size, call.cluster.now)
+    return call.throttle_time_ms > 0
 
 
 def _by_topic(chosen: Iterable[tuple[Asked, PartitionData]]) -> Iterator[FetchableTopicResponse]:

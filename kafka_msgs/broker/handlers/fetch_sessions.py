@@ -6,7 +6,7 @@ client that gets none asks for everything each time. Kafka has this in ``org.apa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from random import Random
 from typing import Final, TypeAlias
 from uuid import UUID
@@ -18,7 +18,7 @@ from kafka_msgs.errors import RefusedError
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchRequest
 from kafka_msgs.messages.fetch_response import PartitionData
 
-__all__ = ["Asked", "Fetch", "FetchSessions"]
+__all__ = ["Asked", "Fetch", "FetchSessions", "Results", "is_urgent"]
 
 _NO_SESSION: Final = 0
 _FIRST_EPOCH: Final = 0
@@ -47,15 +47,27 @@ class Asked:
         return self.topic, self.topic_id, self.wanted.partition
 
     def has_news(self, data: PartitionData) -> bool:
-        """Return whether an answer says what the client does not know, and remember it."""
-        news = bool(data.records) or bool(data.error_code) or data.diverging_epoch.epoch >= 0
-        news = news or (data.high_watermark, data.log_start_offset) != (self.high_watermark, self.log_start_offset)
+        """Return whether an answer says what the client does not know."""
+        if data.records or is_urgent(data):
+            return True
+        return (data.high_watermark, data.log_start_offset) != (self.high_watermark, self.log_start_offset)
+
+    def remember(self, data: PartitionData) -> None:
+        """Note what the client is answered."""
         if data.error_code:
             # The next answer of this partition is news.
             self.high_watermark = -1
         else:
             self.high_watermark, self.log_start_offset = data.high_watermark, data.log_start_offset
-        return news
+
+
+def is_urgent(data: PartitionData) -> bool:
+    """Return whether an answer says something else than how far a partition goes, so that it should not wait."""
+    return bool(data.error_code) or data.diverging_epoch.epoch >= 0 or data.preferred_read_replica >= 0
+
+
+Results: TypeAlias = list[tuple[Asked, PartitionData]]
+"""What partitions have that were asked for."""
 
 
 @define
@@ -80,28 +92,21 @@ class _Session:
 
 @define
 class Fetch:
-    """What one request fetches, in order, and how its answer is put together."""
+    """What one request fetches, in order. ``begins`` is True if its answer begins a session."""
 
     partitions: list[Asked]
     session: _Session | None = None
-    incremental: bool = False
+    begins: bool = False
+    uses_ids: bool = False
 
     @property
     def session_id(self) -> int:
         """The id of the session for the answer; 0 if there is none."""
         return self.session.id if self.session else _NO_SESSION
 
-    def answered(self, results: Iterable[tuple[Asked, PartitionData]]) -> list[tuple[Asked, PartitionData]]:
-        """Return those of the results that the answer has: in an incremental fetch, those with news.
-
-        Partitions with records go to the end of the session, so that others have their turn first next time.
-        """
-        chosen = [(asked, data) for asked, data in results if asked.has_news(data) or not self.incremental]
-        if self.session is not None:
-            for asked, data in chosen:
-                if data.records and asked.key in self.session.partitions:
-                    self.session.partitions[asked.key] = self.session.partitions.pop(asked.key)
-        return chosen
+    def chosen(self, results: Results) -> Results:
+        """Return those of the results that the answer has: in an incremental fetch, those with news."""
+        return results if self.session is None else [each for each in results if each[0].has_news(each[1])]
 
 
 class FetchSessions:
@@ -124,18 +129,27 @@ class FetchSessions:
         uses_ids = version >= _FIRST_WITH_IDS
         if request.session_epoch in (_FIRST_EPOCH, _LAST_EPOCH):
             self._sessions.pop(request.session_id, None)
-            fetch = Fetch(list(_asked(request)))
-            if request.session_epoch == _FIRST_EPOCH and fetch.partitions:
-                fetch.session = self._create(fetch.partitions, uses_ids, now)
-            return fetch
+            return Fetch(_distinct(request), begins=request.session_epoch == _FIRST_EPOCH, uses_ids=uses_ids)
         session = self._find(request, uses_ids)
         session.used_at = now
         session.epoch = session.epoch + 1 if session.epoch < _MAX_EPOCH else 1
         session.update(request)
         if not session.partitions:
             del self._sessions[session.id]
-            return Fetch([])
-        return Fetch(list(session.partitions.values()), session, incremental=True)
+            return Fetch(_distinct(request))
+        return Fetch(list(session.partitions.values()), session)
+
+    def answered(self, fetch: Fetch, chosen: Results, now: int) -> None:
+        """Note what a client is answered. Its session begins now, if it is to have one and there is place.
+
+        Partitions with records go to the end of the session, so that others have their turn first next time.
+        """
+        if fetch.begins:
+            fetch.session = self._create(fetch.partitions, fetch.uses_ids, now)
+        for asked, data in chosen:
+            asked.remember(data)
+            if fetch.session is not None and data.records and asked.key in fetch.session.partitions:
+                fetch.session.partitions[asked.key] = fetch.session.partitions.pop(asked.key)
 
     def _find(self, request: FetchRequest, uses_ids: bool) -> _Session:
         session = self._sessions.get(request.session_id)
@@ -163,6 +177,11 @@ class FetchSessions:
         while (number := self._random.randrange(1, 2**31)) in self._sessions:
             pass
         return number
+
+
+def _distinct(request: FetchRequest) -> list[Asked]:
+    """Return what a request asks for. Of a partition that is repeated, the last one counts."""
+    return list({each.key: each for each in _asked(request)}.values())
 
 
 def _asked(request: FetchRequest) -> Iterator[Asked]:

@@ -12,7 +12,9 @@ from typing import Any, Final, NamedTuple
 from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from kafka_msgs.broker.controller.topics import auto_create
+from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
 from kafka_msgs.broker.hosting.leading import leader_of
+from kafka_msgs.broker.share import ShareKey
 from kafka_msgs.broker.state_partition import state_partition
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -26,8 +28,6 @@ _SEVERAL_SINCE: Final = 4
 _SHARE_SINCE: Final = 6
 """A request has several keys, and may ask for share partitions, since these versions."""
 
-_SHARE_PARTS: Final = 3
-
 
 def _may_see(kind: ResourceType, error: ErrorCode) -> Callable[[Call[Any], str], None]:
     def check(call: Call[Any], key: str) -> None:
@@ -38,12 +38,10 @@ def _may_see(kind: ResourceType, error: ErrorCode) -> Callable[[Call[Any], str],
 
 
 def _check_share(call: Call[Any], key: str) -> None:
-    """A share partition is named by its group, the id of its topic, and its number, with ``:`` between them."""
     if call.version < _SHARE_SINCE:
         raise RefusedError(error=ErrorCode.INVALID_REQUEST)
     call.require_cluster(AclOperation.CLUSTER_ACTION)
-    parts = key.split(":")
-    if len(parts) != _SHARE_PARTS or not all(part.strip() for part in parts):
+    if ShareKey.parse(key) is None:
         raise RefusedError(error=ErrorCode.INVALID_REQUEST)
 
 
@@ -68,13 +66,13 @@ _KINDS: Final[Mapping[int, _Kind]] = {
 def _find(call: Call[FindCoordinatorRequest]) -> None:
     request = call.request
     if request.key_type not in _KINDS:
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=ERROR_TEXTS[ErrorCode.INVALID_REQUEST])
     if call.version < _SEVERAL_SINCE:
         found = _found(call, request.key)
         call.answer(
             FindCoordinatorResponse(
                 error_code=found.error_code,
-                error_message=found.error_message,
+                error_message=found.error_message if found.error_code else "NONE",
                 node_id=found.node_id,
                 host=found.host,
                 port=found.port,

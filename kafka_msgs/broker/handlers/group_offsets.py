@@ -6,7 +6,9 @@ exist or that the client may not use are answered without it. The source is ``ka
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from attrs import evolve
@@ -23,7 +25,11 @@ from kafka_msgs.errors import RefusedError
 from kafka_msgs.groups.api import Producer
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
 from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequest
-from kafka_msgs.messages.offset_delete_response import OffsetDeleteResponse
+from kafka_msgs.messages.offset_delete_response import (
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
 from kafka_msgs.messages.offset_fetch_response import (
     OffsetFetchResponse,
@@ -39,7 +45,10 @@ from kafka_msgs.wire import error_response
 __all__ = ["HANDLERS"]
 
 _TOPIC_IDS_SINCE: Final = 10
-"""OffsetCommit and OffsetFetch have the ids of topics instead of their names since this version."""
+_TRANSACTIONAL_TOPIC_IDS_SINCE: Final = 6
+"""The requests have the ids of topics instead of names since these versions: OffsetCommit and OffsetFetch since the
+first, TxnOffsetCommit since the second (KIP-848, KIP-1319).
+"""
 
 _GROUPS_SINCE: Final = 8
 """OffsetFetch asks for several groups since this version."""
@@ -57,6 +66,7 @@ class _Sorted(NamedTuple):
 
     good: tuple[Any, ...]
     bad: list[tuple[Any, ErrorCode]]
+    by_id: bool = False
 
 
 def _sort(call: Call[Any], topics: Iterable[Any], *, by_id: bool = False) -> _Sorted:
@@ -73,14 +83,27 @@ def _sort(call: Call[Any], topics: Iterable[Any], *, by_id: bool = False) -> _So
         elif found is None:
             bad.append((topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         else:
-            known = tuple(each for each in topic.partitions if 0 <= each.partition_index < len(found.partitions))
-            unknown = tuple(each for each in topic.partitions if each not in known)
+            known, unknown = _divide(topic.partitions, partial(_exists, len(found.partitions)))
             if unknown:
                 bad.append((evolve(topic, partitions=unknown), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             if known:
                 ids = {"topic_id": found.id} if hasattr(topic, "topic_id") else {}
                 good.append(evolve(topic, name=found.name, partitions=known, **ids))
-    return _Sorted(tuple(good), bad)
+    return _Sorted(tuple(good), bad, by_id)
+
+
+def _exists(count: int, partition: Any) -> bool:
+    """Whether a topic with so many partitions has this one."""
+    return partition.partition_index in range(count)
+
+
+def _divide(items: Iterable[Any], belongs: Callable[[Any], bool]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The items that belong, and the others, each in their order."""
+    good: list[Any] = []
+    bad: list[Any] = []
+    for each in items:
+        (good if belongs(each) else bad).append(each)
+    return tuple(good), tuple(bad)
 
 
 def _ask(call: Call[Any], topics: _Sorted, ask: Callable[[Any, Callable[[Any], None]], None]) -> None:
@@ -88,7 +111,7 @@ def _ask(call: Call[Any], topics: _Sorted, ask: Callable[[Any, Callable[[Any], N
     request = call.request
 
     def complete(response: Any) -> None:
-        call.answer(evolve(response, topics=_merged(request, response.topics, topics.bad, call.version)))
+        call.answer(evolve(response, topics=_merged(request, response.topics, topics, call.version)))
 
     if topics.good:
         ask(evolve(request, topics=topics.good), complete)
@@ -96,17 +119,39 @@ def _ask(call: Call[Any], topics: _Sorted, ask: Callable[[Any, Callable[[Any], N
         complete(request.response_class()())
 
 
-def _merged(request: Any, answered: Sequence[Any], bad: list[tuple[Any, ErrorCode]], version: int) -> tuple[Any, ...]:
-    """The topics of a response. A topic with good and bad partitions is one element, as in Kafka."""
-    merged = {(each.name, getattr(each, "topic_id", None)): each for each in answered}
-    for topic, error in bad:
-        (failed,) = error_response(evolve(request, topics=(topic,)), error, version).topics
-        if hasattr(topic, "topic_id"):
+def _merged(request: Any, answered: Iterable[Any], topics: _Sorted, version: int) -> tuple[Any, ...]:
+    """The topics of a response, with the bad ones first. A topic with good and bad partitions is one, as in Kafka."""
+    place = "topic_id" if topics.by_id else "name"
+    merged: dict[Any, list[Any]] = {}
+    for topic, error in topics.bad:
+        failed = _failed_topic(request, topic, error, version)
+        if topics.by_id:
             failed = evolve(failed, topic_id=topic.topic_id)
-        key = (failed.name, getattr(failed, "topic_id", None))
-        known = merged.get(key)
-        merged[key] = failed if known is None else evolve(known, partitions=known.partitions + failed.partitions)
-    return tuple(merged.values())
+        merged.setdefault(getattr(failed, place), []).append(failed)
+    for each in answered:
+        merged.setdefault(getattr(each, place), []).append(each)
+    return tuple(map(_joined_parts, merged.values()))
+
+
+def _failed_topic(request: Any, topic: Any, error: ErrorCode, version: int) -> Any:
+    """A topic of a response, with the same error for all partitions."""
+    if isinstance(request, OffsetDeleteRequest):
+        return OffsetDeleteResponseTopic(
+            name=topic.name,
+            partitions=tuple(
+                OffsetDeleteResponsePartition(partition_index=each.partition_index, error_code=error)
+                for each in topic.partitions
+            ),
+        )
+    (failed,) = error_response(evolve(request, topics=(topic,)), error, version).topics
+    return failed
+
+
+def _joined_parts(parts: list[Any]) -> Any:
+    """One topic of a response out of its parts."""
+    if len(parts) == 1:
+        return parts[0]
+    return evolve(parts[0], partitions=tuple(chain.from_iterable(each.partitions for each in parts)))
 
 
 def _commit(call: Call[OffsetCommitRequest]) -> None:
@@ -124,7 +169,7 @@ def _delete(call: Call[OffsetDeleteRequest]) -> None:
 
     def complete(response: OffsetDeleteResponse) -> None:
         if not response.error_code:
-            response = evolve(response, topics=_merged(call.request, response.topics, topics.bad, call.version))
+            response = evolve(response, topics=_merged(call.request, response.topics, topics, call.version))
         call.answer(response)
 
     host.handle(call, request, complete)
@@ -139,7 +184,7 @@ def _commit_in_transaction(call: Call[TxnOffsetCommitRequest]) -> None:
     def ask(part: TxnOffsetCommitRequest, reply: Callable[[Any], None]) -> None:
         _joined(call, part, lambda response: reply(_known_errors(response, call.version)))
 
-    _ask(call, _sort(call, request.topics), ask)
+    _ask(call, _sort(call, request.topics, by_id=call.version >= _TRANSACTIONAL_TOPIC_IDS_SINCE), ask)
 
 
 def _joined(call: Call[TxnOffsetCommitRequest], request: TxnOffsetCommitRequest, reply: Callable[[Any], None]) -> None:
@@ -191,25 +236,25 @@ def _fetch(call: Call[OffsetFetchRequest]) -> None:
         _fetch_one(call)
         return
     request = call.request
-    answers: list[OffsetFetchResponseGroup | None] = [None] * len(request.groups)
+    answers: dict[int, OffsetFetchResponseGroup] = {}
 
     def answered(index: int, group: OffsetFetchResponseGroup) -> None:
         answers[index] = group
-        if None not in answers:
-            call.answer(OffsetFetchResponse(groups=tuple(each for each in answers if each is not None)))
+        if len(answers) == len(request.groups):
+            call.answer(OffsetFetchResponse(groups=tuple(answers[each] for each in range(len(answers)))))
 
-    if not answers:
+    if not request.groups:
         call.answer(OffsetFetchResponse())
     for index, group in enumerate(request.groups):
-        _fetch_group(call, group, lambda found, index=index: answered(index, found))  # type: ignore[misc]
+        _fetch_group(call, group, partial(answered, index))
 
 
 def _fetch_one(call: Call[OffsetFetchRequest]) -> None:
     """A request for one group. Topics that the client may not see have an error, or are left out if it asks for all."""
     request = call.request
     require_group(call, request.group_id, AclOperation.DESCRIBE)
-    hidden = tuple(each for each in request.topics or () if not _sees(call, each.name))
-    visible = None if request.topics is None else tuple(each for each in request.topics if each not in hidden)
+    seen, hidden = _divide(request.topics or (), lambda each: _sees(call, each.name))
+    visible = None if request.topics is None else seen
 
     def complete(response: OffsetFetchResponse) -> None:
         topics = tuple(each for each in response.topics if _sees(call, each.name))

@@ -24,6 +24,7 @@ from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
 from kafka_msgs.messages.describe_groups_request import DescribeGroupsRequest
 from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
+from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.leave_group_request import LeaveGroupRequest
 from kafka_msgs.messages.list_groups_request import ListGroupsRequest
 from kafka_msgs.messages.list_groups_response import ListGroupsResponse
@@ -39,6 +40,9 @@ R = TypeVar("R", bound=Request[Any])
 
 _NAMES_SINCE: Final = 5
 """SyncGroup must name the type and the name of the protocol since this version."""
+
+_NO_NAMES_SINCE: Final = 7
+"""JoinGroup answers null instead of an empty name of the protocol since this version."""
 
 attach = GroupHost.attach
 
@@ -62,6 +66,16 @@ def _host(call: Call[Any]) -> GroupHost:
 def _member(call: Call[Any]) -> None:
     require_group(call, call.request.group_id)
     _host(call).handle(call)
+
+
+def _join(call: Call[JoinGroupRequest]) -> None:
+    require_group(call, call.request.group_id)
+
+    def named(response: JoinGroupResponse) -> None:
+        name = response.protocol_name or None
+        call.answer(evolve(response, protocol_name=name if call.version >= _NO_NAMES_SINCE else name or ""))
+
+    _host(call).handle(call, reply=named)
 
 
 def _sync(call: Call[SyncGroupRequest]) -> None:
@@ -108,8 +122,9 @@ def describe(api: Described) -> Callable[[Call[Any]], None]:
     def run(call: Call[Any]) -> None:
         request = call.request
         names: tuple[str, ...] = getattr(request, api.groups)
-        allowed = tuple(name for name in names if call.allows(api.operation, ResourceType.GROUP, name))
-        refused = tuple(name for name in names if name not in set(allowed))
+        may = {name: call.allows(api.operation, ResourceType.GROUP, name) for name in names}
+        allowed = tuple(name for name in names if may[name])
+        refused = tuple(name for name in names if not may[name])
         forbidden = ()
         if refused:
             part = evolve(request, **{api.groups: refused})
@@ -154,7 +169,7 @@ def _share_topics(group: ShareGroup) -> Iterator[str]:
 
 
 HANDLERS: Final = (
-    Handler(JoinGroupRequest, _member),
+    Handler(JoinGroupRequest, _join),
     Handler(SyncGroupRequest, _sync),
     Handler(HeartbeatRequest, _member),
     Handler(LeaveGroupRequest, _member),

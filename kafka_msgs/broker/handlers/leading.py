@@ -20,6 +20,10 @@ __all__ = ["ERROR_TEXTS", "Led", "endpoints", "find_topic", "led_partition"]
 
 ERROR_TEXTS: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    ErrorCode.INVALID_REQUEST: (
+        "This most likely occurs because of a request being malformed by the client library or the message was sent to "
+        "an incompatible broker. See the broker logs for more details."
+    ),
     ErrorCode.UNKNOWN_TOPIC_ID: "This server does not host this topic ID.",
 }
 """Texts that Kafka gives with error codes where an api has room for them."""
@@ -27,21 +31,21 @@ ERROR_TEXTS: Final[Mapping[ErrorCode, str]] = {
 
 @frozen
 class Led:
-    """A partition that this broker leads: its state in the image, and its log."""
+    """A partition that this broker leads, or may be read from: its state in the image, and its log."""
 
     state: PartitionState
     log: PartitionLog
 
 
-def find_topic(call: Call[Any], name: str, topic_id: UUID, operation: AclOperation) -> TopicState:
-    """Return the topic of a name or an id.
+def find_topic(call: Call[Any], name: str, topic_id: UUID | None, operation: AclOperation) -> TopicState:
+    """Return the topic of a name or an id. ``topic_id`` is None where a request has no ids.
 
     Raises ``RefusedError`` with TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_ID or UNKNOWN_TOPIC_OR_PARTITION. A client
     learns of no topic that it may not use.
     """
     image = call.cluster.image
-    topic = image.topics_by_id.get(topic_id) if topic_id != ZERO_UUID else image.topics.get(name)
-    if topic is None and not name:
+    topic = image.topics.get(name) if topic_id is None or topic_id == ZERO_UUID else image.topics_by_id.get(topic_id)
+    if topic is None and topic_id is not None and not name:
         raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_ID)
     if not call.allows(operation, ResourceType.TOPIC, topic.name if topic else name):
         raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -50,8 +54,12 @@ def find_topic(call: Call[Any], name: str, topic_id: UUID, operation: AclOperati
     return topic
 
 
-def led_partition(call: Call[Any], topic: TopicState, partition: int, leader_epoch: int = -1) -> Led:
+def led_partition(
+    call: Call[Any], topic: TopicState, partition: int, leader_epoch: int = -1, *, or_followed: bool = False
+) -> Led:
     """Return a partition that this broker leads. ``leader_epoch`` is what the client knows, or -1.
+
+    With ``or_followed``, one that the broker follows will do.
 
     Raises ``RefusedError`` with UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH or
     UNKNOWN_LEADER_EPOCH.
@@ -61,10 +69,12 @@ def led_partition(call: Call[Any], topic: TopicState, partition: int, leader_epo
     state = cluster.image.partition(topic.id, partition)
     if log is None or state is None:
         raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if leader_epoch != -1 and leader_epoch != state.leader_epoch:
+    here = call.session.broker_id in state.replicas
+    if here and leader_epoch not in (-1, state.leader_epoch):
         older = leader_epoch < state.leader_epoch
         raise RefusedError(error=ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
-    if state.leader != call.session.broker_id:
+    broker_id = call.session.broker_id
+    if state.leader != broker_id and not (or_followed and broker_id in state.replicas):
         raise RefusedError(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
     return Led(state, log)
 

@@ -1,9 +1,11 @@
-"""What the logs of a broker hold: DescribeLogDirs and DescribeProducers."""
+"""What the logs of a broker hold, and where: DescribeLogDirs, AlterReplicaLogDirs and DescribeProducers."""
 
 from __future__ import annotations
 
+import shutil
 from collections import defaultdict
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.handlers.leading import ERROR_TEXTS, find_topic, led_partition
@@ -11,6 +13,12 @@ from kafka_msgs.broker.partitions import ProducerState as WriterState
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
+from kafka_msgs.messages.alter_replica_log_dirs_request import AlterReplicaLogDirsRequest
+from kafka_msgs.messages.alter_replica_log_dirs_response import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
 from kafka_msgs.messages.describe_log_dirs_request import DescribeLogDirsRequest
 from kafka_msgs.messages.describe_log_dirs_response import (
     DescribeLogDirsPartition,
@@ -25,9 +33,20 @@ from kafka_msgs.messages.describe_producers_response import (
     ProducerState,
     TopicResponse,
 )
-from kafka_msgs.schema import ZERO_UUID
 
 __all__ = ["HANDLERS"]
+
+_LONGEST_NAME: Final = 255
+_FUTURE_SUFFIX: Final = ".-future" + "0" * 32
+"""What the name of a directory has in addition while a replica moves there: an id of 32 digits among it."""
+
+
+def _log_dir(call: Call[Any]) -> str:
+    """Return the directory of the broker. Without files it has a name only."""
+    directory = call.cluster.directory
+    if directory is None:
+        return call.cluster.settings.text("log.dir") or ""
+    return str(directory.path_of(call.session.broker_id).absolute())
 
 
 def _describe_log_dirs(call: Call[DescribeLogDirsRequest]) -> None:
@@ -43,11 +62,52 @@ def _describe_log_dirs(call: Call[DescribeLogDirsRequest]) -> None:
         here = state is not None and call.session.broker_id in state.replicas
         if here and (asked is None or (log.topic, log.partition) in asked):
             topics[log.topic].append(DescribeLogDirsPartition(partition_index=log.partition, partition_size=log.size))
+    log_dir = _log_dir(call)
+    volume = shutil.disk_usage(_existing(Path(log_dir)))
     result = DescribeLogDirsResult(
-        log_dir=str(call.cluster.config.directory or call.cluster.settings.text("log.dir")),
+        log_dir=log_dir,
+        total_bytes=volume.total,
+        usable_bytes=volume.free,
         topics=tuple(DescribeLogDirsTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items()),
     )
     call.answer(DescribeLogDirsResponse(results=(result,)))
+
+
+def _alter_replica_log_dirs(call: Call[AlterReplicaLogDirsRequest]) -> None:
+    """Move replicas: a broker has one directory, so those that may move there are in it."""
+    call.require_cluster(AclOperation.ALTER)
+    paths = {
+        (topic.name, partition): wanted.path
+        for wanted in call.request.dirs
+        for topic in wanted.topics
+        for partition in topic.partitions
+    }
+    topics: dict[str, list[AlterReplicaLogDirPartitionResult]] = defaultdict(list)
+    for (topic, partition), path in paths.items():
+        error = _move_error(call, topic, partition, path)
+        topics[topic].append(AlterReplicaLogDirPartitionResult(partition_index=partition, error_code=error))
+    results = (
+        AlterReplicaLogDirTopicResult(topic_name=name, partitions=tuple(parts)) for name, parts in topics.items()
+    )
+    call.answer(AlterReplicaLogDirsResponse(results=tuple(results)))
+
+
+def _move_error(call: Call[AlterReplicaLogDirsRequest], topic: str, partition: int, path: str) -> ErrorCode:
+    """Return why a replica of this broker cannot be in a directory, as Kafka's ``ReplicaManager`` decides it."""
+    if len(f"{topic}-{partition}{_FUTURE_SUFFIX}") > _LONGEST_NAME:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    if path != _log_dir(call):
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    found = call.cluster.image.topics.get(topic)
+    if found is None or not 0 <= partition < len(found.partitions):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    here = call.session.broker_id in found.partitions[partition].replicas
+    return ErrorCode.NONE if here else ErrorCode.REPLICA_NOT_AVAILABLE
+
+
+def _existing(path: Path) -> Path:
+    """The directory, or the nearest one above it that there is: what is kept in memory has none."""
+    return next(each for each in (path, *path.parents) if each.exists())
 
 
 def _describe_producers(call: Call[DescribeProducersRequest]) -> None:
@@ -66,16 +126,23 @@ def _describe_producers(call: Call[DescribeProducersRequest]) -> None:
 
 def _producers(call: Call[DescribeProducersRequest], topic: str, partition: int) -> PartitionResponse:
     try:
-        log = led_partition(call, find_topic(call, topic, ZERO_UUID, AclOperation.READ), partition).log
+        log = led_partition(call, find_topic(call, topic, None, AclOperation.READ), partition).log
     except RefusedError as error:
         return PartitionResponse(
             partition_index=partition,
             error_code=error.error,
-            error_message=error.message or ERROR_TEXTS.get(ErrorCode(error.error)),
+            error_message=error.message or _text(call, topic, ErrorCode(error.error)),
         )
     return PartitionResponse(
         partition_index=partition, active_producers=tuple(map(_described, log.producers.states.values()))
     )
+
+
+def _text(call: Call[DescribeProducersRequest], topic: str, error: ErrorCode) -> str | None:
+    """Return Kafka's text for an error. There is none for a partition that a topic does not have."""
+    if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic in call.cluster.image.topics:
+        return None
+    return ERROR_TEXTS.get(error)
 
 
 def _described(state: WriterState) -> ProducerState:
@@ -90,6 +157,7 @@ def _described(state: WriterState) -> ProducerState:
 
 
 HANDLERS: Final = (
+    Handler(AlterReplicaLogDirsRequest, _alter_replica_log_dirs),
     Handler(DescribeLogDirsRequest, _describe_log_dirs),
     Handler(DescribeProducersRequest, _describe_producers),
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from attrs import evolve
+
 from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.controller.image import NO_LEADER, PartitionState, TopicState
 from kafka_msgs.broker.controller.internal_topics import is_internal
-from kafka_msgs.broker.controller.topics import auto_create, check_topic_name
+from kafka_msgs.broker.controller.topics import auto_create, why_missing
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
 from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafka_msgs.messages.metadata_response import (
     MetadataResponse,
@@ -56,8 +57,11 @@ def _topics(call: Call[MetadataRequest]) -> Iterator[MetadataResponseTopic]:
             if call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
                 yield _found(call, topic)
         return
-    for each in wanted:
-        yield _by_id(call, each) if each.topic_id != ZERO_UUID else _by_name(call, each.name or "")
+    by_id = {each.topic_id: each for each in wanted if each.topic_id != ZERO_UUID}
+    if by_id:
+        yield from (_by_id(call, each) for each in by_id.values())
+    else:
+        yield from (_by_name(call, name) for name in dict.fromkeys(each.name or "" for each in wanted))
 
 
 def _by_id(call: Call[MetadataRequest], wanted: MetadataRequestTopic) -> MetadataResponseTopic:
@@ -76,18 +80,20 @@ def _by_name(call: Call[MetadataRequest], name: str) -> MetadataResponseTopic:
     if topic is not None:
         return _found(call, topic)
     if not (call.request.allow_auto_topic_creation and call.cluster.settings.flag("auto.create.topics.enable")):
-        return _missing(_why_missing(name), name)
+        return _unknown(call, why_missing(name), name)
     if not (call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)):
         return _missing(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
-    return _missing(auto_create(call.cluster, name), name)
+    return _unknown(call, auto_create(call.cluster, name), name)
 
 
-def _why_missing(name: str) -> ErrorCode:
-    try:
-        check_topic_name(name)
-    except RefusedError as error:
-        return ErrorCode(error.error)
-    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+def _unknown(call: Call[MetadataRequest], error: ErrorCode, name: str) -> MetadataResponseTopic:
+    return evolve(_missing(error, name), **_operations(call, name))
+
+
+def _operations(call: Call[MetadataRequest], name: str) -> dict[str, Any]:
+    if not call.request.include_topic_authorized_operations:
+        return {}
+    return {"topic_authorized_operations": call.operations(ResourceType.TOPIC, name)}
 
 
 def _missing(error: ErrorCode, name: str | None, wanted: MetadataRequestTopic | None = None) -> MetadataResponseTopic:
@@ -100,15 +106,12 @@ def _missing(error: ErrorCode, name: str | None, wanted: MetadataRequestTopic | 
 
 
 def _found(call: Call[MetadataRequest], topic: TopicState) -> MetadataResponseTopic:
-    operations: dict[str, Any] = {}
-    if call.request.include_topic_authorized_operations:
-        operations["topic_authorized_operations"] = call.operations(ResourceType.TOPIC, topic.name)
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=is_internal(topic.name),
         partitions=tuple(_partition(call, each) for each in topic.partitions),
-        **operations,
+        **_operations(call, topic.name),
     )
 
 

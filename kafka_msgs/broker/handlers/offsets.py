@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
 from kafka_msgs.broker.call import Call, Handler
@@ -19,7 +19,7 @@ from kafka_msgs.messages.delete_records_response import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from kafka_msgs.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kafka_msgs.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest
 from kafka_msgs.messages.list_offsets_response import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
@@ -31,11 +31,11 @@ from kafka_msgs.messages.offset_for_leader_epoch_response import (
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
-from kafka_msgs.schema import ZERO_UUID
 
 __all__ = ["HANDLERS"]
 
 T = TypeVar("T")
+P = TypeVar("P", ListOffsetsPartition, DeleteRecordsPartition)
 
 _CONSUMER: Final = -1
 _ISOLATIONS: Final[tuple[Isolation, Isolation]] = ("read_uncommitted", "read_committed")
@@ -48,23 +48,38 @@ def _on_led(
 ) -> T | ErrorCode:
     """Return what ``use`` gives for the log of a partition that this broker leads, or the error."""
     try:
-        found = find_topic(call, topic, ZERO_UUID, operation)
+        found = find_topic(call, topic, None, operation)
         return use(led_partition(call, found, partition, epoch).log)
     except RefusedError as error:
         return ErrorCode(error.error)
 
 
+def _by_topic(topics: Iterable[tuple[str, Iterable[P]]]) -> dict[str, dict[int, P]]:
+    """Return the partitions of a request by topic and number. Of those that are repeated, the last one counts."""
+    found: dict[str, dict[int, P]] = {}
+    for name, partitions in topics:
+        for each in partitions:
+            found.setdefault(name, {})[each.partition_index] = each
+    return found
+
+
 def _list_offsets(call: Call[ListOffsetsRequest]) -> None:
-    topics = []
-    for topic in call.request.topics:
-        counts = Counter(each.partition_index for each in topic.partitions)
-        results = tuple(_listed(call, topic, each, counts[each.partition_index]) for each in topic.partitions)
-        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=results))
+    request = call.request
+    if request.topics and request.isolation_level not in range(len(_ISOLATIONS)):
+        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    counts = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
+    asked = _by_topic((topic.name, topic.partitions) for topic in request.topics)
+    topics = (
+        ListOffsetsTopicResponse(
+            name=name, partitions=tuple(_listed(call, name, each, counts[name, index]) for index, each in parts.items())
+        )
+        for name, parts in asked.items()
+    )
     call.answer(ListOffsetsResponse(topics=tuple(topics)))
 
 
 def _listed(
-    call: Call[ListOffsetsRequest], topic: ListOffsetsTopic, asked: ListOffsetsPartition, times: int
+    call: Call[ListOffsetsRequest], topic: str, asked: ListOffsetsPartition, times: int
 ) -> ListOffsetsPartitionResponse:
     if times > 1:
         return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=ErrorCode.INVALID_REQUEST)
@@ -75,7 +90,7 @@ def _listed(
     isolation = _ISOLATIONS[call.request.isolation_level == 1] if call.request.replica_id == _CONSUMER else None
     found = _on_led(
         call,
-        topic.name,
+        topic,
         asked.partition_index,
         asked.current_leader_epoch,
         AclOperation.DESCRIBE,
@@ -125,16 +140,12 @@ def _epoch_end(call: Call[OffsetForLeaderEpochRequest], topic: str, asked: Offse
 
 
 def _delete_records(call: Call[DeleteRecordsRequest]) -> None:
-    call.answer(
-        DeleteRecordsResponse(
-            topics=tuple(
-                DeleteRecordsTopicResult(
-                    name=topic.name, partitions=tuple(_deleted(call, topic.name, each) for each in topic.partitions)
-                )
-                for topic in call.request.topics
-            )
-        )
+    asked = _by_topic((topic.name, topic.partitions) for topic in call.request.topics)
+    topics = (
+        DeleteRecordsTopicResult(name=name, partitions=tuple(_deleted(call, name, each) for each in parts.values()))
+        for name, parts in asked.items()
     )
+    call.answer(DeleteRecordsResponse(topics=tuple(topics)))
 
 
 def _deleted(

@@ -6,7 +6,10 @@ Batches pass as they are: the log checks them and gives them offsets. This is th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import IntEnum
 from typing import Any, Final
+from uuid import UUID
 
 from attrs import define, evolve
 
@@ -16,6 +19,8 @@ from kafka_msgs.broker.controller.internal_topics import is_internal
 from kafka_msgs.broker.handlers.leading import Led, endpoints, find_topic, led_partition
 from kafka_msgs.broker.partitions import Appended, Guard, PartitionLog
 from kafka_msgs.broker.partitions.headers import header_at
+from kafka_msgs.broker.partitions.incoming import check_produced, is_transactional, read_incoming
+from kafka_msgs.codec import Buffer
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError, RefusedRecordsError
@@ -37,6 +42,16 @@ _INTERNAL_ALLOWED: Final = "__admin_client"
 _FIRST_WITH_ABORTABLE_ERRORS: Final = 11
 _FIRST_THAT_ADDS_PARTITIONS: Final = 12
 _FIRST_WITH_LEADERS: Final = 10
+_FIRST_WITH_IDS: Final = 13
+_TEXTS: Final[Mapping[IntEnum, str]] = {
+    ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
+}
+"""The errors that Kafka explains when it has asked the coordinator of a transaction."""
+_WITHOUT_START: Final = frozenset(
+    {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE}
+    | {ErrorCode.KAFKA_STORAGE_ERROR}
+)
+"""The errors of an append for which Kafka does not say where the log starts."""
 
 
 @define
@@ -50,12 +65,10 @@ class _Part:
 
 def _produce(call: Call[ProduceRequest]) -> None:
     request = call.request
-    if request.transactional_id is not None and not call.allows(
-        AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id
-    ):
-        raise RefusedError(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    topics = [(topic, [_append(call, topic, each) for each in topic.partition_data]) for topic in request.topic_data]
+    _check_transaction(call)
+    topics = [(topic, [_append(call, topic, each) for each in parts]) for topic, parts in _by_topic(request)]
     if request.acks == _NONE:
+        call.exempt = True
         _end_without_answer(call, topics)
         return
     waiting = [part for _, parts in topics for part in parts if not _replicated(part)]
@@ -63,6 +76,25 @@ def _produce(call: Call[ProduceRequest]) -> None:
         _Replication(call, topics, waiting).begin()
     else:
         _answer(call, topics)
+
+
+def _check_transaction(call: Call[ProduceRequest]) -> None:
+    """Raise ``RefusedError`` if a batch of a transaction is there, and the client may not use its transactional id."""
+    data = (part.records for topic in call.request.topic_data for part in topic.partition_data)
+    if not any(is_transactional(records) for records in data if records is not None):
+        return
+    name = call.request.transactional_id
+    if name is None or not call.allows(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
+        raise RefusedError(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+
+
+def _by_topic(request: ProduceRequest) -> list[tuple[TopicProduceData, list[PartitionProduceData]]]:
+    """Return what is there for each topic. Of a partition that is repeated, the last one counts."""
+    topics: dict[tuple[str, UUID], tuple[TopicProduceData, dict[int, PartitionProduceData]]] = {}
+    for topic in request.topic_data:
+        for part in topic.partition_data:
+            topics.setdefault((topic.name, topic.topic_id), (topic, {}))[1][part.index] = part
+    return [(topic, list(parts.values())) for topic, parts in topics.values()]
 
 
 _Topics = list[tuple[TopicProduceData, list[_Part]]]
@@ -104,13 +136,21 @@ class _Replication:
 
 def _append(call: Call[ProduceRequest], topic: TopicProduceData, data: PartitionProduceData) -> _Part:
     state: PartitionState | None = None
+    records = data.records if data.records is not None else b""
     try:
-        found = _writable(call, topic)
+        found = find_topic(
+            call, topic.name, topic.topic_id if call.version >= _FIRST_WITH_IDS else None, AclOperation.WRITE
+        )
         state = call.cluster.image.partition(found.id, data.index)
-        led = led_partition(call, found, data.index)
-        appended = _write(call, led, data)
+        led = _writable(call, found, state, data.index, records)
+        guard = _guard(call, led.log, records)
     except RefusedError as error:
-        return _Part(_failed(call, data.index, error, state))
+        return _Part(_failed(call, data.index, error, state, message=_TEXTS.get(error.error)))
+    try:
+        appended = _write(call, led, records, guard)
+    except RefusedError as error:
+        start = -1 if error.error in _WITHOUT_START else led.log.log_start_offset
+        return _Part(_failed(call, data.index, error, state, log_start_offset=start))
     response = PartitionProduceResponse(
         index=data.index,
         base_offset=appended.base_offset,
@@ -120,27 +160,24 @@ def _append(call: Call[ProduceRequest], topic: TopicProduceData, data: Partition
     return _Part(response, led.log, appended.last_offset + 1)
 
 
-def _writable(call: Call[ProduceRequest], topic: TopicProduceData) -> TopicState:
+def _writable(
+    call: Call[ProduceRequest], topic: TopicState, state: PartitionState | None, index: int, records: Buffer
+) -> Led:
+    """Return the partition that records are for. Raises ``RefusedError`` for what is checked before the append."""
+    if state is None:
+        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    check_produced(read_incoming(records), call.version)
     if call.request.acks not in (_ALL, _NONE, 1):
         raise RefusedError(error=ErrorCode.INVALID_REQUIRED_ACKS)
-    found = find_topic(call, topic.name, topic.topic_id, AclOperation.WRITE)
-    if is_internal(found.name) and call.client_id != _INTERNAL_ALLOWED:
-        message = f"Cannot append to internal topic {found.name}"
-        raise RefusedError(error=ErrorCode.INVALID_TOPIC_EXCEPTION, message=message)
-    return found
+    if is_internal(topic.name) and call.client_id != _INTERNAL_ALLOWED:
+        raise RefusedError(error=ErrorCode.INVALID_TOPIC_EXCEPTION)
+    return led_partition(call, topic, index)
 
 
-def _write(call: Call[ProduceRequest], led: Led, data: PartitionProduceData) -> Appended:
+def _write(call: Call[ProduceRequest], led: Led, records: Buffer, guard: Guard | None) -> Appended:
     if call.request.acks == _ALL:
         _check_in_sync(call, led)
-    records = data.records if data.records is not None else b""
-    return led.log.append(
-        records,
-        leader_epoch=led.state.leader_epoch,
-        now=call.cluster.now,
-        guard=_guard(call, led.log, records),
-        produce_version=call.version,
-    )
+    return led.log.append(records, leader_epoch=led.state.leader_epoch, now=call.cluster.now, guard=guard)
 
 
 def _check_in_sync(call: Call[ProduceRequest], led: Led) -> None:
@@ -153,7 +190,7 @@ def _check_in_sync(call: Call[ProduceRequest], led: Led) -> None:
         raise RefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS, message=message)
 
 
-def _guard(call: Call[ProduceRequest], log: PartitionLog, records: bytes | memoryview) -> Guard | None:
+def _guard(call: Call[ProduceRequest], log: PartitionLog, records: Buffer) -> Guard | None:
     """Return what lets the first batch of a transaction pass (KIP-890). Raises ``RefusedError``."""
     join, transactional_id = call.cluster.join_transaction, call.request.transactional_id
     if join is None or transactional_id is None:
@@ -173,14 +210,23 @@ def _guard(call: Call[ProduceRequest], log: PartitionLog, records: bytes | memor
 
 
 def _failed(
-    call: Call[ProduceRequest], index: int, error: RefusedError, state: PartitionState | None = None
+    call: Call[ProduceRequest],
+    index: int,
+    error: RefusedError,
+    state: PartitionState | None = None,
+    *,
+    message: str | None = None,
+    log_start_offset: int = -1,
 ) -> PartitionProduceResponse:
     response = PartitionProduceResponse(
-        index=index, error_code=error.error, base_offset=-1, log_start_offset=-1, error_message=None
+        index=index,
+        error_code=error.error,
+        base_offset=-1,
+        log_start_offset=log_start_offset,
+        error_message=message,
     )
     if isinstance(error, RefusedRecordsError):
-        log = call.cluster.partitions.get(state.key) if state else None
-        response = evolve(response, error_message=error.message, log_start_offset=log.log_start_offset if log else -1)
+        response = evolve(response, error_message=error.message)
         errors = (BatchIndexAndErrorMessage(batch_index=i, batch_index_error_message=m) for i, m in error.record_errors)
         response = evolve(response, record_errors=tuple(errors))
     moved = error.error == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -192,6 +238,7 @@ def _failed(
 
 def _end_without_answer(call: Call[ProduceRequest], topics: _Topics) -> None:
     """End a request with ``acks=0``. A failure ends the connection: there is no other way to tell the client."""
+    call.charge(call.meters.produce, call.size)
     if any(part.response.error_code for _, parts in topics for part in parts):
         call.disconnect()
     else:
@@ -214,6 +261,7 @@ def _answer(call: Call[ProduceRequest], topics: _Topics) -> None:
     nodes: tuple[Any, ...] = ()
     if call.version >= _FIRST_WITH_LEADERS:
         nodes = tuple(NodeEndpoint(**each) for each in endpoints(call, leaders))
+    call.charge(call.meters.produce, call.size)
     call.answer(ProduceResponse(responses=responses, node_endpoints=nodes))
 
 

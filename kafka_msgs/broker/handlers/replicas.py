@@ -34,17 +34,20 @@ def _elect_leaders(call: Call[ElectLeadersRequest]) -> None:
     """Elect at once. If the request names no partitions, those that need no election are left out."""
     call.require_cluster(AclOperation.ALTER)
     wanted = call.request.topic_partitions
+    if call.request.election_type not in list(ElectionType) and wanted != ():
+        message = f"Unknown election type {call.request.election_type}"
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
     if wanted is None:
         every = {name: range(len(topic.partitions)) for name, topic in call.cluster.image.topics.items()}
-        results = {
-            name: tuple(_elected(call, name, partitions, all_of_them=True)) for name, partitions in every.items()
-        }
+        results = [
+            (name, tuple(_elected(call, name, partitions, all_of_them=True))) for name, partitions in every.items()
+        ]
     else:
-        results = {each.topic: tuple(_elected(call, each.topic, each.partitions)) for each in wanted}
+        results = [(each.topic, tuple(_elected(call, each.topic, each.partitions))) for each in wanted]
     call.answer(
         ElectLeadersResponse(
             replica_election_results=tuple(
-                ReplicaElectionResult(topic=topic, partition_result=parts) for topic, parts in results.items() if parts
+                ReplicaElectionResult(topic=topic, partition_result=parts) for topic, parts in results
             )
         )
     )
@@ -56,7 +59,7 @@ def _elected(
     elect = elect_unclean if call.request.election_type == ElectionType.UNCLEAN else elect_preferred
     for partition in partitions:
         try:
-            call.cluster.commit([elect(call.cluster, _partition(call, topic, partition))])
+            call.cluster.commit([elect(call.cluster, _partition(call, topic, partition, _NOT_FOUND))])
         except RefusedError as error:
             if not (all_of_them and error.error == ErrorCode.ELECTION_NOT_NEEDED):
                 message = error.message or _TEXTS.get(ErrorCode(error.error))
@@ -73,13 +76,15 @@ _TEXTS: Final = {
 }
 
 
-def _partition(call: Call[Any], topic: str, partition: int) -> PartitionState:
+_NOT_FOUND: Final = "No such topic as {0}", "No such partition as {0}-{1}"
+_NOT_FOUND_TO_MOVE: Final = "Unable to find a topic named {0}.", "Unable to find partition {0}:{1}."
+"""What Kafka says of a topic and of a partition that are not there: elections, reassignments."""
+
+
+def _partition(call: Call[Any], topic: str, partition: int, texts: tuple[str, str]) -> PartitionState:
     found = call.cluster.image.topics.get(topic)
-    if found is None:
-        message = f"No such topic as {topic}"
-        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
-    if not 0 <= partition < len(found.partitions):
-        message = f"No such partition as {topic}-{partition}"
+    if found is None or partition not in range(len(found.partitions)):
+        message = texts[found is not None].format(topic, partition)
         raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
     return found.partitions[partition]
 
@@ -87,6 +92,9 @@ def _partition(call: Call[Any], topic: str, partition: int) -> PartitionState:
 def _alter_reassignments(call: Call[AlterPartitionReassignmentsRequest]) -> None:
     """Give partitions other replicas at once: there is nothing to copy. So no reassignment is ever in progress."""
     call.require_cluster(AclOperation.ALTER)
+    if not call.request.topics:
+        call.answer(AlterPartitionReassignmentsResponse())
+        return
     call.answer(
         AlterPartitionReassignmentsResponse(
             allow_replication_factor_change=call.request.allow_replication_factor_change,
@@ -106,10 +114,7 @@ def _reassigned(
 ) -> ReassignablePartitionResponse:
     index = wanted.partition_index
     try:
-        if topic not in call.cluster.image.topics:
-            message = f"Unable to find a topic named {topic}."
-            raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
-        state = _partition(call, topic, index)
+        state = _partition(call, topic, index, _NOT_FOUND_TO_MOVE)
         if wanted.replicas is None:
             raise RefusedError(error=ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
         replicas = checked_replicas(call.cluster.image, wanted.replicas, None)

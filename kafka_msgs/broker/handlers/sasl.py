@@ -31,6 +31,7 @@ def _handshake(call: Call[SaslHandshakeRequest]) -> None:
         return
     enabled = cluster.sasl_mechanisms
     if call.request.mechanism not in enabled:
+        call.closes = True
         call.answer(SaslHandshakeResponse(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=enabled))
         return
     session.exchange = begin_exchange(call.request.mechanism, Credentials(cluster))
@@ -40,13 +41,14 @@ def _handshake(call: Call[SaslHandshakeRequest]) -> None:
 def _authenticate(call: Call[SaslAuthenticateRequest]) -> None:
     if call.session.exchange is None:
         message = "SaslAuthenticate request received after successful authentication"
+        call.closes = not call.session.logged_in
         call.answer(SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=message))
         return
     try:
         token = take_token(call.cluster, call.session, call.request.auth_bytes)
     except RefusedError as error:
+        call.closes = True
         call.answer(SaslAuthenticateResponse(error_code=error.error, error_message=error.message))
-        call.session.exchange = None
         return
     call.answer(SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=_lifetime(call)))
 
@@ -74,6 +76,6 @@ def take_token(cluster: Cluster, session: Session, token: bytes) -> bytes:
 
 
 HANDLERS: Final = (
-    Handler(SaslHandshakeRequest, _handshake, before_login=True),
-    Handler(SaslAuthenticateRequest, _authenticate, before_login=True),
+    Handler(SaslHandshakeRequest, _handshake, before_login=True, exempt=True),
+    Handler(SaslAuthenticateRequest, _authenticate, before_login=True, exempt=True),
 )

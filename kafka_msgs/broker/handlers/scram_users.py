@@ -55,7 +55,8 @@ def _described(
             error_code=ErrorCode.DUPLICATE_RESOURCE,
             error_message=f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}",
         )
-    found = [record for (name, _), record in sorted(call.cluster.image.scram.items()) if name == user]
+    records = (call.cluster.image.scram.get((user, number)) for number in sorted(_BY_NUMBER))
+    found = [record for record in records if record is not None]
     if not found:
         return DescribeUserScramCredentialsResult(
             user=user,

@@ -32,6 +32,8 @@ from kafka_msgs.schema import ZERO_UUID
 __all__ = ["HANDLERS"]
 
 _CLUSTER_METADATA: Final = "__cluster_metadata"
+_FIRST_STRICT: Final = {CreateTopicsRequest: 6, DeleteTopicsRequest: 5, CreatePartitionsRequest: 3}
+"""The first version of each api that is refused if the client has used up its ``controller_mutation_rate``."""
 
 
 def _create_topics(call: Call[CreateTopicsRequest]) -> None:
@@ -58,6 +60,7 @@ def _created(call: Call[CreateTopicsRequest], asked: CreatableTopic, times: int)
                 configs={each.name: each.value for each in asked.configs},
             ),
         )
+        _charge(call, sum(isinstance(each, PartitionRecord) for each in records))
     except RefusedError as error:
         return CreatableTopicResult(
             name=asked.name,
@@ -68,6 +71,10 @@ def _created(call: Call[CreateTopicsRequest], asked: CreatableTopic, times: int)
     if not call.request.validate_only:
         call.cluster.commit(records)
     return _success(call, asked, records)
+
+
+def _charge(call: Call[Any], partitions: int) -> None:
+    call.charge_mutations(partitions, strict=call.version >= _FIRST_STRICT[type(call.request)])
 
 
 def _check_create(call: Call[CreateTopicsRequest], asked: CreatableTopic, times: int) -> None:
@@ -121,14 +128,15 @@ def _delete_topics(call: Call[DeleteTopicsRequest]) -> None:
 def _deleted(
     call: Call[DeleteTopicsRequest], wanted: DeleteTopicState, keys: Counter[tuple[str | None, Any]]
 ) -> DeletableTopicResult:
+    name, topic_id = wanted.name, wanted.topic_id
     try:
         topic = _topic_to_delete(call, wanted, keys)
+        name, topic_id = topic.name, topic.id
+        _charge(call, len(topic.partitions))
     except RefusedError as error:
-        return DeletableTopicResult(
-            name=wanted.name, topic_id=wanted.topic_id, error_code=error.error, error_message=error.message
-        )
+        return DeletableTopicResult(name=name, topic_id=topic_id, error_code=error.error, error_message=error.message)
     call.cluster.commit(delete_topic(topic))
-    return DeletableTopicResult(name=topic.name, topic_id=topic.id)
+    return DeletableTopicResult(name=name, topic_id=topic_id)
 
 
 def _topic_to_delete(
@@ -156,6 +164,12 @@ def _topic_to_delete(
 
 
 def _create_partitions(call: Call[CreatePartitionsRequest]) -> None:
+    known = call.cluster.image.topics
+    present = {each.name: len(known[each.name].partitions) for each in call.request.topics if each.name in known}
+    added = sum(max(0, each.count - present.get(each.name, each.count)) for each in call.request.topics)
+    if added > MAX_PARTITIONS:
+        message = "Excessively large number of additional partitions per request."
+        raise RefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
     counts = Counter(each.name for each in call.request.topics)
     unique = {each.name: each for each in call.request.topics}
     call.answer(CreatePartitionsResponse(results=tuple(_grown(call, unique.values(), counts))))
@@ -167,6 +181,7 @@ def _grown(
     for each in asked:
         try:
             records = _new_partitions(call, each, counts[each.name])
+            _charge(call, len(records))
         except RefusedError as error:
             yield CreatePartitionsTopicResult(name=each.name, error_code=error.error, error_message=error.message)
             continue

@@ -7,7 +7,7 @@ What a producer may do is decided by the transaction coordinator. Here is who ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, starmap
 from typing import Any, Final
 
 from kafka_msgs.broker.call import Call, Handler
@@ -19,7 +19,7 @@ from kafka_msgs.broker.hosting.transactions import TransactionHost
 from kafka_msgs.broker.transactions import Producer, TopicPartition, Transaction, TransactionStatus
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RecordWriteError, RefusedError
 from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from kafka_msgs.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
@@ -148,20 +148,16 @@ def _added(call: Call[AddPartitionsToTxnRequest], asked: AddPartitionsToTxnTrans
         except RefusedError as error:
             code = _known(error, call.version, _FENCED_SINCE[AddPartitionsToTxnRequest])
             errors = dict.fromkeys(places, code)
+    results: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
+    for place in dict.fromkeys(places):
+        code = errors.get(place, ErrorCode.NONE)
+        result = AddPartitionsToTxnPartitionResult(partition_index=place.partition, partition_error_code=code)
+        results.setdefault(place.topic, []).append(result)
     return AddPartitionsToTxnResult(
         transactional_id=asked.transactional_id,
         topic_results=tuple(
-            AddPartitionsToTxnTopicResult(
-                name=topic.name,
-                results_by_partition=tuple(
-                    AddPartitionsToTxnPartitionResult(
-                        partition_index=number,
-                        partition_error_code=errors.get(TopicPartition(topic.name, number), ErrorCode.NONE),
-                    )
-                    for number in topic.partitions
-                ),
-            )
-            for topic in asked.topics
+            AddPartitionsToTxnTopicResult(name=name, results_by_partition=tuple(parts))
+            for name, parts in results.items()
         ),
     )
 
@@ -283,7 +279,7 @@ def _list(call: Call[ListTransactionsRequest]) -> None:
 
     call.answer(
         ListTransactionsResponse(
-            unknown_state_filters=tuple(name for name in request.state_filters if name not in labels),
+            unknown_state_filters=tuple(name for name in dict.fromkeys(request.state_filters) if name not in labels),
             transaction_states=tuple(
                 ListedTransaction(
                     transactional_id=each.transactional_id,
@@ -313,23 +309,28 @@ def _pattern(text: str | None) -> Callable[[str], bool]:
 def _write_markers(call: Call[WriteTxnMarkersRequest]) -> None:
     if not call.allows_cluster(AclOperation.ALTER):
         call.require_cluster(AclOperation.CLUSTER_ACTION)
-    call.answer(WriteTxnMarkersResponse(markers=tuple(_marked(call, each) for each in call.request.markers)))
+    results: dict[int, dict[str, dict[int, ErrorCode]]] = {}
+    for marker in call.request.markers:
+        places = dict.fromkeys((topic.name, each) for topic in marker.topics for each in topic.partition_indexes)
+        for name, partition in places:
+            topics = results.setdefault(marker.producer_id, {})
+            topics.setdefault(name, {})[partition] = _write(call, marker, TopicPartition(name, partition))
+    call.answer(WriteTxnMarkersResponse(markers=tuple(starmap(_marked, results.items()))))
 
 
-def _marked(call: Call[Any], marker: WritableTxnMarker) -> WritableTxnMarkerResult:
+def _marked(producer_id: int, topics: dict[str, dict[int, ErrorCode]]) -> WritableTxnMarkerResult:
+    """What became of the markers of a producer. A partition that is named again is shown once, as in Kafka."""
     return WritableTxnMarkerResult(
-        producer_id=marker.producer_id,
+        producer_id=producer_id,
         topics=tuple(
             WritableTxnMarkerTopicResult(
-                name=topic.name,
+                name=name,
                 partitions=tuple(
-                    WritableTxnMarkerPartitionResult(
-                        partition_index=number, error_code=_write(call, marker, TopicPartition(topic.name, number))
-                    )
-                    for number in topic.partition_indexes
+                    WritableTxnMarkerPartitionResult(partition_index=partition, error_code=error)
+                    for partition, error in partitions.items()
                 ),
             )
-            for topic in marker.topics
+            for name, partitions in topics.items()
         ),
     )
 
@@ -337,7 +338,8 @@ def _marked(call: Call[Any], marker: WritableTxnMarker) -> WritableTxnMarkerResu
 def _write(call: Call[Any], marker: WritableTxnMarker, place: TopicPartition) -> ErrorCode:
     cluster, node = call.cluster, call.session.broker_id
     log = find_log(cluster, *place)
-    if log is None:
+    state = cluster.image.partition(log.topic_id, log.partition) if log is not None else None
+    if log is None or state is None or node not in state.replicas:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if leader_of(cluster, *place) != node:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -361,6 +363,8 @@ def _write(call: Call[Any], marker: WritableTxnMarker, place: TopicPartition) ->
         )
     except RefusedError as error:
         return ErrorCode(error.error)
+    except RecordWriteError:  # there is no such marker, so the whole request fails, as in Kafka
+        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR) from None
     return ErrorCode.NONE
 
 
@@ -371,5 +375,5 @@ HANDLERS: Final = (
     Handler(EndTxnRequest, _end),
     Handler(DescribeTransactionsRequest, _describe),
     Handler(ListTransactionsRequest, _list),
-    Handler(WriteTxnMarkersRequest, _write_markers),
+    Handler(WriteTxnMarkersRequest, _write_markers, exempt=True),
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from attrs import fields_dict
 
@@ -12,6 +13,7 @@ from kafka_msgs.broker.controller.image import Delta, TopicState
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
 from kafka_msgs.broker.controller.settings import BROKER, settings_of
 from kafka_msgs.broker.hosting.leading import check_in_sync, follow_leaders, read_state
+from kafka_msgs.broker.hosting.share_state import HostedShareStates
 from kafka_msgs.broker.partitions import Guard, Origin, PartitionLog
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -23,6 +25,8 @@ from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
 from kafka_msgs.groups.image import Topic
 from kafka_msgs.groups.outcome import Answer, Batch, Marker, Outcome
+from kafka_msgs.groups.share.group import ShareGroup
+from kafka_msgs.groups.share.initialization import assignable
 from kafka_msgs.groups.streams.plugin import InMemoryDescriptions
 from kafka_msgs.message import Request
 
@@ -44,6 +48,7 @@ class GroupHost:
         self._cluster = cluster
         self._logs: dict[int, tuple[PartitionLog, int]] = {}
         self._guards: dict[Producer, Guard] = {}
+        self._changed_topics: set[str] = set()
         self._coordinator_epoch = 0
         self._timer: TimerHandle | None = None
         self.coordinator = GroupCoordinator(
@@ -52,6 +57,7 @@ class GroupHost:
             profile=cluster.config.profile,
             new_id=lambda: str(cluster.new_id()),
             plugin=InMemoryDescriptions(),
+            share_states=HostedShareStates(cluster),
         )
         self._show_topics(list(cluster.image.topics.values()), [])
         for resource, name in cluster.image.configs:
@@ -61,16 +67,13 @@ class GroupHost:
     def attach(cluster: Cluster) -> None:
         """Let the group coordinators of a cluster follow the leaders of their topic, and the topics of the cluster."""
         cluster.listeners.append(partial(_changed, cluster))
+        cluster.jumps.append(partial(_jump, cluster))
         follow_leaders(cluster, CONSUMER_OFFSETS, partial(GroupHost.on, cluster))
 
     @staticmethod
     def on(cluster: Cluster, broker_id: int) -> GroupHost:
         """Return the group coordinator of a broker."""
-        parts = cluster.brokers[broker_id].parts
-        host = parts.get(GroupHost)
-        if host is None:
-            host = parts[GroupHost] = GroupHost(cluster, broker_id)
-        return host
+        return cluster.brokers[broker_id].part(GroupHost, lambda: GroupHost(cluster, broker_id))
 
     # Leadership
 
@@ -134,6 +137,15 @@ class GroupHost:
         """Tell whether this broker leads a partition."""
         return partition in self._logs
 
+    def share_partitions(self, group_id: str) -> Mapping[UUID, Iterable[int]]:
+        """Return the partitions that have state in a share group, by topic id. Raises ``GroupError``."""
+        shard = self.coordinator.shards.get(self.coordinator.partition_for(group_id))
+        if shard is None:
+            raise GroupError(error=ErrorCode.NOT_COORDINATOR)
+        shard.require_active()
+        group = shard.state.groups.get(group_id)
+        return assignable(group) if isinstance(group, ShareGroup) else {}
+
     # What the coordinator needs
 
     def _append(self, batch: Batch | Marker) -> int:
@@ -150,14 +162,19 @@ class GroupHost:
         return log.log_end_offset
 
     def take_over(self, delta: Delta) -> None:
-        """Take over what changed in the cluster: topics, and the settings of groups."""
-        changed = {change.topic for change in delta.partitions.values() if change.after is not None}
-        put = [self._cluster.image.topics[name] for name in changed if name in self._cluster.image.topics]
-        deleted = [topic.name for topic in delta.deleted.values() if topic.name not in self._cluster.image.topics]
-        if put or deleted:
-            self._show_topics(put, deleted)
+        """Take over what changed in the cluster: topics at the end of the present step, and the settings of groups."""
+        changed = {change.topic for change in delta.partitions.values()}
+        if changed and not self._changed_topics:
+            self._cluster.soon(self._show_changed)
+        self._changed_topics |= changed
         for resource, name in delta.configs:
             self._configure(resource, name)
+
+    def _show_changed(self) -> None:
+        """Show all topics that changed in a step at once: an image is made anew for each change of it."""
+        changed, self._changed_topics = self._changed_topics, set()
+        topics = self._cluster.image.topics
+        self._show_topics([topics[name] for name in changed if name in topics], list(changed - topics.keys()))
 
     def _show_topics(self, put: list[TopicState], deleted: list[str]) -> None:
         image = self.coordinator.image.changed(put=map(self._topic, put), delete=deleted)
@@ -218,6 +235,13 @@ def _changed(cluster: Cluster, delta: Delta) -> None:
         host = broker.parts.get(GroupHost)
         if host is not None:
             host.take_over(delta)
+
+
+def _jump(cluster: Cluster, ms: int) -> None:
+    for broker in cluster.brokers.values():
+        host = broker.parts.get(GroupHost)
+        if host is not None:
+            host.coordinator.jump(ms)
 
 
 def _config(cluster: Cluster) -> CoordinatorConfig:

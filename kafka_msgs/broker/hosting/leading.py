@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from kafka_msgs.broker.controller.image import NO_LEADER, Delta, LeaderChange, PartitionState
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
-from kafka_msgs.records import read_batches
+from kafka_msgs.records import Batch, read_batches
 from kafka_msgs.topics.batches import decode_batches
 from kafka_msgs.topics.records import InternalRecord
 from kafka_msgs.topics.replay import TransactionEnd
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.partitions import PartitionLog
 
-__all__ = ["Led", "check_in_sync", "find_log", "follow_leaders", "leader_of", "read_state"]
+__all__ = ["Led", "check_in_sync", "find_log", "follow_leaders", "leader_of", "read_all", "read_state"]
 
 _READ_BYTES = 2**20
 
@@ -82,11 +82,16 @@ def leader_of(cluster: Cluster, topic: str, partition: int) -> int | None:
     return None if leader == NO_LEADER else leader
 
 
-def read_state(log: PartitionLog) -> Iterator[InternalRecord | TransactionEnd]:
-    """Give all records of a partition of an internal topic, with the ends of transactions."""
+def read_all(log: PartitionLog) -> Iterator[Batch]:
+    """Give all batches of a partition."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         found = log.read(offset, _READ_BYTES, upto=log.log_end_offset)
         for data in found.data:
-            yield from decode_batches(log.topic, read_batches(data))
+            yield from read_batches(data)
         offset = found.next_offset
+
+
+def read_state(log: PartitionLog) -> Iterator[InternalRecord | TransactionEnd]:
+    """Give all records of a partition of an internal topic, with the ends of transactions."""
+    return decode_batches(log.topic, read_all(log))

@@ -75,15 +75,12 @@ class TransactionHost:
         """Let the transaction coordinators of a cluster follow the leaders of their topic."""
         follow_leaders(cluster, TRANSACTION_STATE, partial(TransactionHost.on, cluster))
         cluster.join_transaction = join_transaction
+        cluster.jumps.append(partial(_jump, cluster))
 
     @staticmethod
     def on(cluster: Cluster, broker_id: int) -> TransactionHost:
         """Return the transaction coordinator of a broker."""
-        parts = cluster.brokers[broker_id].parts
-        host = parts.get(TransactionHost)
-        if host is None:
-            host = parts[TransactionHost] = TransactionHost(cluster, broker_id)
-        return host
+        return cluster.brokers[broker_id].part(TransactionHost, lambda: TransactionHost(cluster, broker_id))
 
     @staticmethod
     def of(cluster: Cluster, transactional_id: str) -> TransactionHost | None:
@@ -205,6 +202,13 @@ class TransactionHost:
         except RefusedError as error:
             return error.error is ErrorCode.INVALID_PRODUCER_EPOCH
         return True
+
+
+def _jump(cluster: Cluster, ms: int) -> None:
+    for broker in cluster.brokers.values():
+        host = broker.parts.get(TransactionHost)
+        if host is not None:
+            host.coordinator.jump(ms)
 
 
 def join_transaction(

@@ -5,10 +5,11 @@ needs. ``MemoryPartition`` and ``directory`` are the places that keep it.
 """
 
 from kafka_msgs.broker.partitions.config import TopicConfig
-from kafka_msgs.broker.partitions.directory import FoundPartition, LogDirectoryStore
+from kafka_msgs.broker.partitions.directory import LogDirectoryStore
 from kafka_msgs.broker.partitions.log import PartitionLog
 from kafka_msgs.broker.partitions.memory import MemoryPartition
 from kafka_msgs.broker.partitions.producers import Origin, ProducerState
+from kafka_msgs.broker.partitions.replicas import Replicas
 from kafka_msgs.broker.partitions.results import Appended, ReadResult
 from kafka_msgs.broker.partitions.segment import Found
 from kafka_msgs.broker.partitions.verification import Guard
@@ -16,7 +17,6 @@ from kafka_msgs.broker.partitions.verification import Guard
 __all__ = [
     "Appended",
     "Found",
-    "FoundPartition",
     "Guard",
     "LogDirectoryStore",
     "MemoryPartition",
@@ -24,5 +24,6 @@ __all__ = [
     "PartitionLog",
     "ProducerState",
     "ReadResult",
+    "Replicas",
     "TopicConfig",
 ]

@@ -14,37 +14,40 @@ from typing import Final
 
 from attrs import define
 
-from kafka_msgs.broker.partitions.opened_files import OpenedFiles
+from kafka_msgs.broker.partitions.partition_files import PartitionFiles
 from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.index import OFFSET_LAYOUT, TIME_LAYOUT, AbortedTransaction, read_aborted_transactions
 from kafka_msgs.log.mapping import read_whole
 from kafka_msgs.log.writing.indexes import Indexes
 
-__all__ = ["SUFFIXES", "FileSegment", "segment_path"]
+__all__ = ["SUFFIXES", "FileSegment", "segment_name"]
 
 SUFFIXES: Final = (".log", ".index", ".timeindex", ".txnindex")
 """What the names of the files of a segment end with."""
 
 
-def segment_path(directory: Path, base_offset: int, suffix: str = ".log") -> Path:
-    """Return the path of a file of a segment."""
-    return directory / f"{base_offset:020}{suffix}"
+def segment_name(base_offset: int, suffix: str = ".log") -> str:
+    """Return the name of a file of a segment."""
+    return f"{base_offset:020}{suffix}"
 
 
 @define(eq=False)
 class FileSegment:
     """The segment that starts at ``base_offset``. ``ending`` is the end of each name, such as ``.cleaned``."""
 
-    directory: Path
+    files: PartitionFiles
     base_offset: int
-    files: OpenedFiles
     size: int = 0
     ending: str = ""
 
+    def name(self, suffix: str = ".log") -> str:
+        """Return the name of one of the files."""
+        return segment_name(self.base_offset, suffix + self.ending)
+
     def path(self, suffix: str = ".log") -> Path:
-        """Return the path of one of the files."""
-        return segment_path(self.directory, self.base_offset, suffix + self.ending)
+        """Return the path of one of the files, as it is read."""
+        return self.files.path(self.name(suffix))
 
     @property
     def modified(self) -> int | None:
@@ -53,21 +56,21 @@ class FileSegment:
 
     def append(self, data: Buffer) -> None:
         """Add complete batches; raises ``OSError``."""
-        self.files.write(self.path(), self.size, data)
+        self.files.write(self.name(), self.size, data)
         self.size += len(data)
 
     def read(self, start: int, stop: int) -> list[Buffer]:
         """Return the bytes from ``start`` to before ``stop``; raises ``OSError``."""
-        return [self.files.read(self.path(), start, stop - start)] if stop > start else []
+        return [self.files.read(self.name(), start, stop - start)] if stop > start else []
 
     def truncate(self, size: int) -> None:
         """Keep only the first ``size`` bytes; raises ``OSError``."""
-        self.files.truncate(self.path(), size)
+        self.files.truncate(self.name(), size)
         self.size = size
 
     def flush(self) -> None:
         """Let the batches survive a crash of the machine; raises ``OSError``."""
-        self.files.flush(self.path())
+        self.files.flush(self.name())
 
     def load_indexes(self, interval: int) -> Indexes | None:
         """Return the indexes of the files, or None if one is missing or damaged; raises ``OSError``."""
@@ -97,25 +100,21 @@ class FileSegment:
 
     def save_indexes(self, indexes: Indexes) -> None:
         """Write the indexes; raises ``OSError``."""
-        self.files.replace(self.path(".index"), indexes.offset_index())
-        self.files.replace(self.path(".timeindex"), indexes.time_index())
+        self.files.replace(self.name(".index"), indexes.offset_index())
+        self.files.replace(self.name(".timeindex"), indexes.time_index())
         if indexes.aborted or self.path(".txnindex").exists():
-            self.files.replace(self.path(".txnindex"), indexes.transaction_index())
+            self.files.replace(self.name(".txnindex"), indexes.transaction_index())
 
     def rename(self, ending: str) -> None:
         """Give all files another ending; raises ``OSError``."""
-        self.files.close(self.path())
         for suffix in SUFFIXES:
-            path = self.path(suffix)
-            if path.exists():
-                path.replace(segment_path(self.directory, self.base_offset, suffix + ending))
+            self.files.rename(self.name(suffix), segment_name(self.base_offset, suffix + ending))
         self.ending = ending
 
     def unlink(self) -> None:
         """Remove all files; raises ``OSError``."""
-        self.files.close(self.path())
         for suffix in SUFFIXES:
-            self.path(suffix).unlink(missing_ok=True)
+            self.files.unlink(self.name(suffix))
 
 
 def _entries(path: Path, layout: Struct) -> tuple[array[int], array[int]]:

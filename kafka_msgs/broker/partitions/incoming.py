@@ -87,6 +87,12 @@ def read_incoming(records: Buffer) -> list[Incoming]:
     return list(_walk(data))
 
 
+def is_transactional(records: Buffer) -> bool:
+    """Return whether the first batch of a buffer belongs to a transaction; raises as ``read_incoming``."""
+    first = next(_walk(memoryview(records).cast("B")), None)
+    return first is not None and first.header.magic == 2 and first.header.is_transactional
+
+
 def _walk(data: memoryview) -> Iterator[Incoming]:
     at, total = 0, len(data)
     while total - at > MAGIC_AT:
@@ -95,7 +101,8 @@ def _walk(data: memoryview) -> Iterator[Incoming]:
         if length < _SMALLEST:
             raise _corrupt(f"Record size {length} is less than the minimum record overhead ({_SMALLEST})")
         if magic > 2:
-            raise _corrupt(f"Invalid magic found in record: {magic}")
+            signed = int.from_bytes(data[at + MAGIC_AT : at + MAGIC_AT + 1], signed=True)
+            raise _corrupt(f"Invalid magic found in record: {signed}")
         if length + SIZE_AND_OFFSET > total - at:
             return
         header = header_at(data, at, at, total - at)
@@ -119,6 +126,8 @@ def check_produced(batches: list[Incoming], version: int) -> None:
         raise RefusedError(
             error=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, message=f"{start} not allowed to use ZStandard compression"
         )
+    if version < _ZSTD_FROM and batches[0].header.codec not in Compression._value2member_map_:
+        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     if len(batches) > 1:
         raise _invalid(f"{start} only allowed to contain exactly one record batch per partition")
 

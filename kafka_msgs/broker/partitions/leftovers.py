@@ -10,9 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from kafka_msgs.broker.partitions.file_segment import SUFFIXES, FileSegment, segment_path
+from kafka_msgs.broker.partitions.file_segment import SUFFIXES, FileSegment
 from kafka_msgs.broker.partitions.headers import walk
 from kafka_msgs.broker.partitions.opened_files import OpenedFiles
+from kafka_msgs.broker.partitions.partition_files import PartitionFiles
 
 __all__ = ["finish_interrupted_work"]
 
@@ -31,9 +32,8 @@ def finish_interrupted_work(directory: Path) -> None:
 
 
 def _finish_swap(directory: Path, base_offset: int) -> None:
-    files = OpenedFiles(1)
-    size = segment_path(directory, base_offset, f".log{_SWAP}").stat().st_size
-    swapped = FileSegment(directory, base_offset, files, size, _SWAP)
+    swapped = FileSegment(PartitionFiles(OpenedFiles(1), directory), base_offset, ending=_SWAP)
+    swapped.size = swapped.path().stat().st_size
     end = max((batch.last_offset + 1 for batch in walk(swapped)), default=base_offset)
     for path in directory.glob("*.log"):
         if path.stem.isdecimal() and base_offset <= int(path.stem) < end:

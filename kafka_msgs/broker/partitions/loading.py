@@ -13,7 +13,7 @@ from attrs import frozen
 
 from kafka_msgs.broker.partitions.config import TopicConfig
 from kafka_msgs.broker.partitions.epochs import LeaderEpochs
-from kafka_msgs.broker.partitions.headers import Header, is_sound
+from kafka_msgs.broker.partitions.headers import Header, is_sound, walk
 from kafka_msgs.broker.partitions.incoming import Incoming, marker_of
 from kafka_msgs.broker.partitions.producers import Origin, Prepared, Producers, ProducerState
 from kafka_msgs.broker.partitions.segment import Segment
@@ -22,7 +22,7 @@ from kafka_msgs.broker.partitions.stores import PartitionStore, SegmentStore, St
 from kafka_msgs.errors import RefusedError
 from kafka_msgs.log.writing.indexes import Indexes
 
-__all__ = ["Opened", "load", "rebuild_producers", "replay"]
+__all__ = ["Opened", "load", "rebuild_producers", "replay", "sound_batches"]
 
 
 @frozen
@@ -83,7 +83,9 @@ def _recover(
     _restore(segments, producers, start, now, expiration_ms)
     segment.indexes = Indexes(segment.base_offset, segments.index_interval)
     end = 0
-    for batch in _sound_batches(segment):
+    for batch in sound_batches(segment.store):
+        if not segment.indexes.can_hold(batch.last_offset):
+            break
         segment.indexes.add(batch.position, batch.size, batch.last_offset, batch.max_timestamp)
         if batch.leader_epoch > (-1 if epochs.latest is None else epochs.latest):
             epochs.assign(batch.leader_epoch, batch.base_offset)
@@ -98,10 +100,11 @@ def _recover(
     return cut
 
 
-def _sound_batches(segment: Segment) -> Iterator[Header]:
-    for batch in segment.batches():
-        data = memoryview(b"".join(segment.store.read(batch.position, batch.end)))
-        if not is_sound(batch, data) or not segment.indexes.can_hold(batch.last_offset):
+def sound_batches(store: SegmentStore) -> Iterator[Header]:
+    """Yield the batches of a segment up to the first one that is not complete or does not have its checksum."""
+    for batch in walk(store):
+        data = memoryview(b"".join(store.read(batch.position, batch.end)))
+        if not is_sound(batch, data):
             return
         yield batch
 

@@ -263,17 +263,27 @@ class PartitionLog:
         below the last stable offset, or below ``upto`` if it is given. Raises ``RefusedError`` with
         OFFSET_OUT_OF_RANGE.
         """
-        if not self.log_start_offset <= offset <= self.log_end_offset:
-            reason = f"offset {offset} is not from {self.log_start_offset} to {self.log_end_offset}"
-            raise RefusedError(error=ErrorCode.OFFSET_OUT_OF_RANGE, message=reason)
+        found = self._range(offset, max_bytes, isolation, min_one=min_one, upto=upto)
         committed = isolation == "read_committed"
-        if upto is None:
-            upto = self.last_stable_offset if committed else self.high_watermark
-        found = lookup.read(self.segments, offset, max_bytes, upto, min_one=min_one)
         if found is None:
             return ReadResult([], 0, offset, () if committed else None)
         aborted = lookup.aborted(self.segments, found, offset) if committed else None
         return ReadResult(found.segment.store.read(found.start, found.stop), found.size, found.next_offset, aborted)
+
+    def readable(self, offset: int, max_bytes: int, *, isolation: Isolation, upto: int | None = None) -> int:
+        """Return how many bytes ``read`` would return, without reading them; raises as ``read``."""
+        found = self._range(offset, max_bytes, isolation, min_one=True, upto=upto)
+        return 0 if found is None else found.size
+
+    def _range(
+        self, offset: int, max_bytes: int, isolation: Isolation, *, min_one: bool, upto: int | None
+    ) -> lookup.Range | None:
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            reason = f"offset {offset} is not from {self.log_start_offset} to {self.log_end_offset}"
+            raise RefusedError(error=ErrorCode.OFFSET_OUT_OF_RANGE, message=reason)
+        if upto is None:
+            upto = self.last_stable_offset if isolation == "read_committed" else self.high_watermark
+        return lookup.read(self.segments, offset, max_bytes, upto, min_one=min_one)
 
     def offset_for_timestamp(self, timestamp: int, isolation: Isolation | None = None) -> Found | None:
         """Return the first record at ``timestamp`` or later, in milliseconds since the epoch, or None.
@@ -327,6 +337,16 @@ class PartitionLog:
             self.segments, self.producers, self.log_start_offset, now, self.producer_expiration_ms, clean=False
         )
         self._changed()
+
+    def begin_at(self, offset: int, now: int) -> None:
+        """Remove all records, and let the log begin at an offset above its end. Raises ``OSError``."""
+        old = list(self.segments)
+        self.segments.begin(offset, now)
+        self.segments.remove(old, now, 0)
+        self.segments.end_offset = self.log_start_offset = offset
+        self.epochs.truncate_end(0)
+        self.segments.store.save_epochs(self.epochs.entries)
+        self.producers.reset((), offset)
 
     def clean(self, now: int) -> None:
         """Remove what the configs of the topic do not keep: old segments, old records of keys, idle producers.

@@ -6,7 +6,9 @@ A leader begins its epoch with a control batch. A snapshot is a file of batches 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
@@ -20,12 +22,23 @@ from kafka_msgs.messages.leader_change_message import Voter
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
 from kafka_msgs.topics.records import TopicRecord, encode_record
 
-__all__ = ["METADATA_TOPIC", "METADATA_TOPIC_ID", "format_snapshot", "leader_change_batch", "metadata_batch"]
+__all__ = [
+    "METADATA_TOPIC",
+    "METADATA_TOPIC_ID",
+    "NO_QUORUM",
+    "format_snapshot",
+    "leader_change_batch",
+    "metadata_batch",
+]
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 """The topic of the metadata log."""
 METADATA_TOPIC_ID: Final = UUID(int=1)
 """The id of this topic in every cluster."""
+NO_QUORUM: Final[Mapping[ControlType, Message]] = MappingProxyType({})
+"""The control records of a quorum that is in the settings of its nodes, not in the log."""
+
+_BATCH_RECORDS: Final = 1000
 
 
 def metadata_batch(
@@ -44,30 +57,35 @@ def leader_change_batch(leader: int, voters: Sequence[int], *, timestamp: int) -
     """Return the batch with which a leader begins its epoch. All voters granted it their votes."""
     chosen = tuple(Voter(voter_id=voter) for voter in voters)
     message = LeaderChangeMessage(version=0, leader_id=leader, voters=chosen, granting_voters=chosen)
-    return _control(ControlType.LEADER_CHANGE, message, timestamp, 0, 0)
+    return _control({ControlType.LEADER_CHANGE: message}, timestamp, 0, 0)
 
 
 def format_snapshot(
-    records: Sequence[MetadataRecord], *, timestamp: int, last_timestamp: int = 0, leader_epoch: int = 0
+    records: Iterable[MetadataRecord],
+    *,
+    timestamp: int,
+    last_timestamp: int = 0,
+    leader_epoch: int = 0,
+    quorum: Mapping[ControlType, Message] = NO_QUORUM,
 ) -> bytes:
     """Return the content of a ``.checkpoint`` file with these records.
 
     ``last_timestamp`` is that of the last record of the log that the snapshot includes, in milliseconds since the
-    epoch.
+    epoch. ``quorum`` has the control records of a quorum that is kept in the log (KIP-853).
     """
     header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_timestamp)
-    footer = SnapshotFooterRecord(version=0)
-    middle = metadata_batch(records, timestamp=timestamp, base_offset=1, leader_epoch=leader_epoch) if records else b""
-    return b"".join(
-        (
-            _control(ControlType.SNAPSHOT_HEADER, header, timestamp, 0, leader_epoch),
-            middle,
-            _control(ControlType.SNAPSHOT_FOOTER, footer, timestamp, 1 + len(records), leader_epoch),
-        )
-    )
+    first = {ControlType.SNAPSHOT_HEADER: header, **quorum}
+    parts = [_control(first, timestamp, 0, leader_epoch)]
+    offset, rest = len(first), iter(records)
+    while some := tuple(islice(rest, _BATCH_RECORDS)):
+        parts.append(metadata_batch(some, timestamp=timestamp, base_offset=offset, leader_epoch=leader_epoch))
+        offset += len(some)
+    footer = {ControlType.SNAPSHOT_FOOTER: SnapshotFooterRecord(version=0)}
+    return b"".join((*parts, _control(footer, timestamp, offset, leader_epoch)))
 
 
-def _control(kind: ControlType, message: Message, timestamp: int, offset: int, leader_epoch: int) -> bytes:
+def _control(messages: Mapping[ControlType, Message], timestamp: int, offset: int, leader_epoch: int) -> bytes:
     builder = BatchBuilder(BatchHeader(base_offset=offset, partition_leader_epoch=leader_epoch, control=True))
-    builder.append_control(kind, message, timestamp=timestamp)
+    for kind, message in messages.items():
+        builder.append_control(kind, message, timestamp=timestamp)
     return builder.build()

@@ -76,6 +76,11 @@ class OpenedFiles:
         if file is not None:
             os.close(file)
 
+    def close_below(self, directory: Path) -> None:
+        """Close the files of a directory."""
+        for path in [each for each in self._files if each.parent == directory]:
+            self.close(path)
+
     def close_all(self) -> None:
         """Close all files."""
         while self._files:

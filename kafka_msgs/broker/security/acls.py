@@ -6,20 +6,27 @@ resource nothing is allowed, or everything if the cluster says so (``allow.every
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
+from uuid import UUID
 
 from kafka_msgs.enums import AclOperation, AclPermission, PatternType, ResourceType
 from kafka_msgs.messages.access_control_entry_record import AccessControlEntryRecord
+from kafka_msgs.messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
 
 if TYPE_CHECKING:
     from kafka_msgs.broker.call import Session
     from kafka_msgs.broker.cluster import Cluster
+    from kafka_msgs.broker.controller.image import Delta
 
-__all__ = ["AclAuthorizer", "covers"]
+__all__ = ["AclAuthorizer", "AclIndex", "covers"]
 
 _Operation = AclOperation
 _ANY: Final = "*"
+_Pattern: TypeAlias = tuple[int, bool, str]
+"""What ACLs are about: the type of resource, whether the name is a prefix, and the name."""
+
 _IMPLIED: Final[Mapping[AclOperation, frozenset[AclOperation]]] = {
     _Operation.DESCRIBE: frozenset({_Operation.READ, _Operation.WRITE, _Operation.DELETE, _Operation.ALTER}),
     _Operation.DESCRIBE_CONFIGS: frozenset({_Operation.ALTER_CONFIGS}),
@@ -27,18 +34,69 @@ _IMPLIED: Final[Mapping[AclOperation, frozenset[AclOperation]]] = {
 """Operations that are also allowed where one of others is."""
 
 
+class AclIndex:
+    """ACLs by the resources that they are about. A look-up does not depend on how many ACLs others have."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[UUID, AccessControlEntryRecord] = {}
+        self._by_pattern: dict[_Pattern, dict[UUID, AccessControlEntryRecord]] = {}
+        self._prefix_lengths: Counter[int] = Counter()
+
+    def add(self, acl: AccessControlEntryRecord) -> None:
+        """Add an ACL."""
+        self.remove(acl.id)
+        self._by_id[acl.id] = acl
+        self._by_pattern.setdefault(_pattern(acl), {})[acl.id] = acl
+        if acl.pattern_type == PatternType.PREFIXED:
+            self._prefix_lengths[len(acl.resource_name)] += 1
+
+    def remove(self, acl_id: UUID) -> None:
+        """Remove an ACL, if it is there."""
+        acl = self._by_id.pop(acl_id, None)
+        if acl is None:
+            return
+        pattern = _pattern(acl)
+        del self._by_pattern[pattern][acl_id]
+        if not self._by_pattern[pattern]:
+            del self._by_pattern[pattern]
+        if acl.pattern_type == PatternType.PREFIXED:
+            length = len(acl.resource_name)
+            self._prefix_lengths[length] -= 1
+            if not self._prefix_lengths[length]:
+                del self._prefix_lengths[length]
+
+    def about(self, kind: int, name: str) -> list[AccessControlEntryRecord]:
+        """Return the ACLs about a resource: with its name, with a prefix of it, or for all names."""
+        patterns: list[_Pattern] = [(kind, False, each) for each in {name, _ANY}]
+        patterns += [(kind, True, name[:length]) for length in self._prefix_lengths if length <= len(name)]
+        return [acl for each in patterns for acl in self._by_pattern.get(each, {}).values()]
+
+
+def _pattern(acl: AccessControlEntryRecord) -> _Pattern:
+    return acl.resource_type, acl.pattern_type == PatternType.PREFIXED, acl.resource_name
+
+
 class AclAuthorizer:
-    """Decides by the ACLs of the image. ``Cluster.authorizer`` is called as this is."""
+    """Decides by the ACLs of the image, which it follows. ``Cluster.authorizer`` is called as this is."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+        self._config = cluster.config
+        self._acls = AclIndex()
+        cluster.listeners.append(self._follow)
+
+    def _follow(self, delta: Delta) -> None:
+        for record in delta.records:
+            if isinstance(record, AccessControlEntryRecord):
+                self._acls.add(record)
+            elif isinstance(record, RemoveAccessControlEntryRecord):
+                self._acls.remove(record.id)
 
     def __call__(self, session: Session, operation: AclOperation, kind: ResourceType, name: str) -> bool:
         """Return whether the client of a connection may do an operation on a resource."""
-        principal, config = str(session.principal), self._cluster.config
+        principal, config = str(session.principal), self._config
         if principal in config.super_users:
             return True
-        rules = [acl for acl in self._cluster.image.acls.values() if acl.resource_type == kind and covers(acl, name)]
+        rules = self._acls.about(kind, name)
         if not rules:
             return config.allow_everyone
         mine = [acl for acl in rules if _concerns(acl, principal, session.client_host.lstrip("/"))]

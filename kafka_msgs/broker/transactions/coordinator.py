@@ -232,6 +232,12 @@ class TransactionCoordinator:
         moments = (self._abort_at, self._expire_at, self._retry_at)
         return min((moment for moment in moments if moment is not None), default=None)
 
+    def jump(self, ms: int) -> None:
+        """Follow a clock that jumps by ``ms``: the next looks at all transactions come when they would have."""
+        self._abort_at, self._expire_at, self._retry_at = (
+            None if moment is None else moment + ms for moment in (self._abort_at, self._expire_at, self._retry_at)
+        )
+
     def tick(self, now: int) -> None:
         """Abort transactions that last too long, and remove transactional ids that are not used any more."""
         if self._retry_at is not None and self._retry_at <= now:

@@ -1,0 +1,254 @@
+"""One connection to a broker: bytes in, calls to the cluster; answers out, in order.
+
+A connection has one request in work at a time, as in Kafka: the next one begins when the answer is written. So answers
+keep the order of the requests. While a request is in work, at most ``_HELD`` bytes of the next ones are read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.broker.call import Call, Damage, Session
+from kafka_msgs.broker.clock import Clock
+from kafka_msgs.broker.handlers.api_versions import unsupported_version
+from kafka_msgs.broker.handlers.sasl import take_token
+from kafka_msgs.codec import CodecOptions
+from kafka_msgs.errors import KafkaMsgsError, ProtocolError, RefusedError
+from kafka_msgs.message import Response
+from kafka_msgs.wire import (
+    SIZE_BYTES,
+    RequestReceived,
+    ServerConnection,
+    TokenReceived,
+    encode_response,
+)
+from kafka_msgs.wire.negotiation import FALLBACK
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+    from kafka_msgs.broker.config import ListenerConfig
+
+__all__ = ["Connection", "Server"]
+
+_HELD: Final = 2**20
+_READING: Final = CodecOptions(memoryview_records=True, utf8_errors="replace")
+_RESET: Final = struct.pack("ii", 1, 0)
+
+
+class Server(Protocol):
+    """What a connection needs of the one who accepted it. ``closing`` tells whether it takes no more connections."""
+
+    cluster: Cluster
+    clock: Clock
+    closing: bool
+    connections: set[Connection]
+
+    def arm(self) -> None:
+        """Wake up when the next timer of the cluster is due."""
+
+    def lost(self, connection: Connection) -> None:
+        """Forget a connection."""
+
+
+class Connection(asyncio.Protocol):
+    """A connection on a transport of asyncio. It carries the calls of its client to the cluster, and answers back."""
+
+    session: Session
+
+    def __init__(self, server: Server, broker_id: int, listener: ListenerConfig) -> None:
+        self._server = server
+        self._cluster = server.cluster
+        self._broker_id = broker_id
+        self._listener = listener
+        self._wire = ServerConnection(max_frame_size=self._cluster.config.max_request_size, options=_READING)
+        self._request: RequestReceived | None = None
+        self._following: Callable[[bytes], Damage] | None = None
+        self._held = self._mute_ms = 0
+        self._end_mute: Callable[[], None] | None = None
+        self._paused = self._full = self._pumping = False
+
+    # What asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        host = (transport.get_extra_info("peername") or ("127.0.0.1",))[0]
+        self.session = self._cluster.open_session(self._broker_id, listener=self._listener, client_host=f"/{host}")
+        self._server.connections.add(self)
+        broker = self._cluster.brokers[self._broker_id]
+        if self._server.closing or not broker.running or len(broker.sessions) > self._cluster.config.max_connections:
+            self.end(reset=True)
+
+    def data_received(self, data: bytes) -> None:
+        self._held += len(data)
+        self._wire.receive_data(data)
+        self._pump()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._wire.close()
+        self.session.end()
+        self._server.lost(self)
+        self._server.arm()
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        self._pump()
+
+    # What calls ask for
+
+    def reply(self, call: Call[Any], response: Response | None) -> None:
+        """Send the response, and go on with the next request."""
+        request = self._request
+        if self.session.closed or request is None:
+            return
+        self._mute_ms = call.throttle_time_ms
+        if response is not None:
+            try:
+                frame = self._wire.send_response(request, response)
+            except KafkaMsgsError as error:
+                self._cluster.note_problem(error)
+                self.end(reset=False)
+                return
+            damage = self._following or call.damage
+            if damage is not None:
+                damaged = damage(frame)
+                self._following = damaged.then
+                self._send_pieces(damaged, 0)
+                return
+            self._transport.write(frame)
+        if call.closes:
+            self.end(reset=False)
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Go on with the next request. A client that is throttled is not heard for that time (KIP-219)."""
+        if not self._mute_ms:
+            self._hear()
+            return
+        timer = self._cluster.after(self._mute_ms, self._hear)
+        self._end_mute = self.session.on_close(timer.cancel)
+        self._server.arm()
+
+    def _hear(self) -> None:
+        if self._end_mute is not None:
+            self._end_mute()
+            self._end_mute = None
+        self._request = None
+        self._pump()
+
+    def _send_pieces(self, damage: Damage, index: int) -> None:
+        """Send the pieces of a damaged answer from one on. The next request waits for the last piece."""
+        if self.session.closed:
+            return
+        if index < len(damage.pieces):
+            self._transport.write(damage.pieces[index])
+            self._cluster.after(damage.every_ms, lambda: self._send_pieces(damage, index + 1))
+            self._server.arm()
+        elif damage.closes:
+            self.end(reset=damage.resets)
+        else:
+            self._go_on()
+
+    def disconnect(self, call: Call[Any], *, reset: bool = False) -> None:
+        """Close the connection."""
+        self.end(reset=reset)
+
+    def end(self, *, reset: bool) -> None:
+        """Close the connection: after what was written, or at once with a reset."""
+        self.session.end()
+        if not reset:
+            self._transport.close()
+            return
+        with suppress(OSError):
+            self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self._transport.abort()
+
+    # Requests
+
+    def _pump(self) -> None:
+        """Take requests as long as none is in work and the client reads its answers."""
+        if self._pumping:
+            return
+        self._pumping = True
+        try:
+            while self._request is None and not self._full and not self.session.closed:
+                event = self._wire.next_event()
+                if not isinstance(event, RequestReceived | TokenReceived):
+                    break
+                self._take(event)
+        except ProtocolError:
+            self.end(reset=False)
+        finally:
+            self._pumping = False
+        self._regulate()
+        self._server.arm()
+
+    def _regulate(self) -> None:
+        """Stop reading while enough waits here, and go on afterwards."""
+        full = self._held > _HELD and (self._request is not None or self._full)
+        if full != self._paused and not self._transport.is_closing():
+            self._paused = full
+            if full:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    def _take(self, event: RequestReceived | TokenReceived) -> None:
+        if isinstance(event, TokenReceived):
+            self._held -= len(event.token) + SIZE_BYTES
+            self._take_token(event.token)
+            return
+        self._held -= len(event.payload) + SIZE_BYTES
+        if not self._cluster.dispatch.offers(event.api_key, event.version):
+            self._refuse_version(event)
+            return
+        try:
+            frame = event.frame()
+        except KafkaMsgsError:
+            self.end(reset=False)
+            return
+        self._request = event
+        self._cluster.note_time(self._server.clock.now())
+        self._cluster.receive(
+            Call(
+                cluster=self._cluster,
+                session=self.session,
+                request=frame.message,
+                version=event.version,
+                transport=self,
+                correlation_id=event.correlation_id,
+                client_id=frame.header.client_id,
+                received_at=self._cluster.now,
+                size=len(event.payload),
+            )
+        )
+
+    def _take_token(self, token: bytes) -> None:
+        """Go on with a login whose tokens have no headers (KIP-43). If it fails, the connection is closed."""
+        try:
+            answer = take_token(self._cluster, self.session, token)
+        except RefusedError:
+            self.end(reset=False)
+            return
+        self._transport.write(self._wire.send_token(answer))
+        if self.session.logged_in:
+            self._wire.end_tokens()
+
+    def _refuse_version(self, event: RequestReceived) -> None:
+        """Answer ApiVersions in version 0, and close the connection for another api, as Kafka does."""
+        if event.api_key != ApiKey.API_VERSIONS:
+            self.end(reset=False)
+            return
+        offered = self._cluster.dispatch.offered[ApiKey.API_VERSIONS]
+        response = unsupported_version((offered.lowest, offered.highest))
+        payload = encode_response(response, FALLBACK, correlation_id=event.correlation_id)
+        self._transport.write(self._wire.send_payload(payload))

@@ -1,0 +1,191 @@
+"""Changes of quotas of clients: from what is asked to metadata records, and which quotas a filter finds.
+
+Checks, error codes and their texts are those of Kafka's ``ClientQuotaControlManager`` and ``ClientQuotasImage``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from ipaddress import ip_address
+from typing import Final, TypeAlias
+
+from kafka_msgs.broker.controller.image import Image
+from kafka_msgs.enums import QuotaMatch
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.messages.client_quota_record import ClientQuotaRecord, EntityData
+
+__all__ = ["Entity", "alter_quotas", "find_quotas"]
+
+Entity: TypeAlias = Mapping[str, str | None]
+"""What has quotas: names by type. The name None is the default of its type."""
+Change: TypeAlias = tuple[str, float | None]
+"""The name of a quota, and its new value; None removes it."""
+
+USER: Final = "user"
+CLIENT_ID: Final = "client-id"
+IP: Final = "ip"
+
+_LARGEST: Final[Mapping[str, tuple[str, float]]] = {"LONG": ("LONG", 2**63 - 1), "INT": ("INT", 2**31 - 1)}
+_OF_CLIENTS: Final = {
+    "producer_byte_rate": "LONG",
+    "consumer_byte_rate": "LONG",
+    "request_percentage": "DOUBLE",
+    "controller_mutation_rate": "DOUBLE",
+}
+_OF_ADDRESSES: Final = {"connection_creation_rate": "INT"}
+"""The quotas of each kind of entity, with the types of their values."""
+
+_FRACTION: Final = 1e-6
+_MOST_RECORDS: Final = 10_000
+
+
+def alter_quotas(
+    image: Image, asked: Iterable[tuple[Entity, Sequence[Change]]]
+) -> tuple[list[ClientQuotaRecord], list[tuple[Entity, RefusedError | None]]]:
+    """Return the records that change quotas, and the outcome for each entity: None, or why it stays as it was.
+
+    Raises ``RefusedError`` with POLICY_VIOLATION for a request that changes too much.
+    """
+    records: list[ClientQuotaRecord] = []
+    results: dict[frozenset[tuple[str, str | None]], tuple[Entity, RefusedError | None]] = {}
+    for entity, changes in asked:
+        key, refused = frozenset(entity.items()), None
+        try:
+            if key in results or len({name for name, _ in changes}) < len(changes):
+                raise _invalid(f"Ignoring duplicate entity {_text(entity)}")
+            records += _changed(image, entity, changes)
+        except RefusedError as error:
+            refused = error
+        results[key] = entity, refused
+        if len(records) > _MOST_RECORDS:
+            message = "Unable to perform excessively large batch operation."
+            raise RefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
+    return records, list(results.values())
+
+
+def _changed(image: Image, entity: Entity, changes: Sequence[Change]) -> list[ClientQuotaRecord]:
+    _check_entity(entity)
+    allowed = _allowed(entity)
+    present = image.quotas.get(frozenset(entity.items()), {})
+    named = tuple(EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items())
+    records = []
+    for key, value in changes:
+        if value is None:
+            if key in present:
+                records.append(ClientQuotaRecord(entity=named, key=key, remove=True))
+            continue
+        _check_value(allowed, key, value)
+        if present.get(key) != value:
+            records.append(ClientQuotaRecord(entity=named, key=key, value=value))
+    return records
+
+
+def _check_entity(entity: Entity) -> None:
+    if not entity:
+        raise _invalid("Invalid empty client quota entity")
+    for kind, name in entity.items():
+        if kind not in (USER, CLIENT_ID, IP):
+            raise _invalid(f"Unhandled client quota entity type: {kind}")
+        if name == "":
+            raise _invalid(f"Empty {kind} not supported")
+
+
+def _allowed(entity: Entity) -> Mapping[str, str]:
+    """Return the quotas that an entity may have, with their types."""
+    if IP not in entity:
+        return _OF_CLIENTS
+    if len(entity) > 1:
+        raise _invalid("Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId")
+    address = entity[IP]
+    if address is not None and not _is_address(address):
+        raise _invalid(f"{address} is not a valid IP or resolvable host.")
+    return _OF_ADDRESSES
+
+
+def _is_address(text: str) -> bool:
+    """Whether a text is an address. Names are not looked up, but for this machine's own."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return text == "localhost"
+    return True
+
+
+def _check_value(allowed: Mapping[str, str], key: str, value: float) -> None:
+    kind = allowed.get(key)
+    if kind is None:
+        raise _invalid(f"Invalid configuration key {key}")
+    if value <= 0:
+        raise _invalid(f"Quota {key} must be greater than 0")
+    if kind in _LARGEST:
+        name, largest = _LARGEST[kind]
+        if value > largest:
+            article = "an" if name == "INT" else "a"
+            raise _invalid(f"Proposed value for {key} is too large for {article} {name}.")
+        if math.fmod(value, 1.0) > _FRACTION:
+            raise _invalid(f"{key} cannot be a fractional value.")
+
+
+def find_quotas(
+    image: Image, components: Iterable[tuple[str, int, str | None]], *, strict: bool
+) -> Iterator[tuple[Entity, Mapping[str, float]]]:
+    """Yield the entities that match all components (type, ``QuotaMatch``, name), and their quotas.
+
+    ``strict`` leaves out entities with other types. Raises ``RefusedError`` for a filter that cannot be.
+    """
+    names, kinds = _filter(components)
+    for key, quotas in image.quotas.items():
+        entity = dict(key)
+        if strict and len(entity) != len(names) + len(kinds):
+            continue
+        if kinds <= entity.keys() and names.items() <= entity.items():
+            yield entity, quotas
+
+
+def _filter(components: Iterable[tuple[str, int, str | None]]) -> tuple[dict[str, str | None], set[str]]:
+    """Return the names that a filter wants by type, and the types that may have any name."""
+    names: dict[str, str | None] = {}
+    kinds: set[str] = set()
+    for kind, match, name in components:
+        if not kind:
+            raise _invalid("Invalid empty entity type.")
+        if kind in names or kind in kinds:
+            raise _invalid(f"Entity type {kind} cannot appear more than once in the filter.")
+        if kind not in (USER, CLIENT_ID, IP):
+            raise RefusedError(error=ErrorCode.UNSUPPORTED_VERSION, message=f"Unsupported entity type {kind}")
+        _check_match(match, name)
+        if match == QuotaMatch.ANY:
+            kinds.add(kind)
+        else:
+            names[kind] = name
+    found = names.keys() | kinds
+    if IP in found and len(found) > 1:
+        raise _invalid(
+            "Invalid entity filter component combination. IP filter component should not be used with user or clientId "
+            "filter component."
+        )
+    return names, kinds
+
+
+def _check_match(match: int, name: str | None) -> None:
+    if match == QuotaMatch.EXACT:
+        if name is None:
+            raise _invalid("Request specified MATCH_TYPE_EXACT, but set match string to null.")
+    elif match in (QuotaMatch.DEFAULT, QuotaMatch.ANY):
+        if name is not None:
+            word = "DEFAULT" if match == QuotaMatch.DEFAULT else "SPECIFIED"
+            raise _invalid(f"Request specified MATCH_TYPE_{word}, but also specified a match string.")
+    else:
+        raise _invalid(f"Unknown match type {match}")
+
+
+def _text(entity: Entity) -> str:
+    """Return an entity as Kafka writes it."""
+    entries = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in sorted(entity.items()))
+    return f"ClientQuotaEntity(entries={{{entries}}})"
+
+
+def _invalid(message: str) -> RefusedError:
+    return RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)

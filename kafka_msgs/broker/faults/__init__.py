@@ -1,0 +1,79 @@
+"""Faults on request: what an embedded broker does wrong, to which requests or when, and how often. A fault is data.
+
+    >>> from kafka_msgs import ApiKey, ErrorCode
+    >>> from kafka_msgs.broker import EmbeddedBroker
+    >>> from kafka_msgs.broker.faults import At, Fail, Fault, KillBroker, StartBroker
+    >>> with EmbeddedBroker(brokers=2) as broker:
+    ...     fault = broker.faults.add(Fault(Fail(ErrorCode.NOT_LEADER_OR_FOLLOWER), api=ApiKey.PRODUCE, times=2))
+    ...     broker.play([At(500, KillBroker(1)), At(900, StartBroker(1))])
+
+A ``Fault`` says which requests it is for, and what happens then: an effect on the request (``Fail``, ``Delay``,
+``Ignore``, ``Disconnect``), an effect on its answer (``Lose``, ``Cut``, ``Resize``, ``Renumber``, ``Swap``, ``Drip``),
+or a change of the cluster: brokers go and come back (``StopBroker``, ``KillBroker``, ``StartBroker``,
+``RestartBroker``), leaders move (``MoveLeader``, ``MoveGroupCoordinator``, ``MoveTransactionCoordinator``,
+``MoveController``), the clock jumps (``JumpClock``), the disk is full (``FillDisk``), all is well again (``Heal``).
+
+A script is a sequence of ``At``: changes and faults at moments. ``Chaos`` makes scripts by chance, from a seed.
+``Faults.random`` hits a share of the requests by chance, from a seed.
+"""
+
+from kafka_msgs.broker.faults.changes import (
+    Change,
+    FillDisk,
+    Heal,
+    JumpClock,
+    KillBroker,
+    MoveController,
+    MoveGroupCoordinator,
+    MoveLeader,
+    MoveTransactionCoordinator,
+    RestartBroker,
+    StartBroker,
+    StopBroker,
+)
+from kafka_msgs.broker.faults.effects import (
+    Cut,
+    Delay,
+    Disconnect,
+    Drip,
+    Effect,
+    Fail,
+    Ignore,
+    Lose,
+    Renumber,
+    Resize,
+    Swap,
+)
+from kafka_msgs.broker.faults.fault import At, Fault
+from kafka_msgs.broker.faults.faults import Faults
+from kafka_msgs.broker.faults.scripts import Chaos
+
+__all__ = [
+    "At",
+    "Change",
+    "Chaos",
+    "Cut",
+    "Delay",
+    "Disconnect",
+    "Drip",
+    "Effect",
+    "Fail",
+    "Fault",
+    "Faults",
+    "FillDisk",
+    "Heal",
+    "Ignore",
+    "JumpClock",
+    "KillBroker",
+    "Lose",
+    "MoveController",
+    "MoveGroupCoordinator",
+    "MoveLeader",
+    "MoveTransactionCoordinator",
+    "Renumber",
+    "Resize",
+    "RestartBroker",
+    "StartBroker",
+    "StopBroker",
+    "Swap",
+]

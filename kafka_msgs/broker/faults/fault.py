@@ -1,0 +1,66 @@
+"""When something goes wrong: at which requests (``Fault``), or at which moment (``At``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, field, frozen
+
+from kafka_msgs.broker.call import Call
+from kafka_msgs.broker.faults.changes import Change
+from kafka_msgs.broker.faults.effects import Effect
+from kafka_msgs.option_checks import whole
+
+__all__ = ["At", "Fault"]
+
+
+@define
+class Fault:
+    """An effect or a change of the cluster, and the requests that it is for. What is not given is for all.
+
+    ``api`` is an api key, ``broker`` the id of a broker, ``client_id`` the name that a client gives. ``matches`` may
+    look at the whole call. The first ``after`` requests pass; then ``times`` of them are hit, or all if it is None.
+    ``hits`` counts them. A change comes before the request is handled.
+    """
+
+    effect: Effect | Change
+    api: int | None = None
+    broker: int | None = None
+    client_id: str | None = None
+    matches: Callable[[Call[Any]], bool] | None = None
+    after: int = field(default=0, validator=whole(0))
+    times: int | None = field(default=1, kw_only=True)
+    hits: int = field(default=0, init=False, eq=False)
+    _seen: int = field(default=0, init=False, eq=False, repr=False)
+
+    def hit(self, call: Call[Any]) -> bool:
+        """Return whether this call is hit, and count it."""
+        if self.over or not self._concerns(call):
+            return False
+        self._seen += 1
+        if self._seen <= self.after:
+            return False
+        self.hits += 1
+        return True
+
+    @property
+    def over(self) -> bool:
+        """Whether the fault has hit as often as it should."""
+        return self.times is not None and self.hits >= self.times
+
+    def _concerns(self, call: Call[Any]) -> bool:
+        return (
+            self.api in (None, call.api_key)
+            and self.broker in (None, call.session.broker_id)
+            and self.client_id in (None, call.client_id)
+            and (self.matches is None or self.matches(call))
+        )
+
+
+@frozen
+class At:
+    """A change of the cluster, or the begin of a fault, ``ms`` milliseconds after the script began."""
+
+    ms: int = field(validator=whole(0))
+    what: Change | Fault

@@ -1,0 +1,190 @@
+"""Where share groups are: Describe-, Alter- and DeleteShareGroupOffsets (KIP-932).
+
+The coordinator of the group answers changes. Here is who may ask, and what a description is made of: the state of
+share partitions, and the ends of their logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+from uuid import UUID
+
+from attrs import evolve
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.handlers.groups import require_group
+from kafka_msgs.broker.hosting.groups import GroupHost
+from kafka_msgs.broker.hosting.share_state import share_coordinator
+from kafka_msgs.broker.share import UNSET, ShareKey
+from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError, RefusedError
+from kafka_msgs.messages import alter_share_group_offsets_response as altered
+from kafka_msgs.messages import delete_share_group_offsets_response as deleted
+from kafka_msgs.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
+from kafka_msgs.messages.delete_share_group_offsets_request import DeleteShareGroupOffsetsRequest
+from kafka_msgs.messages.describe_share_group_offsets_request import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
+from kafka_msgs.messages.describe_share_group_offsets_response import (
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
+from kafka_msgs.schema import ZERO_UUID
+
+__all__ = ["HANDLERS"]
+
+_FORBIDDEN: Final = "Topic authorization failed."
+_UNKNOWN: Final = "This server does not host this topic-partition."
+
+
+def _may(call: Call[Any], operation: AclOperation, name: str) -> bool:
+    return call.allows(operation, ResourceType.TOPIC, name)
+
+
+def _describe(call: Call[DescribeShareGroupOffsetsRequest]) -> None:
+    groups = tuple(_described(call, group) for group in call.request.groups)
+    call.answer(DescribeShareGroupOffsetsResponse(groups=groups))
+
+
+def _described(
+    call: Call[DescribeShareGroupOffsetsRequest], group: DescribeShareGroupOffsetsRequestGroup
+) -> DescribeShareGroupOffsetsResponseGroup:
+    try:
+        require_group(call, group.group_id, AclOperation.DESCRIBE)
+        topics = tuple(_all_topics(call, group.group_id) if group.topics is None else _topics(call, group))
+    except (GroupError, RefusedError) as error:
+        return DescribeShareGroupOffsetsResponseGroup(
+            group_id=group.group_id, error_code=error.error, error_message=error.message
+        )
+    return DescribeShareGroupOffsetsResponseGroup(group_id=group.group_id, topics=topics)
+
+
+def _all_topics(call: Call[Any], group_id: str) -> Iterable[DescribeShareGroupOffsetsResponseTopic]:
+    """Yield all topics of a group that the client may see. Raises ``GroupError``."""
+    host = GroupHost.on(call.cluster, call.session.broker_id)
+    for topic_id, partitions in host.share_partitions(group_id).items():
+        topic = call.cluster.image.topics_by_id.get(topic_id)
+        if topic is not None and _may(call, AclOperation.DESCRIBE, topic.name):
+            yield _topic(call, group_id, topic.name, topic_id, partitions)
+
+
+def _topics(
+    call: Call[Any], group: DescribeShareGroupOffsetsRequestGroup
+) -> Iterable[DescribeShareGroupOffsetsResponseTopic]:
+    """Yield the topics that are asked for: those with state, then unknown ones, then those that may not be seen."""
+    unknown: list[DescribeShareGroupOffsetsResponseTopic] = []
+    hidden: list[DescribeShareGroupOffsetsResponseTopic] = []
+    for asked in group.topics or ():
+        topic = call.cluster.image.topics.get(asked.topic_name)
+        if not _may(call, AclOperation.DESCRIBE, asked.topic_name):
+            part = DescribeShareGroupOffsetsResponsePartition(
+                start_offset=UNSET, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, error_message=_FORBIDDEN
+            )
+            hidden.append(_same(asked, part))
+        elif topic is None:
+            unknown.append(_same(asked, DescribeShareGroupOffsetsResponsePartition(start_offset=UNSET)))
+        else:
+            yield _topic(call, group.group_id, asked.topic_name, topic.id, asked.partitions)
+    yield from (*unknown, *hidden)
+
+
+def _same(asked: Any, part: DescribeShareGroupOffsetsResponsePartition) -> DescribeShareGroupOffsetsResponseTopic:
+    partitions = tuple(evolve(part, partition_index=each) for each in asked.partitions)
+    return DescribeShareGroupOffsetsResponseTopic(
+        topic_name=asked.topic_name, topic_id=ZERO_UUID, partitions=partitions
+    )
+
+
+def _topic(
+    call: Call[Any], group_id: str, name: str, topic_id: UUID, partitions: Iterable[int]
+) -> DescribeShareGroupOffsetsResponseTopic:
+    return DescribeShareGroupOffsetsResponseTopic(
+        topic_name=name,
+        topic_id=topic_id,
+        partitions=tuple(_partition(call, ShareKey(group_id, topic_id, each)) for each in partitions),
+    )
+
+
+def _partition(call: Call[Any], key: ShareKey) -> DescribeShareGroupOffsetsResponsePartition:
+    """Return where a group is in a partition. Kafka shows no errors of the share coordinator here."""
+    cluster = call.cluster
+    try:
+        state = share_coordinator(cluster, key).summary(key)
+    except RefusedError:
+        state = None
+    if state is None:
+        return DescribeShareGroupOffsetsResponsePartition(partition_index=key.partition, start_offset=UNSET)
+    log = cluster.partitions.get((key.topic_id, key.partition))
+    known = log is not None and UNSET not in (state.start_offset, state.delivery_complete_count)
+    lag = log.high_watermark - state.start_offset - state.delivery_complete_count if log and known else -1
+    return DescribeShareGroupOffsetsResponsePartition(
+        partition_index=key.partition, start_offset=state.start_offset, leader_epoch=state.leader_epoch, lag=lag
+    )
+
+
+def _alter(call: Call[AlterShareGroupOffsetsRequest]) -> None:
+    request = call.request
+    require_group(call, request.group_id)
+    refused: list[altered.AlterShareGroupOffsetsResponseTopic] = []
+    good: list[Any] = []
+    for topic in request.topics:
+        found = call.cluster.image.topics.get(topic.topic_name)
+        if not _may(call, AclOperation.READ, topic.topic_name):
+            refused.append(_unaltered(topic, found, ErrorCode.TOPIC_AUTHORIZATION_FAILED, _FORBIDDEN))
+        elif found is None:
+            refused.append(_unaltered(topic, found, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN))
+        else:
+            good.append(topic)
+
+    def complete(response: altered.AlterShareGroupOffsetsResponse) -> None:
+        more = () if response.error_code else refused
+        call.answer(evolve(response, responses=(*more, *response.responses)))
+
+    host = GroupHost.on(call.cluster, call.session.broker_id)
+    host.handle(call, evolve(request, topics=tuple(good)), complete)
+
+
+def _unaltered(asked: Any, found: Any, error: ErrorCode, message: str) -> altered.AlterShareGroupOffsetsResponseTopic:
+    return altered.AlterShareGroupOffsetsResponseTopic(
+        topic_name=asked.topic_name,
+        topic_id=ZERO_UUID if found is None else found.id,
+        partitions=tuple(
+            altered.AlterShareGroupOffsetsResponsePartition(
+                partition_index=each.partition_index, error_code=error, error_message=message
+            )
+            for each in asked.partitions
+        ),
+    )
+
+
+def _delete(call: Call[DeleteShareGroupOffsetsRequest]) -> None:
+    request = call.request
+    require_group(call, request.group_id, AclOperation.DELETE)
+    good = tuple(topic for topic in request.topics if _may(call, AclOperation.READ, topic.topic_name))
+    refused = tuple(
+        deleted.DeleteShareGroupOffsetsResponseTopic(
+            topic_name=topic.topic_name,
+            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            error_message=_FORBIDDEN,
+        )
+        for topic in request.topics
+        if topic not in good
+    )
+
+    def complete(response: deleted.DeleteShareGroupOffsetsResponse) -> None:
+        more = () if response.error_code else refused
+        call.answer(evolve(response, responses=(*more, *response.responses)))
+
+    GroupHost.on(call.cluster, call.session.broker_id).handle(call, evolve(request, topics=good), complete)
+
+
+HANDLERS: Final = (
+    Handler(DescribeShareGroupOffsetsRequest, _describe),
+    Handler(AlterShareGroupOffsetsRequest, _alter),
+    Handler(DeleteShareGroupOffsetsRequest, _delete),
+)

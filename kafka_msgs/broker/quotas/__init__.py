@@ -1,0 +1,10 @@
+"""Quotas of clients: what they may use, what they have used, and how long they must wait. No sockets, no clock.
+
+``limits`` finds the quota that is for a client, ``stats`` measures what it uses over time, and ``meters`` brings both
+together for one broker. This is the work of Kafka's ``ClientQuotaManager`` and its like.
+"""
+
+from kafka_msgs.broker.quotas.meters import Meter, Meters, Quotas
+from kafka_msgs.broker.quotas.stats import Window
+
+__all__ = ["Meter", "Meters", "Quotas", "Window"]

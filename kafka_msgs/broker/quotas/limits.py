@@ -1,0 +1,92 @@
+"""Which quota is for a client: the entities that have one, and which of them goes first.
+
+Users and client ids have quotas alone and together, by name and by default. The order is that of KIP-55, as in Kafka's
+``ClientQuotaManager``. Clients that share a quota share what is measured.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import Enum
+from typing import Final, Literal, TypeAlias
+
+from kafka_msgs.messages.client_quota_record import ClientQuotaRecord
+
+__all__ = ["QUOTAS", "Limits", "Place"]
+
+QUOTAS: Final = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
+"""The quotas of users and client ids."""
+
+UNLIMITED: Final = float(2**63 - 1)
+"""The limit of a client that no quota is for."""
+
+
+class _Default(Enum):
+    DEFAULT = "<default>"
+
+
+DEFAULT: Final = _Default.DEFAULT
+ABSENT: Final = ""
+
+_Name: TypeAlias = str | Literal[_Default.DEFAULT]
+_Entity: TypeAlias = tuple[_Name, _Name]
+Place: TypeAlias = tuple[str, str | None]
+"""What is measured together: a user and a client id. Either is empty if it does not matter."""
+
+
+class Limits:
+    """The limits of one quota, by entity. ``active`` tells whether there are any."""
+
+    def __init__(self) -> None:
+        self._limits: dict[_Entity, float] = {}
+        self._kinds: Counter[tuple[bool, bool]] = Counter()
+
+    @property
+    def active(self) -> bool:
+        """Whether any entity has this quota. If none has, nothing is measured."""
+        return bool(self._limits)
+
+    def apply(self, record: ClientQuotaRecord) -> None:
+        """Take over what a record says. Entities of other types than users and client ids are ignored."""
+        parts: dict[str, _Name] = {each.entity_type: each.entity_name or DEFAULT for each in record.entity}
+        entity = parts.get("user", ABSENT), parts.get("client-id", ABSENT)
+        if entity == (ABSENT, ABSENT):
+            return
+        kind = entity[0] != ABSENT, entity[1] != ABSENT
+        if self._limits.pop(entity, None) is not None:
+            self._kinds[kind] -= 1
+        if not record.remove:
+            self._limits[entity] = record.value
+            self._kinds[kind] += 1
+
+    def place(self, user: str, client_id: str | None) -> Place:
+        """Return what a client is measured with."""
+        kinds = set(+self._kinds)
+        if kinds <= {(False, True)}:
+            return ABSENT, client_id
+        if kinds == {(True, False)}:
+            return user, ABSENT
+        if kinds == {(True, True)}:
+            return user, client_id
+        order: tuple[tuple[_Name, _Name | None], ...] = (
+            (user, client_id),
+            (user, DEFAULT),
+            (user, ABSENT),
+            (DEFAULT, client_id),
+            (DEFAULT, DEFAULT),
+            (DEFAULT, ABSENT),
+        )
+        for entity in order:
+            if entity in self._limits:
+                return user, ABSENT if entity[1] == ABSENT else client_id
+        return ABSENT, client_id
+
+    def limit(self, place: Place) -> float:
+        """Return the limit of a place, per second."""
+        user, client_id = place
+        if client_id is None:
+            return UNLIMITED
+        users = (user, DEFAULT) if user else (ABSENT,)
+        clients = (client_id, DEFAULT) if client_id else (ABSENT,)
+        found = (self._limits.get((each, other)) for each in users for other in clients)
+        return next((limit for limit in found if limit is not None), UNLIMITED)

@@ -1,0 +1,129 @@
+"""The use of each quota at one broker: how much each client used, and how long it must wait.
+
+A broker measures for itself, as in Kafka: a quota is for each broker. The controller measures mutations.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from attrs import define, frozen
+
+from kafka_msgs.broker.quotas.limits import QUOTAS, UNLIMITED, Limits, Place
+from kafka_msgs.broker.quotas.stats import LONGEST, Rate, Stat, TokenBucket, Window, whole_ms
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.messages.client_quota_record import ClientQuotaRecord
+
+__all__ = ["Meter", "Meters", "Quotas"]
+
+_IDLE_MS: Final = 3_600_000
+_MOST_PLACES: Final = 10_000
+
+
+@define
+class _Measured:
+    stat: Stat
+    used_at: int
+
+
+class Meter:
+    """The use of one quota. What nobody used for an hour is forgotten, and so is the oldest of more than 10,000.
+
+    ``longest`` is the longest wait in milliseconds.
+    """
+
+    def __init__(
+        self, limits: Limits, window: Window, new_stat: Callable[[], Stat] = Rate, *, longest: int = LONGEST
+    ) -> None:
+        self.limits = limits
+        self._window = window
+        self._new_stat = new_stat
+        self._longest = longest
+        self._measured: OrderedDict[Place, _Measured] = OrderedDict()
+
+    def charge(self, user: str, client_id: str | None, value: float, now: int) -> int:
+        """Note that a client used so much. Return how long it must wait (ms), 0 if it is within its quota."""
+        if not self.limits.active:
+            return 0
+        stat, limit = self._find(user, client_id, now)
+        stat.record(value, now, self._window, limit)
+        return self._delay(stat, limit, now)
+
+    def admit(self, user: str, client_id: str | None, value: float, now: int) -> int:
+        """Note that a client used so much, unless it has to wait already. Return how long (ms)."""
+        if not self.limits.active:
+            return 0
+        stat, limit = self._find(user, client_id, now)
+        delay = self._delay(stat, limit, now)
+        if not delay:
+            stat.record(value, now, self._window, limit)
+        return delay
+
+    def refund(self, user: str, client_id: str | None, value: float, now: int) -> None:
+        """Take back what a client was charged for, because it did not get it."""
+        if self.limits.active:
+            stat, limit = self._find(user, client_id, now)
+            stat.record(-value, now, self._window, limit)
+
+    def most_in_window(self, user: str, client_id: str | None) -> int:
+        """Return the most that a client can use at once without having to wait."""
+        limit = self.limits.limit(self.limits.place(user, client_id)) if self.limits.active else UNLIMITED
+        most = limit * (self._window.samples - 1) * (self._window.ms / 1000)
+        return int(min(most, LONGEST))
+
+    def _delay(self, stat: Stat, limit: float, now: int) -> int:
+        return whole_ms(stat.delay(now, self._window, limit), self._longest)
+
+    def _find(self, user: str, client_id: str | None, now: int) -> tuple[Stat, float]:
+        place = self.limits.place(user, client_id)
+        found = self._measured.get(place)
+        if found is None:
+            self._forget(now)
+            found = self._measured[place] = _Measured(self._new_stat(), now)
+        found.used_at = now
+        self._measured.move_to_end(place)
+        return found.stat, self.limits.limit(place)
+
+    def _forget(self, now: int) -> None:
+        while self._measured:
+            oldest = next(iter(self._measured))
+            if len(self._measured) < _MOST_PLACES and now - self._measured[oldest].used_at < _IDLE_MS:
+                return
+            del self._measured[oldest]
+
+
+@frozen
+class Meters:
+    """The meters of one broker. ``mutation`` is used by the controller."""
+
+    produce: Meter
+    fetch: Meter
+    request: Meter
+    mutation: Meter
+
+
+class Quotas:
+    """The quotas of a cluster. The windows say over how much time brokers measure, and the controller."""
+
+    def __init__(self, broker: Window, controller: Window) -> None:
+        self._windows = broker, controller
+        self._limits = {name: Limits() for name in QUOTAS}
+
+    def follow(self, records: Iterable[MetadataRecord]) -> None:
+        """Take over the quotas that records set and remove."""
+        for record in records:
+            if isinstance(record, ClientQuotaRecord) and record.key in self._limits:
+                self._limits[record.key].apply(record)
+
+    def new_meters(self) -> Meters:
+        """Return the meters of a broker that starts."""
+        produce, fetch, request, mutation = (self._limits[name] for name in QUOTAS)
+        broker, controller = self._windows
+        return Meters(
+            produce=Meter(produce, broker),
+            fetch=Meter(fetch, broker),
+            request=Meter(request, broker, longest=broker.ms),
+            mutation=Meter(mutation, controller, TokenBucket),
+        )

@@ -1,0 +1,93 @@
+"""Batches of records in flight, and the locks on them.
+
+Kafka keeps a batch as one state until its records differ, and from then on one state for each offset. Here a batch is a
+list of runs: offsets that follow each other and have the same state. So a batch costs as much as was done to it,
+whatever offsets its header claims. In Kafka these are ``InFlightBatch`` and ``InFlightState``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from operator import attrgetter
+
+from attrs import define, field
+
+from kafka_msgs.broker.share.states import RecordState
+from kafka_msgs.broker.timers import TimerHandle
+
+__all__ = ["InFlightBatch", "Run"]
+
+
+@define(eq=False)
+class Run:
+    """Records with the same state. ``member_id`` is empty unless they are acquired, and then ``lock`` ends that."""
+
+    first: int
+    last: int
+    state: RecordState
+    delivery_count: int
+    member_id: str = ""
+    lock: TimerHandle | None = None
+
+    def unlock(self) -> None:
+        """End the lock."""
+        if self.lock is not None:
+            self.lock.cancel()
+            self.lock = None
+
+    def overlap(self, first: int, last: int) -> int:
+        """Return how many of the records are from ``first`` to ``last``."""
+        return max(0, min(self.last, last) - max(self.first, first) + 1)
+
+
+@define(eq=False)
+class InFlightBatch:
+    """Records that were acquired together first.
+
+    ``whole`` means that all of them were always treated alike: Kafka then answers for the batch, and otherwise for
+    each offset. ``lock`` makes a lock for a run of a batch that ends at a moment in milliseconds.
+    """
+
+    first: int
+    last: int
+    lock: Callable[[InFlightBatch, Run, int], TimerHandle]
+    runs: list[Run]
+    whole: bool = field(default=True, kw_only=True)
+
+    @property
+    def size(self) -> int:
+        """How many offsets there are."""
+        return self.last - self.first + 1
+
+    def is_within(self, first: int, last: int) -> bool:
+        """Return whether all records are from ``first`` to ``last``."""
+        return self.first >= first and self.last <= last
+
+    def run_at(self, offset: int) -> Run:
+        """Return the run with an offset, or the one before it."""
+        return self.runs[max(0, bisect_right(self.runs, offset, key=_FIRST) - 1)]
+
+    def between(self, first: int, last: int) -> list[Run]:
+        """Return the runs from ``first`` to ``last``. Runs that reach beyond are cut."""
+        self.cut(first)
+        self.cut(last + 1)
+        begin = bisect_right(self.runs, first - 1, key=_FIRST)
+        return self.runs[begin : bisect_right(self.runs, last, key=_FIRST)]
+
+    def cut(self, offset: int) -> None:
+        """Let a run begin at an offset, if the batch has it. Both parts of a run that is cut keep its lock."""
+        if not self.first < offset <= self.last:
+            return
+        index = bisect_right(self.runs, offset, key=_FIRST) - 1
+        run = self.runs[index]
+        if run.first == offset:
+            return
+        rest = Run(offset, run.last, run.state, run.delivery_count, run.member_id)
+        if run.lock is not None:
+            rest.lock = self.lock(self, rest, run.lock.at)
+        run.last = offset - 1
+        self.runs.insert(index + 1, rest)
+
+
+_FIRST = attrgetter("first")

@@ -1,0 +1,41 @@
+"""The names of share partitions: a group, a topic and a partition (``SharePartitionKey`` of Kafka)."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
+from typing import Final, NamedTuple
+from uuid import UUID
+
+__all__ = ["ShareKey"]
+
+_ID_SIZE: Final = 16
+_LARGEST: Final = 2**31 - 1
+
+
+class ShareKey(NamedTuple):
+    """A share partition."""
+
+    group_id: str
+    topic_id: UUID
+    partition: int
+
+    @property
+    def text(self) -> str:
+        """The name that FindCoordinator asks for: the three parts with ``:`` between them."""
+        topic_id = urlsafe_b64encode(self.topic_id.bytes).decode().rstrip("=")
+        return f"{self.group_id}:{topic_id}:{self.partition}"
+
+    @classmethod
+    def parse(cls, text: str) -> ShareKey | None:
+        """Return the share partition of a name, or None if it is no such name. The group may have a ``:``."""
+        group_id, _, rest = text.rpartition(":")
+        group_id, _, topic_id = group_id.rpartition(":")
+        try:
+            data = urlsafe_b64decode(f"{topic_id}==")
+            partition = int(rest)
+        except (Error, ValueError):
+            return None
+        if not group_id.strip() or len(data) != _ID_SIZE or not -_LARGEST - 1 <= partition <= _LARGEST:
+            return None
+        return cls(group_id, UUID(bytes=data), partition)

@@ -1,0 +1,132 @@
+"""Share sessions: which partitions a member of a share group fetches, and what it was answered (KIP-932).
+
+A session belongs to one broker and to one connection. Its epoch counts the requests: 0 begins a session, and -1 ends
+it. In Kafka these are ``ShareSessionCache`` and ``ShareSessionContext``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple, NoReturn, TypeAlias
+from uuid import UUID
+
+from attrs import define
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+
+__all__ = ["FINAL_EPOCH", "INITIAL_EPOCH", "MemberKey", "Place", "ShareSession", "ShareSessions", "rotated"]
+
+INITIAL_EPOCH: Final = 0
+FINAL_EPOCH: Final = -1
+_MAX_EPOCH: Final = 2**31 - 1
+
+Place: TypeAlias = tuple[UUID, int]
+"""The id of a topic, and the number of a partition."""
+
+
+class MemberKey(NamedTuple):
+    """A member of a share group."""
+
+    group_id: str
+    member_id: str
+
+
+@define(eq=False)
+class ShareSession:
+    """A session of a member. ``places`` are the partitions that it fetches, in order, each with whether the next
+    answer must have it. ``connection`` is the number of its connection.
+    """
+
+    key: MemberKey
+    connection: int
+    places: dict[Place, bool]
+    epoch: int = INITIAL_EPOCH + 1
+
+    def answers(self, place: Place, *, has_records: bool, failed: bool) -> bool:
+        """Return whether an answer has a partition, and remember it. One with records goes to the end."""
+        if place not in self.places:
+            return False
+        shown = has_records or failed or self.places[place]
+        self.places[place] = failed
+        if has_records:
+            self.places[place] = self.places.pop(place)
+        return shown
+
+    def advance(self, epoch: int) -> None:
+        """Take the next request. Raises ``RefusedError`` with INVALID_SHARE_SESSION_EPOCH if it is another one."""
+        if epoch != self.epoch:
+            _refuse(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+        self.epoch = self.epoch + 1 if self.epoch < _MAX_EPOCH else 1
+
+
+def rotated(places: list[Place], epoch: int) -> list[Place]:
+    """Return the partitions that a fetch asks for, from another one on at each epoch: each comes first in turn."""
+    at = epoch % len(places) if places and epoch > 0 else 0
+    return places[at:] + places[:at]
+
+
+class ShareSessions:
+    """The share sessions of one broker, at most ``limit``."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._sessions: dict[MemberKey, ShareSession] = {}
+        self._sizes: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def get(self, key: MemberKey) -> ShareSession:
+        """Return the session of a member. Raises ``RefusedError`` with SHARE_SESSION_NOT_FOUND."""
+        session = self._sessions.get(key)
+        if session is None:
+            _refuse(ErrorCode.SHARE_SESSION_NOT_FOUND)
+        return session
+
+    def begin(self, key: MemberKey, places: Iterable[Place], connection: int) -> ShareSession:
+        """Begin a session, in place of the one that the member had.
+
+        Raises ``RefusedError`` with SHARE_SESSION_LIMIT_REACHED if there is no room for it.
+        """
+        self.end(key)
+        if len(self._sessions) >= self._limit:
+            _refuse(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
+        session = ShareSession(key, connection, dict.fromkeys(places, False))
+        self._sessions[key] = session
+        self._sizes[key.group_id] = self._sizes.get(key.group_id, 0) + 1
+        return session
+
+    def update(self, key: MemberKey, epoch: int, add: Iterable[Place], forget: Iterable[Place]) -> ShareSession:
+        """Take a fetch of a session that goes on. Raises ``RefusedError``.
+
+        The errors are SHARE_SESSION_NOT_FOUND and INVALID_SHARE_SESSION_EPOCH.
+        """
+        session = self.get(key)
+        session.advance(epoch)
+        for place in add:
+            session.places.setdefault(place, True)
+        for place in forget:
+            session.places.pop(place, None)
+        return session
+
+    def end(self, key: MemberKey) -> ShareSession | None:
+        """Forget the session of a member, and return it."""
+        session = self._sessions.pop(key, None)
+        if session is not None:
+            self._sizes[key.group_id] -= 1
+            if not self._sizes[key.group_id]:
+                del self._sizes[key.group_id]
+        return session
+
+    def has(self, session: ShareSession) -> bool:
+        """Return whether a session goes on."""
+        return self._sessions.get(session.key) is session
+
+    def has_members(self, group_id: str) -> bool:
+        """Return whether a member of the group has a session."""
+        return group_id in self._sizes
+
+
+def _refuse(error: ErrorCode) -> NoReturn:
+    raise RefusedError(error=error)

@@ -1,0 +1,50 @@
+"""A virtual broker of a cluster, and what brings it to its clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias, TypeVar
+from uuid import UUID
+
+from attrs import Factory, define
+
+from kafka_msgs.broker.call import Session
+from kafka_msgs.broker.quotas import Meters
+
+__all__ = ["Address", "Network", "VirtualBroker"]
+
+Address: TypeAlias = tuple[str, int]
+T = TypeVar("T")
+
+
+class Network(Protocol):
+    """What brings the brokers to their clients. Without one, requests come from ``Cluster.receive`` alone."""
+
+    def open_broker(self, broker_id: int, addresses: Mapping[str, Address]) -> None:
+        """Listen at the addresses of a broker."""
+
+    def close_broker(self, broker_id: int, *, reset: bool) -> None:
+        """Stop listening, and close all connections; ``reset`` breaks them off."""
+
+
+@define(eq=False)
+class VirtualBroker:
+    """One of the brokers. ``addresses`` has host and port of each listener, by name. ``parts`` is for what hosts state
+    here, such as coordinators and sessions, by their class. They end with the broker. ``log_dir`` is the id of its log
+    directory. ``meters`` measure for quotas.
+    """
+
+    id: int
+    addresses: Mapping[str, Address]
+    log_dir: UUID
+    meters: Meters
+    sessions: dict[int, Session] = Factory(dict)
+    parts: dict[type, Any] = Factory(dict)
+    running: bool = False
+
+    def part(self, kind: type[T], make: Callable[[], T]) -> T:
+        """Return the part of a class. ``make`` makes it if there is none yet."""
+        found: T | None = self.parts.get(kind)
+        if found is None:
+            found = self.parts[kind] = make()
+        return found
