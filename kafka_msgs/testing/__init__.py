@@ -1,6 +1,7 @@
 """Help for testing code that speaks the Kafka protocol.
 
 ``brokers`` has topics, groups and records of an embedded broker (extra ``broker``), ``pytest_plugin`` the fixtures.
+``cassettes`` record a real cluster once and play it back.
 ``strategies`` makes Hypothesis strategies from the generated classes (extra ``testing``). ``random_values`` makes
 values from a seeded random generator, and does not need an extra. A name is imported when it is needed.
 """
@@ -11,12 +12,14 @@ from kafka_msgs.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from kafka_msgs.testing.brokers import KafkaTestCase, committed_offsets, new_group, new_topic, topic_records
+    from kafka_msgs.testing.cassettes import Cassette
     from kafka_msgs.testing.random_values import random_message
     from kafka_msgs.testing.strategies import messages, struct
 else:
     __getattr__, __dir__ = lazy_attributes(
         __name__,
         {
+            "Cassette": "cassettes",
             "KafkaTestCase": "brokers",
             "committed_offsets": "brokers",
             "messages": "strategies",
@@ -29,6 +32,7 @@ else:
     )
 
 __all__ = [
+    "Cassette",
     "KafkaTestCase",
     "committed_offsets",
     "messages",

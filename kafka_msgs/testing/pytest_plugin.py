@@ -14,23 +14,41 @@ own, at ports that the system chooses. An exception in the broker that was not a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import pytest
 
 if TYPE_CHECKING:
     from kafka_msgs.broker import EmbeddedBroker
+    from kafka_msgs.testing.cassettes import Cassette
 
 Scope: TypeAlias = Literal["session", "package", "module", "class", "function"]
 
 _OPTION: Final = "kafka_broker_scope"
+_RECORD: Final = "--kafka-record"
+_CLUSTER: Final = "--kafka-cluster"
 _BROKERS_OF_A_CLUSTER: Final = 3
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the ini option."""
+    """Add the options."""
     parser.addini(_OPTION, "how long the brokers of kafka_broker and kafka_cluster live", default="function")
+    group = parser.getgroup("kafka", "Kafka")
+    group.addoption(
+        _RECORD,
+        choices=("once", "none", "all"),
+        default="once",
+        help="cassettes: record what is missing (once), only play (none), or record all anew",
+    )
+    group.addoption(_CLUSTER, metavar="HOST:PORT", help="the cluster that cassettes record")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Add the marker."""
+    config.addinivalue_line("markers", "kafka_cassette(file, **options): the cassette of the fixture kafka_cassette")
 
 
 def _scope(fixture_name: str, config: pytest.Config) -> Scope:
@@ -98,3 +116,39 @@ def _broker_of(request: pytest.FixtureRequest) -> EmbeddedBroker:
     name = "kafka_cluster" if "kafka_cluster" in request.fixturenames else "kafka_broker"
     broker: EmbeddedBroker = request.getfixturevalue(name)
     return broker
+
+
+@pytest.fixture(scope="session")
+def kafka_cassette_cluster(request: pytest.FixtureRequest) -> str | None:
+    """The addresses of the real cluster that cassettes record: the option ``--kafka-cluster``. Replace this fixture to
+    start one.
+    """
+    cluster: str | None = request.config.getoption(_CLUSTER)
+    return cluster
+
+
+@pytest.fixture
+def kafka_cassette(request: pytest.FixtureRequest) -> Iterator[Cassette]:
+    """A cassette that stands for a cluster: it plays what was recorded, or records it.
+
+    The file is ``cassettes/MODULE/TEST.jsonl`` beside the module of the test. The marker ``kafka_cassette`` may name
+    another one, relative to that folder, and has the other options of ``Cassette``.
+    """
+    from kafka_msgs.testing.cassettes import Cassette
+
+    marker = request.node.get_closest_marker("kafka_cassette")
+    options = dict(marker.kwargs) if marker else {}
+    module = request.path
+    given = marker.args[0] if marker and marker.args else f"{module.stem}/{_file_name(request.node.name)}.jsonl"
+    options.setdefault("mode", request.config.getoption(_RECORD))
+    cluster = partial(request.getfixturevalue, "kafka_cassette_cluster")
+    cassette = Cassette(module.parent / "cassettes" / given, cluster, **options)
+    cassette.start()
+    failures = request.session.testsfailed
+    yield cassette
+    cassette.close(keep=request.session.testsfailed == failures)
+    cassette.check()
+
+
+def _file_name(test: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", test).strip("-")

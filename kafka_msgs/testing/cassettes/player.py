@@ -1,0 +1,151 @@
+"""A server that plays a cassette: clients connect to it as to the brokers that were recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Final, cast
+
+from kafka_msgs.capture.connections import Endpoint
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import KafkaMsgsError, ProtocolError
+from kafka_msgs.message import Response
+from kafka_msgs.tap.addresses import address_fields, translate_addresses
+from kafka_msgs.tap.listeners import Listeners
+from kafka_msgs.testing.cassettes.tape import Miss, Reply, Tape
+from kafka_msgs.wire import RequestReceived, ServerConnection, encode_response
+
+__all__ = ["Player"]
+
+_LOOPBACK: Final = Endpoint("127.0.0.1", 0)
+_IDLE_SECONDS: Final = 0.05
+"""How long a fetch waits that finds nothing, unless it asks for less. So clients do not ask without a pause."""
+
+
+class Player:
+    """Answers clients from a tape, inside an ``async with`` block.
+
+    ``missed`` is called with what was asked and not recorded. With ``recorded_pace`` answers take as long as they took
+    in the recording; otherwise they come at once.
+    """
+
+    def __init__(self, tape: Tape, *, missed: Callable[[str], None], recorded_pace: bool) -> None:
+        self.tape = tape
+        self.missed = missed
+        self.recorded_pace = recorded_pace
+        self.connections: set[_Played] = set()
+        self._sockets: list[socket.socket] = []
+        self._accepting: list[asyncio.Task[asyncio.Server]] = []
+
+    @property
+    def address(self) -> Endpoint:
+        """Where clients connect first."""
+        return self._listeners.bootstrap
+
+    async def __aenter__(self) -> Player:
+        self._listeners = Listeners(_LOOPBACK, advertised=None, opened=self._listen)
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        for task in self._accepting:
+            (await task).close()
+        for connection in tuple(self.connections):
+            connection.end()
+        await asyncio.sleep(0)
+
+    def translate(self, response: Response, version: int) -> Response:
+        """Return a response with the addresses of this server for those of the brokers."""
+        return translate_addresses(response, address_fields(type(response), version), self._listeners.translate)
+
+    def _listen(self, listening: socket.socket, broker: Endpoint | None) -> None:
+        loop = asyncio.get_running_loop()
+        self._accepting.append(loop.create_task(loop.create_server(lambda: _Played(self), sock=listening)))
+
+
+class _Played(asyncio.Protocol):
+    """One connection of a client. It has one request in work at a time."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+        self._wire = ServerConnection()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._player.connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._wire.close()
+        self._player.connections.discard(self)
+
+    def data_received(self, data: bytes) -> None:
+        self._wire.receive_data(data)
+        self._pump()
+
+    def end(self) -> None:
+        """Close the connection."""
+        self._transport.close()
+
+    def _pump(self) -> None:
+        try:
+            while self._timer is None and not self._transport.is_closing():
+                event = self._wire.next_event()
+                if not isinstance(event, RequestReceived):
+                    return
+                self._take(event)
+        except ProtocolError as error:
+            self._player.missed(str(error))
+            self.end()
+
+    def _take(self, event: RequestReceived) -> None:
+        try:
+            frame = event.frame()
+        except KafkaMsgsError as error:
+            self._player.missed(str(error))
+            self.end()
+            return
+        reply = self._player.tape.answer(frame.message, event.version, frame.header.client_id)
+        if isinstance(reply, Miss):
+            self._player.missed(reply.reason)
+            self._refuse(event, reply)
+            return
+        pause = self._pause(reply, getattr(frame.message, "max_wait_ms", 0))
+        if pause:
+            self._timer = asyncio.get_running_loop().call_later(pause, self._late, event, reply)
+        else:
+            self._answer(event, reply)
+
+    def _pause(self, reply: Reply, max_wait_ms: int) -> float:
+        """Return the seconds until an answer."""
+        if reply.idle:
+            longest = max_wait_ms / 1000
+            return longest if self._player.recorded_pace else min(longest, _IDLE_SECONDS)
+        return reply.latency_ms / 1000 if self._player.recorded_pace else 0.0
+
+    def _late(self, event: RequestReceived, reply: Reply) -> None:
+        self._timer = None
+        self._answer(event, reply)
+        self._pump()
+
+    def _answer(self, event: RequestReceived, reply: Reply) -> None:
+        if reply.response is None or not event.needs_response:
+            return
+        version = event.version if reply.version is None else reply.version
+        response = self._player.translate(cast("Response", reply.response), version)
+        try:
+            payload = encode_response(response, version, correlation_id=event.correlation_id)
+        except KafkaMsgsError as error:
+            self._player.missed(f"the nearest answer cannot be given in version {version}: {error}")
+            self.end()
+            return
+        self._transport.write(self._wire.send_payload(payload))
+
+    def _refuse(self, event: RequestReceived, miss: Miss) -> None:
+        """Say that a request failed. A client that gets no answer to its request loses its connection."""
+        if event.needs_response:
+            self._transport.write(self._wire.send_error(event, ErrorCode.INVALID_REQUEST, error_message=miss.reason))
+        else:
+            self.end()
