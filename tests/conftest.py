@@ -15,9 +15,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.broker.partitions.oracle import StorageOracle
+from tests.broker.quotas.oracle import QuotaOracle
 from tests.coordinator.oracle import AssignorOracle, CoordinatorOracle
 from tests.oracle import Oracle
+from tests.support.java_oracle import JavaOracle
 from tests.support.kafka_cluster import ClusterAddresses, cluster_needs
+from tests.support.not_run import not_run
 from tests.support.shared_cluster import BreakableCluster, Run, breakable_cluster, shared_cluster
 
 NOT_RUN = re.compile(r"(?:NOT RUN|required): (.+?)'?\)?$", re.MULTILINE)
@@ -25,6 +28,11 @@ NOT_RUN = re.compile(r"(?:NOT RUN|required): (.+?)'?\)?$", re.MULTILINE)
 
 CLUSTER_FIXTURES = frozenset({"kafka_cluster", "breakable_kafka_cluster", "kafka_node", "java_clients"})
 
+BROKER_ORACLES: dict[str, tuple[str, type[JavaOracle]]] = {
+    "kafka_log": ("storage", StorageOracle),
+    "kafka_quotas": ("quota", QuotaOracle),
+}
+"""Kafka's own classes for parts of a broker, by the fixture that a test takes."""
 
 SPARK_JAVA = dict.fromkeys(("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"), "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 """Settings of Java where it runs Spark: for the short jobs of tests, its second compiler costs more than it saves."""
@@ -49,11 +57,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test, or fail it, where what it needs is not there."""
     reason = _missing(item)
-    if reason is None:
-        return
-    if os.environ.get("KAFKA_MSGS_REQUIRE_ORACLE") == "1":
-        pytest.fail(f"required: {reason}", pytrace=False)
-    pytest.skip(f"NOT RUN: {reason}")
+    if reason is not None:
+        not_run(reason)
 
 
 def _missing(item: pytest.Item) -> str | None:
@@ -66,10 +71,11 @@ def _missing(item: pytest.Item) -> str | None:
         available, reason = CoordinatorOracle.available()
         if not available:
             return f"no coordinator oracle: {reason}"
-    if "kafka_log" in getattr(item, "fixturenames", ()):
-        available, reason = StorageOracle.available()
-        if not available:
-            return f"no storage oracle: {reason}"
+    for fixture, (name, broker_oracle) in BROKER_ORACLES.items():
+        if fixture in getattr(item, "fixturenames", ()):
+            available, reason = broker_oracle.available()
+            if not available:
+                return f"no {name} oracle: {reason}"
     if CLUSTER_FIXTURES.intersection(getattr(item, "fixturenames", ())) and cluster_needs() is not None:
         return cluster_needs()
     if _on_spark(item) and shutil.which("java") is None and "JAVA_HOME" not in os.environ:

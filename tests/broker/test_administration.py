@@ -22,9 +22,11 @@ from kafka_msgs.admin import (
     ConfigResourceType,
     ConfigSource,
     NewTopic,
+    Replica,
 )
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.client import TopicPartition
+from kafka_msgs.errors import BrokerError
 from kafka_msgs.messages.create_partitions_request import CreatePartitionsTopic
 from kafka_msgs.messages.create_topics_request import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
 from kafka_msgs.messages.delete_topics_request import DeleteTopicState
@@ -195,6 +197,39 @@ def test_settings_of_a_topic_come_from_it_from_brokers_and_from_kafka(admin: Adm
         return log.config.retention_ms, log.config.cleanup_policy
 
     assert broker.run(of_logs) == (5000, {"delete", "compact"})
+
+
+def test_settings_of_one_broker_are_those_that_it_was_started_with(admin: Admin, broker: EmbeddedBroker) -> None:
+    resource = ConfigResource(ConfigResourceType.BROKER, "1")
+    described = admin.describe_configs([resource])[resource]
+    address = broker.bootstrap_servers.split(",")[1]
+    expected = {
+        "node.id": "1",
+        "broker.rack": "b",
+        "listeners": f"PLAINTEXT://{address}",
+        "advertised.listeners": f"PLAINTEXT://{address}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT",
+    }
+    for name, value in expected.items():
+        assert (described[name].value, described[name].config_source) == (value, ConfigSource.STATIC_BROKER_CONFIG)
+
+
+def test_replicas_move_to_the_one_directory_only(admin: Admin) -> None:
+    admin.create_topics([NewTopic("kept", 1, 1)]).all()
+    (path,) = admin.describe_log_dirs([0])[0]
+    here = admin.list_topics()["kept"].partitions[0].leader_id
+    moves = {
+        Replica("kept", 0, here): path,
+        Replica("kept", 0, (here + 1) % 3): path,
+        Replica("kept", 0, (here + 2) % 3): "/no/such/directory",
+        Replica("kept", 1, here): path,
+    }
+    refused = admin.alter_replica_log_dirs(moves).errors
+    assert {replica: error.error for replica, error in refused.items() if isinstance(error, BrokerError)} == {
+        Replica("kept", 0, (here + 1) % 3): ErrorCode.REPLICA_NOT_AVAILABLE,
+        Replica("kept", 0, (here + 2) % 3): ErrorCode.LOG_DIR_NOT_FOUND,
+        Replica("kept", 1, here): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
 
 
 def test_all_leaders_are_elected_and_replicas_replaced(admin: Admin, broker: EmbeddedBroker) -> None:

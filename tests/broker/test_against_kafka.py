@@ -15,6 +15,7 @@ import pytest
 
 from kafka_msgs import (
     AlterPartitionReassignmentsRequest,
+    AlterReplicaLogDirsRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteRecordsRequest,
@@ -27,8 +28,10 @@ from kafka_msgs import (
     IncrementalAlterConfigsRequest,
     ListOffsetsRequest,
     MetadataRequest,
+    OffsetCommitRequest,
     OffsetForLeaderEpochRequest,
     ProduceRequest,
+    TxnOffsetCommitRequest,
     UpdateFeaturesRequest,
 )
 from kafka_msgs.broker import EmbeddedBroker
@@ -36,6 +39,7 @@ from kafka_msgs.client import Client
 from kafka_msgs.errors import BrokerError
 from kafka_msgs.message import Request
 from kafka_msgs.messages.alter_partition_reassignments_request import ReassignablePartition, ReassignableTopic
+from kafka_msgs.messages.alter_replica_log_dirs_request import AlterReplicaLogDir, AlterReplicaLogDirTopic
 from kafka_msgs.messages.create_partitions_request import CreatePartitionsTopic
 from kafka_msgs.messages.create_topics_request import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
 from kafka_msgs.messages.delete_records_request import DeleteRecordsPartition, DeleteRecordsTopic
@@ -48,9 +52,15 @@ from kafka_msgs.messages.fetch_request import FetchPartition, FetchTopic
 from kafka_msgs.messages.incremental_alter_configs_request import AlterableConfig, AlterConfigsResource
 from kafka_msgs.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsTopic
 from kafka_msgs.messages.metadata_request import MetadataRequestTopic
+from kafka_msgs.messages.offset_commit_request import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kafka_msgs.messages.offset_for_leader_epoch_request import OffsetForLeaderPartition, OffsetForLeaderTopic
 from kafka_msgs.messages.produce_request import PartitionProduceData, TopicProduceData
+from kafka_msgs.messages.txn_offset_commit_request import (
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from kafka_msgs.messages.update_features_request import FeatureUpdateKey
+from kafka_msgs.schema import ZERO_UUID
 from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.virtual_brokers import batch
 
@@ -109,6 +119,11 @@ def reassigned(replicas: tuple[int, ...] | None, name: str = T) -> AlterPartitio
     return AlterPartitionReassignmentsRequest(topics=(ReassignableTopic(name=name, partitions=(partition,)),))
 
 
+def put(path: str, name: str = T) -> AlterReplicaLogDirsRequest:
+    wanted = AlterReplicaLogDirTopic(name=name, partitions=(0,))
+    return AlterReplicaLogDirsRequest(dirs=(AlterReplicaLogDir(path=path, topics=(wanted,)),))
+
+
 def offsets(timestamp: int, isolation: int = 0) -> ListOffsetsRequest:
     asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
     return ListOffsetsRequest(
@@ -129,6 +144,24 @@ def fetched(offset: int) -> FetchRequest:
 def epoch(number: int) -> OffsetForLeaderEpochRequest:
     asked = OffsetForLeaderPartition(partition=0, leader_epoch=number)
     return OffsetForLeaderEpochRequest(replica_id=-1, topics=(OffsetForLeaderTopic(topic=T, partitions=(asked,)),))
+
+
+def committed(*topics: tuple[str, UUID, tuple[int, ...]]) -> OffsetCommitRequest:
+    wanted = (
+        OffsetCommitRequestTopic(
+            name=name,
+            topic_id=topic_id,
+            partitions=tuple(OffsetCommitRequestPartition(partition_index=each) for each in partitions),
+        )
+        for name, topic_id, partitions in topics
+    )
+    return OffsetCommitRequest(group_id=f"{T}-offsets", topics=tuple(wanted))
+
+
+def committed_in_transaction(name: str, topic_id: UUID) -> TxnOffsetCommitRequest:
+    part = TxnOffsetCommitRequestPartition(partition_index=0)
+    wanted = TxnOffsetCommitRequestTopic(name=name, topic_id=topic_id, partitions=(part,))
+    return TxnOffsetCommitRequest(transactional_id=T, group_id=f"{T}-offsets", producer_id=1, topics=(wanted,))
 
 
 def deleted_records(offset: int) -> DeleteRecordsRequest:
@@ -222,6 +255,8 @@ SCRIPT: Final[list[tuple[Request[Any], int]]] = [
     (reassigned((1, 1)), 1),
     (reassigned(()), 1),
     (reassigned((1,), f"{T}-missing"), 1),
+    (put("/no/such/directory"), 2),
+    (put("/no/such/directory", "x" * 240), 1),
     (produced(DATA), 12),
     (produced(DATA, acks=1), 9),
     (produced(DATA, acks=2), 12),
@@ -236,6 +271,10 @@ SCRIPT: Final[list[tuple[Request[Any], int]]] = [
     (fetched(4), 12),
     (fetched(99), 12),
     *((epoch(number), 4) for number in (-1, 0, 5)),
+    (committed((T, ZERO_UUID, (98, 99)), (f"{T}-missing", ZERO_UUID, (0,))), 9),
+    (committed(("", NOWHERE, (0, 1))), 10),
+    (committed_in_transaction(f"{T}-missing", ZERO_UUID), 5),
+    (committed_in_transaction("", NOWHERE), 6),
     (deleted_records(1), 2),
     (deleted_records(-1), 2),
     (deleted_records(99), 2),

@@ -11,7 +11,12 @@ import pytest
 
 from kafka_msgs.admin import Admin, AsyncAdmin, NewTopic
 from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig, EmbeddedBroker, ListenerConfig, ManualClock
+from kafka_msgs.broker.clock import SystemClock
+from kafka_msgs.broker.cluster import Cluster
+from kafka_msgs.broker.handlers.fetch_sessions import FetchSessions
+from kafka_msgs.client import Consumer, Producer
 from kafka_msgs.errors import BrokerStartError, OptionError
+from kafka_msgs.testing import new_topic
 
 
 def test_a_client_creates_a_topic_and_sees_its_leaders_on_all_brokers() -> None:
@@ -76,3 +81,22 @@ def test_bytes_that_are_not_kafka_end_only_their_connection() -> None:
         with Admin(broker.bootstrap_servers) as admin:
             assert admin.list_topics() == {}
         assert broker.problems == []
+
+
+def test_a_consumer_closes_its_fetch_session_beside_a_long_poll_that_never_ends() -> None:
+    clock = ManualClock(SystemClock().now())
+    with EmbeddedBroker(BrokerConfig(), clock=clock) as broker:
+        topic = new_topic(broker)
+        with Producer(broker.bootstrap_servers) as producer:
+            assert producer.send(topic, b"one").result().offset == 0
+        with Consumer(broker.bootstrap_servers, auto_offset_reset="earliest") as consumer:
+            consumer.assign([(topic, 0)])
+            while not consumer.poll(1):
+                pass
+            assert consumer.poll(0.1) == []
+            assert broker.run(_fetch_sessions) == 1
+        assert broker.run(_fetch_sessions) == 0
+
+
+def _fetch_sessions(cluster: Cluster) -> int:
+    return len(cluster.brokers[0].parts[FetchSessions])

@@ -23,6 +23,7 @@ from kafka_msgs.broker.faults import (
     Lose,
     Renumber,
     Resize,
+    Swap,
 )
 from kafka_msgs.client import Client, Consumer, Producer
 from kafka_msgs.error_codes import ErrorCode
@@ -30,7 +31,7 @@ from kafka_msgs.errors import OptionError
 from kafka_msgs.messages.list_groups_request import ListGroupsRequest
 from kafka_msgs.messages.metadata_request import MetadataRequest
 from kafka_msgs.messages.produce_response import ProduceResponse
-from kafka_msgs.wire import ClientConnection
+from kafka_msgs.wire import ClientConnection, FrameSplitter
 from tests.support.cluster_topics import new_name
 from tests.support.virtual_brokers import VirtualCluster, batch
 
@@ -148,6 +149,29 @@ def test_the_bytes_of_damaged_answers(broker: EmbeddedBroker) -> None:
     ):
         broker.faults.add(Fault(effect, api=ApiKey.METADATA))
         assert exchange(broker) == expected, effect
+
+
+def test_two_answers_have_swapped_correlation_ids(broker: EmbeddedBroker) -> None:
+    host, _, port = broker.bootstrap_servers.rpartition(":")
+    client = ClientConnection()
+    requests = [client.send(MetadataRequest(topics=()), 9), client.send(ListGroupsRequest(), 4)]
+    broker.faults.add(Fault(Swap(), api=ApiKey.METADATA))
+    with socket.create_connection((host, int(port)), timeout=WAIT) as connection:
+        connection.sendall(b"".join(requests))
+        frames = FrameSplitter()
+        found: list[bytes] = []
+        while len(found) < 2:
+            found += map(bytes, frames.feed(connection.recv(65536)))
+    numbers = [int.from_bytes(request[8:12], "big") for request in requests]
+    assert [int.from_bytes(each[:4], "big") for each in found] == numbers[::-1]
+    assert len(found[0]) > len(found[1])
+
+
+@pytest.mark.parametrize("effect", [Lose(reset=True), Cut(0, reset=True), Disconnect()])
+def test_a_connection_is_reset(broker: EmbeddedBroker, effect: Effect) -> None:
+    broker.faults.add(Fault(effect, api=ApiKey.METADATA))
+    with pytest.raises(ConnectionResetError):
+        exchange(broker)
 
 
 def test_a_delay_follows_the_clock_of_the_test() -> None:

@@ -15,12 +15,13 @@ from kafka_msgs.client import Consumer, Producer, TopicPartition
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log import LogDirectory, check_offset_index, check_time_index, read_quorum_state
 from tests.support.kafka_cluster import run_kafka_class
-from tests.support.kafka_directory import KafkaNode, claim_for_node
+from tests.support.kafka_directory import KafkaNodes, claim_for_node
 
 TOPIC: Final = "orders"
 GROUP: Final = "billing"
 WAIT: Final = 30
 PARTITIONS: Final = 2
+SNAPSHOTS: Final = {"metadata.log.max.record.bytes.between.snapshots": "1"}
 RECORDINGS: Final = Path(__file__).parents[1] / "recordings"
 
 
@@ -91,7 +92,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, An
     """A directory that an embedded broker closed, and what administrators saw. Its node has the id 1."""
     directory = tmp_path_factory.mktemp("directories") / "filled"
     claim_for_node(directory)
-    with EmbeddedBroker(directory=directory) as broker:
+    # When it is closed, its metadata become a snapshot.
+    with EmbeddedBroker(directory=directory, configs=SNAPSHOTS) as broker:
         fill(broker.bootstrap_servers)
         seen = state(broker.bootstrap_servers)
         assert broker.problems == []
@@ -184,7 +186,7 @@ def test_our_readers_and_kafkas_find_no_fault_in_the_files(filled: Filled) -> No
 @pytest.mark.usefixtures("kafka_node")
 def test_a_node_of_kafka_opens_our_directory_and_we_open_its(filled: Filled, tmp_path: Path) -> None:
     directory, seen = filled
-    with KafkaNode(directory) as node:
+    with KafkaNodes(directory) as node:
         assert state(node.bootstrap_servers) == seen
         assert committed(node.bootstrap_servers, 120) == list(range(120))
         write_transactions(node.bootstrap_servers, range(120, 130))

@@ -8,6 +8,7 @@ import pytest
 
 from kafka_msgs import (
     DeleteRecordsRequest,
+    DeleteTopicsRequest,
     ErrorCode,
     FetchRequest,
     FetchResponse,
@@ -15,15 +16,22 @@ from kafka_msgs import (
     OffsetForLeaderEpochRequest,
     ProduceResponse,
 )
+from kafka_msgs.broker.partitions import PartitionLog
 from kafka_msgs.messages.delete_records_request import DeleteRecordsPartition, DeleteRecordsTopic
+from kafka_msgs.messages.delete_topics_request import DeleteTopicState
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchTopic, ForgottenTopic
 from kafka_msgs.messages.fetch_response import PartitionData
 from kafka_msgs.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsTopic
 from kafka_msgs.messages.offset_for_leader_epoch_request import OffsetForLeaderPartition, OffsetForLeaderTopic
+from kafka_msgs.messages.write_txn_markers_request import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from kafka_msgs.records import read_batches
 from tests.support.virtual_brokers import START, VirtualCluster, batch
 
-CLEANING = 1
+CLEANING = 2
 """The timer that cleans logs, which always waits."""
 
 
@@ -86,6 +94,70 @@ def test_a_fetch_waits_for_its_bytes_and_a_produce_wakes_it(cluster: VirtualClus
     assert [len(each.records or b"") for each in parts(cluster.decoded(asked, FetchResponse))] == [len(data)] * 2
     assert len(cluster.cluster.timers) == CLEANING
     assert cluster.cluster.partitions.watches == {}
+
+
+def test_a_fetch_that_waits_looks_only_at_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = VirtualCluster.start()
+    cluster.create("t", partitions=50)
+    each = len(batch(b"a"))
+    wanted = dict.fromkeys(range(50), 0)
+    fetched = cluster.ask(fetch_request(cluster, wanted, min_bytes=3 * each, max_wait_ms=60_000), 13)
+    looked: list[int] = []
+    for name in ("read", "readable"):
+        original = getattr(PartitionLog, name)
+
+        def noted(log: PartitionLog, *args: Any, original: Any = original, **settings: Any) -> Any:
+            looked.append(log.partition)
+            return original(log, *args, **settings)
+
+        monkeypatch.setattr(PartitionLog, name, noted)
+    cluster.produce("t", 7, batch(b"a"))
+    cluster.produce("t", 9, batch(b"a"))
+    assert (looked, fetched.answer) == ([7, 9], None)
+    cluster.produce("t", 7, batch(b"b"))
+    found = cluster.decoded(fetched, FetchResponse).responses[0].partitions
+    assert {part.partition_index: len(part.records or b"") for part in found if part.records} == {7: 2 * each, 9: each}
+
+
+def test_a_fetch_whose_time_is_over_when_records_come_is_answered_once() -> None:
+    cluster = VirtualCluster.start()
+    cluster.create("t")
+    log = cluster.cluster.partitions.get((cluster.topic_id("t"), 0))
+    assert log is not None
+
+    def append() -> None:
+        log.append(batch(b"a"), leader_epoch=0, now=cluster.cluster.now)
+
+    cluster.cluster.after(500, append)
+    fetched = cluster.ask(fetch_request(cluster, {0: 0}, max_wait_ms=500), 13)
+    cluster.advance(500)
+    assert cluster.decoded(fetched, FetchResponse).responses[0].partitions[0].records
+    assert cluster.cluster.problems == []
+
+
+@pytest.mark.parametrize("change", ["moved", "deleted", "below the start"])
+def test_a_fetch_that_waits_is_told_what_happens_to_its_partitions(change: str) -> None:
+    cluster = VirtualCluster.start(brokers=2)
+    cluster.create("t")  # With one replica: a follower would go on to answer.
+    leader = cluster.cluster.image.topics["t"].partitions[0].leader
+    cluster.produce("t", 0, batch(b"a"), broker=leader)
+    fetched = cluster.ask(fetch_request(cluster, {0: 0}, min_bytes=1000, max_wait_ms=60_000), 13, broker=leader)
+    assert fetched.answer is None
+    if change == "moved":
+        cluster.cluster.move_leader("t", 0, 1 - leader)
+        cluster.cluster.settle()
+    elif change == "deleted":
+        cluster.call(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)), 6)
+    else:
+        topic = DeleteRecordsTopic(name="t", partitions=(DeleteRecordsPartition(partition_index=0, offset=1),))
+        cluster.call(DeleteRecordsRequest(topics=(topic,)), 2, broker=leader)
+    (part,) = cluster.decoded(fetched, FetchResponse).responses[0].partitions
+    expected = {
+        "moved": ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        "deleted": ErrorCode.UNKNOWN_TOPIC_ID,
+        "below the start": ErrorCode.OFFSET_OUT_OF_RANGE,
+    }
+    assert part.error_code == expected[change]
 
 
 def test_a_fetch_of_a_closed_connection_leaves_nothing_behind(cluster: VirtualCluster) -> None:
@@ -207,3 +279,10 @@ def test_offsets_by_time_and_by_epoch_and_deletion(cluster: VirtualCluster) -> N
     asked = OffsetForLeaderTopic(topic="t", partitions=(OffsetForLeaderPartition(partition=0, leader_epoch=0),))
     end = cluster.call(OffsetForLeaderEpochRequest(replica_id=-1, topics=(asked,)), 4).topics[0].partitions[0]
     assert (end.leader_epoch, end.end_offset) == (0, 2)
+
+
+def test_a_marker_that_cannot_be_written_fails_its_request(cluster: VirtualCluster) -> None:
+    topic = WritableTxnMarkerTopic(name="t", partition_indexes=(0,))
+    marker = WritableTxnMarker(producer_id=5, producer_epoch=-1, transaction_result=True, topics=(topic,))
+    (answered,) = cluster.call(WriteTxnMarkersRequest(markers=(marker,)), 1).markers
+    assert answered.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR

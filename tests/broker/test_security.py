@@ -18,7 +18,11 @@ from kafka_msgs.broker import EmbeddedBroker, ListenerConfig
 from kafka_msgs.client import Client, ClientConfig, Producer
 from kafka_msgs.enums import AclOperation, AclPermission, PatternType, ResourceType, ScramMechanism
 from kafka_msgs.errors import AuthenticationError, BrokerError, ConnectionFailedError, DeadlineError
+from kafka_msgs.message import Request
 from kafka_msgs.messages.metadata_request import MetadataRequest
+from kafka_msgs.messages.sasl_authenticate_request import SaslAuthenticateRequest
+from kafka_msgs.messages.sasl_handshake_request import SaslHandshakeRequest
+from tests.recorders.asking import Conversation
 from tests.support.cluster_topics import new_name
 
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -146,6 +150,26 @@ def test_our_client_logs_in_and_learns_that_it_cannot(broker: EmbeddedBroker, me
 def test_a_client_that_does_not_log_in_loses_its_connection(broker: EmbeddedBroker) -> None:
     with pytest.raises((ConnectionFailedError, DeadlineError)), Client(servers(broker, "SASL"), timeout=1) as client:
         client.call(MetadataRequest(topics=()))
+
+
+FAILING: Final[dict[str, list[tuple[Request[Any], int]]]] = {
+    "a wrong password": [
+        (SaslHandshakeRequest(mechanism="PLAIN"), 1),
+        (SaslAuthenticateRequest(auth_bytes=b"\0alice\0wrong"), 2),
+    ],
+    "an unknown mechanism": [(SaslHandshakeRequest(mechanism="UNKNOWN"), 1)],
+    "no handshake": [(SaslAuthenticateRequest(auth_bytes=b"\0alice\0wrong"), 2)],
+}
+
+
+@pytest.mark.parametrize("login", FAILING)
+def test_a_login_that_fails_is_answered_and_loses_its_connection(broker: EmbeddedBroker, login: str) -> None:
+    """A client that leaves it to the broker would keep its connection for ever."""
+    port = int(servers(broker, "SASL").rpartition(":")[2])
+    with Conversation(port, client_id="login") as conversation:
+        answers = [conversation.ask(request, version) for request, version in FAILING[login]]
+        assert [bool(each.error_code) for each in answers] == [False] * (len(answers) - 1) + [True]
+        assert conversation.is_closed()
 
 
 def test_acls_say_what_a_client_may_do() -> None:

@@ -9,15 +9,13 @@ from uuid import UUID
 import pytest
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.files import LeaderEpoch, read_clean_shutdown, read_offset_checkpoint, read_producer_snapshot
-from kafka_msgs.log.index import read_aborted_transactions, read_offset_index, read_time_index
+from kafka_msgs.log.files import LeaderEpoch, read_clean_shutdown, read_offset_checkpoint
 from kafka_msgs.log.partition import LogDirectory, Partition
 from kafka_msgs.log.scan import FileScan, read_log
-from kafka_msgs.messages.producer_snapshot import ProducerEntry
 from kafka_msgs.messages.quorum_state_data import Voter
 from kafka_msgs.records import Compression, ControlType, RecordBatch
 from tests.support.dumped_logs import BATCHES, DUMPED, RECORDED, files, named
-from tests.support.kafka_dump import dumped, sections
+from tests.support.kafka_dump import dumped, dumped_file, sections
 from tests.support.recordings import ACTIVE_LOGS, LOGS, TIERED_LOGS
 
 
@@ -28,39 +26,12 @@ def test_every_batch_and_record_is_what_kafka_reads(path: Path) -> None:
     assert printed
 
 
-@pytest.mark.parametrize("path", files(".index"), ids=named(files(".index")))
-def test_every_offset_in_an_index_is_what_kafka_reads(path: Path) -> None:
-    printed = [line for line in DUMPED[path] if not line.endswith("is empty.")]
-    assert [f"offset: {entry.offset} position: {entry.position}" for entry in read_offset_index(path)] == printed
+SMALL_FILES = [path for suffix in (".index", ".timeindex", ".txnindex", ".snapshot") for path in files(suffix)]
 
 
-@pytest.mark.parametrize("path", files(".timeindex"), ids=named(files(".timeindex")))
-def test_every_time_in_an_index_is_what_kafka_reads(path: Path) -> None:
-    assert [f"timestamp: {entry.timestamp} offset: {entry.offset}" for entry in read_time_index(path)] == DUMPED[path]
-
-
-@pytest.mark.parametrize("path", files(".txnindex"), ids=named(files(".txnindex")))
-def test_every_aborted_transaction_is_what_kafka_reads(path: Path) -> None:
-    assert [
-        f"version: {entry.version} producerId: {entry.producer_id} firstOffset: {entry.first_offset} "
-        f"lastOffset: {entry.last_offset} lastStableOffset: {entry.last_stable_offset}"
-        for entry in read_aborted_transactions(path)
-    ] == DUMPED[path]
-
-
-def producer_line(entry: ProducerEntry) -> str:
-    first = "empty" if entry.current_txn_first_offset < 0 else str(entry.current_txn_first_offset)
-    return (
-        f"producerId: {entry.producer_id} producerEpoch: {entry.epoch} coordinatorEpoch: {entry.coordinator_epoch} "
-        f"currentTxnFirstOffset: OptionalLong.{first} lastTimestamp: {entry.timestamp} "
-        f"firstSequence: {entry.last_sequence - entry.offset_delta} lastSequence: {entry.last_sequence} "
-        f"lastOffset: {entry.last_offset} offsetDelta: {entry.offset_delta} timestamp: {entry.timestamp}"
-    )
-
-
-@pytest.mark.parametrize("path", files(".snapshot"), ids=named(files(".snapshot")))
-def test_every_producer_is_what_kafka_reads(path: Path) -> None:
-    assert [producer_line(entry) for entry in read_producer_snapshot(path).producer_entries] == DUMPED[path]
+@pytest.mark.parametrize("path", SMALL_FILES, ids=named(SMALL_FILES))
+def test_every_entry_of_an_index_and_every_producer_is_what_kafka_reads(path: Path) -> None:
+    assert dumped_file(path) == [line for line in DUMPED[path] if not line.endswith("is empty.")]
 
 
 def test_the_recording_has_what_it_should_show() -> None:

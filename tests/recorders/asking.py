@@ -49,5 +49,9 @@ class Conversation:
         assert api_key is not None
         return decode_response(self.frames[-1].payload, api_key, version).message
 
+    def is_closed(self) -> bool:
+        """Wait until the broker closes the connection. Raises ``TimeoutError`` if it does not, and says nothing."""
+        return not self._stream.read(1)
+
     def _note(self, direction: Direction, data: bytes) -> None:
         self.frames.append(Frame(1, direction, (time.monotonic() - self._started) * 1000, data))

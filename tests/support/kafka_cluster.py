@@ -41,7 +41,7 @@ from tests.support.kafka_listeners import (
     listener_settings,
 )
 
-__all__ = ["ClusterAddresses", "KafkaCluster", "cluster_needs", "run_kafka_class"]
+__all__ = ["ClusterAddresses", "KafkaCluster", "cluster_needs", "run_kafka_class", "shared_settings"]
 
 _CACHE: Final = Path(__file__).parents[1] / "recorders" / "target"
 _CLUSTER_ID: Final = "a2Fma2EtbXNncy10ZXN0cw"
@@ -88,6 +88,13 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "background.threads": "2",
     "log.cleaner.dedupe.buffer.size": "2097152",
 }
+
+_OF_NODES_ONLY: Final = ("process.roles", "authorizer.class.name", "super.users", "allow.everyone.if.no.acl.found")
+
+
+def shared_settings() -> dict[str, str]:
+    """Return what nodes are configured with, without what an embedded broker is told in other ways."""
+    return {name: value for name, value in _SETTINGS.items() if name not in _OF_NODES_ONLY}
 
 
 def cluster_needs() -> str | None:
@@ -198,14 +205,15 @@ class KafkaCluster(ClusterAddresses):
     """A cluster of one's own, alive inside a ``with`` block; its nodes may be stopped, killed and started again.
 
     ``settings`` override the configuration of every node. ``advertised`` opens the listener ``PROXIED``, and gives the
-    port that each node advertises there. ``options`` are for the virtual machine. Raises
-    :class:`~tests.recorders.broker.BrokerError` when a node does not come up.
+    port that each node advertises there. ``options`` are for the virtual machine. The nodes' ids begin at ``first``.
+    Raises :class:`~tests.recorders.broker.BrokerError` when a node does not come up.
     """
 
     def __init__(
         self,
         *,
         nodes: int = 3,
+        first: int = 1,
         settings: Mapping[str, str] | None = None,
         advertised: Mapping[int, int] | None = None,
         heap_mb: int = 320,
@@ -214,7 +222,7 @@ class KafkaCluster(ClusterAddresses):
     ) -> None:
         self._listeners = [each for each in Listener if each is not Listener.PROXIED or advertised]
         home = Path(tempfile.mkdtemp(prefix="kafka-msgs-cluster-"))
-        super().__init__(_ports(range(1, nodes + 1), self._listeners), home)
+        super().__init__(_ports(range(first, first + nodes), self._listeners), home)
         self._advertised = advertised or {}
         self._overrides = settings or {}
         self._heap_mb = heap_mb

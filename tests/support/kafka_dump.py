@@ -11,6 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from kafka_msgs import RemoteLogSegmentMetadataRecord, RemoteLogSegmentMetadataUpdateRecord
+from kafka_msgs.log.files import read_producer_snapshot
+from kafka_msgs.log.index import read_aborted_transactions, read_offset_index, read_time_index
 from kafka_msgs.log.scan import read_log
 from kafka_msgs.message import Message
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
@@ -18,7 +20,7 @@ from kafka_msgs.records import Compression, ControlRecord, ControlType, Record, 
 from kafka_msgs.topics.members import consumer_members
 from kafka_msgs.topics.records import TopicRecord, decode_record
 
-__all__ = ["dumped", "sections"]
+__all__ = ["dumped", "dumped_file", "sections", "sections_of"]
 
 _STATES = ("COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED")
 _JSON = re.compile(r'\{(".*)?\}')
@@ -32,8 +34,13 @@ _CONTROL = {
 
 
 def sections(directory: Path) -> dict[str, list[str]]:
+    """What Kafka said of each file of a recorded directory, JSON in it in one form."""
+    return sections_of((directory / "dump.txt").read_text())
+
+
+def sections_of(text: str) -> dict[str, list[str]]:
     """What Kafka says of each file, JSON in it in one form."""
-    parts = re.split(r"^Dumping (.*)$", (directory / "dump.txt").read_text(), flags=re.MULTILINE)
+    parts = re.split(r"^Dumping (.*)$", text, flags=re.MULTILINE)
     return {
         name: [_normal(line) for line in text.strip("\n").split("\n") if line]
         for name, text in zip(parts[1::2], parts[2::2], strict=True)
@@ -41,11 +48,14 @@ def sections(directory: Path) -> dict[str, list[str]]:
 
 
 def _normal(line: str) -> str:
-    """Sort the members of the JSON in a line, which stand in an order that means nothing."""
+    """Sort the members of the JSON in a line, which stand in an order that means nothing. Other braces stay."""
     head, brace, rest = line.partition(" payload: {")
-    if brace:
-        return _normal(head) + " payload: " + _text(json.loads("{" + rest))
-    return _JSON.sub(lambda match: _text(json.loads(match[0])), line)
+    try:
+        if brace:
+            return _normal(head) + " payload: " + _text(json.loads("{" + rest))
+        return _JSON.sub(lambda match: _text(json.loads(match[0])), line)
+    except ValueError:
+        return line
 
 
 def _text(value: Any) -> str:
@@ -54,7 +64,7 @@ def _text(value: Any) -> str:
 
 def dumped(path: Path) -> Iterator[str]:
     """The lines about the batches of a file and the records in them."""
-    topic = path.parent.name.rpartition("-")[0]
+    topic = "__cluster_metadata" if path.name == "bootstrap.checkpoint" else path.parent.name.rpartition("-")[0]
     for batch in read_log(path):
         assert isinstance(batch, RecordBatch)
         yield _batch(batch)
@@ -62,6 +72,45 @@ def dumped(path: Path) -> Iterator[str]:
         for index, record in enumerate(batch):
             said = _control(control[index]) if control else _content(topic, record)
             yield _normal(f"{_record(batch, record)} {said}".rstrip())
+
+
+def dumped_file(path: Path) -> list[str]:
+    """The lines about any file that the tool reads."""
+    return list(_READERS.get(path.suffix, dumped)(path))
+
+
+def _index(path: Path) -> Iterator[str]:
+    return (f"offset: {entry.offset} position: {entry.position}" for entry in read_offset_index(path))
+
+
+def _time_index(path: Path) -> Iterator[str]:
+    return (f"timestamp: {entry.timestamp} offset: {entry.offset}" for entry in read_time_index(path))
+
+
+def _transaction_index(path: Path) -> Iterator[str]:
+    for entry in read_aborted_transactions(path):
+        yield (
+            f"version: {entry.version} producerId: {entry.producer_id} firstOffset: {entry.first_offset} "
+            f"lastOffset: {entry.last_offset} lastStableOffset: {entry.last_stable_offset}"
+        )
+
+
+def _producers(path: Path) -> Iterator[str]:
+    for entry in read_producer_snapshot(path).producer_entries:
+        first = ".empty" if entry.current_txn_first_offset < 0 else f"[{entry.current_txn_first_offset}]"
+        line = (
+            f"producerId: {entry.producer_id} producerEpoch: {entry.epoch} coordinatorEpoch: {entry.coordinator_epoch} "
+            f"currentTxnFirstOffset: OptionalLong{first} lastTimestamp: {entry.timestamp}"
+        )
+        if entry.last_offset >= 0:
+            line += (
+                f" firstSequence: {entry.last_sequence - entry.offset_delta} lastSequence: {entry.last_sequence} "
+                f"lastOffset: {entry.last_offset} offsetDelta: {entry.offset_delta} timestamp: {entry.timestamp}"
+            )
+        yield line
+
+
+_READERS = {".index": _index, ".timeindex": _time_index, ".txnindex": _transaction_index, ".snapshot": _producers}
 
 
 def _flag(value: bool) -> str:
@@ -110,8 +159,8 @@ def _content(topic: str, record: Record) -> str:
         typed = decode_record(topic, key, value)
         assert isinstance(typed, TopicRecord)
         return _typed(typed)
-    said = [] if key is None else [f"key: {key.decode()}"]
-    return " ".join(said if value is None else [*said, f"payload: {value.decode()}"])
+    said = [] if key is None else [f"key: {key.decode(errors='replace')}"]
+    return " ".join(said if value is None else [*said, f"payload: {value.decode(errors='replace')}"])
 
 
 def _typed(record: TopicRecord) -> str:

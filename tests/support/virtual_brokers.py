@@ -46,16 +46,16 @@ class VirtualCluster:
     cluster: Cluster
     sessions: dict[int, Session] = Factory(dict)
     asked: dict[int, Asked] = Factory(dict)
+    time: int = START
 
     @classmethod
     def start(cls, **settings: Any) -> VirtualCluster:
         """Start a cluster with settings of ``BrokerConfig``."""
         cluster = Cluster(BrokerConfig(**settings), now=START)
-        brokers = range(cluster.config.brokers)
         cluster.start(
             {
                 each: {listener.name: ("127.0.0.1", 9092 + each) for listener in cluster.config.listeners}
-                for each in brokers
+                for each in cluster.broker_ids
             }
         )
         return cls(cluster)
@@ -101,7 +101,8 @@ class VirtualCluster:
 
     def advance(self, ms: int) -> None:
         """Move the time forward."""
-        self.cluster.tick(self.cluster.now + ms)
+        self.time += ms
+        self.cluster.tick(self.time)
 
     def create(self, name: str, partitions: int = 1, replication_factor: int = 1, **configs: str) -> None:
         """Create a topic. ``configs`` have ``_`` for ``.``."""

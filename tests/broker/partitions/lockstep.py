@@ -22,8 +22,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from kafka_msgs.broker.partitions import Guard, MemoryPartition, Origin, PartitionLog, TopicConfig
-from kafka_msgs.broker.partitions.directory import DirectoryPartition
+from kafka_msgs.broker.partitions.directory_partition import DirectoryPartition
 from kafka_msgs.broker.partitions.opened_files import OpenedFiles
+from kafka_msgs.broker.partitions.partition_files import PartitionFiles
 from kafka_msgs.broker.partitions.stores import PartitionStore
 from kafka_msgs.errors import RefusedError, RefusedRecordsError
 from kafka_msgs.log.writing.files import format_partition_metadata, format_producer_snapshot, uuid_text
@@ -82,8 +83,7 @@ class Ours:
         path.mkdir(exist_ok=True)
         (path / "partition.metadata").write_bytes(format_partition_metadata(TOPIC_ID))
         return DirectoryPartition(
-            path,
-            OpenedFiles(4),
+            PartitionFiles(OpenedFiles(4), path),
             clean=command.get("clean", True),
             recovery_point=command.get("recovery_point", 0),
             log_start_offset=command.get("log_start", 0),

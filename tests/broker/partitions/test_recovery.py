@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs.broker.partitions import Origin, PartitionLog
-from kafka_msgs.broker.partitions.directory import DirectoryPartition
+from kafka_msgs.broker.partitions.directory_partition import DirectoryPartition
 from kafka_msgs.broker.partitions.opened_files import OpenedFiles
+from kafka_msgs.broker.partitions.partition_files import PartitionFiles
 from kafka_msgs.broker.partitions.producers import ProducerState
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
@@ -30,7 +31,9 @@ CONFIG: dict[str, Any] = {"segment_bytes": 1200, "index_interval_bytes": 200}
 
 
 def stored(path: Path, *, recovery_point: int = 0, clean: bool = False) -> DirectoryPartition:
-    return DirectoryPartition(path, OpenedFiles(2), clean=clean, recovery_point=recovery_point, log_start_offset=0)
+    return DirectoryPartition(
+        PartitionFiles(OpenedFiles(2), path), clean=clean, recovery_point=recovery_point, log_start_offset=0
+    )
 
 
 def written(path: Path) -> PartitionLog:
@@ -185,7 +188,10 @@ def test_a_closed_log_is_opened_as_it_was(tmp_path: Path) -> None:
     log.delete_records(3)
     log.close()
     opened = DirectoryPartition(
-        tmp_path / "orders-0", OpenedFiles(2), clean=True, recovery_point=log.log_end_offset, log_start_offset=3
+        PartitionFiles(OpenedFiles(2), tmp_path / "orders-0"),
+        clean=True,
+        recovery_point=log.log_end_offset,
+        log_start_offset=3,
     )
     again = new_log(opened, **CONFIG)
     assert values(again, 3) == values(log, 3)

@@ -1,0 +1,117 @@
+"""Programs of clients in other languages: built once for each state of their sources, and run to their end.
+
+A program is a folder here. What its build needs is fetched by the ordinary client of its package registry, at the
+versions that the project's own files pin. Where a tool or a registry is missing, its tests are reported as not run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+from tests.recorders.broker import Jars, classpath, java_command
+
+__all__ = ["GO", "NODE", "Program", "ProgramUnavailableError", "java", "lines_of"]
+
+_HERE: Final = Path(__file__).parent
+_TARGET: Final = _HERE / "target"
+_BUILD_SECONDS: Final = 540
+_RUN_SECONDS: Final = 300
+
+
+class ProgramUnavailableError(RuntimeError):
+    """A program cannot be built on this machine; the text gives the reason."""
+
+
+@frozen
+class Program:
+    """A folder with sources. ``fetch`` gets what the build needs, ``build`` makes the program; both run in a copy."""
+
+    folder: str
+    tools: tuple[str, ...]
+    fetch: tuple[str, ...]
+    build: tuple[str, ...]
+    run: tuple[str, ...]
+
+    def command(self) -> list[str]:
+        """Return the command that starts the program; build it first where needed. Raises as ``built``."""
+        home = self.built()
+        return [part.replace("HOME", str(home)) for part in self.run]
+
+    def built(self) -> Path:
+        """Return the folder of the built program.
+
+        Raises ``ProgramUnavailableError`` without its tools or what it needs, and ``CalledProcessError`` when its
+        sources do not compile.
+        """
+        for tool in self.tools:
+            if shutil.which(tool) is None:
+                raise ProgramUnavailableError(f"no clients in {self.folder}: {tool} not found")
+        home = _TARGET / f"{self.folder}-{self._fingerprint()}"
+        with self._build_lock():
+            if not (home / "built").exists():
+                self._make(home)
+        return home
+
+    def _fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for path in sorted((_HERE / self.folder).iterdir()):
+            digest.update(path.name.encode() + path.read_bytes())
+        return digest.hexdigest()[:12]
+
+    @contextmanager
+    def _build_lock(self) -> Iterator[None]:
+        """Hold off other processes: test runs side by side share one build."""
+        _TARGET.mkdir(exist_ok=True)
+        with (_TARGET / f"{self.folder}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _make(self, home: Path) -> None:
+        for old in _TARGET.glob(f"{self.folder}-*"):
+            shutil.rmtree(old)
+        shutil.copytree(_HERE / self.folder, home)
+        if self.fetch and subprocess.run(self.fetch, cwd=home, timeout=_BUILD_SECONDS, check=False).returncode:
+            raise ProgramUnavailableError(f"no clients in {self.folder}: {self.fetch[0]} could not get what they need")
+        if self.build:
+            subprocess.run(self.build, cwd=home, check=True, timeout=_BUILD_SECONDS)
+        (home / "built").touch()
+
+
+GO: Final = Program(
+    "go", ("go",), ("go", "mod", "download"), ("go", "build", "-o", "sessions", "."), ("HOME/sessions",)
+)
+NODE: Final = Program("node", ("node", "npm"), ("npm", "ci", "--silent"), (), ("node", "HOME/session.js"))
+
+
+def java(main_class: str, folder: str = "java", jars: Jars = Jars.NODE) -> list[str]:
+    """Return the command that starts a program in Java, of the folder ``java`` with Kafka's clients of the release.
+
+    Raises as ``Program.built``, and ``CalledProcessError`` when Maven fails.
+    """
+    if shutil.which("mvn") is None:
+        raise ProgramUnavailableError(f"no clients in {folder}: mvn not found")
+    path = classpath(jars)
+    sources = sorted(each.name for each in (_HERE / folder).glob("*.java"))
+    home = Program(folder, ("java", "javac"), (), ("javac", "-cp", path, *sources), ()).built()
+    command = java_command(main_class, (), heap_mb=192, jars=jars)
+    return [os.pathsep.join((str(home), path)) if part == path else part for part in command]
+
+
+def lines_of(command: Sequence[str], stdin: str = "") -> list[Mapping[str, Any]]:
+    """Run a program to its end, and return the lines of JSON that it printed.
+
+    Raises ``CalledProcessError`` when it fails, and ``TimeoutExpired``.
+    """
+    done = subprocess.run(command, input=stdin, check=True, stdout=subprocess.PIPE, text=True, timeout=_RUN_SECONDS)
+    return [json.loads(line) for line in done.stdout.splitlines()]

@@ -1,0 +1,119 @@
+"""Runs scripts on both sides in step, and keeps the first difference of each kind with its script."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from attrs import Factory, define
+
+from kafka_msgs import ApiVersionsRequest
+from kafka_msgs.api_keys import ApiKey
+from tests.broker.differential.clusters import KafkaSide
+from tests.broker.differential.comparison import Difference, compared, tidied
+from tests.broker.differential.relaxations import TRANSIENT
+from tests.broker.differential.scripts import MUTATING, random_script
+from tests.broker.differential.side import Command, Result, Side
+from tests.broker.differential.tally import Tally, errors_of
+from tests.coordinator.shrinking import shrink
+
+__all__ = ["Campaign"]
+
+_TRIES: Final = 60
+_PAUSE_SECONDS: Final = 0.05
+_LOOKS: Final = frozenset(
+    {"ApiVersions", "ConsumerGroupDescribe", "DescribeAcls", "DescribeClientQuotas", "DescribeCluster"}
+    | {"DescribeConfigs", "DescribeGroups", "DescribeLogDirs", "DescribeProducers", "DescribeTopicPartitions"}
+    | {"DescribeTransactions", "DescribeUserScramCredentials", "FindCoordinator", "ListConfigResources", "ListGroups"}
+    | {"ListOffsets", "ListPartitionReassignments", "ListTransactions", "Metadata", "OffsetFetch"}
+    | {"ShareGroupDescribe", "StreamsGroupDescribe", "OffsetForLeaderEpoch", "DescribeQuorum"}
+)
+"""The apis that change nothing: where answers differ they are asked again, as Kafka does much in the background."""
+
+
+@define
+class Campaign:
+    """Two sides, and what scripts found."""
+
+    kafka: KafkaSide
+    ours: Side
+    name: str = "d"
+    tally: Tally = Factory(Tally)
+    found: dict[str, tuple[Difference, list[Command]]] = Factory(dict)
+    """The first difference of each kind, with the commands up to it."""
+    differing: int = 0
+    _runs: int = 0
+    _beside: ThreadPoolExecutor = Factory(lambda: ThreadPoolExecutor(1))
+
+    def versions(self) -> dict[str, tuple[int, int]]:
+        """Return what the real brokers offer, by the name of the api."""
+        from tests.broker.differential.tally import api_name
+
+        request = ApiVersionsRequest(client_software_name="differential", client_software_version="1")
+        offered = self.kafka.ask(request, 4).api_keys
+        return {api_name(ApiKey(each.api_key)): (each.min_version, each.max_version) for each in offered}
+
+    def run(self, seed: str, length: int) -> list[Difference]:
+        """Run the script of a seed; return all differences in it. Only the first of a script is sure to be a cause."""
+        commands = random_script(seed, self.versions(), length)
+        differences = list(self.differences(commands))
+        self.tally.scripts += 1
+        self.differing += bool(differences)
+        for each in differences:
+            self.found.setdefault(each.kind, (each, commands[: each.at + 1]))
+        return differences
+
+    def differences(self, commands: list[Command]) -> Iterator[Difference]:
+        """Run commands on both sides and yield where they differ."""
+        self._runs += 1
+        prefix, now = f"{self.name}{self._runs:05d}", int(time.time() * 1000)
+        for side in (self.kafka, self.ours):
+            side.begin(prefix, now)
+        for at, command in enumerate(commands):
+            kafka, ours = self._step(command)
+            self.tally.add(command, kafka)
+            difference = compared(at, command, kafka, ours, self.tally.relaxed)
+            if difference is not None:
+                yield difference
+
+    def shrunk(self, difference: Difference, commands: list[Command]) -> list[Command]:
+        """Return a short script that shows a difference of the same kind."""
+
+        def still_differs(candidate: list[Command]) -> bool:
+            return any(each.kind == difference.kind for each in self.differences(candidate))
+
+        return shrink(commands, still_differs, tries=60)
+
+    def _both(self, command: Command) -> tuple[Result, Result]:
+        """Run a command on both sides at the same time: some commands wait, and what expires must do so on both."""
+        kafka = self._beside.submit(self.kafka.run, command)
+        ours = self.ours.run(command)
+        return kafka.result(), ours
+
+    def _step(self, command: Command) -> tuple[Result, Result]:
+        kafka, ours = self._both(command)
+        api = command.get("api")
+        if api in MUTATING:
+            self.kafka.settle()
+        for _ in range(_TRIES):
+            one, other = tidied(command, kafka), tidied(command, ours)
+            if compared(0, command, one, other) is None:
+                break
+            if _is_look(command) and "answer" in kafka:
+                time.sleep(_PAUSE_SECONDS)
+                kafka, ours = self._both(command)
+            elif errors_of(kafka) & TRANSIENT - errors_of(ours):
+                time.sleep(_PAUSE_SECONDS)
+                kafka = self.kafka.run(command)
+            else:
+                break
+        return one, other
+
+
+def _is_look(command: Command) -> bool:
+    """Whether a command can be run again: it changes nothing, not even a fetch session."""
+    if command.get("api") == "Fetch":
+        return bool(command["body"].get("sessionEpoch", -1) == -1)
+    return command.get("api") in _LOOKS

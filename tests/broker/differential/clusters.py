@@ -1,0 +1,121 @@
+"""The two sides: a real cluster, and an embedded one with the same settings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from attrs import define
+
+from kafka_msgs import ApiVersionsRequest, DescribeQuorumRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest
+from kafka_msgs.broker import EmbeddedBroker
+from kafka_msgs.broker.config import ListenerConfig
+from kafka_msgs.messages.describe_quorum_request import PartitionData, TopicData
+from kafka_msgs.messages.incremental_alter_configs_request import AlterableConfig, AlterConfigsResource
+from tests.broker.differential.side import Side
+from tests.support.kafka_cluster import ClusterAddresses, shared_settings
+from tests.support.kafka_listeners import HOST, USERS
+
+__all__ = ["KafkaSide", "embedded_side", "kafka_side"]
+
+_LISTENERS: Final = ("PLAINTEXT", "SASL_PLAINTEXT")
+_SCRATCH_GROUP: Final = "differential-barrier"
+_GROUP_CONFIG: Final = 32
+_PATIENCE_SECONDS: Final = 30
+
+
+@define
+class KafkaSide(Side):
+    """A real cluster. Its brokers learn of changes one after the other, so ``settle`` waits for all of them."""
+
+    _count: int = 0
+
+    def settle(self) -> None:
+        """Wait until every broker has applied all changes of metadata so far.
+
+        The epoch of the features is the offset of a broker's image. The image is replaced before the rest of the
+        broker learns of a change; so a second change, of a setting that nobody uses, tells that the first is applied.
+        """
+        self._reach(self._committed())
+        self._count += 1
+        interval = AlterableConfig(
+            name="consumer.session.timeout.ms", config_operation=0, value=str(45_000 + self._count % 1000)
+        )
+        scratch = AlterConfigsResource(resource_type=_GROUP_CONFIG, resource_name=_SCRATCH_GROUP, configs=(interval,))
+        self.ask(IncrementalAlterConfigsRequest(resources=(scratch,)), 1)
+        self._reach(self._committed())
+
+    def _committed(self) -> int:
+        topic = TopicData(topic_name="__cluster_metadata", partitions=(PartitionData(partition_index=0),))
+        answer = self.ask(DescribeQuorumRequest(topics=(topic,)), 2)
+        return int(answer.topics[0].partitions[0].high_watermark) - 1
+
+    def _reach(self, offset: int) -> None:
+        request = ApiVersionsRequest(client_software_name="differential", client_software_version="1")
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        for node in self.nodes:
+            while self.ask(request, 4, node).finalized_features_epoch < offset:
+                assert time.monotonic() < deadline, f"node {node} does not learn of changes"
+                time.sleep(0.001)
+
+
+@contextmanager
+def kafka_side(cluster: ClusterAddresses) -> Iterator[KafkaSide]:
+    """The side of a running cluster, with coordinators that are ready."""
+    nodes = {node: {each: (HOST, cluster.ports[node][each]) for each in _LISTENERS} for node in cluster.nodes}
+    side = KafkaSide("Kafka", nodes, USERS)
+    try:
+        _wake_coordinators(side)
+        _use_producer_ids(side)
+        side.settle()
+        yield side
+    finally:
+        side.close()
+
+
+@contextmanager
+def embedded_side(kafka: Side) -> Iterator[tuple[Side, EmbeddedBroker]]:
+    """The side of an embedded cluster with the settings of the real one, and coordinators at the same brokers."""
+    listeners = tuple(ListenerConfig(name=name, protocol=name) for name in _LISTENERS)
+    settings: dict[str, Any] = {
+        "listeners": listeners,
+        "configs": shared_settings(),
+        "users": USERS,
+        "authorizer": True,
+        "super_users": ("User:ANONYMOUS", "User:admin"),
+        "allow_everyone": True,
+        "racks": ("rack-1", "rack-2", "rack-3"),
+    }
+    with EmbeddedBroker(brokers=3, **settings) as broker:
+        nodes = broker.run(lambda cluster: {each.id: dict(each.addresses) for each in cluster.brokers.values()})
+        side = Side("ours", nodes, USERS)
+        try:
+            _place_coordinators(kafka, side, broker)
+            _use_producer_ids(side)
+            yield side, broker
+        finally:
+            side.close()
+
+
+def _use_producer_ids(side: Side) -> None:
+    """Take an id from every broker: the first one of a cluster is 0, which cannot be told from no id."""
+    for node in side.nodes:
+        side.ask(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000), 4, node)
+
+
+def _wake_coordinators(side: Side) -> None:
+    """Let the internal topics be created."""
+    for kind in ("group", "transaction", "share"):
+        side.coordinator(kind, "warm:AAAAAAAAAAAAAAAAAAAABw:0" if kind == "share" else "warm")
+
+
+def _place_coordinators(kafka: Side, ours: Side, broker: EmbeddedBroker) -> None:
+    """Let the brokers of ours coordinate what those of Kafka do: some apis answer for one broker only."""
+    _wake_coordinators(ours)
+    for topic in ("__consumer_offsets", "__transaction_state"):
+        for partition in range(int(shared_settings()["offsets.topic.num.partitions"])):
+            leader = kafka.leader(topic, partition)
+            assert leader is not None
+            broker.move_leader(topic, partition, leader - min(kafka.nodes) + min(ours.nodes))

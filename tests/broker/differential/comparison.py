@@ -1,0 +1,78 @@
+"""What differs between two results, and what of it is left when the relaxations are taken away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from attrs import frozen
+
+from tests.broker.differential.plain import is_unordered
+from tests.broker.differential.relaxations import RELAXATIONS, Place
+from tests.broker.differential.side import Command, Result
+
+__all__ = ["Difference", "compared", "tidied"]
+
+
+@frozen
+class Difference:
+    """The places where a command led to different results, those that no relaxation explains."""
+
+    at: int
+    command: Command
+    places: list[Place]
+
+    @property
+    def kind(self) -> str:
+        """What is the same for differences of one cause, more or less."""
+        place = self.places[0]
+        path = re.sub(r"\[\d+\]", "[]", place.path)
+        values = f"{place.kafka!r} {place.ours!r}" if path.endswith(("errorCode", "closed", "answer")) else ""
+        return f"{place.api} {path} {values[:80]}".strip()
+
+
+def compared(at: int, command: Command, kafka: Result, ours: Result, used: Iterable[Any] = ()) -> Difference | None:
+    """Return what differs and is not explained. ``used`` is a counter of relaxations."""
+    api = command.get("api", "raw")
+    left = []
+    for place in _places(api, command, "", kafka, ours):
+        explained = next((each for each in RELAXATIONS if each.covers(place)), None)
+        if explained is None:
+            left.append(place)
+        elif hasattr(used, "update"):
+            used.update((explained,))
+    return Difference(at, command, left) if left else None
+
+
+def tidied(command: Command, result: Result) -> Result:
+    """Return a result whose lists without an order are sorted."""
+    if "answer" not in result:
+        return result
+    return result | {"answer": _tidied(command.get("api", "raw"), result["answer"])}
+
+
+def _tidied(api: str, value: Any, path: str = "") -> Any:
+    if isinstance(value, dict):
+        return {name: _tidied(api, each, f"{path}.{name}") for name, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    found = [_tidied(api, each, path) for each in value]
+    return sorted(found, key=str) if is_unordered(f"{api}{path}") else found
+
+
+_ABSENT: Final = "<nothing>"
+
+
+def _places(api: str, command: Command, path: str, kafka: Any, ours: Any) -> Iterator[Place]:
+    if kafka == ours and type(kafka) is type(ours):
+        return
+    if isinstance(kafka, dict) and isinstance(ours, dict):
+        for name in (*kafka, *(each for each in ours if each not in kafka)):
+            below = f"{path}.{name}" if path else name
+            yield from _places(api, command, below, kafka.get(name, _ABSENT), ours.get(name, _ABSENT))
+    elif isinstance(kafka, list) and isinstance(ours, list) and len(kafka) == len(ours):
+        for at, (one, other) in enumerate(zip(kafka, ours, strict=True)):
+            yield from _places(api, command, f"{path}[{at}]", one, other)
+    else:
+        yield Place(api, path, kafka, ours, command)

@@ -1,0 +1,207 @@
+"""The differences that are meant, each with its reason, as data. What is not here is a bug of the embedded broker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatch
+from typing import Any, Final
+
+from attrs import frozen
+
+__all__ = ["NEVER_EMPTY", "NOT_THERE", "OTHERS", "RELAXATIONS", "TRANSIENT", "UNORDERED", "Place", "Relaxation"]
+
+
+@frozen
+class Place:
+    """A path in the result of a command, with both values."""
+
+    api: str
+    path: str
+    kafka: Any
+    ours: Any
+    command: dict[str, Any]
+
+
+@frozen
+class Relaxation:
+    """Differences of apis (a pattern of names) at paths (a regular expression) that are meant, and why.
+
+    ``when`` may look at the place, too.
+    """
+
+    apis: str
+    path: str
+    reason: str
+    when: Callable[[Place], bool] | None = None
+
+    def covers(self, place: Place) -> bool:
+        """Whether this explains a difference."""
+        if not fnmatch(place.api, self.apis) or re.search(self.path, place.path) is None:
+            return False
+        return self.when is None or self.when(place)
+
+
+NOT_THERE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("AddRaftVoter", "RemoveRaftVoter", "UnregisterController"), "there is no quorum of controllers"),
+    **dict.fromkeys(
+        ("CreateDelegationToken", "RenewDelegationToken", "ExpireDelegationToken", "DescribeDelegationToken"),
+        "there are no delegation tokens",
+    ),
+}
+"""Apis that the embedded broker does not offer, and why: it closes the connection, as Kafka does for unknown apis."""
+
+
+INVALID_REQUIRED_ACKS: Final = 21
+UNKNOWN_SERVER_ERROR: Final = -1
+
+
+def _not_there(place: Place) -> bool:
+    return place.api in NOT_THERE and (place.ours is True or (place.path == "answer" and place.ours == "<nothing>"))
+
+
+def _codes(value: Any) -> set[str]:
+    """All error codes in a part of an answer."""
+    return set(re.findall(r"rrorCode': (-?\d+)", str(value)))
+
+
+def _texts(pattern: str) -> Callable[[Place], bool]:
+    """Two texts that differ only where a pattern matches."""
+    return lambda place: re.sub(pattern, "", str(place.kafka)) == re.sub(pattern, "", str(place.ours))
+
+
+RELAXATIONS: Final[tuple[Relaxation, ...]] = (
+    Relaxation("*", r"throttleTimeMs$", "how long Kafka throttles depends on how busy the machine is"),
+    Relaxation("*", r"^(answer|closed)$", "the embedded broker does not offer the api: see NOT_THERE", _not_there),
+    Relaxation("*", r"controllerId$", "Kafka names any broker that lives as the controller"),
+    Relaxation("DescribeLogDirs", r"(total|usable)Bytes$", "how large the disk is"),
+    Relaxation("DescribeLogDirs", r"\.partitions\[\d+\]\.partitionSize$", "Kafka writes to its files later"),
+    Relaxation(
+        "*",
+        r"[eE]rrorMessage$",
+        "the text has ids of brokers",
+        _texts(r"(?<=expected )\d+|(?<=received )\d+|(?<=er )\d+"),
+    ),
+    Relaxation(
+        "AddPartitionsToTxn",
+        r"topicResults|resultsByPartition",
+        "Kafka keeps repeated and empty lists in some errors, and not in others",
+        lambda place: _codes(place.kafka) == _codes(place.ours),
+    ),
+    Relaxation(
+        "WriteTxnMarkers",
+        r"topics$",
+        "Kafka leaves out topics without partitions in some errors",
+        lambda place: _codes(place.kafka) == _codes(place.ours),
+    ),
+    Relaxation(
+        "Produce",
+        r"partitionResponses$",
+        "Kafka shows a repeated partition once if the whole request fails",
+        lambda place: _codes(place.kafka) == _codes(place.ours),
+    ),
+    Relaxation(
+        "*AlterConfigs",
+        r"^answer\.responses",
+        "there are no loggers whose levels could be changed",
+        lambda place: "'resourceType': 8" in str(place.command["body"]),
+    ),
+    Relaxation(
+        "*ShareGroupState*",
+        r"^answer",
+        "the coordinator of a share partition follows from the id of its topic, which each cluster makes up",
+    ),
+    Relaxation("DescribeConfigs", r"documentation$", "the embedded broker has no texts about its settings"),
+    Relaxation(
+        "Produce",
+        r"errorCode$",
+        "acks that are wrong are refused before the coordinator of a transaction is asked",
+        lambda place: place.ours == INVALID_REQUIRED_ACKS,
+    ),
+    Relaxation("*", r"ErrorMessage$", "the text has the present", _texts(r"(?<=within )\[-?\d+, \d+\]")),
+    Relaxation(
+        "StreamsGroupTopologyDescriptionUpdate",
+        r"error(Code|Message)$",
+        "the embedded broker keeps descriptions of topologies; Kafka needs a plugin for them",
+        lambda place: place.kafka == 35 or "no streams group topology description plugin" in str(place.kafka),
+    ),
+    Relaxation(
+        "ConsumerGroup*",
+        r"[aA]ssignment",
+        "assignors go through hash tables of ids that each cluster makes up; tests.coordinator gives both the same ids",
+    ),
+    Relaxation(
+        "DescribeShareGroupOffsets",
+        r"^answer\.groups",
+        "Kafka fails if a topic is named without partitions",
+        lambda place: place.kafka in ([], UNKNOWN_SERVER_ERROR) or "unexpected error" in str(place.kafka),
+    ),
+    Relaxation("DescribeQuorum", r"leaderId$", "0 stands for no leader here", lambda place: place.kafka == -1),
+    Relaxation("ApiVersions", r"finalizedFeatures", "a quorum of static voters is at the level 0 of kraft.version"),
+    Relaxation("ApiVersions", r"apiKeys$|finalizedFeaturesEpoch$", "see NOT_THERE; the offset of the newest metadata"),
+)
+"""All differences that are meant."""
+
+UNORDERED: Final[Mapping[str, str]] = {
+    "ApiVersions.*": "the order of a hash table",
+    "AddPartitionsToTxn.*": "the order of a hash table",
+    "*Quotas.entries": "the order of a hash table",
+    "*Quotas.entries.*": "the order of a hash table",
+    "ConsumerGroupDescribe.groups": "the groups of a coordinator follow those with other errors",
+    "ShareGroupDescribe.groups": "as in ConsumerGroupDescribe",
+    "StreamsGroupDescribe.groups": "as in ConsumerGroupDescribe",
+    "*.topicPartitions": "the order of a hash table of topic ids",
+    "AlterReplicaLogDirs.results": "the order of a hash table",
+    "AlterReplicaLogDirs.results.partitions": "the order of a hash table",
+    "DescribeGroups.groups.members": "the order of a hash table of member ids",
+    "DescribeProducers.topics.partitions.activeProducers": "the order of a hash table of producer ids",
+    "JoinGroup.members": "the order of a hash table of member ids",
+    "DescribeAcls.resources": "the order of a hash table",
+    "DescribeAcls.resources.acls": "the order of a hash table",
+    "DescribeGroups.groups": "as in ConsumerGroupDescribe",
+    "DeleteGroups.results": "as in ConsumerGroupDescribe",
+    "WriteTxnMarkers.*": "the order of a hash table",
+    "TxnOffsetCommit.topics": "those that are refused come first or last",
+    "TxnOffsetCommit.topics.partitions": "those that are refused come first or last",
+    "Fetch.responses": "those that are refused come first or last",
+    "Fetch.responses.partitions": "those that are refused come first or last",
+    "DeleteAcls.filterResults.matchingAcls": "the order of a hash table",
+    "ListOffsets.topics": "the order of a hash table",
+    "ListOffsets.topics.partitions": "the order of a hash table",
+    "OffsetCommit.topics": "those that are refused come first or last",
+    "OffsetCommit.topics.partitions": "those that are refused come first or last",
+    "AlterUserScramCredentials.results": "the order of a hash table",
+    "Metadata.topics": "the order of a hash table",
+    "Produce.responses": "the order of a hash table",
+    "Produce.responses.partitionResponses": "the order of a hash table",
+    "DeleteRecords.topics": "the order of a hash table of partitions",
+    "DeleteRecords.topics.partitions": "the order of a hash table of partitions",
+    "DeleteTopics.responses": "the order of a hash table, with names of topics that were asked for by id",
+    "DescribeConfigs.results.configs": "the order of a hash table",
+    "DescribeTransactions.transactionStates.topics": "the order of a hash table",
+    "DescribeUserScramCredentials.results": "the order of a hash table",
+}
+"""Lists whose order means nothing, as patterns of api and path, with the reason why Kafka's order is not kept."""
+
+OTHERS: Final[Mapping[str, str]] = {
+    "Metadata.topics": "name",
+    "DescribeAcls.resources": "resourceName",
+    "DescribeLogDirs.results.topics": "name",
+    "DescribeTopicPartitions.topics": "name",
+    "DescribeUserScramCredentials.results": "user",
+    "ListConfigResources.configResources": "resourceName",
+    "ListGroups.groups": "groupId",
+    "ListPartitionReassignments.topics": "name",
+    "ListTransactions.transactionStates": "transactionalId",
+    "DescribeClientQuotas.entries": "entity",
+}
+"""Lists in which other tests at the same cluster may be seen, and the field that has the name."""
+
+NEVER_EMPTY: Final = frozenset({("AddPartitionsToTxn", "transactions")})
+"""Lists that scripts do not leave empty: the real cluster would not answer in time."""
+
+TRANSIENT: Final = frozenset({14, 51})
+"""COORDINATOR_LOAD_IN_PROGRESS and CONCURRENT_TRANSACTIONS: the real cluster is asked again.
+
+It writes markers after its answer to EndTxn, and loads coordinators in the background.
+"""

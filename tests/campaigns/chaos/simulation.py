@@ -1,0 +1,209 @@
+"""A run of simulated clients: no time passes, and a seed repeats it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar, cast
+
+from attrs import define
+
+from kafka_msgs.broker import EmbeddedBroker
+from kafka_msgs.broker.cluster import Cluster
+from kafka_msgs.broker.faults import At, Chaos
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.waiting import Steps, sleep_until, wait_for
+from kafka_msgs.errors import ClientError
+from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
+from kafka_msgs.messages.describe_groups_request import DescribeGroupsRequest
+from kafka_msgs.testing import new_topic, topic_records
+from tests.campaigns.chaos.actors import Actor, Copier, Reader, TransactionalWriter, Writer
+from tests.campaigns.chaos.judging import judge, undecided, unread
+from tests.campaigns.chaos.ledger import Ledger
+from tests.campaigns.chaos.owners import Owners
+from tests.campaigns.chaos.settings import APIS, BROKERS, CONFIGS, COPY, EFFECTS, GROUPS, PARTITIONS, TOPICS
+from tests.support.broker_network import BrokerNetwork
+
+__all__ = ["Report", "chaos_of", "script_of", "shortened", "simulate"]
+
+T = TypeVar("T")
+
+_SETTLING: Final = 120.0
+"""How many seconds the clients have to come to rest after the last fault."""
+
+
+@define
+class Report:
+    """What came of a run: the broken promises, and how much happened."""
+
+    broken: list[str]
+    records: int
+    requests: int
+    lives: int
+    seconds: float
+
+
+def shortened(seed: int, seconds: float) -> tuple[At, ...]:
+    """Return what is left of the script of a seed that breaks promises, without the lines that this does not need."""
+    script = script_of(seed, seconds)
+    size = len(script) // 2
+    while size:
+        for start in range(len(script) - size, -1, -size):
+            shorter = script[:start] + script[start + size :]
+            if simulate(seed, seconds, shorter).broken:
+                script = shorter
+        size //= 2
+    return script
+
+
+@define
+class _Shown:
+    """A cluster, for functions that ask an ``EmbeddedBroker``."""
+
+    cluster: Cluster
+
+    def run(self, work: Callable[[Cluster], T]) -> T:
+        return work(self.cluster)
+
+    @property
+    def problems(self) -> list[Exception]:
+        return self.cluster.problems
+
+
+def script_of(seed: int, seconds: float) -> tuple[At, ...]:
+    """Return what goes wrong in a run of some seconds."""
+    return chaos_of(seconds).script(seed)
+
+
+def chaos_of(seconds: float) -> Chaos:
+    """Return what may go wrong in a run of some seconds."""
+    return Chaos(
+        brokers=range(BROKERS),
+        topics=dict.fromkeys(TOPICS, PARTITIONS),
+        groups=tuple(GROUPS),
+        transactional_ids=("writer", "copier-0", "copier-1"),
+        effects=EFFECTS,
+        apis=APIS,
+        full_disk=True,
+        jump_ms=2000,
+        duration_ms=int(seconds * 1000),
+        every_ms=200,
+        down_ms=1500,
+        least_running=1,
+    )
+
+
+def simulate(seed: int, seconds: float = 30.0, script: tuple[At, ...] | None = None, **settings: Any) -> Report:
+    """Run clients for some seconds of simulated time under a script, by default that of the seed, and judge."""
+    return _Simulation(seed, settings).run(seconds, script_of(seed, seconds) if script is None else script)
+
+
+class _Simulation:
+    def __init__(self, seed: int, settings: dict[str, Any]) -> None:
+        self.network = network = BrokerNetwork(seed, brokers=BROKERS, configs=CONFIGS, **settings)
+        self.cluster = network.cluster
+        self.ledger = Ledger()
+        self.requests = 0
+        self.shown = cast("EmbeddedBroker", _Shown(self.cluster))
+        for topic in TOPICS:
+            new_topic(self.shown, topic, partitions=PARTITIONS, replicas=BROKERS, min_insync_replicas="1")
+        Owners(self.cluster, self.ledger.broken)
+        self.cluster.observers.append(self._count)
+        self.actors = list(self._actors())
+        self.groups = {each.group: each.topic for each in self.actors if isinstance(each, Reader)}
+
+    def _count(self, *_: object) -> None:
+        self.requests += 1
+
+    def _actors(self) -> Iterator[Actor]:
+        def common(name: str) -> tuple[BrokerNetwork, Ledger, str, float]:
+            return self.network, self.ledger, name, self.network.dice.random()
+
+        yield Writer(*common("simple"), topic="plain", partitions=PARTITIONS, once=False)
+        yield Writer(*common("idempotent"), topic="plain", partitions=PARTITIONS, once=True)
+        yield TransactionalWriter(*common("writer"), topic="committed", partitions=PARTITIONS)
+        for number in range(2):
+            yield Reader(*common(f"classic-{number}"), topic="plain", group_id="classic", assignors=("range",))
+            yield Reader(*common(f"modern-{number}"), topic="plain", group_id="modern", group_protocol="consumer")
+            yield Copier(
+                *common(f"copier-{number}"), topic="committed", group_id="copiers", into=COPY, partitions=PARTITIONS,
+                assignors=("cooperative-sticky",),
+            )  # fmt: skip
+
+    # The run
+
+    def run(self, seconds: float, script: tuple[At, ...]) -> Report:
+        self.network.run(self._run(seconds, script))
+        self._judge()
+        return Report(
+            broken=self.ledger.broken,
+            records=sum(len(topic_records(self.shown, topic)) for topic in TOPICS),
+            requests=self.requests,
+            lives=sum(actor.lives for actor in self.actors),
+            seconds=self.network.now(),
+        )
+
+    def _run(self, seconds: float, script: tuple[At, ...]) -> Steps[None]:
+        tasks = [self.network.spawn(actor.run()) for actor in self.actors]
+        self.cluster.faults.play(script)
+        self.cluster.settle()
+        end = self.network.now() + seconds
+        while self.network.now() < end:
+            yield from sleep_until(min(end, self.network.now() + self.network.dice.uniform(0.5, 5)))
+            self.network.dice.choice(self.actors).crash()
+        for actor in self.actors:
+            actor.ending = isinstance(actor, Writer | TransactionalWriter)
+        yield from self._settle()
+        for actor in self.actors:
+            actor.ending = True
+        for task in tasks:
+            yield from wait_for(task, None)
+
+    def _settle(self) -> Steps[None]:
+        """Wait until everything is read and committed, and all groups are stable."""
+        limit = self.network.now() + _SETTLING
+        behind: list[str] = ["not looked yet"]
+        while behind and self.network.now() < limit:
+            yield from sleep_until(self.network.now() + 2)
+            behind = yield from self._behind()
+        self.ledger.broken += [f"after {_SETTLING:.0f} s: {each}" for each in behind]
+
+    def _behind(self) -> Steps[list[str]]:
+        """Return what is not as it will be when everybody has come to rest."""
+        found = [f"{actor.name} still works" for actor in self.actors if actor.ending and not actor.over]
+        found += unread(self.shown, self.groups) + undecided(self.shown)
+        client = self.network.core(timeout=10.0)
+        try:
+            for group in self.groups:
+                state = yield from self._state(client, group)
+                if state != "Stable":
+                    found.append(f"{group} is {state}")
+        except ClientError as error:
+            found.append(repr(error))
+        finally:
+            client.close()
+        return found
+
+    def _state(self, client: ClientCore, group: str) -> Steps[str]:
+        deadline = client.deadline(None)
+        if GROUPS[group] == "classic":
+            classic = yield from client.call(DescribeGroupsRequest(groups=(group,)), deadline=deadline)
+            return classic.groups[0].group_state
+        modern = yield from client.call(ConsumerGroupDescribeRequest(group_ids=(group,)), deadline=deadline)
+        return modern.groups[0].group_state
+
+    # The judgement
+
+    def _judge(self) -> None:
+        judge(self.shown, self.ledger, self.groups)
+        self._judge_leaks()
+
+    def _judge_leaks(self) -> None:
+        """Nothing of the clients is left."""
+        self.network.run(sleep_until(self.network.now() + 30))
+        left = {
+            "connections": len(self.network.connections) + len(self.network.wires),
+            "sessions": sum(len(broker.sessions) for broker in self.cluster.brokers.values()),
+            "watches": len(self.cluster.partitions.watches),
+            "pieces of logic": self.network.running,
+        }
+        self.ledger.broken += [f"{count} {what} are left" for what, count in left.items() if count]

@@ -1,0 +1,126 @@
+"""A run of real clients: under a script of faults, or while the process of the broker is killed again and again."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from threading import Thread
+from typing import Final
+
+from attrs import evolve
+
+from kafka_msgs.broker import EmbeddedBroker, ListenerConfig
+from kafka_msgs.broker.faults import Disconnect, Lose
+from kafka_msgs.testing import new_topic, topic_records
+from tests.campaigns.chaos.clients import CLIENTS, Run, live
+from tests.campaigns.chaos.judging import judge, undecided, unread
+from tests.campaigns.chaos.owners import Owners
+from tests.campaigns.chaos.settings import BROKERS, CONFIGS, PARTITIONS, TOPICS
+from tests.campaigns.chaos.simulation import Report, chaos_of
+
+__all__ = ["run_killed", "run_with_faults"]
+
+_GROUPS: Final = {"classic": "plain", "modern": "plain"}
+_PATIENCE: Final = 120.0
+
+
+def run_with_faults(seed: int, seconds: float) -> Report:
+    """Run all clients under the script of a seed, without damaged bytes and jumps of the clock, and judge."""
+    chaos = evolve(chaos_of(seconds), effects=(Lose(), Disconnect(), Lose(reset=True)), jump_ms=0, full_disk=False)
+    first = _free_ports(seed, BROKERS)
+    begun = time.monotonic()
+    with EmbeddedBroker(brokers=BROKERS, configs=CONFIGS, listeners=(ListenerConfig(port=first),)) as broker:
+        for topic in TOPICS:
+            new_topic(broker, topic, partitions=PARTITIONS, replicas=BROKERS, min_insync_replicas="1")
+        run = Run(broker.bootstrap_servers)
+        broker.run(lambda cluster: Owners(cluster, run.ledger.broken))
+        with _clients(run) as threads:
+            broker.play(chaos.script(seed))
+            time.sleep(seconds)
+            _come_to_rest(broker, run, threads)
+        return _report(broker, run, begun)
+
+
+def run_killed(seed: int, seconds: float, directory: Path) -> Report:
+    """Run all clients while the process of a broker with a directory is killed and started again; then judge."""
+    port, dice, begun = _free_ports(seed, 1), Random(seed), time.monotonic()
+    with EmbeddedBroker(directory=directory, configs=CONFIGS) as broker:
+        for topic in TOPICS:
+            new_topic(broker, topic, partitions=PARTITIONS)
+    run = Run(f"127.0.0.1:{port}")
+    with _clients(run) as threads:
+        while time.monotonic() < begun + seconds:
+            with _process(port, directory):
+                time.sleep(dice.uniform(1, 3))
+        listeners = (ListenerConfig(port=port),)
+        with EmbeddedBroker(directory=directory, configs=CONFIGS, listeners=listeners) as broker:
+            _come_to_rest(broker, run, threads)
+            return _report(broker, run, begun)
+
+
+@contextmanager
+def _process(port: int, directory: Path) -> Iterator[None]:
+    """Run the command, and kill it."""
+    settings = [part for name, value in CONFIGS.items() for part in ("--config", f"{name}={value}")]
+    command = [sys.executable, "-m", "kafka_msgs", "broker", "--port", str(port), "--dir", str(directory)]
+    with subprocess.Popen([*command, *settings], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline(), "the broker did not start"
+            yield
+        finally:
+            process.kill()
+
+
+@contextmanager
+def _clients(run: Run) -> Iterator[list[Thread]]:
+    threads = [Thread(target=live, args=(run, kind), name=kind, daemon=True) for kind in CLIENTS]
+    for thread in threads:
+        thread.start()
+    try:
+        yield threads
+    finally:
+        _end(run, threads)
+
+
+def _end(run: Run, threads: list[Thread]) -> None:
+    run.writers_end.set()
+    run.readers_end.set()
+    for thread in threads:
+        thread.join(_PATIENCE)
+        if thread.is_alive():
+            run.ledger.broken.append(f"{thread.name} does not end")
+
+
+def _come_to_rest(broker: EmbeddedBroker, run: Run, threads: list[Thread]) -> None:
+    """Let writers end and readers read all, and then end as well."""
+    run.writers_end.set()
+    limit = time.monotonic() + _PATIENCE
+    while (behind := unread(broker, _GROUPS) + undecided(broker)) and time.monotonic() < limit:
+        time.sleep(0.5)
+    run.ledger.broken += behind
+    _end(run, threads)
+
+
+def _report(broker: EmbeddedBroker, run: Run, begun: float) -> Report:
+    judge(broker, run.ledger, _GROUPS, copies=False)
+    records = sum(len(topic_records(broker, topic)) for topic in TOPICS)
+    return Report(run.ledger.broken, records, 0, len(run.lives), time.monotonic() - begun)
+
+
+def _free_ports(seed: int, count: int) -> int:
+    """Return the first of some ports that are free, and that the system gives to nobody by itself."""
+    for first in Random().sample(range(20_000, 30_000), 1000):
+        try:
+            for port in range(first, first + count):
+                socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            continue
+        return first
+    raise AssertionError("no port is free")
