@@ -226,7 +226,7 @@ def _storm() -> Iterator[Figure]:
                 epochs[name] = _heartbeat(client, group, name, epochs[name])
             time.sleep(max(0.0, begin + number + 1 - time.perf_counter()))
         share = (_processor_seconds(process) - before) / (time.perf_counter() - begin)
-    yield Figure(f"{MEMBERS} members, a heartbeat a second each: share of a core", share, "", 1, at_most=True)
+    yield Figure(f"{MEMBERS} members, a heartbeat a second each: of a core", share * 100, "%", 100, at_most=True)
 
 
 def _heartbeat(client: Client, group: str, member: str, epoch: int) -> int:
