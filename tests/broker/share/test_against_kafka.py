@@ -233,11 +233,13 @@ def stated(module: Any, verb: str, *, topic_id: UUID | None = None, group: str |
     partition = module.PartitionData(**{"partition": 0, **part})
 
     def ask(made: Side) -> Any:
-        asked = getattr(module, topic)(topic_id=topic_id or made.topic_id, partitions=(partition,))
+        asked_id = topic_id or made.topic_id
+        asked = getattr(module, topic)(topic_id=asked_id, partitions=(partition,))
         group_id = made.group if group is None else group
         asking = made.share_coordinator
-        if topic_id is not None:
-            asking = made.connect(coordinator(made.leader, 2, ShareKey(group_id, topic_id, 0).text))
+        if group_id:
+            # Each share partition, also one that cannot be, has a coordinator of its own.
+            asking = made.connect(coordinator(made.leader, 2, ShareKey(group_id, asked_id, partition.partition).text))
         return ask_newest(asking, getattr(module, request)(group_id=group_id, topics=(asked,)))
 
     return ask
