@@ -18,8 +18,10 @@ SETTINGS: Final = {
     "group.min.session.timeout.ms": "1000",
     "group.consumer.min.heartbeat.interval.ms": "300",
     "group.consumer.heartbeat.interval.ms": "500",
+    "group.initial.rebalance.delay.ms": "500",
 }
-"""Settings that the real cluster of the tests has, too: records are old and stay, and heartbeats are quick."""
+"""Records are old and stay, and heartbeats are quick. The first member of a group has time to learn of its topics: as
+the leader it assigns the partitions that it knows."""
 
 
 @frozen(eq=False)

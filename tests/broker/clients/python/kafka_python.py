@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import RebalanceInProgressError
 from kafka.structs import OffsetAndMetadata
 
 SERVERS, PREFIX = sys.argv[2], sys.argv[4]
@@ -94,6 +95,11 @@ class Member:
 
     def __init__(self) -> None:
         self.consumer = consumer(group_id=name("group"), session_timeout_ms=10_000)
+        # The leader of a group assigns the partitions that it knows at that moment, maybe none.
+        until(
+            "the partitions are known",
+            lambda: len(self.consumer.partitions_for_topic(name("group")) or ()) == PARTITIONS,
+        )
         self.consumer.subscribe([name("group")])
         self.seen: dict[int, set[int]] = {}
 
@@ -107,6 +113,14 @@ class Member:
     def count(self) -> int:
         self.owned()
         return sum(map(len, self.seen.values()))
+
+    def committed(self) -> bool:
+        try:
+            self.consumer.commit()
+        except RebalanceInProgressError:
+            self.owned()
+            return False
+        return True
 
 
 def fill(count: int) -> None:
@@ -127,12 +141,12 @@ def group() -> object:
     until("the first has all again", lambda: first.owned() == PARTITIONS)
     until("everything is read", lambda: first.count() == 10 * PARTITIONS)
     everything = first.count()
-    first.consumer.commit()
+    until("the first commits", first.committed)
     first.consumer.close()
     fill(2)
     later = Member()
     until("new records are read", lambda: later.count() >= 2 * PARTITIONS)
-    later.consumer.commit()
+    until("the later one commits", later.committed)
     later.consumer.close()
     start = min(min(offsets) for offsets in later.seen.values())
     return {"read": everything, "resumed at": start, "read later": sum(map(len, later.seen.values()))}
