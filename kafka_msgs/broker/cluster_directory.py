@@ -79,7 +79,7 @@ class ClusterDirectory:
 
     @property
     def is_new(self) -> bool:
-        """Whether there was no cluster in the directories."""
+        """Whether the directories held no cluster yet."""
         return self._metadata.is_new
 
     @property

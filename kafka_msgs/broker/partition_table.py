@@ -53,7 +53,7 @@ class Watch:
         return changed
 
     def cancel(self) -> None:
-        """Wait no longer, also for a change that has come and is still to be told. It may be called again."""
+        """Wait no longer, not even for a change that has come already. It may be called again."""
         self.cancelled = True
         for key in self.keys:
             watches = self._table.watches.get(key)

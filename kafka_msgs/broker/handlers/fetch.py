@@ -76,7 +76,7 @@ class _Reading:
 
 
 class _Waiting:
-    """A fetch that waits until enough bytes are there, or something else is to be told, or its time is over.
+    """A fetch that waits until there are enough bytes, a partition has other news, or its time is over.
 
     Only partitions that changed are looked at again, as Kafka's ``DelayedFetch`` is completed by partition.
     """
@@ -173,7 +173,7 @@ def _min_bytes(call: Call[FetchRequest]) -> int:
 
 
 def _readable(call: Call[FetchRequest], key: PartitionKey, asked: Asked) -> int | None:
-    """Return how many bytes a partition has for the client, or None if there is something else to be told."""
+    """Return how many bytes a partition has for the client, or None if it has other news: an error, for example."""
     topic, wanted = call.cluster.image.topics_by_id.get(key[0]), asked.wanted
     if topic is None:
         return None

@@ -59,7 +59,7 @@ __all__ = ["HANDLERS"]
 
 _RENEW_SINCE: Final = 2
 _NONE: Final = "NONE"
-"""The text that Kafka gives with no error, if the log has no records any more where the group was."""
+"""The text that Kafka gives with no error, if the log no longer has the records where the group was."""
 
 
 @define(eq=False)
@@ -252,7 +252,7 @@ class _Waiting:
 
 @define
 class _Read:
-    """What was read from a log. ``data`` is None if there are no records at the offset any more.
+    """What was read from a log. ``data`` is None if the log no longer has records at the offset.
 
     ``urgent`` means that the client need not wait for more.
     """

@@ -363,7 +363,7 @@ def _write(call: Call[Any], marker: WritableTxnMarker, place: TopicPartition) ->
         )
     except RefusedError as error:
         return ErrorCode(error.error)
-    except RecordWriteError:  # there is no such marker, so the whole request fails, as in Kafka
+    except RecordWriteError:  # no log can hold this marker: as in Kafka, the whole request fails
         raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR) from None
     return ErrorCode.NONE
 

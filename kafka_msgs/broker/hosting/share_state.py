@@ -68,8 +68,8 @@ class ShareStateHost:
         self.coordinator.elect(partition, epoch)
         for batch in (each for each in read_all(log) if isinstance(each, RecordBatch)):
             records = decode_batches(log.topic, [batch])
-            told = (each for each in records if not isinstance(each, TransactionEnd))
-            self.coordinator.load(partition, told, batch.base_offset)
+            states = (each for each in records if not isinstance(each, TransactionEnd))
+            self.coordinator.load(partition, states, batch.base_offset)
         self.coordinator.loaded(partition)
         if len(self._logs) == 1:
             self._plan()

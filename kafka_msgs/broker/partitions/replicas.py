@@ -35,7 +35,7 @@ from kafka_msgs.log.partition import Partition
 __all__ = ["Replicas"]
 
 _PASSING: Final = (".deleted", ".tmp", ".cleaned", ".swap")
-"""What the names of files end with that are no part of a replica."""
+"""The endings of files that do not belong to a replica."""
 
 
 class Replicas:
