@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.broker.partitions.oracle import StorageOracle
 from tests.broker.quotas.oracle import QuotaOracle
+from tests.broker.share.oracle import ShareOracle
 from tests.coordinator.oracle import AssignorOracle, CoordinatorOracle
 from tests.oracle import Oracle
 from tests.support.java_oracle import JavaOracle
@@ -31,6 +32,7 @@ CLUSTER_FIXTURES = frozenset({"kafka_cluster", "breakable_kafka_cluster", "kafka
 BROKER_ORACLES: dict[str, tuple[str, type[JavaOracle]]] = {
     "kafka_log": ("storage", StorageOracle),
     "kafka_quotas": ("quota", QuotaOracle),
+    "kafka_share_partition": ("share", ShareOracle),
 }
 """Kafka's own classes for parts of a broker, by the fixture that a test takes."""
 

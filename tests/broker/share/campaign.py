@@ -1,0 +1,26 @@
+"""Plays scripts of commands to Kafka's share partition and to ours, for a range of seeds.
+
+python -m tests.broker.share.campaign 0 10000
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+from tests.broker.share.lockstep import play
+from tests.broker.share.oracle import ShareOracle
+from tests.broker.share.scripts import Script
+
+
+def main(first: int, last: int) -> None:
+    """Play the scripts of some seeds, and show what was met."""
+    oracle, tally = ShareOracle(), Counter[tuple[str, str]]()
+    for seed in range(first, last):
+        tally += play(Script(seed), oracle)
+    oracle.close()
+    print(f"{last - first} seeds, {tally.total()} commands, {dict(sorted(tally.items()))}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
