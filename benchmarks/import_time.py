@@ -49,6 +49,12 @@ SCRIPTS: Final = {
         "attrs": "import attrs",
         "library": "import kafka_msgs.client; from kafka_msgs.client import Client",
     },
+    "kafka-msgs, all messages": {
+        "attrs": "import attrs",
+        "library": "import kafka_msgs.message",
+        "messages": "from importlib import import_module; from kafka_msgs.messages import MODULES\n"
+        "for module in MODULES.values(): import_module(f'kafka_msgs.messages.{module}')",
+    },
     "kio": {
         "library": "import io; from kio.serial import entity_reader, entity_writer",
         "message": "from kio.schema.offset_fetch.v8.request import OffsetFetchRequest",
@@ -86,6 +92,8 @@ def run(console: Console, rounds: int) -> list[Figure]:
     figures = _figures(best["kafka-msgs"], reports["kafka-msgs"]["modules"])
     client = best["kafka-msgs, client"]["library"]
     figures.append(Figure("import kafka_msgs.client, without attrs' own import", client, "ms", target=60, at_most=True))
+    loaded = best["kafka-msgs, all messages"]["messages"]
+    figures.append(Figure("import the modules of all messages", loaded, "ms", target=150, at_most=True))
     print_figures(console, "Importing kafka-msgs", PROTOCOL.format(rounds=rounds), figures)
     return figures
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 import attrs
 
 from kafka_msgs._backend import implementation
+from kafka_msgs.lazy_attrs import Later
 from kafka_msgs.primitives import ZERO_UUID
 from kafka_msgs.versions import NONE, VersionRange
 
@@ -26,11 +27,16 @@ __all__ = [
     "evolve",
     "field",
     "fields",
+    "frozen",
 ]
 
 if TYPE_CHECKING:
+    from attrs import frozen
+
     from kafka_msgs.values import python as _values
 else:
+    from kafka_msgs.lazy_attrs import frozen
+
     _values = implementation("kafka_msgs.values")
 
 evolve = _values.evolve
@@ -38,6 +44,9 @@ evolve = _values.evolve
 _METADATA_KEY: Final = "kafka_msgs"
 
 StructClass: TypeAlias = "type[Struct]"
+
+_Attribute: TypeAlias = tuple[str, Any, tuple[Any, ...] | None]
+"""The name and the default of an attribute, and the description that ``field`` made of it."""
 
 Kind: TypeAlias = Literal["request", "response", "header", "data", "metadata", "coordinator-key", "coordinator-value"]
 """The type of a definition, as in its JSON."""
@@ -157,7 +166,7 @@ def field(
     attribute.
     """
     description = (
-        name, type, versions, nullable, tag, tagged, flexible, default, ignorable, struct, map_key, entity, zero_copy
+        default, name, type, versions, nullable, tag, tagged, flexible, ignorable, struct, map_key, entity, zero_copy
     )  # fmt: skip
     return attrs.field(default=default, metadata={_METADATA_KEY: description})
 
@@ -178,11 +187,16 @@ def _is_plain(cls: type[Struct]) -> bool:
         "__attrs_attrs__" in own
         and bool(own.get("__slots__"))
         and not (cls.__dictoffset__ or cls.__weakrefoffset__)
-        and getattr(own.get("__init__"), "__code__", _is_plain.__code__).co_filename.startswith("<attrs generated")
+        and _is_generated(own.get("__init__"))
         and all(getattr(cls, name) is getattr(Struct, name) for name in _METHODS)
         and not any(hasattr(cls, name) for name in _HOOKS)
-        and all(map(_is_plain_field, own["__attrs_attrs__"]))
+        and (isinstance(own["__attrs_attrs__"], Later) or all(map(_is_plain_field, own["__attrs_attrs__"])))
     )
+
+
+def _is_generated(init: Any) -> bool:
+    code = getattr(init, "__code__", None)
+    return isinstance(init, Later) or (code is not None and code.co_filename.startswith("<attrs generated"))
 
 
 def _is_plain_field(field: attrs.Attribute[Any]) -> bool:
@@ -216,16 +230,17 @@ class Struct:
     _sealed: ClassVar[bool] = False
 
     # The class holds the objects that are derived from it, so an unused class can be collected.
+    _attributes: ClassVar[tuple[_Attribute, ...] | None] = None
     _names: ClassVar[tuple[str, ...] | None] = None
     _fields: ClassVar[tuple[FieldInfo, ...] | None] = None
     _layout: ClassVar[Any] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._names = cls._fields = None
+        cls._attributes = cls._names = cls._fields = None
         cls._sealed = _is_plain(cls)
         if cls._sealed:
-            _values.seal(cls, tuple((each.name, each.default) for each in attrs.fields(cls)))
+            _values.seal(cls, tuple((name, default) for name, default, _ in _attributes(cls)))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -239,7 +254,7 @@ class Struct:
         """Pickle the fields that do not have their defaults, by name."""
         if not self._sealed:
             return super().__reduce_ex__(protocol)
-        values = ((each.name, getattr(self, each.name), each.default) for each in attrs.fields(type(self)))
+        values = ((name, getattr(self, name), default) for name, default, _ in _attributes(type(self)))
         return _rebuilt, (type(self), {name: value for name, value, default in values if value is not default})
 
     def __repr__(self) -> str:
@@ -247,6 +262,22 @@ class Struct:
         if self.unknown_tagged_fields:
             shown.append(f"unknown_tagged_fields={self.unknown_tagged_fields!r}")
         return f"{self.__class__.__name__}({', '.join(shown)})"
+
+
+def _attributes(cls: type[Any]) -> tuple[_Attribute, ...]:
+    """All attributes of a class, in the order of ``attrs.fields`` and without completing the class."""
+    found: tuple[_Attribute, ...] | None = cls._attributes
+    if found is None:
+        found = cls._attributes = _found_attributes(cls)
+    return found
+
+
+def _found_attributes(cls: type[Any]) -> tuple[_Attribute, ...]:
+    made: Any = next(vars(base)["__attrs_attrs__"] for base in cls.__mro__ if "__attrs_attrs__" in vars(base))
+    if not isinstance(made, Later):
+        return tuple((each.name, each.default, each.metadata.get(_METADATA_KEY)) for each in made)
+    own = ((name, metadata[_METADATA_KEY]) for name, metadata in made.rest.metadata.items())
+    return (*_attributes(made.rest.base), *((name, description[0], description) for name, description in own))
 
 
 def _rebuilt(cls: type[Any], values: dict[str, Any]) -> Any:
@@ -276,7 +307,7 @@ def attribute_names(cls: type[Any]) -> tuple[str, ...]:
     """
     names: tuple[str, ...] | None = cls._names
     if names is None:
-        names = cls._names = tuple(attribute.name for attribute in attrs.fields(cls))
+        names = cls._names = tuple(name for name, _, _ in _attributes(cls))
     return names
 
 
@@ -299,15 +330,14 @@ def fields(cls: type[Any]) -> tuple[FieldInfo, ...]:
     found: tuple[FieldInfo, ...] | None = cls._fields
     if found is None:
         found = cls._fields = tuple(
-            _field_info(attribute.name, attribute.metadata[_METADATA_KEY])
-            for attribute in attrs.fields(cls)
-            if _METADATA_KEY in attribute.metadata
+            _field_info(name, description) for name, _, description in _attributes(cls) if description is not None
         )
     return found
 
 
 def _field_info(attribute: str, description: tuple[Any, ...]) -> FieldInfo:
     (
+        default,
         name,
         type_,
         versions,
@@ -315,7 +345,6 @@ def _field_info(attribute: str, description: tuple[Any, ...]) -> FieldInfo:
         tag,
         tagged,
         flexible,
-        default,
         ignorable,
         struct,
         map_key,

@@ -221,6 +221,7 @@ def _schema_names(message: Message) -> str:
         _info_class(message): True,
         "Struct": bool(message.structs),
         "field": bool(tuple(_all_fields(message))),
+        "frozen": True,
     }
     return ", ".join(name for name, wanted in used.items() if wanted)
 

@@ -3,10 +3,8 @@
 
 from typing import ClassVar
 
-from attrs import frozen
-
 from kafka_msgs.message import CoordinatorValue
-from kafka_msgs.schema import KeyedMessageInfo, field
+from kafka_msgs.schema import KeyedMessageInfo, field, frozen
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)

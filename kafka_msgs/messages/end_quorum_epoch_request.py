@@ -4,10 +4,8 @@
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
-from attrs import frozen
-
 from kafka_msgs.message import Request
-from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field, frozen
 
 if TYPE_CHECKING:
     from .end_quorum_epoch_response import EndQuorumEpochResponse

@@ -4,10 +4,8 @@
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
-from attrs import frozen
-
 from kafka_msgs.message import Request
-from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, field
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, field, frozen
 
 if TYPE_CHECKING:
     from .get_telemetry_subscriptions_response import GetTelemetrySubscriptionsResponse

@@ -3,10 +3,8 @@
 
 from typing import TYPE_CHECKING, ClassVar
 
-from attrs import frozen
-
 from kafka_msgs.message import Request
-from kafka_msgs.schema import KeyedMessageInfo, field
+from kafka_msgs.schema import KeyedMessageInfo, field, frozen
 
 if TYPE_CHECKING:
     from .init_producer_id_response import InitProducerIdResponse

@@ -4,10 +4,8 @@
 from typing import ClassVar
 from uuid import UUID
 
-from attrs import frozen
-
 from kafka_msgs.message import Response
-from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field
+from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, Struct, field, frozen
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)

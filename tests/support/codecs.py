@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import new_class
 from typing import Any
 
 import attrs
@@ -11,7 +12,7 @@ from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.message import Message
-from kafka_msgs.schema import MessageInfo, Struct
+from kafka_msgs.schema import MessageInfo, Struct, frozen
 
 _codecs: dict[tuple[Any, ...], Codec[Any]] = {}
 
@@ -62,15 +63,6 @@ def message_class(name: str, /, versions: str = "0", flexible: str = "none", **f
 
 
 def _make(name: str, fields: dict[str, Any], base: type[Any], body: dict[str, Any]) -> type[Any]:
-    return attrs.make_class(
-        name,
-        fields,
-        bases=(base,),
-        class_body=body,
-        frozen=True,
-        kw_only=True,
-        slots=True,
-        repr=False,
-        eq=False,
-        weakref_slot=False,
-    )
+    written = {"__module__": __name__, "__annotations__": dict.fromkeys(fields, Any)} | body | fields
+    made = new_class(name, (base,), exec_body=lambda namespace: namespace.update(written))
+    return frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)(made)
