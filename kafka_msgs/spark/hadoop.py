@@ -35,8 +35,9 @@ def read_log_through_spark(spark: SparkSession, *paths: str, **options: Any) -> 
     ``logs/__consumer_offsets-*``.
 
     ``options`` are those of ``kafka-log`` that choose the content of rows, such as ``columns``, ``mode`` or
-    ``valueMessage``. Files are not split, and transactions are not followed from file to file, so ``splitBytes``,
-    ``isolation``, ``topics`` and ``partitions`` are refused. Raises ``OptionError`` and ``UnknownColumnError``.
+    ``valueMessage``. Files are read whole, and transactions are not followed from file to file, so the options that
+    choose files, partitions, offsets, times or the isolation are refused. Raises ``OptionError`` and
+    ``UnknownColumnError``.
     """
     given = Options("read_log_through_spark", {name: _text(value) for name, value in options.items()})
     reading = log_reading(given)

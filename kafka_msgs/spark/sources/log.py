@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
@@ -19,6 +19,7 @@ from kafka_msgs.errors import OptionError
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.spark.sources.files import LogFile, log_files
 from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
+from kafka_msgs.spark.sources.pruning import Bounds
 from kafka_msgs.spark.sources.rows import Decoded, Reading, log_columns, rows_of
 from kafka_msgs.spark.sources.splits import Part, cut_tails, last_files, parts_of, splits_of, with_transactions
 from kafka_msgs.spark.types import message_of
@@ -54,6 +55,7 @@ class Plan:
     topics: tuple[str, ...] | None = None
     partitions: tuple[int, ...] | None = None
     """What is read of the paths; None for everything."""
+    bounds: Bounds = field(factory=Bounds)
 
     @classmethod
     def of(cls, source: str, options: Options, topic: str | None = None) -> Plan:
@@ -67,17 +69,18 @@ class Plan:
             topic=topic,
             topics=None if topic else options.names("topics"),
             partitions=options.numbers("partitions"),
+            bounds=Bounds.of(options),
         )
 
     def splits(self) -> list[tuple[Part, ...]]:
         """Return the parts of the files; raises ``OptionError`` and ``OSError``."""
         files = [file for file in self._files() if file.size]
-        parts = [part for file in files for part in parts_of(file, self.split_bytes)]
+        parts = [part for each in self.bounds.stretches(files) for part in parts_of(each, self.split_bytes)]
         if not self.reports_cut_tails:
             last = last_files(files)
-            for error in cut_tails(last):
-                _LOG.warning("%s", error)
             parts = [evolve(part, may_be_cut=part.file in last) for part in parts]
+            for error in cut_tails(part for part in parts if part.may_be_cut):
+                _LOG.warning("%s", error)
         return splits_of(with_transactions(parts) if self.committed else parts, self.split_bytes)
 
     def _files(self) -> list[LogFile]:
@@ -91,6 +94,11 @@ class Plan:
                 absent = set(wanted) - {getattr(file, attribute) for file in own}
                 if absent:
                     raise self._missing(f"{attribute} {sorted(absent, key=str)[0]}")
+        there = {(file.topic, file.partition) for file in own}
+        for option, topic, number in self.bounds.places():
+            if (topic, number) not in there:
+                reason = f"there is no partition {topic}-{number}"
+                raise OptionError(source=self.source, option=option, value=None, reason=reason)
         return own
 
     def _missing(self, what: str) -> OptionError:

@@ -1,4 +1,4 @@
-"""Where reading a live topic begins and ends: what the options say, and the offsets that this means now.
+"""Where reading a live topic begins and ends: which partitions the options name, and what positions mean now.
 
 ``LiveTopics`` asks the brokers for partitions and offsets, on the driver. What is read between two offsets is left to
 ``live``. A position in Spark's checkpoint is ``{"topic": {"partition": offset}}``, as that of Spark's own connector is.
@@ -10,47 +10,20 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from math import ceil, floor
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
-from attrs import field, frozen
+from attrs import frozen
 
 from kafka_msgs.client import Client, ClientConfig, TopicPartition
 from kafka_msgs.client.consumer.offsets import look_up_offsets
 from kafka_msgs.errors import OptionError
 from kafka_msgs.messages.metadata_request import MetadataRequest
 from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.ranges import EARLIEST, LATEST, Position, offsets_in
 
-__all__ = ["EARLIEST", "LATEST", "LiveTopics", "Offsets", "Position", "Subscription", "from_json", "limited", "to_json"]
+__all__ = ["LiveTopics", "Offsets", "Subscription", "from_json", "limited", "to_json"]
 
 Offsets: TypeAlias = dict[TopicPartition, int]
-
-EARLIEST: Final = -2
-LATEST: Final = -1
-_NAMES: Final = {"earliest": EARLIEST, "latest": LATEST}
-_LARGEST: Final = 2**63 - 1
-
-
-@frozen
-class Position:
-    """Where to begin or to end: ``EARLIEST``, ``LATEST`` or a time in ms since the epoch; or offsets of partitions."""
-
-    time: int
-    offsets: Mapping[TopicPartition, int] = field(factory=dict)
-
-    @classmethod
-    def of(cls, options: Options, name: str, timestamp: str, default: int) -> Position:
-        """Return the position that two options give: one with a word or offsets in JSON, one with a time."""
-        time, text = options.text(timestamp), options.text(name)
-        if time is not None:
-            if not time.isdecimal() or int(time) > _LARGEST:
-                options.refuse(timestamp, "a number of milliseconds since the epoch is needed")
-            return cls(int(time))
-        if text is None or text.lower() in _NAMES:
-            return cls(default if text is None else _NAMES[text.lower()])
-        try:
-            return cls(default, from_json(json.loads(text)))
-        except (ValueError, AttributeError, TypeError):
-            options.refuse(name, 'it is earliest, latest, or offsets such as {"topic": {"0": 23, "1": -1}}')
 
 
 @frozen
@@ -123,7 +96,7 @@ class LiveTopics:
     def resolved(self, position: Position) -> Offsets:
         """Return the offsets that a position means now, for all partitions."""
         times = dict.fromkeys(self.partitions(), position.time)
-        given = {place: offset for place, offset in position.offsets.items() if place in times}
+        given = {place: position.offsets[place] for place in times if place in position.offsets}
         times |= {place: offset for place, offset in given.items() if offset < 0}
         fixed = {place: offset for place, offset in given.items() if offset >= 0}
         return self.at({place: time for place, time in times.items() if place not in fixed}) | fixed
@@ -162,8 +135,4 @@ def to_json(offsets: Offsets) -> dict[str, Any]:
 
 def from_json(value: Any) -> Offsets:
     """Return the offsets of a checkpoint. Raises ``ValueError``, ``AttributeError`` or ``TypeError``."""
-    return {
-        TopicPartition(topic, int(partition)): int(offset)
-        for topic, partitions in value.items()
-        for partition, offset in partitions.items()
-    }
+    return {TopicPartition(*place): offset for place, offset in offsets_in(value).items()}

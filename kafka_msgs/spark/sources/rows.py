@@ -18,13 +18,14 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, Struc
 
 from kafka_msgs.columns import decode_column, record_schema, walk_record_table
 from kafka_msgs.errors import LogFileError, RecordError, UnknownColumnError
-from kafka_msgs.log.scan import AnyBatch, walk_log
+from kafka_msgs.log.scan import AnyBatch
 from kafka_msgs.message import Message
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 from kafka_msgs.spark.functions import error_texts
-from kafka_msgs.spark.sources.files import LogFile, local_copy
+from kafka_msgs.spark.sources.files import LogFile
+from kafka_msgs.spark.sources.offset_range import walk_range
 from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
-from kafka_msgs.spark.sources.splits import Part, is_cut_tail
+from kafka_msgs.spark.sources.splits import Part, copied, is_cut_tail
 from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of, spark_times, spark_type
 
 __all__ = ["Decoded", "Reading", "RowMaker", "column_type", "log_columns", "rows_in", "rows_of"]
@@ -138,7 +139,7 @@ def rows_of(part: Part, reading: Reading) -> Iterator[pa.RecordBatch]:
     A file that no longer exists is treated as damage, because a broker may delete segments while they are read.
     """
     try:
-        with local_copy(part.file, part.start, part.end) as (path, shift):
+        with copied(part) as (path, shift):
             yield from rows_in(path, part, reading, shift)
     except FileNotFoundError as error:
         fault = LogFileError(file=part.file.name, position=part.start, skipped=part.size, reason=_GONE)
@@ -213,9 +214,12 @@ class _PartRows:
         self._maker = RowMaker(reading, self._known)
 
     def run(self, path: Path) -> Iterator[pa.RecordBatch]:
-        for item in walk_record_table(self._batches(path), columns=self._maker.sources):
+        offsets, needed = self._part.offsets, self._maker.sources
+        columns = needed if offsets is None else sorted({*needed, "offset"})
+        for item in walk_record_table(self._batches(path), columns=columns):
             if isinstance(item, pa.RecordBatch):
-                yield self._maker.rows(self._shifted(item))
+                records = self._shifted(item)
+                yield self._maker.rows(records if offsets is None else offsets.rows(records))
             else:
                 yield from self.handle_fault(item)
 
@@ -227,10 +231,10 @@ class _PartRows:
         return records.set_column(at, records.schema.field(at), pc.add(records.column(at), self._shift))
 
     def _batches(self, path: Path) -> Iterator[AnyBatch | LogFileError]:
-        reading, part = self._reading, self._part
-        for item in walk_log(path, evolve(reading.options, views=True), start=part.start - self._shift):
-            if item.position + self._shift >= part.end:
-                return
+        part = self._part
+        start, end = part.start - self._shift, part.end - self._shift
+        options = evolve(self._reading.options, views=True)
+        for item in walk_range(path, options, part.offsets, start, end):
             if isinstance(item, LogFileError) or self._is_wanted(item):
                 yield item
 

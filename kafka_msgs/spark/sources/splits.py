@@ -8,26 +8,27 @@ size give what the whole file gives, damage included. Reading a part is left to 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Final
 
 from attrs import evolve, frozen
-from pyarrow import NativeFile
 
-from kafka_msgs.errors import LogFileError, RecordError
-from kafka_msgs.layouts import MAGIC_AT, SIZE_AND_OFFSET
-from kafka_msgs.log.faults import without_faults
-from kafka_msgs.log.index import walk_offset_index
+from kafka_msgs.columns.python import stated_offset
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.layouts import SIZE_AND_OFFSET
 from kafka_msgs.log.mapping import mapped
 from kafka_msgs.log.scan import walk_headers, walk_log
 from kafka_msgs.log.transactions import Transactions, find_transactions
-from kafka_msgs.records import read_batches
 from kafka_msgs.spark.sources.files import LogFile, is_there, local_copy, opened, siblings
+from kafka_msgs.spark.sources.lookup import SegmentLookup, sound_batch
+from kafka_msgs.spark.sources.offset_range import OffsetRange
+from kafka_msgs.spark.sources.pruning import Stretch
 
 __all__ = [
     "Part",
+    "copied",
     "cut_tails",
     "is_cut_tail",
     "last_files",
@@ -51,6 +52,8 @@ class Part:
     """None for who reads what is not committed, too."""
     may_be_cut: bool = False
     """Whether a last batch that is not whole is not damage, because a broker may still be writing it."""
+    offsets: OffsetRange | None = None
+    """Which records are read; None for all."""
 
     @property
     def size(self) -> int:
@@ -58,23 +61,26 @@ class Part:
         return self.end - self.start
 
 
-def parts_of(file: LogFile, split_bytes: int) -> list[Part]:
-    """Return the parts of a file, each of about ``split_bytes``, the last of up to half as much again."""
-    cuts = [0]
-    if file.size > split_bytes * 3 // 2:
+def parts_of(stretch: Stretch, split_bytes: int) -> list[Part]:
+    """Return the parts of a stretch, each of about ``split_bytes``, the last of up to half as much again."""
+    cuts = [stretch.start]
+    if stretch.size > split_bytes * 3 // 2:
         # A broker deletes segments while reads are planned: the reader of the part reports that.
         with suppress(FileNotFoundError):
-            cuts += _cuts(file, split_bytes)
-    return [Part(file, start, end) for start, end in zip(cuts, [*cuts[1:], file.size], strict=True)]
+            cuts = _cuts(stretch, split_bytes)
+    ends = [*cuts[1:], stretch.end]
+    return [Part(stretch.file, *places, offsets=stretch.offsets) for places in zip(cuts, ends, strict=True)]
 
 
-def _cuts(file: LogFile, split_bytes: int) -> list[int]:
-    cuts, last = [], 0
-    with opened(file) as data:
-        for position in _batches(file):
-            far_enough = position - last >= split_bytes and file.size - position >= split_bytes // 2
-            if far_enough and _is_sound(data, position):
-                cuts.append(position)
+def _cuts(stretch: Stretch, split_bytes: int) -> list[int]:
+    """Return where the parts start. A part that ends before the offsets that are wanted is none."""
+    cuts, last = [stretch.start], stretch.start
+    with opened(stretch.file) as data:
+        for position in SegmentLookup(stretch.file).places(stretch.start, stretch.end):
+            far_enough = position - last >= split_bytes and stretch.end - position >= split_bytes // 2
+            if far_enough and (batch := sound_batch(data, position)) is not None:
+                early = stretch.offsets is not None and stated_offset(batch) <= stretch.offsets.start
+                cuts = [position] if early else [*cuts, position]
                 last = position
     return cuts
 
@@ -94,19 +100,36 @@ def splits_of(parts: Iterable[Part], split_bytes: int) -> list[tuple[Part, ...]]
     return [*splits, tuple(group)] if group else splits
 
 
+@contextmanager
+def copied(part: Part) -> Iterator[tuple[Path, int]]:
+    """Give a local file with the bytes of a part, and the place that its first byte has in the part's file.
+
+    The batch after the part is in it, too: without that one, damage at the end of the part would look like another.
+    """
+    end = part.end
+    if part.file.root and end < part.file.size:
+        with opened(part.file) as data:
+            start = data.read_at(SIZE_AND_OFFSET, end)
+        end = min(end + SIZE_AND_OFFSET + max(int.from_bytes(start[8:], "big", signed=True), 0), part.file.size)
+    with local_copy(part.file, part.start, end) as copy:
+        yield copy
+
+
 def last_files(files: Iterable[LogFile]) -> list[LogFile]:
     """Return the last file of each partition on this machine: the one that a broker may be writing to."""
     groups = groupby(files, key=lambda file: (file.root, file.directory))
     return [file for _, group in groups if not (file := list(group)[-1]).root]
 
 
-def cut_tails(files: Iterable[LogFile]) -> Iterator[LogFileError]:
-    """Yield what is wrong with the end of each file: a batch that is not whole."""
-    for file in files:
+def cut_tails(parts: Iterable[Part]) -> Iterator[LogFileError]:
+    """Yield what is wrong with the end of each part that ends its file: a batch that is not whole."""
+    for part in parts:
+        if part.end < part.file.size:
+            continue
         with suppress(FileNotFoundError):
-            last = _end_of_batches(Path(file.path))
-            for error in walk_log(Path(file.path), start=last):
-                if isinstance(error, LogFileError) and is_cut_tail(error, file.size):
+            path = Path(part.file.path)
+            for error in walk_log(path, start=_end_of_batches(path, part.start)):
+                if isinstance(error, LogFileError) and is_cut_tail(error, part.file.size):
                     yield error
 
 
@@ -122,7 +145,7 @@ def with_transactions(parts: Sequence[Part]) -> list[Part]:
         own = list(group)
         first = own[0].file
         files = siblings(first)
-        files = files[files.index(first) :] if first in files else list(dict.fromkeys(part.file for part in own))
+        files = files if first in files else list(dict.fromkeys(part.file for part in own))
         whole = _transactions_in(files)
         ends = {file.path: after.base_offset for file, after in pairwise(files)}
         found += [
@@ -132,36 +155,10 @@ def with_transactions(parts: Sequence[Part]) -> list[Part]:
     return found
 
 
-def _batches(file: LogFile) -> Iterator[int]:
-    """Yield places where batches should start: all on this machine, on another filesystem those of the index."""
-    if not file.root:
-        yield from (start.position for start in walk_headers(mapped(Path(file.path))))
-        return
-    index = evolve(file, path=file.path.removesuffix(".log") + ".index")
-    try:
-        with opened(index) as data:
-            index = evolve(index, size=data.size())
-        with local_copy(index) as (path, _):
-            yield from [entry.position for entry in without_faults(walk_offset_index(path))]
-    except OSError:
-        return
-
-
-def _is_sound(data: NativeFile, position: int) -> bool:
-    start = data.read_at(SIZE_AND_OFFSET, position)
-    size = int.from_bytes(start[8:], "big", signed=True) + SIZE_AND_OFFSET
-    if not MAGIC_AT < size <= data.size() - position:
-        return False
-    try:
-        return next(read_batches(data.read_at(size, position)), None) is not None
-    except RecordError:
-        return False
-
-
-def _end_of_batches(path: Path) -> int:
-    end = 0
-    for start in walk_headers(mapped(path)):
-        end = start.position + start.size
+def _end_of_batches(path: Path, start: int) -> int:
+    end = start
+    for each in walk_headers(mapped(path), start):
+        end = each.position + each.size
     return end
 
 

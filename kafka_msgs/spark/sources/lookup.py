@@ -1,0 +1,196 @@
+"""Where in a segment the records of some offsets are, and the first one at a time; asked of its indexes.
+
+Owns the questions, on any filesystem: indexes are read as far as they are used, and of the segment a few batches. What
+an index says about a place is believed only if a sound batch with such offsets is there, because a place that is wrong
+would lose rows. Which segments are asked is left to ``pruning``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from itertools import pairwise
+from operator import itemgetter
+from pathlib import Path
+from struct import Struct
+from typing import Final, NamedTuple
+
+from pyarrow import NativeFile
+
+from kafka_msgs.columns.python import stated_offset
+from kafka_msgs.errors import RecordError
+from kafka_msgs.layouts import MAGIC_AT, SIZE_AND_OFFSET
+from kafka_msgs.log.faults import without_faults
+from kafka_msgs.log.index import OFFSET_LAYOUT, TIME_LAYOUT
+from kafka_msgs.log.mapping import mapped
+from kafka_msgs.log.scan import AnyBatch, walk_headers, walk_log
+from kafka_msgs.records import RecordBatch, read_batches
+from kafka_msgs.spark.sources.files import LogFile, local_copy, opened
+from kafka_msgs.spark.sources.ranges import LARGEST
+
+__all__ = ["SegmentLookup", "sound_batch"]
+
+_FIRST_CHUNK: Final = 171 * OFFSET_LAYOUT.size * TIME_LAYOUT.size // 4
+"""How much of an index is read first: a broker allocates 10 MiB for one, and most of that is zeros.
+
+It is a whole number of entries of either index.
+"""
+_PLACE: Final = itemgetter(0)
+
+
+class _Entry(NamedTuple):
+    """An entry of an index: what is looked for, and what it leads to. Offsets are absolute."""
+
+    given: int
+    found: int
+
+
+class SegmentLookup:
+    """The places in one segment, whose records have offsets below ``end``. Raises ``OSError``.
+
+    ``end`` is the base offset of the segment after it; ``LARGEST`` means that there is none.
+    """
+
+    def __init__(self, file: LogFile, end: int = LARGEST) -> None:
+        self._file = file
+        self._base = file.base_offset or 0
+        self._end = end
+        self._offsets: list[_Entry] | None = None
+
+    def position_before(self, offset: int) -> int:
+        """Return where a sound batch starts; all records before it have offsets below ``offset``. 0 if none is known.
+
+        It is the nearest place that the index has, and without one, on this machine, that the headers lead to.
+        """
+        entries = self._offset_entries()
+        at = bisect_right(entries, offset, key=_PLACE) - 1
+        place = entries[at].found if at >= 0 else 0 if entries else self._by_headers(offset)[0]
+        batch = self._batch(place) if place else None
+        return place if batch is not None and stated_offset(batch) <= offset else 0
+
+    def position_after(self, offset: int) -> int:
+        """Return where a sound batch starts, or the file ends; no record from there on is below ``offset``."""
+        entries = self._offset_entries()
+        # The batches of an entry end with its offset, so that all from the next entry on are later.
+        at = bisect_left(entries, offset - 1, key=_PLACE) + 1
+        place = entries[at].found if at < len(entries) else None if entries else self._by_headers(offset)[1]
+        batch = self._batch(place) if place else None
+        known = isinstance(batch, RecordBatch) and batch.base_offset >= offset
+        return place if place and known else self._file.size
+
+    def first_at(self, timestamp: int) -> int | None:
+        """Return the offset of the first record whose timestamp, in ms since the epoch, is ``timestamp`` or later.
+
+        Return None if all are earlier. Damaged batches are left out.
+        """
+        entries = self._time_entries()
+        if entries and entries[-1].given < timestamp and self._end < LARGEST:
+            # A broker adds the latest time of a segment when it begins the next one.
+            return None
+        at = bisect_left(entries, timestamp, key=_PLACE)
+        start = self.position_before(entries[at - 1].found) if at else 0
+        middle = self.position_after(entries[at].found + 1) if at < len(entries) else self._file.size
+        for first, end in ((start, middle), (middle, self._file.size)):
+            found = self._first_between(first, end, timestamp) if first < end else None
+            if found is not None:
+                return found
+        return None
+
+    def _first_between(self, start: int, end: int, timestamp: int) -> int | None:
+        with local_copy(self._file, start, end) as (path, shift):
+            batches: Iterator[AnyBatch] = without_faults(walk_log(path, start=start - shift))
+            for batch in batches:
+                if batch.position + shift >= end:
+                    return None
+                found = _first_in(batch, timestamp) if batch.max_timestamp >= timestamp else None
+                if found is not None:
+                    return found
+        return None
+
+    def places(self, start: int, end: int) -> Iterator[int]:
+        """Yield places between two bytes where batches should start: those of the index, or by the headers.
+
+        Headers are followed on this machine only: elsewhere each of them would be a request.
+        """
+        entries = self._offset_entries()
+        if entries:
+            found = iter(entry.found for entry in entries)
+        elif self._file.root:
+            return
+        else:
+            found = iter(each.position for each in walk_headers(mapped(Path(self._file.path)), start))
+        for position in found:
+            if position >= end:
+                return
+            if position > start:
+                yield position
+
+    def _by_headers(self, offset: int) -> tuple[int, int | None]:
+        """Return the last batch that starts at or before an offset, and the first one at or after it, if known."""
+        before = 0
+        if not self._file.root:
+            for each in walk_headers(mapped(Path(self._file.path))):
+                if each.base_offset >= offset:
+                    return (each.position if each.base_offset == offset else before), each.position
+                before = each.position
+        return before, None
+
+    def _batch(self, position: int) -> AnyBatch | None:
+        if not 0 <= position < self._file.size:
+            return None
+        with opened(self._file) as data:
+            return sound_batch(data, position)
+
+    def _offset_entries(self) -> list[_Entry]:
+        if self._offsets is None:
+            found = [_Entry(self._base + given, place) for given, place in self._entries(".index", OFFSET_LAYOUT)]
+            ascends = all(one.given < two.given and one.found < two.found for one, two in pairwise(found))
+            self._offsets = found if ascends else []
+        return self._offsets
+
+    def _time_entries(self) -> list[_Entry]:
+        """Return the entries of the time index; none if it is damaged, or says what the segment cannot have."""
+        found = [_Entry(time, self._base + given) for time, given in self._entries(".timeindex", TIME_LAYOUT)]
+        ascends = all(one.given <= two.given and one.found <= two.found for one, two in pairwise(found))
+        within = not found or (self._base <= found[0].found and found[-1].found < self._end)
+        return found if ascends and within else []
+
+    def _entries(self, suffix: str, layout: Struct) -> list[tuple[int, int]]:
+        name = self._file.path.rpartition("/")[2].removesuffix(".log") + suffix
+        try:
+            with opened(self._file.beside(name)) as data:
+                used = _used_part(data, layout.size)
+        except FileNotFoundError:
+            return []
+        return list(layout.iter_unpack(used))
+
+
+def sound_batch(data: NativeFile, position: int) -> AnyBatch | None:
+    """Return the batch at a place of a file, or None if there is no sound one."""
+    start = data.read_at(SIZE_AND_OFFSET, position)
+    size = int.from_bytes(start[8:], "big", signed=True) + SIZE_AND_OFFSET
+    if not MAGIC_AT < size <= data.size() - position:
+        return None
+    try:
+        return next(read_batches(data.read_at(size, position)), None)
+    except RecordError:
+        return None
+
+
+def _first_in(batch: AnyBatch, timestamp: int) -> int | None:
+    try:
+        return next((record.offset for record in batch if record.timestamp >= timestamp), None)
+    except RecordError:
+        return None
+
+
+def _used_part(data: NativeFile, entry_size: int) -> bytes:
+    """Return the entries of an index without the zeros after them; what is read grows with what is used."""
+    found, chunk, size = b"", _FIRST_CHUNK, data.size()
+    while len(found) < size and (more := data.read_at(min(chunk, size - len(found)), len(found))):
+        found += more
+        if not any(more[-entry_size:]):
+            break
+        chunk = len(found)
+    used = len(found.rstrip(b"\0"))
+    return found[: -(-used // entry_size) * entry_size] if -(-used // entry_size) * entry_size <= len(found) else b""

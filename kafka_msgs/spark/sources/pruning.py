@@ -1,0 +1,130 @@
+"""Which bytes of which segments hold the records that options ask for by offsets or times.
+
+Segments are chosen by the offsets in their names, the places in them by ``lookup``. What is left to read is decided on
+the driver, from little more than the indexes of the first and the last segment of a partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import groupby
+from typing import Final
+
+from attrs import evolve, frozen
+
+from kafka_msgs.spark.sources.files import LogFile
+from kafka_msgs.spark.sources.lookup import SegmentLookup
+from kafka_msgs.spark.sources.offset_range import OffsetRange
+from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.ranges import EARLIEST, LARGEST, LATEST, Position
+
+__all__ = ["Bounds", "Stretch"]
+
+_START: Final = ("startingOffsets", "startingTimestamp")
+_END: Final = ("endingOffsets", "endingTimestamp")
+_REFUSED: Final = {
+    _START: (LATEST, "reading cannot begin at the latest offset (-1)"),
+    _END: (EARLIEST, "reading cannot end at the earliest offset (-2)"),
+}
+_MEANT: Final = {EARLIEST: 0, LATEST: LARGEST}
+_EARLIEST: Final = Position(EARLIEST)
+_LATEST: Final = Position(LATEST)
+
+
+@frozen
+class Stretch:
+    """The bytes of a file from ``start`` on and before ``end``, and which offsets in them; None for all."""
+
+    file: LogFile
+    start: int
+    end: int
+    offsets: OffsetRange | None = None
+
+    @classmethod
+    def whole(cls, file: LogFile) -> Stretch:
+        """Return all of a file."""
+        return cls(file, 0, file.size)
+
+    @property
+    def size(self) -> int:
+        """Bytes that are read."""
+        return self.end - self.start
+
+
+@frozen
+class Bounds:
+    """Where reading begins and ends in each partition."""
+
+    starting: Position = _EARLIEST
+    ending: Position = _LATEST
+
+    @classmethod
+    def of(cls, options: Options) -> Bounds:
+        """Return what the options ask for; raises ``OptionError``."""
+        return cls(_position(options, _START, EARLIEST), _position(options, _END, LATEST))
+
+    def places(self) -> Iterator[tuple[str, str, int]]:
+        """Yield the partitions that are named, each after the option that names it."""
+        for option, position in ((_START[0], self.starting), (_END[0], self.ending)):
+            yield from ((option, *place) for place in position.offsets)
+
+    def stretches(self, files: Iterable[LogFile]) -> Iterator[Stretch]:
+        """Yield what is read of files, which are in the order of their partitions and offsets. Raises ``OSError``."""
+        if self == Bounds():
+            yield from map(Stretch.whole, files)
+            return
+        for _, group in groupby(files, key=_log_of):
+            yield from self._of_partition(list(group))
+
+    def _of_partition(self, files: Sequence[LogFile]) -> Iterator[Stretch]:
+        ends = [_base(after) for after in files[1:]] + [LARGEST]
+        lookups = [SegmentLookup(file, end) for file, end in zip(files, ends, strict=True)]
+        wanted = OffsetRange(*(_offset(each, files[0], lookups) for each in (self.starting, self.ending)))
+        for file, end, lookup in zip(files, ends, lookups, strict=True):
+            if max(_base(file), wanted.start) < min(end, wanted.end):
+                yield _stretch(file, end, lookup, wanted)
+
+
+def _position(options: Options, names: tuple[str, str], default: int) -> Position:
+    found = Position.of(options, *names, default)
+    wrong, reason = _REFUSED[names]
+    if found.time == wrong or wrong in found.offsets.values():
+        options.refuse(names[0], reason)
+    if any(offset < EARLIEST for offset in found.offsets.values()):
+        options.refuse(names[0], "an offset is not negative")
+    return found
+
+
+def _log_of(file: LogFile) -> tuple[str, ...]:
+    """Return what is equal for the segments of one partition. A file that is not named as a segment stands alone."""
+    segment = file.base_offset is not None and file.path.endswith(".log")
+    return (file.root, file.directory) if segment else (file.root, file.directory, file.path)
+
+
+def _base(file: LogFile) -> int:
+    """Return the lowest offset that a file can have, by its name."""
+    return (file.base_offset or 0) if file.path.endswith(".log") else 0
+
+
+def _offset(position: Position, first: LogFile, segments: Sequence[SegmentLookup]) -> int:
+    """Return the offset that a position is in the partition of ``first``; ``LARGEST`` for what is after its end."""
+    given = position.offsets.get((first.topic or "", -1 if first.partition is None else first.partition))
+    if given is not None or position.time < 0:
+        known = position.time if given is None else given
+        return _MEANT.get(known, known)
+    for segment in segments:
+        with suppress(FileNotFoundError):
+            if (found := segment.first_at(position.time)) is not None:
+                return found
+    return LARGEST
+
+
+def _stretch(file: LogFile, end: int, lookup: SegmentLookup, wanted: OffsetRange) -> Stretch:
+    begins, ends = _base(file) < wanted.start, wanted.end < end
+    places = Stretch.whole(file)
+    # A broker deletes segments while reads are planned: the reader of the part reports that.
+    with suppress(FileNotFoundError):
+        start = lookup.position_before(wanted.start) if begins else 0
+        places = Stretch(file, start, lookup.position_after(wanted.end) if ends else file.size)
+    return evolve(places, offsets=wanted) if begins or ends else places

@@ -1,0 +1,54 @@
+"""A filesystem that counts the bytes that are read of it, in the place of one of ``pyarrow.fs``."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self
+
+from pyarrow import fs
+
+__all__ = ["CountedFiles"]
+
+
+class CountedFiles:
+    """The files of another filesystem. ``read`` has the bytes that were read, by the name of the file."""
+
+    def __init__(self, inner: fs.FileSystem) -> None:
+        self._inner = inner
+        self.read: dict[str, int] = {}
+
+    @property
+    def total(self) -> int:
+        """All bytes that were read."""
+        return sum(self.read.values())
+
+    def get_file_info(self, asked: Any) -> Any:
+        """Return what is known of a path, or of those in a directory."""
+        return self._inner.get_file_info(asked)
+
+    def open_input_file(self, path: str) -> _CountedFile:
+        """Return a file open for reading."""
+        return _CountedFile(self, path, self._inner.open_input_file(path))
+
+
+class _CountedFile:
+    def __init__(self, files: CountedFiles, path: str, inner: Any) -> None:
+        self._files = files
+        self._path = path
+        self._inner = inner
+
+    def size(self) -> int:
+        return int(self._inner.size())
+
+    def read_at(self, count: int, at: int) -> bytes:
+        found: bytes = self._inner.read_at(count, at)
+        self._files.read[self._path] = self._files.read.get(self._path, 0) + len(found)
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._inner.close()
