@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.consumer.membership import Identity
 from kafka_msgs.client.consumer.offsets import CommittedOffset, commit_offsets, fetch_committed, look_up_offsets
 from kafka_msgs.client.consumer.partitions import RESETS, Partition
 from kafka_msgs.client.consumer.state import ConsumerState, Offsets, refused
@@ -38,10 +39,7 @@ class Positions:
 
     def commit(self, offsets: Offsets | None, deadline: float) -> Steps[None]:
         """Commit offsets, by default the positions of all partitions. A consumer that lost its place cannot."""
-        self._check_commit()
-        membership = self._state.membership
-        if membership is not None and not membership.is_member:
-            raise broker_error(ErrorCode.UNKNOWN_MEMBER_ID, api="OffsetCommit", subject=self._config.group_id)
+        self.member()
         wanted = self.current() if offsets is None else offsets
         values = {
             TopicPartition(*name): CommittedOffset(offset) if isinstance(offset, int) else offset
@@ -49,6 +47,14 @@ class Positions:
         }
         group_id = str(self._config.group_id)
         yield from commit_offsets(self._client, group_id, self._state.identity, values, deadline=deadline)
+
+    def member(self) -> Identity:
+        """Return who commits. Raises ``BrokerError`` if the consumer lost its place: others may have its partitions."""
+        self._check_commit()
+        membership = self._state.membership
+        if membership is not None and not membership.is_member:
+            raise broker_error(ErrorCode.UNKNOWN_MEMBER_ID, api="OffsetCommit", subject=self._config.group_id)
+        return self._state.identity
 
     def commit_later(self, offsets: Offsets | None) -> Task[None]:
         """Begin to commit, and go on."""

@@ -14,6 +14,7 @@ from kafka_msgs.client.consumer.offsets import CommittedOffset
 from kafka_msgs.client.consumer.partitions import ResetTo
 from kafka_msgs.client.consumer.state import Callback, Offsets
 from kafka_msgs.client.forms import AsyncForm, BlockingForm, Form, LastOperation, Operation
+from kafka_msgs.client.members import GroupMember
 from kafka_msgs.client.servers import Servers
 from kafka_msgs.client.waiting import Pending, Steps
 from kafka_msgs.records import ConsumerRecord
@@ -165,6 +166,17 @@ class ConsumerMethods(Form[C]):
     def member_id(self) -> str:
         """The id of this member in its group. It is empty outside of a group."""
         return self.core.state.identity.member_id
+
+    @property
+    def group_member(self) -> GroupMember:
+        """The member of the group that this is now, for ``Producer.send_offsets_to_transaction`` (KIP-447).
+
+        With it the broker refuses the offsets if the group has given the partitions to another member. Take it after
+        the poll whose records the transaction is about. Raises ``OptionError`` without a group, and ``BrokerError``
+        if the consumer has lost its place in the group: then abort the transaction.
+        """
+        member = self.core.positions.member()
+        return GroupMember(str(self.config.group_id), member.generation, member.member_id, member.instance_id)
 
     @LastOperation
     def close(self, *, timeout: float | None = None) -> Steps[None]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from attrs import frozen
 
 from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.members import GroupMember
 from kafka_msgs.client.producer.batch import ProducerId
 from kafka_msgs.messages.txn_offset_commit_request import (
     TxnOffsetCommitRequest,
@@ -26,17 +27,6 @@ class ConsumedOffset:
     leader_epoch: int = -1
     """The leader epoch of the last record; -1 if it is not known."""
     metadata: str | None = ""
-
-
-@frozen
-class GroupMember:
-    """The consumer whose offsets are committed. Without a member id the group is not asked whether it is a member."""
-
-    group_id: str
-    generation: int = -1
-    """The generation, or the member epoch of the protocol of KIP-848."""
-    member_id: str = ""
-    instance_id: str | None = None
 
 
 def commit_request(

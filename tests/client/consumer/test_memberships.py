@@ -118,6 +118,8 @@ def test_a_fenced_member_is_told_joins_again_and_cannot_commit_before(
     def on_lost(partitions: list[TopicPartition]) -> None:
         with pytest.raises(BrokerError, match="UNKNOWN_MEMBER_ID"):
             user.commit({NAMES[0]: 5})
+        with pytest.raises(BrokerError, match="UNKNOWN_MEMBER_ID"):
+            user.core.positions.member()
         events.append(f"lost {len(partitions)}")
 
     user.core.subscribe(
