@@ -63,7 +63,7 @@ def test_the_judge_notices_what_a_group_and_a_copy_lack() -> None:
     assert [each.split(" ")[:3] for each in ledger.broken] == [
         ["g", "was", "never"],
         ["g", "committed", "2"],
-        ["the", "copy", "lacks"],
+        ["the", "copy", "in"],
     ]
 
 

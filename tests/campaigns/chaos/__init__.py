@@ -6,6 +6,6 @@
 
 ``ledger`` keeps what clients were promised, and says which promises were broken. ``owners`` watches who owns which
 partition. ``actors`` are clients of this library over a ``BrokerNetwork``, and ``simulation`` is a run of them: no time
-passes, and a seed repeats it. ``clients`` are real clients over sockets, of this library and others, and ``sockets`` is
-a run of them. ``settings`` says what may go wrong.
+passes, and a seed repeats it. ``clients`` and ``copiers`` are real clients over sockets, of this library and others,
+with the ``Run`` of ``run`` in common, and ``sockets`` is a run of them. ``settings`` says what may go wrong.
 """

@@ -21,6 +21,7 @@ from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember
 from kafka_msgs.client.waiting import Steps, sleep_until
 from kafka_msgs.errors import ClientError, InternalError, KafkaMsgsError
 from tests.campaigns.chaos.ledger import Ledger, Outcome, Promises, Sender
+from tests.campaigns.chaos.settings import GROUPS
 from tests.support.broker_network import START, BrokerNetwork
 
 if TYPE_CHECKING:
@@ -170,33 +171,19 @@ class TransactionalWriter(Actor):
 class Reader(Actor):
     """A member of a group that commits what it was given."""
 
-    def __init__(
-        self,
-        network: BrokerNetwork,
-        ledger: Ledger,
-        name: str,
-        seed: float,
-        *,
-        topic: str,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, network: BrokerNetwork, ledger: Ledger, name: str, seed: float, *, group: str) -> None:
         super().__init__(network, ledger, name, seed)
-        self.topic = topic
-        self.settings = settings
-
-    @property
-    def group(self) -> str:
-        """The group."""
-        return str(self.settings["group_id"])
+        self.group = group
 
     def consumer(self) -> ConsumerCore:
         """Return a consumer that subscribes to the topic."""
+        group = GROUPS[self.group]
         settings = ConsumerConfig(
-            auto_offset_reset="earliest", isolation_level="read_committed", session_timeout=6.0, rebalance_timeout=10.0,
-            **self.settings,
+            group_id=self.group, group_protocol=group.protocol, assignors=group.assignor, session_timeout=6.0,
+            rebalance_timeout=10.0, auto_offset_reset="earliest", isolation_level="read_committed",
         )  # fmt: skip
         consumer = ConsumerCore(self.client, settings, random=self.dice, background=True)
-        consumer.subscribe([self.topic])
+        consumer.subscribe([group.reads])
         return consumer
 
     def live(self) -> Steps[None]:
@@ -227,12 +214,10 @@ class Reader(Actor):
 class Copier(Reader):
     """A loop that reads, writes and commits in one transaction: exactly once."""
 
-    def __init__(
-        self, network: BrokerNetwork, ledger: Ledger, name: str, seed: float, *, into: str, partitions: int, **rest: Any
-    ) -> None:
-        super().__init__(network, ledger, name, seed, **rest)
-        self.into = into
-        self.partitions = partitions
+    @property
+    def into(self) -> str:
+        """The topic that it writes."""
+        return str(GROUPS[self.group].writes)
 
     def live(self) -> Steps[None]:
         """Copy until the end."""
@@ -258,12 +243,12 @@ class Copier(Reader):
     ) -> Steps[None]:
         """Copy records in a transaction. If it fails, this life ends: the next one begins at the committed offsets."""
         offsets = positions(consumer)
-        member = consumer.state.identity
+        member = consumer.positions.member()
         transaction = sender.begin()
         producer.begin_transaction()
         for partition, offset in places:
-            transaction.values.append(sender.next_value() + b"=%d/%d" % (partition, offset))
-            yield from add(producer, self.into, transaction.values[-1], partition % self.partitions)
+            transaction.values.append(sender.next_copy(partition, offset))
+            yield from add(producer, self.into, transaction.values[-1], partition)
         yield from self.pause(0.05)
         yield from producer.send_offsets(
             {name: ConsumedOffset(offset) for name, offset in offsets.items()},

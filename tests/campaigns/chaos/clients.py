@@ -8,41 +8,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from random import Random
-from threading import Event
 from typing import Any, Final
 
 import aiokafka
 import aiokafka.errors
 import confluent_kafka
-from attrs import Factory, define
 
 from kafka_msgs.client import AsyncProducer, Consumer, Producer
 from kafka_msgs.errors import ClientError, InternalError, KafkaMsgsError
-from tests.campaigns.chaos.ledger import Ledger, Outcome, Promises
+from tests.campaigns.chaos.copiers import COPIERS
+from tests.campaigns.chaos.ledger import Outcome, Promises
+from tests.campaigns.chaos.run import RDKAFKA, WAIT, Run
 from tests.campaigns.chaos.settings import PARTITIONS
 
-__all__ = ["CLIENTS", "Run", "live"]
+__all__ = ["CLIENTS", "TRANSACTIONAL_IDS", "live"]
 
 _BATCH: Final = 20
-_WAIT: Final = 10.0
-_RDKAFKA: Final[dict[str, Any]] = {
-    "log_level": 0,
-    "error_cb": lambda _: None,
-    "socket.timeout.ms": 5000,
-    "reconnect.backoff.max.ms": 300,
-}
-
-
-@define(eq=False)
-class Run:
-    """The brokers, what clients were promised, and when writers and readers end. ``lives`` counts the lives of all."""
-
-    servers: str
-    ledger: Ledger = Factory(Ledger)
-    writers_end: Event = Factory(Event)
-    readers_end: Event = Factory(Event)
-    lives: list[str] = Factory(list)
 
 
 Life = Callable[[Run, str], None]
@@ -73,13 +56,13 @@ def _is_expected(error: Exception) -> bool:
 
 def _write(run: Run, name: str) -> None:
     sender, dice = run.ledger.sender(name, "plain", Promises.ONCE), Random(name)
-    with Producer(run.servers, delivery_timeout=_WAIT, request_timeout=3.0, timeout=_WAIT) as producer:
+    with Producer(run.servers, delivery_timeout=WAIT, request_timeout=3.0, timeout=WAIT) as producer:
         while not run.writers_end.wait(0.05):
             sent = []
             for _ in range(_BATCH):
                 value, partition = sender.next_value(), dice.randrange(PARTITIONS)
                 sent.append((value, partition, producer.send("plain", value, partition=partition)))
-            producer.flush(2 * _WAIT)
+            producer.flush(2 * WAIT)
             for value, partition, delivery in sent:
                 if delivery.done and delivery.error is None:
                     sender.acked[value] = partition, delivery.result().offset
@@ -92,9 +75,9 @@ def _transact(run: Run, name: str) -> None:
 async def _transact_on_asyncio(run: Run, name: str) -> None:
     sender, dice = run.ledger.sender(name, "committed", Promises.ONCE), Random(name)
     async with AsyncProducer(
-        run.servers, transactional_id="ours", transaction_timeout=10.0, delivery_timeout=_WAIT, request_timeout=3.0
+        run.servers, transactional_id="ours", transaction_timeout=10.0, delivery_timeout=WAIT, request_timeout=3.0
     ) as producer:
-        await producer.init_transactions(_WAIT)
+        await producer.init_transactions(WAIT)
         while not run.writers_end.is_set():
             transaction = sender.begin()
             await producer.begin_transaction()
@@ -102,12 +85,12 @@ async def _transact_on_asyncio(run: Run, name: str) -> None:
                 for _ in range(_BATCH):
                     transaction.values.append(sender.next_value())
                     await producer.send("committed", transaction.values[-1], partition=dice.randrange(PARTITIONS))
-                await producer.commit_transaction(_WAIT)
+                await producer.commit_transaction(WAIT)
                 transaction.outcome = Outcome.COMMITTED
             except ClientError:
                 if not producer.core.transactions.can_abort:
                     raise
-                await producer.abort_transaction(_WAIT)
+                await producer.abort_transaction(WAIT)
                 transaction.outcome = Outcome.ABORTED
             await asyncio.sleep(0.05)
 
@@ -115,7 +98,7 @@ async def _transact_on_asyncio(run: Run, name: str) -> None:
 def _write_rdkafka(run: Run, name: str) -> None:
     sender, dice = run.ledger.sender(name, "plain", Promises.ONCE), Random(name)
     producer = confluent_kafka.Producer(
-        {"bootstrap.servers": run.servers, "enable.idempotence": True, "message.timeout.ms": 10_000, **_RDKAFKA}
+        {"bootstrap.servers": run.servers, "enable.idempotence": True, "message.timeout.ms": 10_000, **RDKAFKA}
     )
 
     def note(error: Any, message: Any) -> None:
@@ -125,8 +108,8 @@ def _write_rdkafka(run: Run, name: str) -> None:
     while not run.writers_end.wait(0.05):
         for _ in range(_BATCH):
             producer.produce("plain", sender.next_value(), partition=dice.randrange(PARTITIONS), on_delivery=note)
-        producer.flush(_WAIT)
-    producer.flush(_WAIT)
+        producer.flush(WAIT)
+    producer.flush(WAIT)
 
 
 def _transact_rdkafka(run: Run, name: str) -> None:
@@ -137,10 +120,10 @@ def _transact_rdkafka(run: Run, name: str) -> None:
             "transactional.id": "rdkafka",
             "transaction.timeout.ms": 10_000,
             "message.timeout.ms": 8_000,
-            **_RDKAFKA,
+            **RDKAFKA,
         }
     )
-    producer.init_transactions(_WAIT)
+    producer.init_transactions(WAIT)
     while not run.writers_end.wait(0.05):
         transaction = sender.begin()
         producer.begin_transaction()
@@ -148,12 +131,12 @@ def _transact_rdkafka(run: Run, name: str) -> None:
             for _ in range(_BATCH):
                 transaction.values.append(sender.next_value())
                 producer.produce("committed", transaction.values[-1], partition=dice.randrange(PARTITIONS))
-            producer.commit_transaction(_WAIT)
+            producer.commit_transaction(WAIT)
             transaction.outcome = Outcome.COMMITTED
         except confluent_kafka.KafkaException as error:
             if not error.args[0].txn_requires_abort():
                 raise
-            producer.abort_transaction(_WAIT)
+            producer.abort_transaction(WAIT)
             transaction.outcome = Outcome.ABORTED
 
 
@@ -167,23 +150,23 @@ async def _write_on_asyncio(run: Run, name: str) -> None:
         bootstrap_servers=run.servers, acks="all", request_timeout_ms=3000, retry_backoff_ms=100
     )
     try:
-        await asyncio.wait_for(producer.start(), _WAIT)
+        await asyncio.wait_for(producer.start(), WAIT)
         while not run.writers_end.is_set():
             values = [sender.next_value() for _ in range(_BATCH)]
             sent = [await producer.send("plain", value, partition=dice.randrange(PARTITIONS)) for value in values]
-            await asyncio.wait(sent, timeout=_WAIT)
+            await asyncio.wait(sent, timeout=WAIT)
             for value, delivery in zip(values, sent, strict=True):
                 if delivery.done() and not delivery.cancelled() and delivery.exception() is None:
                     sender.acked[value] = delivery.result().partition, delivery.result().offset
             await asyncio.sleep(0.05)
     finally:
-        await asyncio.wait_for(producer.stop(), _WAIT)
+        await asyncio.wait_for(producer.stop(), WAIT)
 
 
 def _read(run: Run, name: str) -> None:
     with Consumer(
         run.servers, group_id="classic", auto_offset_reset="earliest", isolation_level="read_committed",
-        assignors="range", session_timeout=6.0, rebalance_timeout=10.0, timeout=_WAIT,
+        assignors="range", session_timeout=6.0, rebalance_timeout=10.0, timeout=WAIT,
     ) as consumer:  # fmt: skip
         consumer.subscribe(["plain"])
         while not run.readers_end.is_set():
@@ -206,7 +189,7 @@ def _read_rdkafka(run: Run, name: str, group: str = "classic", **settings: str) 
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             **settings,
-            **_RDKAFKA,
+            **RDKAFKA,
         }
     )
     try:
@@ -242,5 +225,9 @@ CLIENTS: Final[dict[str, tuple[Life, str]]] = {
     "ours-classic": (_read, "reader"),
     "rdkafka-classic": (_read_rdkafka_classic, "reader"),
     "rdkafka-modern": (_read_rdkafka_modern, "reader"),
+    **{name: (partial(work, group=group), "reader") for name, (work, group) in COPIERS.items()},
 }
 """The clients by name: what they do in a life, and when they end."""
+
+TRANSACTIONAL_IDS: Final = ("ours", "rdkafka", *COPIERS)
+"""The names of the producers with transactions."""

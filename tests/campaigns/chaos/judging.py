@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.testing import committed_offsets, topic_records
 from tests.campaigns.chaos.ledger import Ledger, Log
-from tests.campaigns.chaos.settings import COPY, PARTITIONS, TOPICS
+from tests.campaigns.chaos.settings import GROUPS, PARTITIONS, TOPICS
 
 __all__ = ["judge", "log_of", "undecided", "unread"]
 
@@ -23,12 +23,12 @@ def log_of(broker: EmbeddedBroker, topics: Iterable[str], *, committed: bool) ->
     return log
 
 
-def unread(broker: EmbeddedBroker, groups: Mapping[str, str]) -> list[str]:
-    """Return in words which partitions the groups have not read to their ends. ``groups`` have their topics."""
+def unread(broker: EmbeddedBroker, groups: Iterable[str]) -> list[str]:
+    """Return in words which partitions the groups have not read to their ends."""
     found = []
-    for group, topic in groups.items():
+    for group in groups:
         done = committed_offsets(broker, group)
-        for place, records in log_of(broker, [topic], committed=True).items():
+        for place, records in log_of(broker, [GROUPS[group].reads], committed=True).items():
             if records and done.get(place, 0) <= records[-1][0]:
                 found.append(f"{group} is at {done.get(place)} in {place}, and not behind {records[-1][0]}")
     return found
@@ -44,14 +44,15 @@ def undecided(broker: EmbeddedBroker) -> list[str]:
     return broker.run(find)
 
 
-def judge(broker: EmbeddedBroker, ledger: Ledger, groups: Mapping[str, str], *, copies: bool = True) -> None:
-    """Compare all promises with the logs, after everybody has come to rest. ``copies``: a loop copied ``committed``."""
+def judge(broker: EmbeddedBroker, ledger: Ledger, groups: Iterable[str]) -> None:
+    """Compare all promises with the logs, after everybody has come to rest."""
     everything, visible = (log_of(broker, TOPICS, committed=committed) for committed in (False, True))
     ledger.judge(everything, visible)
-    for group, topic in groups.items():
-        ledger.judge_group(group, _of(visible, topic), committed_offsets(broker, group))
-    if copies:
-        ledger.judge_copy(_of(visible, "committed"), _of(visible, COPY))
+    for name in groups:
+        group = GROUPS[name]
+        ledger.judge_group(name, _of(visible, group.reads), committed_offsets(broker, name))
+        if group.writes is not None:
+            ledger.judge_copy(_of(visible, group.reads), _of(visible, group.writes))
     ledger.broken += [f"problem of the broker: {each!r}" for each in broker.problems]
 
 

@@ -61,6 +61,10 @@ class Sender:
         self.count += 1
         return b"%s:%d" % (self.name.encode(), self.count)
 
+    def next_copy(self, partition: int, offset: int) -> bytes:
+        """Return the next value to send, which says that it is a copy of the record at a place."""
+        return b"%s=%d/%d" % (self.next_value(), partition, offset)
+
     def begin(self) -> Transaction:
         """Note that a transaction begins."""
         self.transactions.append(Transaction())
@@ -108,15 +112,14 @@ class Ledger:
 
     def judge_copy(self, source: Log, copy: Log) -> None:
         """Check that a loop that copies records wrote each of them once."""
-        expected = Counter(_copied(place, offset) for place, offset, _ in _values(source))
+        expected = Counter(b"%d/%d" % (place[1], offset) for place, offset, _ in _values(source))
         found = Counter(value.split(b"=", 1)[-1] for _, _, value in _values(copy))
         if found != expected:
             twice = [value for value, times in found.items() if times > 1]
-            self.broken.append(f"the copy lacks {_some(expected - found)}, and has {_some(twice)} more than once")
-
-
-def _copied(place: Place, offset: int) -> bytes:
-    return b"%d/%d" % (place[1], offset)
+            into = ", ".join({place[0] for place in copy})
+            self.broken.append(
+                f"the copy in {into} lacks {_some(expected - found)}, and has {_some(twice)} more than once"
+            )
 
 
 def _values(log: Log) -> Iterator[tuple[Place, int, bytes]]:

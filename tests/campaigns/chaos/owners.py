@@ -25,10 +25,11 @@ __all__ = ["Owners"]
 
 
 class Owners:
-    """Watches the answers of a cluster. ``broken`` says in words what must not be."""
+    """Watches the answers of a cluster. ``broken`` says in words what must not be; ``answers`` is their number."""
 
     def __init__(self, cluster: Cluster, broken: list[str]) -> None:
         self.broken = broken
+        self.answers = 0
         self._cluster = cluster
         self._generations: defaultdict[tuple[str, int], dict[object, str]] = defaultdict(dict)
         self._given: defaultdict[str, dict[str, frozenset[object]]] = defaultdict(dict)
@@ -37,6 +38,7 @@ class Owners:
         cluster.observers.append(self._see)
 
     def _see(self, call: Call[Any], response: Any) -> None:
+        self.answers += 1
         request = call.request
         if isinstance(request, SyncGroupRequest) and not response.error_code and response.assignment:
             self._see_sync(request, response)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
+
+from attrs import frozen
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.broker.faults import (
@@ -20,15 +22,34 @@ from kafka_msgs.broker.faults import (
 )
 from kafka_msgs.error_codes import ErrorCode
 
-__all__ = ["APIS", "BROKERS", "CONFIGS", "COPY", "EFFECTS", "GROUPS", "PARTITIONS", "TOPICS"]
+__all__ = ["APIS", "BROKERS", "CONFIGS", "EFFECTS", "GROUPS", "PARTITIONS", "TOPICS", "Group"]
 
 BROKERS: Final = 3
 PARTITIONS: Final = 3
-COPY: Final = "copy"
-"""The topic that loops write, which read ``committed``."""
-TOPICS: Final = ("plain", "committed", COPY)
-GROUPS: Final = {"classic": "classic", "modern": "consumer", "copiers": "classic", "modern-copiers": "consumer"}
-"""The groups, and their protocols."""
+
+
+@frozen
+class Group:
+    """The protocol of a group, the topic that it reads, and the topic that it copies this into, exactly once.
+
+    In a classic group the members use ``assignor``.
+    """
+
+    protocol: Literal["classic", "consumer"]
+    reads: str
+    writes: str | None = None
+    assignor: str = "range"
+
+
+GROUPS: Final = {
+    "classic": Group("classic", "plain"),
+    "modern": Group("consumer", "plain"),
+    "copiers": Group("classic", "committed", "copy", "cooperative-sticky"),
+    "modern-copiers": Group("consumer", "committed", "modern-copy"),
+    "lone-copier": Group("classic", "committed", "lone-copy"),
+}
+"""The groups. The last one has one member at a time: its client does not tell the broker who commits (KIP-447)."""
+TOPICS: Final = ("plain", "committed", *(each.writes for each in GROUPS.values() if each.writes is not None))
 
 CONFIGS: Final = {
     "group.consumer.session.timeout.ms": "6000",

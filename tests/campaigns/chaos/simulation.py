@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any, Final, TypeVar, cast
 
 from attrs import define
@@ -20,12 +21,16 @@ from tests.campaigns.chaos.actors import Actor, Copier, Reader, TransactionalWri
 from tests.campaigns.chaos.judging import judge, undecided, unread
 from tests.campaigns.chaos.ledger import Ledger
 from tests.campaigns.chaos.owners import Owners
-from tests.campaigns.chaos.settings import APIS, BROKERS, CONFIGS, COPY, EFFECTS, GROUPS, PARTITIONS, TOPICS
+from tests.campaigns.chaos.settings import APIS, BROKERS, CONFIGS, EFFECTS, GROUPS, PARTITIONS, TOPICS
 from tests.support.broker_network import BrokerNetwork
 
 __all__ = ["Report", "chaos_of", "script_of", "shortened", "simulate"]
 
 T = TypeVar("T")
+
+_GROUPS: Final = ("classic", "modern", "copiers", "modern-copiers")
+"""The groups of the simulation, which have two members each."""
+_TRANSACTIONAL_IDS: Final = ("writer", "copiers-0", "copiers-1", "modern-copiers-0", "modern-copiers-1")
 
 _SETTLING: Final = 120.0
 """How many seconds the clients have to come to rest after the last fault."""
@@ -33,11 +38,11 @@ _SETTLING: Final = 120.0
 
 @define
 class Report:
-    """What came of a run: the broken promises, and how much happened."""
+    """What came of a run: the broken promises, and how much happened. ``requests`` counts those that were answered."""
 
     broken: list[str]
     records: int
-    requests: int
+    requests: int | None
     lives: int
     seconds: float
 
@@ -71,16 +76,16 @@ class _Shown:
 
 def script_of(seed: int, seconds: float) -> tuple[At, ...]:
     """Return what goes wrong in a run of some seconds."""
-    return chaos_of(seconds).script(seed)
+    return chaos_of(seconds, _TRANSACTIONAL_IDS).script(seed)
 
 
-def chaos_of(seconds: float) -> Chaos:
-    """Return what may go wrong in a run of some seconds."""
+def chaos_of(seconds: float, transactional_ids: Sequence[str]) -> Chaos:
+    """Return what may go wrong in a run of some seconds, with producers of these transactional ids."""
     return Chaos(
         brokers=range(BROKERS),
         topics=dict.fromkeys(TOPICS, PARTITIONS),
         groups=tuple(GROUPS),
-        transactional_ids=("writer", "copier-0", "copier-1"),
+        transactional_ids=transactional_ids,
         effects=EFFECTS,
         apis=APIS,
         full_disk=True,
@@ -102,17 +107,11 @@ class _Simulation:
         self.network = network = BrokerNetwork(seed, brokers=BROKERS, configs=CONFIGS, **settings)
         self.cluster = network.cluster
         self.ledger = Ledger()
-        self.requests = 0
         self.shown = cast("EmbeddedBroker", _Shown(self.cluster))
         for topic in TOPICS:
             new_topic(self.shown, topic, partitions=PARTITIONS, replicas=BROKERS, min_insync_replicas="1")
-        Owners(self.cluster, self.ledger.broken)
-        self.cluster.observers.append(self._count)
+        self.owners = Owners(self.cluster, self.ledger.broken)
         self.actors = list(self._actors())
-        self.groups = {each.group: each.topic for each in self.actors if isinstance(each, Reader)}
-
-    def _count(self, *_: object) -> None:
-        self.requests += 1
 
     def _actors(self) -> Iterator[Actor]:
         def common(name: str) -> tuple[BrokerNetwork, Ledger, str, float]:
@@ -121,13 +120,9 @@ class _Simulation:
         yield Writer(*common("simple"), topic="plain", partitions=PARTITIONS, once=False)
         yield Writer(*common("idempotent"), topic="plain", partitions=PARTITIONS, once=True)
         yield TransactionalWriter(*common("writer"), topic="committed", partitions=PARTITIONS)
-        for number in range(2):
-            yield Reader(*common(f"classic-{number}"), topic="plain", group_id="classic", assignors=("range",))
-            yield Reader(*common(f"modern-{number}"), topic="plain", group_id="modern", group_protocol="consumer")
-            yield Copier(
-                *common(f"copier-{number}"), topic="committed", group_id="copiers", into=COPY, partitions=PARTITIONS,
-                assignors=("cooperative-sticky",),
-            )  # fmt: skip
+        for name, number in product(_GROUPS, range(2)):
+            kind = Reader if GROUPS[name].writes is None else Copier
+            yield kind(*common(f"{name}-{number}"), group=name)
 
     # The run
 
@@ -137,7 +132,7 @@ class _Simulation:
         return Report(
             broken=self.ledger.broken,
             records=sum(len(topic_records(self.shown, topic)) for topic in TOPICS),
-            requests=self.requests,
+            requests=self.owners.answers,
             lives=sum(actor.lives for actor in self.actors),
             seconds=self.network.now(),
         )
@@ -170,10 +165,10 @@ class _Simulation:
     def _behind(self) -> Steps[list[str]]:
         """Return what is not as it will be when everybody has come to rest."""
         found = [f"{actor.name} still works" for actor in self.actors if actor.ending and not actor.over]
-        found += unread(self.shown, self.groups) + undecided(self.shown)
+        found += unread(self.shown, _GROUPS) + undecided(self.shown)
         client = self.network.core(timeout=10.0)
         try:
-            for group in self.groups:
+            for group in _GROUPS:
                 state = yield from self._state(client, group)
                 if state != "Stable":
                     found.append(f"{group} is {state}")
@@ -185,7 +180,7 @@ class _Simulation:
 
     def _state(self, client: ClientCore, group: str) -> Steps[str]:
         deadline = client.deadline(None)
-        if GROUPS[group] == "classic":
+        if GROUPS[group].protocol == "classic":
             classic = yield from client.call(DescribeGroupsRequest(groups=(group,)), deadline=deadline)
             return classic.groups[0].group_state
         modern = yield from client.call(ConsumerGroupDescribeRequest(group_ids=(group,)), deadline=deadline)
@@ -194,7 +189,7 @@ class _Simulation:
     # The judgement
 
     def _judge(self) -> None:
-        judge(self.shown, self.ledger, self.groups)
+        judge(self.shown, self.ledger, _GROUPS)
         self._judge_leaks()
 
     def _judge_leaks(self) -> None:

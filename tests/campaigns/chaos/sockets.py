@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,33 +19,34 @@ from attrs import evolve
 from kafka_msgs.broker import EmbeddedBroker, ListenerConfig
 from kafka_msgs.broker.faults import Disconnect, Lose
 from kafka_msgs.testing import new_topic, topic_records
-from tests.campaigns.chaos.clients import CLIENTS, Run, live
+from tests.campaigns.chaos.clients import CLIENTS, TRANSACTIONAL_IDS, live
 from tests.campaigns.chaos.judging import judge, undecided, unread
 from tests.campaigns.chaos.owners import Owners
-from tests.campaigns.chaos.settings import BROKERS, CONFIGS, PARTITIONS, TOPICS
+from tests.campaigns.chaos.run import Run
+from tests.campaigns.chaos.settings import BROKERS, CONFIGS, GROUPS, PARTITIONS, TOPICS
 from tests.campaigns.chaos.simulation import Report, chaos_of
 
 __all__ = ["run_killed", "run_with_faults"]
 
-_GROUPS: Final = {"classic": "plain", "modern": "plain"}
 _PATIENCE: Final = 120.0
 
 
 def run_with_faults(seed: int, seconds: float) -> Report:
     """Run all clients under the script of a seed, without damaged bytes and jumps of the clock, and judge."""
-    chaos = evolve(chaos_of(seconds), effects=(Lose(), Disconnect(), Lose(reset=True)), jump_ms=0, full_disk=False)
+    effects = Lose(), Disconnect(), Lose(reset=True)
+    chaos = evolve(chaos_of(seconds, TRANSACTIONAL_IDS), effects=effects, jump_ms=0, full_disk=False)
     first = _free_ports(seed, BROKERS)
     begun = time.monotonic()
     with EmbeddedBroker(brokers=BROKERS, configs=CONFIGS, listeners=(ListenerConfig(port=first),)) as broker:
         for topic in TOPICS:
             new_topic(broker, topic, partitions=PARTITIONS, replicas=BROKERS, min_insync_replicas="1")
         run = Run(broker.bootstrap_servers)
-        broker.run(lambda cluster: Owners(cluster, run.ledger.broken))
+        owners = broker.run(lambda cluster: Owners(cluster, run.ledger.broken))
         with _clients(run) as threads:
             broker.play(chaos.script(seed))
             time.sleep(seconds)
             _come_to_rest(broker, run, threads)
-        return _report(broker, run, begun)
+        return _report(broker, run, begun, owners.answers)
 
 
 def run_killed(seed: int, seconds: float, directory: Path) -> Report:
@@ -61,7 +63,7 @@ def run_killed(seed: int, seconds: float, directory: Path) -> Report:
         listeners = (ListenerConfig(port=port),)
         with EmbeddedBroker(directory=directory, configs=CONFIGS, listeners=listeners) as broker:
             _come_to_rest(broker, run, threads)
-            return _report(broker, run, begun)
+            return _report(broker, run, begun, None)
 
 
 @contextmanager
@@ -95,23 +97,29 @@ def _end(run: Run, threads: list[Thread]) -> None:
     for thread in threads:
         thread.join(_PATIENCE)
         if thread.is_alive():
-            run.ledger.broken.append(f"{thread.name} does not end")
+            run.ledger.broken.append(f"{thread.name} does not end: {_place_of(thread)}")
+
+
+def _place_of(thread: Thread) -> str:
+    """Return where a thread is, so that it is known for what it waits."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    return " > ".join(f"{each.name}:{each.lineno}" for each in traceback.extract_stack(frame)[-5:])
 
 
 def _come_to_rest(broker: EmbeddedBroker, run: Run, threads: list[Thread]) -> None:
     """Let writers end and readers read all, and then end as well."""
     run.writers_end.set()
     limit = time.monotonic() + _PATIENCE
-    while (behind := unread(broker, _GROUPS) + undecided(broker)) and time.monotonic() < limit:
+    while (behind := unread(broker, GROUPS) + undecided(broker)) and time.monotonic() < limit:
         time.sleep(0.5)
     run.ledger.broken += behind
     _end(run, threads)
 
 
-def _report(broker: EmbeddedBroker, run: Run, begun: float) -> Report:
-    judge(broker, run.ledger, _GROUPS, copies=False)
+def _report(broker: EmbeddedBroker, run: Run, begun: float, requests: int | None) -> Report:
+    judge(broker, run.ledger, GROUPS)
     records = sum(len(topic_records(broker, topic)) for topic in TOPICS)
-    return Report(run.ledger.broken, records, 0, len(run.lives), time.monotonic() - begun)
+    return Report(run.ledger.broken, records, requests, len(run.lives), time.monotonic() - begun)
 
 
 def _free_ports(seed: int, count: int) -> int:
