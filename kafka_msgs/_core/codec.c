@@ -62,6 +62,7 @@ struct Struct;
 typedef struct {
     unsigned char code, flags;
     unsigned char item_code, item_flags; /* arrays: how an element is written */
+    unsigned char ignorable;             /* fields that the version lacks */
     uint32_t tag;
     Py_ssize_t size;    /* arrays: the least size of an element */
     Py_ssize_t run;     /* bytes of the fixed-size values that follow, up to the next op that is not */
@@ -70,21 +71,16 @@ typedef struct {
     PyObject *initial;  /* the default; owned */
 } Op;
 
-typedef struct {
-    Op field; /* as it would be written at a version that has it */
-    int ignorable;
-} Absent;
-
 typedef struct Struct {
     PyTypeObject *type; /* owned */
     Py_ssize_t unknown; /* offset of unknown_tagged_fields */
     int flexible;
     Py_ssize_t op_count, tagged_count, absent_count, inactive_count;
-    Op *ops;        /* positional */
-    Py_ssize_t run; /* bytes of the fixed-size values that the struct begins with */
-    int comparable; /* the class is sealed, and has no floats, which need not equal themselves */
-    Op *tagged;     /* in ascending order of tag */
-    Absent *absent;
+    Op *ops;            /* positional */
+    Py_ssize_t run;     /* bytes of the fixed-size values that the struct begins with */
+    int comparable;     /* the class is sealed, and has no floats, which need not equal themselves */
+    Op *tagged;         /* in ascending order of tag */
+    Op *absent;         /* as they would be written at a version that has them */
     uint32_t *inactive; /* declared tags that are not valid at this version */
 } Struct;
 
@@ -117,123 +113,58 @@ static int is_default(const Codec *self, int code, PyObject *initial) {
     return code == OP_BOOL ? PyBool_Check(initial) : PyLong_CheckExact(initial);
 }
 
-/* Reads (code, flags, descriptor, item code, item flags, item's least size, struct index, tag, default). */
+/* Reads (code, flags, descriptor, item code, item flags, item's least size, struct index, tag, default, ignorable). */
 static int load_op(Codec *self, Struct *owner, PyObject *spec, Op *op) {
     PyObject *descriptor, *initial;
-    int code, flags, item_code, item_flags;
-    Py_ssize_t size, sub;
-    unsigned int tag;
-    if (!PyArg_ParseTuple(spec, "iiOiinnIO", &code, &flags, &descriptor, &item_code, &item_flags, &size, &sub, &tag,
-                          &initial)) {
+    int code, flags, item_code, item_flags, ignorable;
+    Py_ssize_t sub;
+    if (!PyArg_ParseTuple(spec, "iiOiinnIOp", &code, &flags, &descriptor, &item_code, &item_flags, &op->size, &sub,
+                          &op->tag, &initial, &ignorable))
         return -1;
-    }
-    if (code < 0 || code > OP_STRUCT || item_code < 0 || item_code > OP_STRUCT || item_code == OP_ARRAY || size < 1 ||
-        size < FIXED_SIZE[item_code] || sub >= self->struct_count ||
-        ((code == OP_STRUCT || item_code == OP_STRUCT) && sub < 0) || !is_default(self, code, initial)) {
-        PyErr_SetString(PyExc_ValueError, "not an op of a plan");
-        return -1;
-    }
+    if (code < 0 || code > OP_STRUCT || item_code < 0 || item_code > OP_STRUCT || item_code == OP_ARRAY ||
+        op->size < 1 || op->size < FIXED_SIZE[item_code] || sub >= self->struct_count ||
+        ((code == OP_STRUCT || item_code == OP_STRUCT) && sub < 0) || !is_default(self, code, initial))
+        return refuse(PyExc_ValueError, "not an op of a plan");
     op->offset = slot_offset(descriptor, owner->type);
     if (op->offset < 0) return -1;
     op->code = (unsigned char)code;
     op->flags = (unsigned char)flags;
     op->item_code = (unsigned char)item_code;
     op->item_flags = (unsigned char)item_flags;
-    op->size = size;
-    op->tag = tag;
+    op->ignorable = (unsigned char)ignorable;
     if (code == OP_FLOAT64) owner->comparable = 0;
     op->sub = sub < 0 ? NULL : &self->structs[sub];
     op->initial = Py_NewRef(initial);
     return 0;
 }
 
-/* Fills in the positional ops and the runs of fixed-size ones among them: each is checked for or reserved at once. */
-static int load_steps(Codec *self, Struct *target, PyObject *steps) {
-    Py_ssize_t count = PyTuple_GET_SIZE(steps);
-    Py_ssize_t *run = &target->run;
-    target->ops = PyMem_Calloc(count + 1, sizeof(Op));
-    if (target->ops == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (; target->op_count < count; target->op_count++) {
-        Op *op = &target->ops[target->op_count];
-        if (load_op(self, target, PyTuple_GET_ITEM(steps, target->op_count), op) < 0) return -1;
+static int load_ops(Codec *self, Struct *owner, PyObject *specs, Op **ops, Py_ssize_t *count) {
+    *ops = new_items(PyTuple_GET_SIZE(specs), sizeof(Op));
+    if (*ops == NULL) return -1;
+    for (; *count < PyTuple_GET_SIZE(specs); ++*count)
+        if (load_op(self, owner, PyTuple_GET_ITEM(specs, *count), *ops + *count) < 0) return -1;
+    return 0;
+}
+
+/* Finds the runs of fixed-size values among the positional ones: each is checked for or reserved at once. */
+static void find_runs(Struct *s) {
+    Py_ssize_t *run = &s->run;
+    for (Op *op = s->ops; op < s->ops + s->op_count; op++) {
         if (FIXED_SIZE[op->code])
             *run += FIXED_SIZE[op->code];
         else
             run = &op->run;
         if (op->code == OP_ARRAY && op->item_code == OP_INT32 && op->flags == COMPACT) op->code = OP_IDS;
     }
-    target->ops[count].code = OP_END;
-    return 0;
-}
-
-static int load_tagged(Codec *self, Struct *target, PyObject *tagged) {
-    Py_ssize_t count = PyTuple_GET_SIZE(tagged);
-    target->tagged = PyMem_Calloc(count + 1, sizeof(Op));
-    if (target->tagged == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (; target->tagged_count < count; target->tagged_count++) {
-        Op *op = &target->tagged[target->tagged_count];
-        if (load_op(self, target, PyTuple_GET_ITEM(tagged, target->tagged_count), op) < 0) return -1;
-    }
-    return 0;
-}
-
-/* Reads (op, ignorable) of each field that the version lacks; the op is spread out. */
-static int load_absent(Codec *self, Struct *target, PyObject *absent) {
-    Py_ssize_t count = PyTuple_GET_SIZE(absent);
-    target->absent = PyMem_Calloc(count + 1, sizeof(Absent));
-    if (target->absent == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (; target->absent_count < count; target->absent_count++) {
-        Absent *entry = &target->absent[target->absent_count];
-        PyObject *spec = PyTuple_GET_ITEM(absent, target->absent_count);
-        if (!PyTuple_Check(spec) || PyTuple_GET_SIZE(spec) < 1) {
-            PyErr_SetString(PyExc_ValueError, "not a field that a version lacks");
-            return -1;
-        }
-        Py_ssize_t last = PyTuple_GET_SIZE(spec) - 1;
-        PyObject *op = PyTuple_GetSlice(spec, 0, last);
-        int failed = op == NULL ? -1 : load_op(self, target, op, &entry->field);
-        Py_XDECREF(op);
-        if (failed) return -1;
-        entry->ignorable = PyObject_IsTrue(PyTuple_GET_ITEM(spec, last));
-        if (entry->ignorable < 0) {
-            Py_CLEAR(entry->field.initial);
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int load_inactive(Struct *target, PyObject *inactive) {
-    Py_ssize_t count = PyTuple_GET_SIZE(inactive);
-    target->inactive = PyMem_Calloc(count + 1, sizeof(uint32_t));
-    if (target->inactive == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (; target->inactive_count < count; target->inactive_count++) {
-        unsigned long tag = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(inactive, target->inactive_count));
-        if (tag == (unsigned long)-1 && PyErr_Occurred()) return -1;
-        target->inactive[target->inactive_count] = (uint32_t)tag;
-    }
-    return 0;
+    s->ops[s->op_count].code = OP_END;
 }
 
 /* Reads (class, unknown_tagged_fields descriptor, flexible, steps, tagged, absent, inactive tags). */
 static int load_struct(Codec *self, PyObject *spec, Struct *target) {
     PyObject *type, *unknown, *steps, *tagged, *absent, *inactive;
     if (!PyArg_ParseTuple(spec, "O!OpO!O!O!O!", &PyType_Type, &type, &unknown, &target->flexible, &PyTuple_Type, &steps,
-                          &PyTuple_Type, &tagged, &PyTuple_Type, &absent, &PyTuple_Type, &inactive)) {
+                          &PyTuple_Type, &tagged, &PyTuple_Type, &absent, &PyTuple_Type, &inactive))
         return -1;
-    }
     target->type = (PyTypeObject *)Py_NewRef(type);
     if (!PyType_IS_GC(target->type) || target->type->tp_itemsize != 0) {
         PyErr_Format(PyExc_TypeError, "%R is not a class with slots", type);
@@ -241,25 +172,27 @@ static int load_struct(Codec *self, PyObject *spec, Struct *target) {
     }
     target->comparable = layout_of(target->type) != NULL;
     target->unknown = slot_offset(unknown, target->type);
-    if (target->unknown < 0 || load_steps(self, target, steps) < 0 || load_tagged(self, target, tagged) < 0 ||
-        load_absent(self, target, absent) < 0) {
+    if (target->unknown < 0 || load_ops(self, target, steps, &target->ops, &target->op_count) < 0 ||
+        load_ops(self, target, tagged, &target->tagged, &target->tagged_count) < 0 ||
+        load_ops(self, target, absent, &target->absent, &target->absent_count) < 0)
         return -1;
-    }
-    return load_inactive(target, inactive);
+    find_runs(target);
+    return load_numbers(inactive, &target->inactive, &target->inactive_count);
+}
+
+static void clear_ops(Op **ops, Py_ssize_t *count) {
+    for (; *count > 0; --*count)
+        Py_CLEAR((*ops)[*count - 1].initial);
+    PyMem_Free(*ops);
+    *ops = NULL;
 }
 
 static void clear_program(Codec *self) {
     for (Py_ssize_t i = 0; i < self->struct_count; i++) {
         Struct *each = &self->structs[i];
-        for (Py_ssize_t j = 0; j < each->op_count; j++)
-            Py_CLEAR(each->ops[j].initial);
-        for (Py_ssize_t j = 0; j < each->tagged_count; j++)
-            Py_CLEAR(each->tagged[j].initial);
-        for (Py_ssize_t j = 0; j < each->absent_count; j++)
-            Py_CLEAR(each->absent[j].field.initial);
-        PyMem_Free(each->ops);
-        PyMem_Free(each->tagged);
-        PyMem_Free(each->absent);
+        clear_ops(&each->ops, &each->op_count);
+        clear_ops(&each->tagged, &each->tagged_count);
+        clear_ops(&each->absent, &each->absent_count);
         PyMem_Free(each->inactive);
         Py_CLEAR(each->type);
     }
@@ -637,7 +570,7 @@ run:
 end:
     *slot_of(object, s->unknown) = Py_NewRef(state->empty_tuple);
     for (Py_ssize_t i = 0; i < s->absent_count; i++)
-        *slot_of(object, s->absent[i].field.offset) = Py_NewRef(s->absent[i].field.initial);
+        *slot_of(object, s->absent[i].offset) = Py_NewRef(s->absent[i].initial);
     for (Py_ssize_t i = 0; i < s->tagged_count; i++)
         *slot_of(object, s->tagged[i].offset) = Py_NewRef(s->tagged[i].initial);
     r->p = p;
@@ -662,22 +595,14 @@ typedef struct {
 
 static int grow(Writer *w, size_t need) {
     size_t used = w->p - w->start, size = w->end - w->start;
-    if (need > (size_t)PY_SSIZE_T_MAX / 2 - used) {
-        PyErr_NoMemory();
-        return -1;
-    }
     size_t wanted = size * 2 > used + need ? size * 2 : used + need;
-    unsigned char *start;
-    if (w->start == w->stack) {
-        start = PyMem_Malloc(wanted);
-        if (start != NULL) memcpy(start, w->stack, used);
-    } else {
-        start = PyMem_Realloc(w->start, wanted);
-    }
+    unsigned char *start = NULL, *old = w->start == w->stack ? NULL : w->start;
+    if (need <= (size_t)PY_SSIZE_T_MAX / 2 - used) start = PyMem_Realloc(old, wanted);
     if (start == NULL) {
         PyErr_NoMemory();
         return -1;
     }
+    if (old == NULL) memcpy(start, w->stack, used);
     w->start = start;
     w->p = start + used;
     w->end = start + wanted;
@@ -962,7 +887,7 @@ static int struct_differs(Writer *w, const Struct *s, PyObject *object) {
     for (Py_ssize_t i = 0; i < s->tagged_count && different == 0; i++)
         different = field_differs(w, &s->tagged[i], object);
     for (Py_ssize_t i = 0; i < s->absent_count && different == 0; i++)
-        different = field_differs(w, &s->absent[i].field, object);
+        different = field_differs(w, &s->absent[i], object);
     return different;
 }
 
@@ -1000,38 +925,42 @@ static int differs(Writer *w, const Op *op, PyObject *value) {
 
 static int check_absent(Writer *w, const Struct *s, PyObject *object) {
     for (Py_ssize_t i = 0; i < s->absent_count; i++) {
-        const Absent *absent = &s->absent[i];
+        const Op *absent = &s->absent[i];
         if (absent->ignorable) continue;
-        PyObject *value = *slot_of(object, absent->field.offset);
-        if (value == absent->field.initial && !PyFloat_Check(value)) continue;
-        int different = field_differs(w, &absent->field, object);
+        PyObject *value = *slot_of(object, absent->offset);
+        if (value == absent->initial && !PyFloat_Check(value)) continue;
+        int different = field_differs(w, absent, object);
         if (different) return different < 0 ? -1 : malformed(w->state);
     }
     return 0;
 }
 
-/* Writes tag, size and value. The size is not known before the value is written: one byte is left for it, and the
- * value moves up when it needs more. */
+/* Writes a number in front of what was written behind `place`, where a byte was left for it. */
+static int write_before(Writer *w, size_t place, size_t number) {
+    if (number < 0x80) {
+        w->start[place] = (unsigned char)number;
+        return 0;
+    }
+    if (number > MAX_LENGTH) return malformed(w->state);
+    if (reserve(w, 4) < 0) return -1;
+    unsigned char *content = w->start + place + 1, *end = w->p;
+    size_t extra = 0;
+    for (size_t rest = number >> 7; rest; rest >>= 7)
+        extra++;
+    memmove(content + extra, content, (size_t)(end - content));
+    w->p = content - 1;
+    store_uvarint(w, (uint32_t)number);
+    w->p = end + extra;
+    return 0;
+}
+
+/* Writes tag, size and value. */
 static int encode_tagged(Writer *w, const Op *op, PyObject *value) {
     if (reserve(w, 5 + 1 + 16) < 0) return -1;
     store_uvarint(w, op->tag);
     size_t place = w->p++ - w->start;
     if (FIXED_SIZE[op->code] ? encode_fixed(w, op->code, value) < 0 : encode_value(w, op, value) < 0) return -1;
-    size_t size = w->p - w->start - place - 1;
-    if (size < 0x80) {
-        w->start[place] = (unsigned char)size;
-        return 0;
-    }
-    if (size > MAX_LENGTH || reserve(w, 4) < 0) return size > MAX_LENGTH ? malformed(w->state) : -1;
-    size_t extra = 0;
-    for (size_t rest = size >> 7; rest; rest >>= 7)
-        extra++;
-    unsigned char *content = w->start + place + 1, *end = w->p + extra;
-    memmove(content + extra, content, size);
-    w->p = w->start + place;
-    store_uvarint(w, (uint32_t)size);
-    w->p = end;
-    return 0;
+    return write_before(w, place, w->p - w->start - place - 1);
 }
 
 static int encode_unknown_tag(Writer *w, const Struct *s, PyObject *pair, int64_t *last) {
@@ -1060,57 +989,28 @@ static int encode_unknown_tag(Writer *w, const Struct *s, PyObject *pair, int64_
     return failed;
 }
 
-/* Decides which tagged fields are written; sets the bits of `set` and returns their number, or -1. */
-static Py_ssize_t tagged_fields_set(Writer *w, const Struct *s, PyObject *object, unsigned char *set) {
+/* Writes the tagged fields that are not the default, then the unknown ones: their numbers are above all known ones. */
+static int encode_tag_section(Writer *w, const Struct *s, PyObject *object, PyObject *unknown) {
+    if (reserve(w, 1) < 0) return -1;
+    size_t place = w->p++ - w->start;
     Py_ssize_t count = 0;
     for (Py_ssize_t i = 0; i < s->tagged_count; i++) {
-        int different = field_differs(w, &s->tagged[i], object);
-        if (different < 0) return -1;
-        set[i] = (unsigned char)different;
-        count += different;
-    }
-    return count;
-}
-
-/* Writes a tag section in which something is set. `unknown` is a tuple; their numbers are above all known ones. */
-static int encode_tags(Writer *w, const Struct *s, PyObject *object, const unsigned char *set, Py_ssize_t count,
-                       PyObject *unknown) {
-    if (PyTuple_GET_SIZE(unknown) > MAX_TAGS - count) return malformed(w->state);
-    if (reserve(w, 5) < 0) return -1;
-    store_uvarint(w, (uint32_t)(count + PyTuple_GET_SIZE(unknown)));
-    for (Py_ssize_t i = 0; i < s->tagged_count; i++) {
-        if (!set[i]) continue;
         PyObject *value = Py_XNewRef(*slot_of(object, s->tagged[i].offset));
-        int failed = value == NULL ? malformed(w->state) : encode_tagged(w, &s->tagged[i], value);
+        int different = value == NULL ? malformed(w->state) : differs(w, &s->tagged[i], value);
+        int failed = different < 0 || (different && encode_tagged(w, &s->tagged[i], value) < 0);
         Py_XDECREF(value);
         if (failed) return -1;
+        count += different;
     }
+    PyObject *pairs = as_tuple(w->state, unknown);
+    if (pairs == NULL) return -1;
+    count += PyTuple_GET_SIZE(pairs);
+    int failed = count > MAX_TAGS ? malformed(w->state) : 0;
     int64_t last = -1;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(unknown); i++)
-        if (encode_unknown_tag(w, s, PyTuple_GET_ITEM(unknown, i), &last) < 0) return -1;
-    return 0;
-}
-
-static int encode_tag_section(Writer *w, const Struct *s, PyObject *object, PyObject *unknown) {
-    unsigned char few[32], *set = few;
-    if (s->tagged_count > (Py_ssize_t)sizeof(few)) {
-        set = PyMem_Malloc(s->tagged_count);
-        if (set == NULL) {
-            PyErr_NoMemory();
-            return -1;
-        }
-    }
-    int failed = -1;
-    Py_ssize_t count = tagged_fields_set(w, s, object, set);
-    if (count >= 0) {
-        PyObject *tuple = as_tuple(w->state, unknown);
-        if (tuple != NULL) {
-            failed = encode_tags(w, s, object, set, count, tuple);
-            Py_DECREF(tuple);
-        }
-    }
-    if (set != few) PyMem_Free(set);
-    return failed;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pairs) && !failed; i++)
+        failed = encode_unknown_tag(w, s, PyTuple_GET_ITEM(pairs, i), &last);
+    Py_DECREF(pairs);
+    return failed ? -1 : write_before(w, place, (size_t)count);
 }
 
 /* Writes what follows the positional fields. */
@@ -1218,36 +1118,24 @@ static int encode_struct(Writer *w, const Struct *s, PyObject *object) {
 static int codec_init(Codec *self, PyObject *args, PyObject *kwargs) {
     PyObject *specs, *errors, *encode_failure, *decode_failure, *trailing_data;
     long long elements, room;
-    int too_deep, views;
-    if (self->structs != NULL || (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0)) {
-        PyErr_SetString(PyExc_TypeError, "a codec is made once, of positional arguments");
+    if (self->structs != NULL || (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0))
+        return refuse(PyExc_TypeError, "a codec is made once, of positional arguments");
+    if (!PyArg_ParseTuple(args, "O!LLppOOOO", &PyTuple_Type, &specs, &elements, &room, &self->too_deep, &self->views,
+                          &errors, &encode_failure, &decode_failure, &trailing_data))
         return -1;
-    }
-    if (!PyArg_ParseTuple(args, "O!LLppOOOO", &PyTuple_Type, &specs, &elements, &room, &too_deep, &views, &errors,
-                          &encode_failure, &decode_failure, &trailing_data)) {
-        return -1;
-    }
     CoreState *core = core_of_type(Py_TYPE(self));
     Py_ssize_t count = PyTuple_GET_SIZE(specs);
     if (core == NULL || (errors != Py_None && PyUnicode_AsUTF8(errors) == NULL)) return -1;
-    if (count < 1) {
-        PyErr_SetString(PyExc_ValueError, "a program has at least one struct");
-        return -1;
-    }
+    if (count < 1) return refuse(PyExc_ValueError, "a program has at least one struct");
     self->state = &core->codec;
     self->elements = elements;
     self->room = room;
-    self->too_deep = too_deep;
-    self->views = views;
     Py_XSETREF(self->errors, Py_NewRef(errors));
     Py_XSETREF(self->encode_failure, Py_NewRef(encode_failure));
     Py_XSETREF(self->decode_failure, Py_NewRef(decode_failure));
     Py_XSETREF(self->trailing_data, Py_NewRef(trailing_data));
-    self->structs = PyMem_Calloc(count, sizeof(Struct));
-    if (self->structs == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    self->structs = new_items(count, sizeof(Struct));
+    if (self->structs == NULL) return -1;
     self->struct_count = count;
     for (Py_ssize_t i = 0; i < count; i++) {
         if (load_struct(self, PyTuple_GET_ITEM(specs, i), &self->structs[i]) < 0) {
@@ -1263,11 +1151,7 @@ static const char *error_handler(const Codec *self) {
 }
 
 static int check_ready(const Codec *self) {
-    if (self->structs == NULL) {
-        PyErr_SetString(PyExc_TypeError, "the codec was not initialised");
-        return -1;
-    }
-    return 0;
+    return self->structs == NULL ? refuse(PyExc_TypeError, "the codec was not initialised") : 0;
 }
 
 /* Whether the current exception is about the message. Interrupts, which are not an Exception, pass unchanged, and so do
@@ -1320,8 +1204,11 @@ static PyObject *decode_at(Codec *self, PyObject *bytes, Py_ssize_t *offset) {
     return message;
 }
 
-static PyObject *decode_or_explain(Codec *self, PyObject *data, Py_ssize_t offset, int whole) {
-    PyObject *bytes = check_ready(self) < 0 ? NULL : as_bytes(data), *message = NULL;
+/* Decodes at an offset, from the start if it is NULL; all of the data must be the message if it is `whole`. */
+static PyObject *decode_or_explain(Codec *self, PyObject *data, PyObject *given, int whole) {
+    Py_ssize_t offset = given == NULL ? 0 : PyNumber_AsSsize_t(given, PyExc_ValueError);
+    if ((offset == -1 && PyErr_Occurred()) || check_ready(self) < 0) return NULL;
+    PyObject *bytes = as_bytes(data), *message = NULL;
     if (bytes == NULL) return NULL;
     Py_ssize_t size = PyBytes_GET_SIZE(bytes), end = offset;
     if (offset < 0 || offset > size) {
@@ -1343,30 +1230,16 @@ done:
 }
 
 static PyObject *codec_decode(Codec *self, PyObject *const *args, Py_ssize_t count) {
-    Py_ssize_t offset = 0;
     if (count < 1 || count > 2)
         return PyErr_Format(PyExc_TypeError, "decode expected 1 or 2 arguments, got %zd", count);
-    if (count == 2) {
-        offset = PyNumber_AsSsize_t(args[1], PyExc_ValueError);
-        if (offset == -1 && PyErr_Occurred()) return NULL;
-    }
-    return decode_or_explain(self, args[0], offset, 1);
-}
-
-static PyObject *read_at(Codec *self, PyObject *data, PyObject *given) {
-    Py_ssize_t offset = 0;
-    if (given != NULL) {
-        offset = PyNumber_AsSsize_t(given, PyExc_ValueError);
-        if (offset == -1 && PyErr_Occurred()) return NULL;
-    }
-    return decode_or_explain(self, data, offset, 0);
+    return decode_or_explain(self, args[0], count == 2 ? args[1] : NULL, 1);
 }
 
 static PyObject *codec_read(Codec *self, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"buffer", "offset", NULL};
-    PyObject *data, *given = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:read", names, &data, &given)) return NULL;
-    return read_at(self, data, given);
+    PyObject *data, *offset = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:read", names, &data, &offset)) return NULL;
+    return decode_or_explain(self, data, offset, 0);
 }
 
 static PyObject *codec_encode(Codec *self, PyObject *message) {
@@ -1399,8 +1272,7 @@ PyObject *codec_of(PyObject *codec) {
 
 PyObject *codec_run(PyObject *codec, int verb, PyObject *subject, PyObject *offset) {
     if (verb == CODEC_ENCODE) return codec_encode((Codec *)codec, subject);
-    if (verb == CODEC_READ) return read_at((Codec *)codec, subject, offset);
-    return decode_or_explain((Codec *)codec, subject, 0, 1);
+    return decode_or_explain((Codec *)codec, subject, offset, verb == CODEC_DECODE);
 }
 
 static int codec_traverse(Codec *self, visitproc visit, void *arg) {
@@ -1416,7 +1288,7 @@ static int codec_traverse(Codec *self, visitproc visit, void *arg) {
         for (Py_ssize_t j = 0; j < each->tagged_count; j++)
             Py_VISIT(each->tagged[j].initial);
         for (Py_ssize_t j = 0; j < each->absent_count; j++)
-            Py_VISIT(each->absent[j].field.initial);
+            Py_VISIT(each->absent[j].initial);
     }
     return 0;
 }
@@ -1430,14 +1302,6 @@ static int codec_clear(Codec *self) {
     return 0;
 }
 
-static void codec_dealloc(Codec *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    codec_clear(self);
-    type->tp_free((PyObject *)self);
-    Py_DECREF(type);
-}
-
 static PyMethodDef codec_methods[] = {
     {"decode", (PyCFunction)(void (*)(void))codec_decode, METH_FASTCALL,
      "Return the message that a buffer holds from an offset to its end."},
@@ -1448,11 +1312,11 @@ static PyMethodDef codec_methods[] = {
 };
 
 static PyType_Slot codec_slots[] = {
-    {Py_tp_doc, "Executes one plan; the base of the codec that the backend named c makes."},
+    {Py_tp_doc, "Executes one plan."},
     {Py_tp_init, codec_init},
     {Py_tp_traverse, codec_traverse},
     {Py_tp_clear, codec_clear},
-    {Py_tp_dealloc, codec_dealloc},
+    {Py_tp_dealloc, dealloc_tracked},
     {Py_tp_methods, codec_methods},
     {0, NULL},
 };
@@ -1460,7 +1324,7 @@ static PyType_Slot codec_slots[] = {
 static PyType_Spec codec_spec = {
     .name = CORE_NAME ".Codec",
     .basicsize = sizeof(Codec),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .slots = codec_slots,
 };
 

@@ -121,14 +121,6 @@ static int method_clear(Method *self) {
     return 0;
 }
 
-static void method_dealloc(Method *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    method_clear(self);
-    type->tp_free((PyObject *)self);
-    Py_DECREF(type);
-}
-
 static PyMemberDef method_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Method, call), READONLY, NULL},
     {"__dictoffset__", T_PYSSIZET, offsetof(Method, dict), READONLY, NULL},
@@ -148,7 +140,7 @@ static PyMethodDef method_methods[] = {
 static PyType_Slot method_slots[] = {
     {Py_tp_new, method_new},         {Py_tp_call, PyVectorcall_Call},
     {Py_tp_descr_get, method_bind},  {Py_tp_traverse, method_traverse},
-    {Py_tp_clear, method_clear},     {Py_tp_dealloc, method_dealloc},
+    {Py_tp_clear, method_clear},     {Py_tp_dealloc, dealloc_tracked},
     {Py_tp_members, method_members}, {Py_tp_getset, method_attributes},
     {Py_tp_methods, method_methods}, {0, NULL},
 };

@@ -44,6 +44,39 @@ static inline PyObject *new_instance(PyTypeObject *type) {
     return object;
 }
 
+static inline int refuse(PyObject *exception, const char *reason) {
+    PyErr_SetString(exception, reason);
+    return -1;
+}
+
+/* Returns memory for one item more than `count`, all zero; NULL with an exception. */
+static inline void *new_items(Py_ssize_t count, size_t size) {
+    void *items = PyMem_Calloc((size_t)count + 1, size);
+    if (items == NULL) PyErr_NoMemory();
+    return items;
+}
+
+/* Reads a tuple of uint32. */
+static inline int load_numbers(PyObject *tuple, uint32_t **numbers, Py_ssize_t *count) {
+    *numbers = new_items(PyTuple_GET_SIZE(tuple), sizeof(uint32_t));
+    if (*numbers == NULL) return -1;
+    for (; *count < PyTuple_GET_SIZE(tuple); ++*count) {
+        unsigned long number = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(tuple, *count));
+        if (number == (unsigned long)-1 && PyErr_Occurred()) return -1;
+        (*numbers)[*count] = (uint32_t)number;
+    }
+    return 0;
+}
+
+/* Frees an instance of a type of the core that the garbage collector knows: clears it, then gives back its memory. */
+static inline void dealloc_tracked(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    type->tp_clear(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
 static inline PyObject *import_attribute(const char *module_name, const char *name) {
     PyObject *module = PyImport_ImportModule(module_name);
     if (module == NULL) return NULL;

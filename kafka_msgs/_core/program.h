@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "column.h"
+#include "objects.h"
 #include "ops.h"
 
 /* A pseudo-op behind the last op of every struct. */
@@ -72,12 +73,6 @@ typedef struct {
 static int refuse_program(const char *what) {
     PyErr_Format(PyExc_ValueError, "not %s of a program", what);
     return -1;
-}
-
-static void *new_items(Py_ssize_t count, size_t size) {
-    void *items = PyMem_Calloc((size_t)count + 1, size);
-    if (items == NULL) PyErr_NoMemory();
-    return items;
 }
 
 /* Whether a column can take the values of an op. */
@@ -207,18 +202,6 @@ static int load_absent(const Program *self, Struct *target, PyObject *absent) {
     return 0;
 }
 
-static int load_inactive(Struct *target, PyObject *inactive) {
-    Py_ssize_t count = PyTuple_GET_SIZE(inactive);
-    target->inactive = new_items(count, sizeof(uint32_t));
-    if (target->inactive == NULL) return -1;
-    for (; target->inactive_count < count; target->inactive_count++) {
-        unsigned long tag = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(inactive, target->inactive_count));
-        if (tag == (unsigned long)-1 && PyErr_Occurred()) return -1;
-        target->inactive[target->inactive_count] = (uint32_t)tag;
-    }
-    return 0;
-}
-
 /* Whether columns shaped like a map stand at a place: a list of structs of an int32 and a text. */
 static int is_map(const Program *self, int32_t column) {
     const Column *map = &self->shape[column];
@@ -256,7 +239,7 @@ static int load_struct(Program *self, PyObject *spec, Struct *target) {
     if (unknown != 0 && !is_map(self, unknown)) return refuse_program("a map");
     target->unknown = unknown;
     if (load_steps(self, target, steps) < 0 || load_tagged(self, target, tagged) < 0 ||
-        load_absent(self, target, absent) < 0 || load_inactive(target, inactive) < 0)
+        load_absent(self, target, absent) < 0 || load_numbers(inactive, &target->inactive, &target->inactive_count) < 0)
         return -1;
     return check_complete(self, target);
 }

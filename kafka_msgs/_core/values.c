@@ -225,11 +225,8 @@ void value_dealloc(PyObject *self) {
  * compared, and only these can hold anything. */
 static int load_fields(Layout *self, PyObject *fields) {
     Py_ssize_t count = PyTuple_GET_SIZE(fields);
-    self->fields = PyMem_Calloc((size_t)count + 1, sizeof(Field));
-    if (self->fields == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    self->fields = new_items(count, sizeof(Field));
+    if (self->fields == NULL) return -1;
     for (; self->count < count; self->count++) {
         Field *field = &self->fields[self->count];
         PyObject *name, *initial;
@@ -309,17 +306,10 @@ static int layout_clear(Layout *self) {
         Py_CLEAR(self->fields[self->count - 1].name);
         Py_CLEAR(self->fields[self->count - 1].initial);
     }
+    PyMem_Free(self->fields);
+    self->fields = NULL;
     Py_CLEAR(self->type);
     return 0;
-}
-
-static void layout_dealloc(Layout *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    layout_clear(self);
-    PyMem_Free(self->fields);
-    type->tp_free((PyObject *)self);
-    Py_DECREF(type);
 }
 
 static PyType_Slot layout_slots[] = {
@@ -327,7 +317,7 @@ static PyType_Slot layout_slots[] = {
     {Py_tp_new, layout_new},
     {Py_tp_traverse, layout_traverse},
     {Py_tp_clear, layout_clear},
-    {Py_tp_dealloc, layout_dealloc},
+    {Py_tp_dealloc, dealloc_tracked},
     {0, NULL},
 };
 

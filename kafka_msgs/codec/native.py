@@ -66,7 +66,7 @@ class _Lowering:
             plan.flexible,
             tuple(self.step(cls, step) for step in plan.steps),
             tuple(self.step(cls, step) for step in plan.tagged),
-            tuple((*self.step(cls, each), each.ignorable) for each in plan.absent),
+            tuple(self.step(cls, each) for each in plan.absent),
             tuple(plan.inactive_tags),
         )
 
@@ -84,6 +84,7 @@ class _Lowering:
             nested,
             (step.tag if isinstance(step, Step) else None) or 0,
             step.default,
+            isinstance(step, Absent) and step.ignorable,
         )
 
 

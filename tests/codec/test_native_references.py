@@ -119,10 +119,10 @@ def test_refused_plans_leak_no_references() -> None:
 
     cls = make_class(2)
     member = cls.later
-    good = (3, 0, member, 3, 0, 4, -1, 0, 0)
+    good = (3, 0, member, 3, 0, 4, -1, 0, 0, False)
     bad_ops = [
-        (14, *good[1:]), (-1, *good[1:]), (3, 0, cls, *good[3:]), (12, 0, member, 12, 0, 4, -1, 0, 0),
-        (12, 0, member, 3, 0, 3, -1, 0, 0), (13, 0, member, 13, 0, 1, -1, 0, 0), (13, 0, member, 13, 0, 1, 9, 0, 0),
+        (14, *good[1:]), (-1, *good[1:]), (3, 0, cls, *good[3:]), (12, 0, member, 12, *good[4:]),
+        (12, 0, member, 3, 0, 3, *good[6:]), (13, 0, member, 13, 0, 1, *good[6:]), (13, 0, member, 13, 0, 1, 9, *good[7:]),
         (3, 0, MetadataResponse.brokers, *good[3:]), good[:5], "op",
     ]  # fmt: skip
     unknown = cls.unknown_tagged_fields
