@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kafka_msgs import messages
     from kafka_msgs.api_keys import ApiKey
     from kafka_msgs.codec.codec import Codec
+    from kafka_msgs.codec.parts import Patch, Peek
     from kafka_msgs.error_codes import ErrorCode
     from kafka_msgs.lookup import MessageCatalog, message_class, message_classes, message_named
     from kafka_msgs.messages import *  # noqa: F403
@@ -40,6 +41,8 @@ else:
         "Codec": "kafka_msgs.codec.codec",
         "ErrorCode": "kafka_msgs.error_codes",
         "MessageCatalog": "kafka_msgs.lookup",
+        "Patch": "kafka_msgs.codec.parts",
+        "Peek": "kafka_msgs.codec.parts",
         "Versioned": "kafka_msgs.prefixed",
         "compile_schema": "kafka_msgs.schema_compiler",
         "decode_versioned": "kafka_msgs.prefixed",
@@ -77,6 +80,8 @@ __all__ = [
     "Message",
     "MessageCatalog",
     "MessageInfo",
+    "Patch",
+    "Peek",
     "RecordError",
     "Request",
     "Response",

@@ -101,11 +101,12 @@ ATTRIBUTES: Final = {
 
 
 class LengthFlag(IntFlag):
-    """How a value is written: with a compact length, or with a null. Also whether it is decoded as a view."""
+    """How a value is written: with a compact length, or with a null. Also whether it is decoded as a view, or not."""
 
     COMPACT = 1
     NULLABLE = 2
     ZERO_COPY = 4
+    SKIPPED = 8
 
 
 class RecordPart(IntEnum):

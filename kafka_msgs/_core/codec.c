@@ -4,8 +4,8 @@
  * refuses the same inputs. It does not explain a refusal: the Python side of the codec then runs the reference
  * interpreter, which raises the error.
  *
- * Sections: 1 programs, 2 reading bytes, 3 decoding, 4 writing bytes, 5 encoding, 6 the Codec type, 7 what the module
- * keeps.
+ * Sections: 1 programs, 2 reading bytes, 3 passing over values, 4 decoding, 5 writing bytes, 6 encoding, 7 the Codec
+ * type, 8 what the module keeps. patch.h has the changing of single fields.
  *
  * Conventions. Functions returning PyObject * give a new reference, or NULL with an exception set. Functions returning
  * int give 0, or -1 with an exception set. Pointers into programs are borrowed: a codec keeps its program alive, and is
@@ -26,44 +26,45 @@
 
 /* ------------------------------------------------------------------------------------------------ 1 Programs */
 
-/* A pseudo-op: an array of int32 with a compact length that is not null; Kafka's messages are full of them. */
-#define OP_IDS (OP_STRUCT + 1)
-
-/* A pseudo-op behind the last op of every struct. */
-#define OP_END (OP_STRUCT + 2)
+/* Labels of ops besides their codes: an array of int32 with a compact length that is not null, of which Kafka's messages
+ * are full; a value that is passed over; and the end, behind the last op of every struct. */
+enum { OP_IDS = OP_STRUCT + 1, OP_PASS, OP_END };
 
 /* Jumps to the label of an op. With computed gotos every op has a jump of its own, which branch predictors reward; other
  * compilers go through one switch in each interpreter. */
 #ifdef __GNUC__
-#define DISPATCH(op) goto *labels[(op)->code]
+#define DISPATCH(op) goto *labels[(op)->label]
 #define LABELS(op)                                                                                                     \
     static const void *const labels[] = {                                                                              \
         [OP_BOOL] = &&fixed,  [OP_INT8] = &&fixed,   [OP_INT16] = &&int16,  [OP_INT32] = &&int32,                      \
         [OP_INT64] = &&int64, [OP_UINT16] = &&fixed, [OP_UINT32] = &&fixed, [OP_FLOAT64] = &&fixed,                    \
         [OP_UUID] = &&fixed,  [OP_STRING] = &&sized, [OP_BYTES] = &&sized,  [OP_RECORDS] = &&sized,                    \
-        [OP_ARRAY] = &&sized, [OP_STRUCT] = &&sized, [OP_IDS] = &&ids,      [OP_END] = &&end,                          \
+        [OP_ARRAY] = &&sized, [OP_STRUCT] = &&sized, [OP_IDS] = &&ids,      [OP_PASS] = &&pass,                        \
+        [OP_END] = &&end,                                                                                              \
     };                                                                                                                 \
     DISPATCH(op)
 #else
 #define DISPATCH(op) goto dispatch
 #define LABELS(op)                                                                                                     \
     dispatch:                                                                                                          \
-    if ((op)->code == OP_INT16) goto int16;                                                                            \
-    if ((op)->code == OP_INT32) goto int32;                                                                            \
-    if ((op)->code == OP_INT64) goto int64;                                                                            \
-    if ((op)->code == OP_IDS) goto ids;                                                                                \
-    if ((op)->code == OP_END) goto end;                                                                                \
-    if ((op)->code <= OP_UUID) goto fixed;                                                                             \
+    if ((op)->label == OP_INT16) goto int16;                                                                           \
+    if ((op)->label == OP_INT32) goto int32;                                                                           \
+    if ((op)->label == OP_INT64) goto int64;                                                                           \
+    if ((op)->label == OP_IDS) goto ids;                                                                               \
+    if ((op)->label == OP_END) goto end;                                                                               \
+    if ((op)->label == OP_PASS) goto pass;                                                                             \
+    if ((op)->label <= OP_UUID) goto fixed;                                                                            \
     goto sized
 #endif
 
 struct Struct;
 
 typedef struct {
-    unsigned char code, flags;
+    unsigned char code, flags, label;
     unsigned char item_code, item_flags; /* arrays: how an element is written */
     unsigned char ignorable;             /* fields that the version lacks */
     uint32_t tag;
+    int edit;           /* the number of the edit of the value, negative for that of each element; 0 for none */
     Py_ssize_t size;    /* arrays: the least size of an element */
     Py_ssize_t run;     /* bytes of the fixed-size values that follow, up to the next op that is not */
     Py_ssize_t offset;  /* of the attribute in the object */
@@ -75,6 +76,7 @@ typedef struct Struct {
     PyTypeObject *type; /* owned */
     Py_ssize_t unknown; /* offset of unknown_tagged_fields */
     int flexible;
+    int partial; /* unknown tagged fields are passed over */
     Py_ssize_t op_count, tagged_count, absent_count, inactive_count;
     Op *ops;            /* positional */
     Py_ssize_t run;     /* bytes of the fixed-size values that the struct begins with */
@@ -91,6 +93,7 @@ typedef struct {
     Struct *structs;                                           /* the root is the first */
     int64_t elements, room;                                    /* the decode budget */
     int too_deep;                                              /* deeper than the budget: nothing can be decoded */
+    int edits;                                                 /* how many there are */
     int views;                                                 /* zero-copy fields become memoryviews */
     PyObject *errors;                                          /* handler for strings, a str, or None for strict */
     PyObject *encode_failure, *decode_failure, *trailing_data; /* return the exception with the fault */
@@ -113,17 +116,19 @@ static int is_default(const Codec *self, int code, PyObject *initial) {
     return code == OP_BOOL ? PyBool_Check(initial) : PyLong_CheckExact(initial);
 }
 
-/* Reads (code, flags, descriptor, item code, item flags, item's least size, struct index, tag, default, ignorable). */
+/* Reads (code, flags, descriptor, item code, item flags, item's least size, struct index, tag, default, ignorable,
+ * edit). */
 static int load_op(Codec *self, Struct *owner, PyObject *spec, Op *op) {
     PyObject *descriptor, *initial;
     int code, flags, item_code, item_flags, ignorable;
     Py_ssize_t sub;
-    if (!PyArg_ParseTuple(spec, "iiOiinnIOp", &code, &flags, &descriptor, &item_code, &item_flags, &op->size, &sub,
-                          &op->tag, &initial, &ignorable))
+    if (!PyArg_ParseTuple(spec, "iiOiinnIOpi", &code, &flags, &descriptor, &item_code, &item_flags, &op->size, &sub,
+                          &op->tag, &initial, &ignorable, &op->edit))
         return -1;
     if (code < 0 || code > OP_STRUCT || item_code < 0 || item_code > OP_STRUCT || item_code == OP_ARRAY ||
         op->size < 1 || op->size < FIXED_SIZE[item_code] || sub >= self->struct_count ||
-        ((code == OP_STRUCT || item_code == OP_STRUCT) && sub < 0) || !is_default(self, code, initial))
+        ((code == OP_STRUCT || item_code == OP_STRUCT) && sub < 0) || !is_default(self, code, initial) ||
+        op->edit < -INT16_MAX || op->edit > INT16_MAX || (op->edit < 0 && code != OP_ARRAY))
         return refuse(PyExc_ValueError, "not an op of a plan");
     op->offset = slot_offset(descriptor, owner->type);
     if (op->offset < 0) return -1;
@@ -132,6 +137,10 @@ static int load_op(Codec *self, Struct *owner, PyObject *spec, Op *op) {
     op->item_code = (unsigned char)item_code;
     op->item_flags = (unsigned char)item_flags;
     op->ignorable = (unsigned char)ignorable;
+    op->label = op->code;
+    if (code == OP_ARRAY && item_code == OP_INT32 && flags == COMPACT) op->label = OP_IDS;
+    if (flags & SKIPPED) op->label = OP_PASS;
+    if (self->edits < abs(op->edit)) self->edits = abs(op->edit);
     if (code == OP_FLOAT64) owner->comparable = 0;
     op->sub = sub < 0 ? NULL : &self->structs[sub];
     op->initial = Py_NewRef(initial);
@@ -149,21 +158,20 @@ static int load_ops(Codec *self, Struct *owner, PyObject *specs, Op **ops, Py_ss
 /* Finds the runs of fixed-size values among the positional ones: each is checked for or reserved at once. */
 static void find_runs(Struct *s) {
     Py_ssize_t *run = &s->run;
-    for (Op *op = s->ops; op < s->ops + s->op_count; op++) {
+    for (Op *op = s->ops; op < s->ops + s->op_count; op++)
         if (FIXED_SIZE[op->code])
             *run += FIXED_SIZE[op->code];
         else
             run = &op->run;
-        if (op->code == OP_ARRAY && op->item_code == OP_INT32 && op->flags == COMPACT) op->code = OP_IDS;
-    }
-    s->ops[s->op_count].code = OP_END;
+    s->ops[s->op_count].label = OP_END;
 }
 
-/* Reads (class, unknown_tagged_fields descriptor, flexible, steps, tagged, absent, inactive tags). */
+/* Reads (class, unknown_tagged_fields descriptor, flexible, partial, steps, tagged, absent, inactive tags). */
 static int load_struct(Codec *self, PyObject *spec, Struct *target) {
     PyObject *type, *unknown, *steps, *tagged, *absent, *inactive;
-    if (!PyArg_ParseTuple(spec, "O!OpO!O!O!O!", &PyType_Type, &type, &unknown, &target->flexible, &PyTuple_Type, &steps,
-                          &PyTuple_Type, &tagged, &PyTuple_Type, &absent, &PyTuple_Type, &inactive))
+    if (!PyArg_ParseTuple(spec, "O!OppO!O!O!O!", &PyType_Type, &type, &unknown, &target->flexible, &target->partial,
+                          &PyTuple_Type, &steps, &PyTuple_Type, &tagged, &PyTuple_Type, &absent, &PyTuple_Type,
+                          &inactive))
         return -1;
     target->type = (PyTypeObject *)Py_NewRef(type);
     if (!PyType_IS_GC(target->type) || target->type->tp_itemsize != 0) {
@@ -206,6 +214,7 @@ static void clear_program(Codec *self) {
 typedef struct {
     const unsigned char *p, *end; /* end shrinks to the end of a tagged field while that is read */
     const unsigned char *start;
+    const unsigned char *size_at; /* where the size of the last tag is */
     CodecState *state;
     const Codec *codec;
     PyObject *source;       /* the bytes object that `start` points into; borrowed */
@@ -225,7 +234,110 @@ static inline int read_length(Reader *r, int code, int flags, Py_ssize_t *length
     return r->p == NULL ? malformed(r->state) : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------ 3 Decoding */
+/* Reads the count of an array, whose elements are there if they are as small as can be; -1 is a null. */
+static inline int read_count(Reader *r, const Op *op, Py_ssize_t *count) {
+    if (read_length(r, OP_ARRAY, op->flags, count) < 0) return -1;
+    if (*count < 0) return 0;
+    return *count > (r->end - r->p) / op->size || (r->elements -= *count) < 0 ? malformed(r->state) : 0;
+}
+
+/* Reads the marker in front of a struct, if it has one. */
+static inline int read_marker(Reader *r, const Op *op, int *present) {
+    *present = 1;
+    if (op->flags & NULLABLE) r->p = take_marker(r->p, r->end, op->flags, present);
+    return r->p == NULL ? malformed(r->state) : 0;
+}
+
+static int is_inactive(const Struct *s, uint32_t tag) {
+    for (Py_ssize_t i = 0; i < s->inactive_count; i++)
+        if (s->inactive[i] == tag) return 1;
+    return 0;
+}
+
+/* Reads the count of the tags of a section. */
+static inline int read_tag_count(Reader *r, uint32_t *count) {
+    if (read_uvarint(r, count) < 0) return -1;
+    return *count > MAX_TAGS ? malformed(r->state) : 0;
+}
+
+/* Reads a tag above the last one and the size of its value; `*op` is the field, NULL if the schema does not know it. */
+static inline int read_tag(Reader *r, const Struct *s, int64_t *last, const Op **op, uint32_t *size) {
+    uint32_t tag;
+    if (read_uvarint(r, &tag) < 0) return -1;
+    r->size_at = r->p;
+    if (read_uvarint(r, size) < 0) return -1;
+    if (tag <= *last || tag > MAX_TAG || *size > (size_t)(r->end - r->p)) return malformed(r->state);
+    *last = tag;
+    *op = NULL;
+    for (const Op *each = s->tagged; each < s->tagged + s->tagged_count; each++)
+        if (each->tag == tag) *op = each;
+    return *op == NULL && is_inactive(s, tag) ? malformed(r->state) : 0;
+}
+
+/* ------------------------------------------------------------------------------------- 3 Passing over values */
+
+/* These take a place and return the one behind a value, or NULL if its bytes are malformed. They look at what tells how
+ * long the value is, and make nothing. */
+
+static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const Struct *s);
+
+static inline const unsigned char *pass_sized(Reader *r, const unsigned char *p, int code, int flags) {
+    Py_ssize_t length;
+    p = take_length(p, r->end, code == OP_STRING ? 2 : 4, flags, &length);
+    if (p == NULL || length < 0) return p;
+    return length > r->end - p || (code == OP_STRING && length > MAX_STRING) ? NULL : p + length;
+}
+
+static const unsigned char *pass_array(Reader *r, const unsigned char *p, const Op *op) {
+    Py_ssize_t count, size = FIXED_SIZE[op->item_code];
+    p = take_length(p, r->end, 4, op->flags, &count);
+    if (p == NULL || count < 0) return p;
+    if (count > (r->end - p) / op->size || (r->elements -= count) < 0) return NULL;
+    if (size) return p + count * size;
+    for (; count > 0 && p != NULL; count--)
+        p = op->item_code == OP_STRUCT ? pass_struct(r, p, op->sub) : pass_sized(r, p, op->item_code, op->item_flags);
+    return p;
+}
+
+static inline const unsigned char *pass_value(Reader *r, const unsigned char *p, const Op *op) {
+    Py_ssize_t size = FIXED_SIZE[op->code];
+    int present = 1;
+    if (size) return r->end - p < size ? NULL : p + size;
+    if (op->code == OP_ARRAY) return pass_array(r, p, op);
+    if (op->code != OP_STRUCT) return pass_sized(r, p, op->code, op->flags);
+    if (op->flags & NULLABLE) p = take_marker(p, r->end, op->flags, &present);
+    return p == NULL || !present ? p : pass_struct(r, p, op->sub);
+}
+
+/* Tagged fields say their sizes, so the values of all of them are passed over alike. */
+static const unsigned char *pass_tags(Reader *r, const unsigned char *p, const Struct *s) {
+    uint32_t count, size;
+    int64_t last = -1;
+    const Op *op;
+    if (p < r->end && *p == 0) return p + 1;
+    r->p = p;
+    if (read_tag_count(r, &count) < 0) return NULL;
+    for (; count > 0; count--) {
+        if (read_tag(r, s, &last, &op, &size) < 0) return NULL;
+        r->p += size;
+    }
+    return r->p;
+}
+
+static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const Struct *s) {
+    if (r->end - p < s->run) return NULL;
+    for (const Op *op = s->ops; op->label != OP_END; op++) {
+        if (op->code <= OP_UUID) {
+            p += FIXED_SIZE[op->code];
+        } else {
+            p = pass_value(r, p, op);
+            if (p == NULL || r->end - p < op->run) return NULL;
+        }
+    }
+    return s->flexible ? pass_tags(r, p, s) : p;
+}
+
+/* ------------------------------------------------------------------------------------------------ 4 Decoding */
 
 static PyObject *decode_struct(Reader *r, const Struct *s);
 
@@ -384,12 +496,8 @@ static inline PyObject *make_ids(Reader *r, const unsigned char *raw, Py_ssize_t
 
 static PyObject *decode_array(Reader *r, const Op *op) {
     Py_ssize_t count;
-    if (read_length(r, OP_ARRAY, op->flags, &count) < 0) return NULL;
+    if (read_count(r, op, &count) < 0) return NULL;
     if (count < 0) Py_RETURN_NONE;
-    if (count > (r->end - r->p) / op->size || (r->elements -= count) < 0) {
-        malformed(r->state);
-        return NULL;
-    }
     if (count == 0) return Py_NewRef(r->state->empty_tuple);
     if (op->item_code == OP_INT32 && count <= TUPLE_MEMO_MAX) {
         r->p += 4 * count;
@@ -400,17 +508,7 @@ static PyObject *decode_array(Reader *r, const Op *op) {
 
 static PyObject *decode_nullable_struct(Reader *r, const Op *op) {
     int present;
-    if (op->flags & COMPACT) {
-        uint32_t marker;
-        if (read_uvarint(r, &marker) < 0) return NULL;
-        present = (int32_t)marker > 0; /* as Kafka reads it */
-    } else {
-        if (r->p >= r->end) {
-            malformed(r->state);
-            return NULL;
-        }
-        present = (int8_t)*r->p++ >= 0;
-    }
+    if (read_marker(r, op, &present) < 0) return NULL;
     if (!present) Py_RETURN_NONE;
     return decode_struct(r, op->sub);
 }
@@ -419,7 +517,6 @@ static PyObject *decode_nullable_struct(Reader *r, const Op *op) {
 static inline PyObject *decode_value(Reader *r, const Op *op) {
     switch (op->code) {
     case OP_ARRAY:
-    case OP_IDS:
         return decode_array(r, op);
     case OP_STRUCT:
         return op->flags & NULLABLE ? decode_nullable_struct(r, op) : decode_struct(r, op->sub);
@@ -428,30 +525,26 @@ static inline PyObject *decode_value(Reader *r, const Op *op) {
     }
 }
 
+static PyObject *decode_any(Reader *r, const Op *op) {
+    Py_ssize_t size = FIXED_SIZE[op->code];
+    if (size == 0) return decode_value(r, op);
+    if (r->end - r->p < size) {
+        malformed(r->state);
+        return NULL;
+    }
+    r->p += size;
+    return make_fixed(r->state, op->code, r->p - size);
+}
+
 /* Reads a known tagged field, which must take exactly the bytes it declares. */
 static int decode_tagged(Reader *r, const Op *op, PyObject *object, uint32_t size) {
     const unsigned char *outer = r->end, *stop = r->p + size;
-    Py_ssize_t fixed = FIXED_SIZE[op->code];
-    PyObject *value;
     r->end = stop;
-    if (fixed == 0) {
-        value = decode_value(r, op);
-        if (value == NULL) return -1;
-    } else {
-        if (size < (uint32_t)fixed) return malformed(r->state);
-        value = make_fixed(r->state, op->code, r->p);
-        r->p += fixed;
-        if (value == NULL) return -1;
-    }
+    PyObject *value = decode_any(r, op);
+    if (value == NULL) return -1;
     Py_XSETREF(*slot_of(object, op->offset), value);
     r->end = outer;
     return r->p == stop ? 0 : malformed(r->state);
-}
-
-static int is_inactive(const Struct *s, uint32_t tag) {
-    for (Py_ssize_t i = 0; i < s->inactive_count; i++)
-        if (s->inactive[i] == tag) return 1;
-    return 0;
 }
 
 static int keep_unknown_tag(Reader *r, PyObject *unknown, uint32_t tag, uint32_t size) {
@@ -469,20 +562,17 @@ static int keep_unknown_tag(Reader *r, PyObject *unknown, uint32_t tag, uint32_t
 static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t count, PyObject *unknown) {
     int64_t last = -1;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t tag, size;
-        if (read_uvarint(r, &tag) < 0 || read_uvarint(r, &size) < 0) return -1;
-        if (tag <= last || tag > MAX_TAG || size > (size_t)(r->end - r->p)) return malformed(r->state);
-        last = tag;
-        const Op *op = s->tagged, *end = op + s->tagged_count;
-        while (op < end && op->tag != tag)
-            op++;
-        if (op < end) {
-            if (decode_tagged(r, op, object, size) < 0) return -1;
-        } else if (is_inactive(s, tag)) {
-            return malformed(r->state);
-        } else if (keep_unknown_tag(r, unknown, tag, size) < 0) {
-            return -1;
-        }
+        const Op *op;
+        uint32_t size;
+        int failed = 0;
+        if (read_tag(r, s, &last, &op, &size) < 0) return -1;
+        if (op == NULL ? s->partial : op->label == OP_PASS)
+            r->p += size;
+        else if (op == NULL)
+            failed = keep_unknown_tag(r, unknown, (uint32_t)last, size);
+        else
+            failed = decode_tagged(r, op, object, size);
+        if (failed) return -1;
     }
     return 0;
 }
@@ -493,8 +583,7 @@ static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
         r->p++;
         return 0;
     }
-    if (read_uvarint(r, &count) < 0) return -1;
-    if (count > MAX_TAGS) return malformed(r->state);
+    if (read_tag_count(r, &count) < 0) return -1;
     PyObject *unknown = PyList_New(0);
     if (unknown == NULL) return -1;
     int failed = decode_tags(r, s, object, count, unknown);
@@ -543,6 +632,13 @@ store:
     *slot_of(object, op->offset) = value;
     op++;
     DISPATCH(op);
+pass:
+    value = Py_NewRef(op->initial);
+    p = pass_value(r, p, op);
+    if (p != NULL) goto run;
+    malformed(state);
+    Py_DECREF(value);
+    goto error;
 ids:
     if (p < r->end && (unsigned)(*p - 1) <= TUPLE_MEMO_MAX) {
         Py_ssize_t count = *p++ - 1;
@@ -581,7 +677,7 @@ error:
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------- 4 Writing bytes */
+/* ------------------------------------------------------------------------------------------- 5 Writing bytes */
 
 #define STACK_SIZE 512
 #define SLACK      8 /* bytes that are reserved beyond every run: a length or a tag count fits without asking */
@@ -607,6 +703,10 @@ static int grow(Writer *w, size_t need) {
     w->p = start + used;
     w->end = start + wanted;
     return 0;
+}
+
+static void free_writer(Writer *w) {
+    if (w->start != w->stack) PyMem_Free(w->start);
 }
 
 /* Makes room for `need` more bytes. */
@@ -642,7 +742,7 @@ static inline int write_length(Writer *w, int code, int flags, Py_ssize_t length
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------ 5 Encoding */
+/* ------------------------------------------------------------------------------------------------ 6 Encoding */
 
 /* Python code can run while encoding only where a foreign object stands in for an int, a float or bytes. Whatever it may
  * do, the struct and the tuple being written are held by a reference of ours. */
@@ -801,7 +901,7 @@ static int encode_null(Writer *w, const Op *op) {
 /* Writes a value that is not of fixed size. */
 static inline int encode_value(Writer *w, const Op *op, PyObject *value) {
     if (value == Py_None) return encode_null(w, op);
-    if (op->code == OP_ARRAY || op->code == OP_IDS) return encode_array(w, op, value);
+    if (op->code == OP_ARRAY) return encode_array(w, op, value);
     if (op->code != OP_STRUCT) return encode_sized(w, op->code, op->flags, value);
     if (op->flags & NULLABLE) {
         if (reserve(w, 1) < 0) return -1;
@@ -903,7 +1003,6 @@ static int differs(Writer *w, const Op *op, PyObject *value) {
     if (value == Py_None || op->initial == Py_None) return 1;
     switch (op->code) {
     case OP_ARRAY:
-    case OP_IDS:
         return is_set(value);
     case OP_STRUCT:
         return !same_slots(op, value) && struct_differs(w, op->sub, value);
@@ -1090,6 +1189,7 @@ ids:
         op++;
         DISPATCH(op);
     }
+pass: /* never: what is written is whole */
 sized:
     value = *slot_of(object, op->offset);
     w->p = p;
@@ -1111,7 +1211,9 @@ static int encode_struct(Writer *w, const Struct *s, PyObject *object) {
     return encode_end(w, s, object);
 }
 
-/* ------------------------------------------------------------------------------------------- 6 The Codec type */
+#include "patch.h"
+
+/* ------------------------------------------------------------------------------------------- 7 The Codec type */
 
 /* Codec(structs, elements, room, too_deep, views, errors, encode_failure, decode_failure, trailing_data): native.py
  * makes these. */
@@ -1180,11 +1282,23 @@ static PyObject *as_bytes(PyObject *data) {
     return bytes;
 }
 
-/* Decodes at an offset of a bytes object and moves it past the message; NULL with any exception when that fails. */
-static PyObject *decode_at(Codec *self, PyObject *bytes, Py_ssize_t *offset) {
+static void start_writer(Writer *w, const Codec *codec) {
+    w->state = codec->state;
+    w->errors = error_handler(codec);
+    w->start = w->p = w->stack;
+    w->end = w->stack + STACK_SIZE;
+}
+
+static int check_offset(Py_ssize_t offset, PyObject *bytes) {
+    if (offset >= 0 && offset <= PyBytes_GET_SIZE(bytes)) return 0;
+    PyErr_Format(PyExc_ValueError, "offset %zd is outside a buffer of %zd bytes", offset, PyBytes_GET_SIZE(bytes));
+    return -1;
+}
+
+static Reader reader_at(Codec *self, PyObject *bytes, Py_ssize_t offset) {
     const unsigned char *start = (const unsigned char *)PyBytes_AS_STRING(bytes);
-    Reader reader = {
-        .p = start + *offset,
+    return (Reader){
+        .p = start + offset,
         .end = start + PyBytes_GET_SIZE(bytes),
         .start = start,
         .state = self->state,
@@ -1195,13 +1309,41 @@ static PyObject *decode_at(Codec *self, PyObject *bytes, Py_ssize_t *offset) {
         .room = self->room,
         .last = self->state->tuples,
     };
+}
+
+/* Decodes at an offset of a bytes object and moves it past the message; NULL with any exception when that fails. */
+static PyObject *decode_at(Codec *self, PyObject *bytes, Py_ssize_t *offset) {
+    Reader reader = reader_at(self, bytes, *offset);
     if (self->too_deep) {
         malformed(self->state);
         return NULL;
     }
     PyObject *message = decode_struct(&reader, &self->structs[0]);
-    *offset = reader.p - start;
+    *offset = reader.p - reader.start;
     return message;
+}
+
+/* patch(data, offset, edits): returns the data with the fields changed that the edits change. */
+static PyObject *codec_patch(Codec *self, PyObject *args) {
+    Py_ssize_t offset;
+    PyObject *data, *edits;
+    if (check_ready(self) < 0 || !PyArg_ParseTuple(args, "OnO!", &data, &offset, &PyTuple_Type, &edits)) return NULL;
+    PyObject *bytes = as_bytes(data), *result = NULL;
+    if (bytes == NULL) return NULL;
+    if (check_offset(offset, bytes) == 0) {
+        Patch patch = {.reader = reader_at(self, bytes, offset), .edits = edits};
+        start_writer(&patch.writer, self);
+        result = patched(&patch, &self->structs[0]);
+        if (patch.doing == READING && result == NULL && is_failure())
+            raise_made(self->decode_failure, Py_BuildValue("(OnN)", bytes, offset, take_exception()));
+        else if (patch.doing == WRITING && is_failure())
+            raise_made(self->encode_failure, Py_BuildValue("(OnnON)", bytes, offset, patch.at - patch.reader.start,
+                                                           patch.refused, take_exception()));
+        Py_XDECREF(patch.refused);
+        free_writer(&patch.writer);
+    }
+    Py_DECREF(bytes);
+    return result;
 }
 
 /* Decodes at an offset, from the start if it is NULL; all of the data must be the message if it is `whole`. */
@@ -1211,10 +1353,7 @@ static PyObject *decode_or_explain(Codec *self, PyObject *data, PyObject *given,
     PyObject *bytes = as_bytes(data), *message = NULL;
     if (bytes == NULL) return NULL;
     Py_ssize_t size = PyBytes_GET_SIZE(bytes), end = offset;
-    if (offset < 0 || offset > size) {
-        PyErr_Format(PyExc_ValueError, "offset %zd is outside a buffer of %zd bytes", offset, size);
-        goto done;
-    }
+    if (check_offset(offset, bytes) < 0) goto done;
     message = decode_at(self, bytes, &end);
     if (message == NULL) {
         if (is_failure()) raise_made(self->decode_failure, Py_BuildValue("(OnN)", bytes, offset, take_exception()));
@@ -1245,10 +1384,7 @@ static PyObject *codec_read(Codec *self, PyObject *args, PyObject *kwargs) {
 static PyObject *codec_encode(Codec *self, PyObject *message) {
     if (check_ready(self) < 0) return NULL;
     Writer writer;
-    writer.state = self->state;
-    writer.errors = error_handler(self);
-    writer.start = writer.p = writer.stack;
-    writer.end = writer.stack + STACK_SIZE;
+    start_writer(&writer, self);
     PyObject *result = NULL;
     if (self->hint > STACK_SIZE && grow(&writer, self->hint) < 0) return NULL;
     if (encode_struct(&writer, &self->structs[0], message) == 0) {
@@ -1256,7 +1392,7 @@ static PyObject *codec_encode(Codec *self, PyObject *message) {
         self->hint = size + size / 8;
         result = PyBytes_FromStringAndSize((const char *)writer.start, size);
     }
-    if (writer.start != writer.stack) PyMem_Free(writer.start);
+    free_writer(&writer);
     if (result == NULL && is_failure())
         raise_made(self->encode_failure, Py_BuildValue("(ON)", message, take_exception()));
     return result;
@@ -1307,6 +1443,8 @@ static PyMethodDef codec_methods[] = {
      "Return the message that a buffer holds from an offset to its end."},
     {"read", (PyCFunction)(void (*)(void))codec_read, METH_VARARGS | METH_KEYWORDS,
      "Decode the message at an offset of a buffer; return it and the offset after it."},
+    {"patch", (PyCFunction)codec_patch, METH_VARARGS,
+     "Return a buffer with the message at an offset changed by edits; the same object if nothing changed."},
     {"encode", (PyCFunction)codec_encode, METH_O, "Return the bytes of a message."},
     {NULL, NULL, 0, NULL},
 };
@@ -1328,7 +1466,7 @@ static PyType_Spec codec_spec = {
     .slots = codec_slots,
 };
 
-/* ---------------------------------------------------------------------------------------------- 7 What the module keeps */
+/* ---------------------------------------------------------------------------------------------- 8 What the module keeps */
 
 static int load_uuid(CodecState *state) {
     PyObject *type = import_attribute("uuid", "UUID");

@@ -46,6 +46,7 @@ enum {
     COMPACT = 1,
     NULLABLE = 2,
     ZERO_COPY = 4,
+    SKIPPED = 8,
 };
 
 /* What can be asked of records. */

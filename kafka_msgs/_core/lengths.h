@@ -53,4 +53,18 @@ static inline const unsigned char *take_length(const unsigned char *p, const uns
     return *length < -1 || (*length == -1 && !(flags & NULLABLE)) ? NULL : p;
 }
 
+/* Takes the marker in front of a nullable struct, as Kafka reads it. */
+static inline const unsigned char *take_marker(const unsigned char *p, const unsigned char *end, int flags,
+                                               int *present) {
+    uint32_t marker;
+    if (flags & COMPACT) {
+        p = take_uvarint(p, end, &marker);
+        *present = p != NULL && (int32_t)marker > 0;
+        return p;
+    }
+    if (p >= end) return NULL;
+    *present = (int8_t)*p >= 0;
+    return p + 1;
+}
+
 #endif

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafka_msgs._backend import BACKENDS, implementation
+from kafka_msgs._backend import BACKENDS, backend, implementation
 from kafka_msgs.codec import python, reference
-from kafka_msgs.codec.explain import Executor, Functions, guarded
+from kafka_msgs.codec.explain import Executor, Functions, PartFunctions, guarded
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan
 
-__all__ = ["EXECUTORS"]
+__all__ = ["EXECUTORS", "part_functions"]
 
 
 def _reference(plan: Plan, options: CodecOptions) -> Functions:
@@ -26,6 +26,12 @@ def _reference(plan: Plan, options: CodecOptions) -> Functions:
 def _native(plan: Plan, options: CodecOptions) -> Functions:
     """Make functions of the C core. The core is loaded at the first use."""
     functions: Functions = implementation("kafka_msgs.codec", "c").functions(plan, options)
+    return functions
+
+
+def part_functions(plan: Plan, options: CodecOptions, executor: str | None = None) -> PartFunctions:
+    """Return the functions of a part of a plan, by default those of the backend in use."""
+    functions: PartFunctions = implementation("kafka_msgs.codec", executor or backend()).part_functions(plan, options)
     return functions
 
 

@@ -13,14 +13,25 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from kafka_msgs.codec import reference
 from kafka_msgs.codec.options import Buffer, CodecOptions, as_bytes
 from kafka_msgs.codec.plan import Plan
 from kafka_msgs.errors import DecodeError, EncodeError, InternalError, TrailingDataError
 
-__all__ = ["Executor", "Functions", "decode_failure", "encode_failure", "guarded", "trailing_data"]
+__all__ = [
+    "Edit",
+    "Executor",
+    "Functions",
+    "PartFunctions",
+    "checked",
+    "decode_failure",
+    "edit_failure",
+    "encode_failure",
+    "guarded",
+    "trailing_data",
+]
 
 
 class Functions(NamedTuple):
@@ -30,6 +41,16 @@ class Functions(NamedTuple):
     decode: Callable[..., Any]
     read: Callable[..., tuple[Any, int]]
 
+
+class PartFunctions(NamedTuple):
+    """The functions of a part of a plan. ``parts`` describes them."""
+
+    read: Callable[..., tuple[Any, int]]
+    patch: Callable[[Buffer, int, tuple[Edit, ...]], bytes]
+
+
+Edit: TypeAlias = Callable[[Any], Any]
+"""Gets the value of a field, and returns the value to write. The same object means: no change."""
 
 Executor = Callable[[Plan, CodecOptions], Functions]
 """An executor makes the functions of one plan."""
@@ -57,6 +78,31 @@ def decode_failure(plan: Plan, options: CodecOptions, data: bytes, offset: int, 
     return _unexplained(f"{plan.name} v{plan.version} decodes in the reference only", failure)
 
 
+def edit_failure(
+    plan: Plan, options: CodecOptions, data: bytes, offset: int, at: int, value: Any, failure: Exception
+) -> Exception:
+    """Return the error of the result of an edit, for the value at byte ``at``, that an executor refused."""
+    _forget_frames(failure)
+    try:
+        _Refused(plan, data, offset, options, at, value).patched()
+    except EncodeError as error:
+        _forget_frames(error)
+        return error
+    return _unexplained(f"{plan.name} v{plan.version} can be patched in the reference only", failure)
+
+
+class _Refused(reference.Patcher):
+    """Puts a value in the place of the one at a byte, and reaches the error of that. No edit is called again."""
+
+    def __init__(self, plan: Plan, data: bytes, offset: int, options: CodecOptions, at: int, refused: Any) -> None:
+        super().__init__(plan, data, offset, options, ())
+        self.at = at
+        self.refused = refused
+
+    def edited(self, number: int, start: int, old: Any) -> Any:
+        return self.refused if start == self.at else old
+
+
 def _unexplained(what: str, failure: Exception) -> Exception:
     """Return the error of an input without a fault: the exception that interrupted the executor, or
     ``InternalError``.
@@ -81,6 +127,14 @@ def _forget_frames(failure: Exception) -> None:
     failure.__traceback__ = failure.__context__ = None
 
 
+def checked(buffer: Buffer, offset: int) -> bytes:
+    """Return the bytes of a buffer; raises ``ValueError`` for an offset outside it."""
+    data = as_bytes(buffer)
+    if not 0 <= offset <= len(data):
+        raise ValueError(f"offset {offset} is outside a buffer of {len(data)} bytes")
+    return data
+
+
 def guarded(
     plan: Plan,
     options: CodecOptions,
@@ -98,9 +152,7 @@ def guarded(
             raise encode_failure(plan, options, message, failure) from None
 
     def read(buffer: Buffer, offset: int = 0) -> tuple[Any, int]:
-        data = as_bytes(buffer)
-        if not 0 <= offset <= len(data):
-            raise ValueError(f"offset {offset} is outside a buffer of {len(data)} bytes")
+        data = checked(buffer, offset)
         try:
             return decode_at(data, offset)
         except (MemoryError, RecursionError):

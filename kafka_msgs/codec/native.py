@@ -6,36 +6,54 @@ indexes. The extension checks the tuples. It trusts only their order.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from kafka_msgs._core import extension
-from kafka_msgs.codec.explain import Functions, decode_failure, encode_failure, trailing_data
+from kafka_msgs.codec.explain import (
+    Functions,
+    PartFunctions,
+    decode_failure,
+    edit_failure,
+    encode_failure,
+    trailing_data,
+)
 from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Absent, Plan, Step, StructPlan, Value
 from kafka_msgs.layouts import LengthFlag
 
-__all__ = ["functions"]
+__all__ = ["functions", "part_functions"]
 
 _UNLIMITED = 2**63 - 1
 
 
 def functions(plan: Plan, options: CodecOptions) -> Functions:
     """Return the functions of a plan."""
+    core = _core(plan, options, partial(encode_failure, plan, options))
+    return Functions(core.encode, core.decode, core.read)
+
+
+def part_functions(plan: Plan, options: CodecOptions) -> PartFunctions:
+    """Return the functions of a part of a plan."""
+    core = _core(plan, options, partial(edit_failure, plan, options))
+    return PartFunctions(core.read, core.patch)
+
+
+def _core(plan: Plan, options: CodecOptions, refused: Callable[..., Exception]) -> extension.Codec:
     budget = options.budget
-    core = extension.Codec(
+    return extension.Codec(
         _Lowering().program(plan),
         min(budget.elements, _UNLIMITED),
         min(budget.bytes, _UNLIMITED),
         plan.root.depth > budget.depth,
         options.memoryview_records,
         None if options.utf8_errors == "strict" else options.utf8_errors,
-        partial(encode_failure, plan, options),
+        refused,
         partial(decode_failure, plan, options),
         partial(trailing_data, plan),
     )
-    return Functions(core.encode, core.decode, core.read)
 
 
 class _Lowering:
@@ -64,6 +82,7 @@ class _Lowering:
             cls,
             cls.unknown_tagged_fields,
             plan.flexible,
+            plan.partial,
             tuple(self.step(cls, step) for step in plan.steps),
             tuple(self.step(cls, step) for step in plan.tagged),
             tuple(self.step(cls, each) for each in plan.absent),
@@ -74,9 +93,11 @@ class _Lowering:
         value = step.value
         item = value.item if value.op is Op.ARRAY else value
         nested = self.index(item.inner) if item.op is Op.STRUCT else -1
+        skipped, number, each = (step.skipped, step.edit, step.each) if isinstance(step, Step) else (False, None, False)
+        edit = 0 if number is None else number + 1
         return (
             value.op,
-            _flags(value),
+            _flags(value) | LengthFlag.SKIPPED * skipped,
             getattr(cls, step.attribute),
             item.op,
             _flags(item),
@@ -85,6 +106,7 @@ class _Lowering:
             (step.tag if isinstance(step, Step) else None) or 0,
             step.default,
             isinstance(step, Absent) and step.ignorable,
+            -edit if each else edit,
         )
 
 

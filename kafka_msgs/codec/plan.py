@@ -82,6 +82,9 @@ class Value:
 class Step:
     """One field on the wire. It is positional if ``tag`` is None. Otherwise it is in the tag section, unless
     default.
+
+    The other attributes belong to parts of plans (see ``selection``). The bytes of a ``skipped`` field are passed over,
+    and its value is the default. ``edit`` is the number of the edit of the field, or of ``each`` of its elements.
     """
 
     attribute: str
@@ -89,6 +92,9 @@ class Step:
     value: Value
     default: Any
     tag: int | None = None
+    skipped: bool = False
+    edit: int | None = None
+    each: bool = False
 
 
 @frozen
@@ -107,7 +113,8 @@ class StructPlan:
     """The steps of one struct at one version.
 
     ``tagged`` is in ascending order of tag. ``inactive_tags`` are numbers that the definition declares but that are not
-    tagged fields at this version. They are never allowed on the wire, neither as known nor as unknown tags.
+    tagged fields at this version. They are never allowed on the wire, neither as known nor as unknown tags. A struct of
+    which a part was chosen is ``partial``: its unknown tags are passed over.
     """
 
     cls: type[Any]
@@ -116,6 +123,7 @@ class StructPlan:
     tagged: tuple[Step, ...]
     absent: tuple[Absent, ...]
     inactive_tags: frozenset[int]
+    partial: bool = False
 
     @cached_property
     def min_size(self) -> int:
@@ -166,7 +174,10 @@ def _lines(plan: StructPlan, indent: str) -> Iterator[str]:
     for step in plan.steps + plan.tagged:
         tag = "" if step.tag is None else f"tag {step.tag}: "
         omitted = "" if step.tag is None else f", omitted when {step.default!r}"
-        yield f"{indent}{tag}{step.attribute}: {step.value}{omitted}"
+        skipped = ", passed over" if step.skipped else ""
+        yield f"{indent}{tag}{step.attribute}: {step.value}{omitted}{skipped}"
+        if step.skipped:
+            continue
         value = step.value.item if step.value.op is Op.ARRAY else step.value
         if value.op is Op.STRUCT:
             yield from _lines(value.inner, indent + "  ")

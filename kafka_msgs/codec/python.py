@@ -5,20 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kafka_msgs.codec import reference
 from kafka_msgs.codec.emit_decode import decode_source
 from kafka_msgs.codec.emit_encode import encode_source
-from kafka_msgs.codec.explain import Functions, guarded
-from kafka_msgs.codec.options import CodecOptions, DecodeBudget
+from kafka_msgs.codec.explain import Edit, Functions, PartFunctions, checked, guarded
+from kafka_msgs.codec.options import Buffer, CodecOptions, DecodeBudget
 from kafka_msgs.codec.plan import Plan
 from kafka_msgs.codec.source import MalformedError
 
-__all__ = ["functions", "source"]
+__all__ = ["functions", "part_functions", "source"]
 
 
 def functions(plan: Plan, options: CodecOptions) -> Functions:
     """Return the functions of a plan, for encoding and decoding."""
     encode = encode_source(plan, options).build("encode", f"<kafka_msgs encode {plan.name} v{plan.version}>")
     return guarded(plan, options, encode, _decode_at(plan, options))
+
+
+def part_functions(plan: Plan, options: CodecOptions) -> PartFunctions:
+    """Return the functions of a part of a plan. The reference interpreter runs it: a part is mostly small."""
+
+    def read(buffer: Buffer, offset: int = 0) -> tuple[Any, int]:
+        return reference.decode(plan, checked(buffer, offset), offset, options)
+
+    def patch(buffer: Buffer, offset: int, edits: tuple[Edit, ...]) -> bytes:
+        return reference.Patcher(plan, checked(buffer, offset), offset, options, edits).patched()
+
+    return PartFunctions(read, patch)
 
 
 def _decode_at(plan: Plan, options: CodecOptions) -> Callable[[bytes, int], tuple[Any, int]]:

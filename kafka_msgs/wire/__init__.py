@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from kafka_msgs.wire.server_connection import ServerConnection
     from kafka_msgs.wire.splice import (
         Edit,
+        peek_request,
+        peek_response,
         renumber_request,
         renumber_response,
         replace_client_id,
@@ -75,6 +77,8 @@ else:
         "server_connection": ("ServerConnection",),
         "splice": (
             "Edit",
+            "peek_request",
+            "peek_response",
             "renumber_request",
             "renumber_response",
             "replace_client_id",
@@ -124,6 +128,8 @@ __all__ = [
     "looks_like_request",
     "offered_api_versions",
     "payload_needs_response",
+    "peek_request",
+    "peek_response",
     "read_correlation_id",
     "read_frame_size",
     "read_request_header",

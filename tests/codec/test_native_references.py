@@ -119,10 +119,11 @@ def test_refused_plans_leak_no_references() -> None:
 
     cls = make_class(2)
     member = cls.later
-    good = (3, 0, member, 3, 0, 4, -1, 0, 0, False)
+    good = (3, 0, member, 3, 0, 4, -1, 0, 0, False, 0)
     bad_ops = [
         (14, *good[1:]), (-1, *good[1:]), (3, 0, cls, *good[3:]), (12, 0, member, 12, *good[4:]),
-        (12, 0, member, 3, 0, 3, *good[6:]), (13, 0, member, 13, 0, 1, *good[6:]), (13, 0, member, 13, 0, 1, 9, *good[7:]),
+        (12, 0, member, 3, 0, 3, *good[6:]), (13, 0, member, 13, 0, 1, *good[6:]),
+        (13, 0, member, 13, 0, 1, 9, *good[7:]), (3, 0, member, 3, 0, 4, -1, 0, 0, False, -1),
         (3, 0, MetadataResponse.brokers, *good[3:]), good[:5], "op",
     ]  # fmt: skip
     unknown = cls.unknown_tagged_fields
@@ -132,8 +133,13 @@ def test_refused_plans_leak_no_references() -> None:
         for op in bad_ops:
             for steps, tagged in (((good, op), ()), ((), (good, op))):
                 with pytest.raises((TypeError, ValueError, SystemError)):
-                    extension.Codec(((cls, unknown, True, steps, tagged, (), ()),), *rest)
-        for specs in ((), (1,), ((int, unknown, True, (), (), (), ()),), ((cls, 5, True, (), (), (), ()),)):
+                    extension.Codec(((cls, unknown, True, False, steps, tagged, (), ()),), *rest)
+        for specs in (
+            (),
+            (1,),
+            ((int, unknown, True, False, (), (), (), ()),),
+            ((cls, 5, True, False, (), (), (), ()),),
+        ):
             with pytest.raises((TypeError, ValueError, SystemError)):
                 extension.Codec(specs, *rest)
 

@@ -98,10 +98,11 @@ def paths(cls: type[Struct], version: int, above: str = "") -> Iterator[tuple[st
     """The paths to strings, bytes and numbers of a class."""
     for field in fields(cls):
         if version in field.versions:
+            path = f"{above}{field.attribute}{'[]' * field.is_array}"
             if field.struct is not None:
-                yield from paths(field.struct, version, f"{above}{field.attribute}.")
+                yield from paths(field.struct, version, f"{path}.")
             elif field.element_type in NEW:
-                yield above + field.attribute, field
+                yield path, field
 
 
 def edited(value: Any, names: list[str], field: FieldInfo) -> Any:
@@ -139,14 +140,14 @@ def test_a_spliced_payload_is_that_of_the_changed_message(cls: Any) -> None:
         message = random_message(cls, version, rng)
         payload = written(message, version)
         for path, field in paths(cls, version):
-            changed = edited(message, path.split("."), field)
+            changed = edited(message, path.replace("[]", "").split("."), field)
             assert spliced(cls, payload, version, {path: replacement(field)}) == written(changed, version), path
 
 
 def test_nothing_changed_is_the_same_object() -> None:
     payload = encode_response(FindCoordinatorResponse(host="a", port=1), 3, correlation_id=1)
     assert splice_response(payload, 10, 3, {"host": lambda host: host}) is payload
-    assert splice_response(payload, 10, 3, {"coordinators": lambda each: each}) is payload
+    assert splice_response(payload, 10, 3, {"coordinators[]": lambda each: each}) is payload
     assert splice_response(payload, 10, 3, {}) is payload
 
 
@@ -160,7 +161,7 @@ def test_structs_and_the_whole_message() -> None:
 
     expected = evolve(message, brokers=tuple(local(each) for each in brokers))
     payload = encode_response(message, 12, correlation_id=1)
-    assert splice_response(payload, 3, 12, {"brokers": local}) == encode_response(expected, 12, correlation_id=1)
+    assert splice_response(payload, 3, 12, {"brokers[]": local}) == encode_response(expected, 12, correlation_id=1)
     single = FindCoordinatorResponse(node_id=1, host="b1", port=9092)
     found = splice_response(
         encode_response(single, 3, correlation_id=1), 10, 3, {"": lambda whole: evolve(whole, host="x", port=1)}
@@ -170,8 +171,8 @@ def test_structs_and_the_whole_message() -> None:
 
 def test_several_paths_and_versions_without_them() -> None:
     edits: dict[str, Edit] = {
-        "host": lambda _: "localhost", "port": lambda port: port + 1, "coordinators.host": lambda _: "localhost",
-        "coordinators.port": lambda port: port + 1,
+        "host": lambda _: "localhost", "port": lambda port: port + 1, "coordinators[].host": lambda _: "localhost",
+        "coordinators[].port": lambda port: port + 1,
     }  # fmt: skip
     old = FindCoordinatorResponse(node_id=1, host="b1", port=9092)
     new = FindCoordinatorResponse(coordinators=(Coordinator(key="g", node_id=1, host="b1", port=9092),))
@@ -187,7 +188,7 @@ def test_several_paths_and_versions_without_them() -> None:
 def test_a_request() -> None:
     request = FindCoordinatorRequest(key="", key_type=0, coordinator_keys=("a", "b"))
     payload = encode_request(request, 6, correlation_id=1, client_id="c")
-    found = splice_request(payload, {"coordinator_keys": lambda key: f"prefix-{key}"})
+    found = splice_request(payload, {"coordinator_keys[]": lambda key: f"prefix-{key}"})
     expected = evolve(request, coordinator_keys=("prefix-a", "prefix-b"))
     assert found == encode_request(expected, 6, correlation_id=1, client_id="c")
 
@@ -198,7 +199,7 @@ def test_a_tagged_field_gets_its_new_size_and_its_neighbours_stay() -> None:
     payload = encode_response(message, 10, correlation_id=1)
     long = "h" * 200
     expected = evolve(message, node_endpoints=(evolve(endpoint, host=long),))
-    found = splice_response(payload, 0, 10, {"node_endpoints.host": lambda _: long})
+    found = splice_response(payload, 0, 10, {"node_endpoints[].host": lambda _: long})
     assert found == encode_response(expected, 10, correlation_id=1)
 
 
@@ -208,7 +209,7 @@ def test_unusual_bytes_stay_as_they_are() -> None:
     broker = bytes.fromhex("00000001 83 00 6231 00002384 82 80 00 ff 00")
     rest = b"this is not the rest of a response"
     payload = header + throttle + b"\x82\x00" + broker + rest
-    found = splice_response(payload, 3, 12, {"brokers.host": lambda _: "abc"})
+    found = splice_response(payload, 3, 12, {"brokers[].host": lambda _: "abc"})
     assert found == header + throttle + b"\x82\x00" + broker.replace(b"\x83\x00b1", b"\x04abc") + rest
 
 
@@ -219,7 +220,7 @@ def test_only_what_is_before_the_last_change_is_read() -> None:
             topics=tuple(MetadataResponseTopic(name="t") for _ in range(topics)),
         )
         payload = encode_response(message, 12, correlation_id=1)
-        return lines_run(lambda: splice_response(payload, 3, 12, {"brokers.host": lambda _: "abc"}))
+        return lines_run(lambda: splice_response(payload, 3, 12, {"brokers[].host": lambda _: "abc"}))
 
     work(1)
     assert work(1) == work(1000)
@@ -229,7 +230,7 @@ def test_twice_the_elements_are_twice_the_work() -> None:
     def work(brokers: int) -> int:
         message = MetadataResponse(brokers=(MetadataResponseBroker(node_id=1, host="b", port=1),) * brokers)
         payload = encode_response(message, 12, correlation_id=1)
-        return lines_run(lambda: splice_response(payload, 3, 12, {"brokers.host": lambda _: "abc"}))
+        return lines_run(lambda: splice_response(payload, 3, 12, {"brokers[].host": lambda _: "abc"}))
 
     work(1)
     assert work(400) < 2.1 * work(200)
@@ -238,19 +239,21 @@ def test_twice_the_elements_are_twice_the_work() -> None:
 def test_wrong_paths_values_and_payloads() -> None:
     payload = encode_response(MetadataResponse(brokers=(MetadataResponseBroker(node_id=1, host="b", port=1),)), 12,
                               correlation_id=1)  # fmt: skip
-    with pytest.raises(UnknownColumnError, match=r"MetadataResponse v12 has no column 'brokers.hots'; similar: host"):
-        splice_response(payload, 3, 12, {"brokers.hots": str})
+    with pytest.raises(
+        UnknownColumnError, match=r"MetadataResponse v12 has no column 'brokers\[\].hots'; similar: host"
+    ):
+        splice_response(payload, 3, 12, {"brokers[].hots": str})
     with pytest.raises(UnknownColumnError):
-        splice_response(payload, 3, 12, {"brokers.host.name": str})
-    with pytest.raises(OptionError, match="this path is already within an edit"):
-        splice_response(payload, 3, 12, {"brokers.host": str, "brokers": lambda each: each})
+        splice_response(payload, 3, 12, {"brokers[].host.name": str})
+    with pytest.raises(OptionError, match="overlaps with another path"):
+        splice_response(payload, 3, 12, {"brokers[].host": str, "brokers": lambda each: each})
     with pytest.raises(EncodeError, match=r"brokers\[0\].port: 4294967296 is out of range for int32"):
-        splice_response(payload, 3, 12, {"brokers.port": lambda _: 2**32})
+        splice_response(payload, 3, 12, {"brokers[].port": lambda _: 2**32})
     with pytest.raises(EncodeError, match=r"brokers\[0\].host: None, which this version does not allow"):
-        splice_response(payload, 3, 12, {"brokers.host": lambda _: None})
+        splice_response(payload, 3, 12, {"brokers[].host": lambda _: None})
     with pytest.raises(DecodeError):
-        splice_response(payload[:12], 3, 12, {"brokers.host": lambda _: "a"})
+        splice_response(payload[:12], 3, 12, {"brokers[].host": lambda _: "a"})
     with pytest.raises(UnsupportedVersionError):
-        splice_response(payload, 3, 99, {"brokers.host": lambda _: "a"})
+        splice_response(payload, 3, 99, {"brokers[].host": lambda _: "a"})
     with pytest.raises(UnknownMessageError):
-        splice_response(payload, 999, 0, {"brokers.host": lambda _: "a"})
+        splice_response(payload, 999, 0, {"brokers[].host": lambda _: "a"})

@@ -2,7 +2,7 @@
 
 The fast executors are tested against it. They only detect that something is wrong. Then this interpreter reads the same
 input and raises the exact error, with path and byte offset. It can also record the meaning of each byte, for annotated
-dumps. ``decoder`` reads, ``encoder`` writes, and ``path`` has the place of a field, which both need.
+dumps. ``decoder`` reads, ``encoder`` writes, ``patcher`` changes, and ``path`` has the place of a field.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from kafka_msgs.codec.options import DEFAULT_OPTIONS, CodecOptions
 from kafka_msgs.codec.plan import Plan
 from kafka_msgs.codec.reference.decoder import Decoder, Span
 from kafka_msgs.codec.reference.encoder import Encoder
+from kafka_msgs.codec.reference.patcher import Patcher
 from kafka_msgs.errors import DecodeError
 
-__all__ = ["Decoder", "Encoder", "Span", "annotate", "decode", "encode"]
+__all__ = ["Decoder", "Encoder", "Patcher", "Span", "annotate", "decode", "encode"]
 
 
 def decode(

@@ -56,6 +56,7 @@ class Decoder:
         self.bytes_left = options.budget.bytes
         self.path = Path()
         self.spans: list[Span] | None = None
+        self.passing = False
 
     def fail(self, error: type[DecodeError], reason: str, offset: int | None = None) -> NoReturn:
         raise error(
@@ -162,6 +163,8 @@ class Decoder:
         text = value.op.name.lower()
         first = self.position
         raw = self.take(length, text)
+        if self.passing:
+            return None
         self.spend_bytes(length)
         if value.op is Op.STRING:
             try:
@@ -207,7 +210,14 @@ class Decoder:
 
     def field(self, step: Step) -> Any:
         with self.path.at(f".{step.attribute}"):
-            return self.value(step.value)
+            return self.passed(step) if step.skipped else self.value(step.value)
+
+    def passed(self, step: Step) -> Any:
+        """Pass over the value of a field: only what tells its size is read. Return the default."""
+        outer, self.passing = self.passing, True
+        self.value(step.value)
+        self.passing = outer
+        return step.default
 
     # The tag section
 
@@ -223,9 +233,11 @@ class Decoder:
         for _ in range(count):
             tag, size = self.tag_header(previous)
             previous = tag
-            if tag in known:
+            if tag in known and not (self.passing or known[tag].skipped):
                 step = known[tag]
                 values[step.attribute] = self.tagged_value(step, size)
+            elif tag not in plan.inactive_tags and (tag in known or self.passing or plan.partial):
+                self.position += size
             elif tag in plan.inactive_tags:
                 self.fail(InvalidTagError, f"tag {tag} is not valid at this version")
             else:
