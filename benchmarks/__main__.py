@@ -37,6 +37,7 @@ NAMES: Final = (
     "streams_groups",
     "assignors",
     "import_time",
+    "cold",
     "hostile",
 )
 

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from benchmarks.report import Figure, print_figures, rows_table
 
-__all__ = ["run"]
+__all__ = ["environment", "run"]
 
 PROTOCOL: Final = (
     "fresh processes, alternating, fastest of {rounds} rounds; bytecode cached; wall time within the process"
@@ -100,11 +100,9 @@ def run(console: Console, rounds: int) -> list[Figure]:
 
 def _run_script(steps: dict[str, str], bytecode: str) -> _Report:
     calls = "".join(f"step({name!r}, {code!r})\n" for name, code in steps.items())
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment |= {"PYTHONPYCACHEPREFIX": bytecode, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", _PROLOGUE + calls + _EPILOGUE],
-        env=environment,
+        env=environment(bytecode),
         capture_output=True,
         text=True,
         check=True,
@@ -112,6 +110,12 @@ def _run_script(steps: dict[str, str], bytecode: str) -> _Report:
     )
     report: _Report = json.loads(done.stdout)
     return report
+
+
+def environment(bytecode: str) -> dict[str, str]:
+    """Return the environment of a process that keeps its bytecode in a directory of the run."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPYCACHEPREFIX": bytecode, "PYTHONPATH": str(ROOT)}
 
 
 def _print_steps(console: Console, best: dict[str, dict[str, float]]) -> None:

@@ -1,11 +1,10 @@
-"""The executors by name. An executor makes the functions of a plan."""
+"""The executors by name. An executor makes the functions of a plan. Each is imported when it is first used."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from kafka_msgs._backend import BACKENDS, backend, implementation
-from kafka_msgs.codec import python, reference
 from kafka_msgs.codec.explain import Executor, Functions, PartFunctions, guarded
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan
@@ -14,6 +13,8 @@ __all__ = ["EXECUTORS", "part_functions"]
 
 
 def _reference(plan: Plan, options: CodecOptions) -> Functions:
+    from kafka_msgs.codec import reference
+
     def encode(message: Any) -> bytes:
         return reference.encode(plan, message, options)
 
@@ -23,8 +24,12 @@ def _reference(plan: Plan, options: CodecOptions) -> Functions:
     return guarded(plan, options, encode, decode_at)
 
 
+def _python(plan: Plan, options: CodecOptions) -> Functions:
+    functions: Functions = implementation("kafka_msgs.codec", "python").functions(plan, options)
+    return functions
+
+
 def _native(plan: Plan, options: CodecOptions) -> Functions:
-    """Make functions of the C core. The core is loaded at the first use."""
     functions: Functions = implementation("kafka_msgs.codec", "c").functions(plan, options)
     return functions
 
@@ -35,7 +40,7 @@ def part_functions(plan: Plan, options: CodecOptions, executor: str | None = Non
     return functions
 
 
-EXECUTORS: Final[dict[str, Executor]] = {"python": python.functions, "reference": _reference}
+EXECUTORS: Final[dict[str, Executor]] = {"python": _python, "reference": _reference}
 """Every executor that can run here, by the name that ``backend`` returns."""
 
 if "c" in BACKENDS:

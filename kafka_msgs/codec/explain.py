@@ -3,6 +3,7 @@
 A fast executor only detects that something is wrong. Then the reference interpreter reads the same input and raises the
 exact error. So all executors raise the same errors, and error reporting does not slow them down. If the reference does
 not find an error, one of the two has a bug. That is an ``InternalError``.
+The reference is imported at the first error: most programs meet none.
 
 This module owns ``Functions``, the functions that an executor makes of a plan. ``guarded`` adds the errors to the
 functions of an executor in Python. The C core calls ``encode_failure``, ``decode_failure`` and ``trailing_data``
@@ -15,7 +16,6 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from kafka_msgs.codec import reference
 from kafka_msgs.codec.options import Buffer, CodecOptions, as_bytes
 from kafka_msgs.codec.plan import Plan
 from kafka_msgs.errors import DecodeError, EncodeError, InternalError, TrailingDataError
@@ -58,6 +58,8 @@ Executor = Callable[[Plan, CodecOptions], Functions]
 
 def encode_failure(plan: Plan, options: CodecOptions, message: Any, failure: Exception) -> Exception:
     """Return the error of a message that an executor refused with ``failure``."""
+    from kafka_msgs.codec import reference
+
     _forget_frames(failure)
     try:
         reference.encode(plan, message, options)
@@ -69,6 +71,8 @@ def encode_failure(plan: Plan, options: CodecOptions, message: Any, failure: Exc
 
 def decode_failure(plan: Plan, options: CodecOptions, data: bytes, offset: int, failure: Exception) -> Exception:
     """Return the error of bytes that an executor refused with ``failure``."""
+    from kafka_msgs.codec import reference
+
     _forget_frames(failure)
     try:
         reference.decode(plan, data, offset, options)
@@ -82,25 +86,15 @@ def edit_failure(
     plan: Plan, options: CodecOptions, data: bytes, offset: int, at: int, value: Any, failure: Exception
 ) -> Exception:
     """Return the error of the result of an edit, for the value at byte ``at``, that an executor refused."""
+    from kafka_msgs.codec import reference
+
     _forget_frames(failure)
     try:
-        _Refused(plan, data, offset, options, at, value).patched()
+        reference.RefusedEdit(plan, data, offset, options, at, value).patched()
     except EncodeError as error:
         _forget_frames(error)
         return error
     return _unexplained(f"{plan.name} v{plan.version} can be patched in the reference only", failure)
-
-
-class _Refused(reference.Patcher):
-    """Puts a value in the place of the one at a byte, and reaches the error of that. No edit is called again."""
-
-    def __init__(self, plan: Plan, data: bytes, offset: int, options: CodecOptions, at: int, refused: Any) -> None:
-        super().__init__(plan, data, offset, options, ())
-        self.at = at
-        self.refused = refused
-
-    def edited(self, number: int, start: int, old: Any) -> Any:
-        return self.refused if start == self.at else old
 
 
 def _unexplained(what: str, failure: Exception) -> Exception:

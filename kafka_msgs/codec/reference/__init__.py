@@ -13,10 +13,10 @@ from kafka_msgs.codec.options import DEFAULT_OPTIONS, CodecOptions
 from kafka_msgs.codec.plan import Plan
 from kafka_msgs.codec.reference.decoder import Decoder, Span
 from kafka_msgs.codec.reference.encoder import Encoder
-from kafka_msgs.codec.reference.patcher import Patcher
+from kafka_msgs.codec.reference.patcher import Patcher, RefusedEdit
 from kafka_msgs.errors import DecodeError
 
-__all__ = ["Decoder", "Encoder", "Patcher", "Span", "annotate", "decode", "encode"]
+__all__ = ["Decoder", "Encoder", "Patcher", "RefusedEdit", "Span", "annotate", "decode", "encode"]
 
 
 def decode(

@@ -11,7 +11,7 @@ from kafka_msgs.codec.reference.decoder import Decoder
 from kafka_msgs.codec.reference.encoder import Encoder
 from kafka_msgs.primitives import write_uvarint
 
-__all__ = ["Patcher"]
+__all__ = ["Patcher", "RefusedEdit"]
 
 
 class Patcher(Decoder):
@@ -84,3 +84,15 @@ class Patcher(Decoder):
         if changed:
             self.replace(size_at, write_uvarint(len(content)) + content)
         return result
+
+
+class RefusedEdit(Patcher):
+    """Puts a value in the place of the one at a byte, and reaches the error of that. No edit is called again."""
+
+    def __init__(self, plan: Plan, data: bytes, offset: int, options: CodecOptions, at: int, refused: Any) -> None:
+        super().__init__(plan, data, offset, options, ())
+        self.at = at
+        self.refused = refused
+
+    def edited(self, number: int, start: int, old: Any) -> Any:
+        return self.refused if start == self.at else old
