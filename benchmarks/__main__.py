@@ -17,6 +17,7 @@ from kafka_msgs.cli.render.console import console
 
 NAMES: Final = (
     "codec_metadata",
+    "parts",
     "small_messages",
     "values",
     "held_trees",

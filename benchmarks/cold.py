@@ -7,21 +7,17 @@ process (first), where what the first calls import counts, too. Libraries take t
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
 import tempfile
-import time
 from functools import partial
-from inspect import getsource
-from statistics import median
 from typing import Final
 
 from rich.console import Console
 
 from benchmarks import peers
 from benchmarks.import_time import environment
-from benchmarks.measure import Action, fastest
+from benchmarks.measure import Action, cold, fastest
 from benchmarks.report import Figure, Times, print_figures, rows_table
 from kafka_msgs import OffsetCommitRequest
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequestPartition, OffsetCommitRequestTopic
@@ -34,9 +30,6 @@ PROTOCOL: Final = (
     "libraries take turns, {rounds} rounds. Warm: fastest round, processor time. Cold: median of single calls after a "
     "copy of 64 MB and the parsing of a module. First: fastest of new processes"
 )
-EVICTED: Final = 64 << 20
-"""Bytes that are copied between two cold calls: more than the caches hold that a process gets for itself."""
-
 _FIRST: Final = """
 import sys, time
 data = sys.stdin.buffer.read()
@@ -73,7 +66,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
     first, with_import = _first(data, rounds)
     times = {
         "warm": Times(fastest(calls, rounds)),
-        "cold": Times(_cold(calls, 5 * rounds)),
+        "cold": Times(cold(calls, 5 * rounds)),
         "first": Times(first),
         "first with the import": Times(with_import),
     }
@@ -109,20 +102,6 @@ def _message() -> OffsetCommitRequest:
 def _both(encode: Action, decode: Action) -> None:
     encode()
     decode()
-
-
-def _cold(calls: dict[str, Action], rounds: int) -> dict[str, float]:
-    """Return the median seconds of one call of each case, each after other work."""
-    found: dict[str, list[float]] = {name: [] for name in calls}
-    elsewhere, source = bytearray(EVICTED), getsource(subprocess)
-    for number in range(rounds):
-        for name in list(calls)[:: 1 if number % 2 else -1]:
-            ast.parse(source)
-            bytes(elsewhere)
-            start = time.perf_counter()
-            calls[name]()
-            found[name].append(time.perf_counter() - start)
-    return {name: median(seconds) for name, seconds in found.items()}
 
 
 def _first(data: bytes, rounds: int) -> tuple[dict[str, float], dict[str, float]]:

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from benchmarks.report import Figure, Times, print_figures, rows_table
 from kafka_msgs import HeartbeatResponse, Message
 from tests.support.releases import maven_releases
 
-__all__ = ["run"]
+__all__ = ["JAVA", "fastest_iteration", "measured", "run"]
 
 JAVA: Final = "Kafka's Java"
 HERE: Final = Path(__file__).with_name("java")
@@ -73,20 +74,29 @@ def _inputs() -> dict[str, tuple[Message, int]]:
 
 def _measured_by_jmh(inputs: dict[str, tuple[Message, int]]) -> dict[tuple[str, str], float]:
     """Return the seconds that Java takes, by input and direction."""
-    class_path = _built()
-    with tempfile.TemporaryDirectory() as directory:
-        for name, (message, version) in inputs.items():
-            Path(directory, name).write_bytes(message.encode(version))
-        report = Path(directory, "report.json")
-        jvm = ["-jvmArgsAppend", f"-Dinputs={directory}", "-p", f"input={','.join(inputs)}"]
-        _done(["java", "-cp", class_path, "org.openjdk.jmh.Main", *_FLAGS, *jvm, "-rf", "json", "-rff", str(report)])
-        results: list[dict[str, Any]] = json.loads(report.read_text())
+    files = {name: message.encode(version) for name, (message, version) in inputs.items()}
     return {
-        (each["params"]["input"], each["benchmark"].rpartition(".")[2]): _fastest_iteration(each) for each in results
+        (each["params"]["input"], each["benchmark"].rpartition(".")[2]): fastest_iteration(each)
+        for each in measured("KafkaCodec", files, list(inputs))
     }
 
 
-def _fastest_iteration(result: dict[str, Any]) -> float:
+def measured(java_class: str, files: Mapping[str, bytes], inputs: Sequence[str]) -> list[dict[str, Any]]:
+    """Return JMH's results of the benchmarks of a Java class on inputs, which are names of files."""
+    class_path = _built()
+    with tempfile.TemporaryDirectory() as directory:
+        for name, data in files.items():
+            Path(directory, name).write_bytes(data)
+        report = Path(directory, "report.json")
+        jvm = ["-jvmArgsAppend", f"-Dinputs={directory}", "-p", f"input={','.join(inputs)}"]
+        command = ["java", "-cp", class_path, "org.openjdk.jmh.Main", java_class]
+        _done([*command, *_FLAGS, *jvm, "-rf", "json", "-rff", str(report)])
+        results: list[dict[str, Any]] = json.loads(report.read_text())
+    return results
+
+
+def fastest_iteration(result: dict[str, Any]) -> float:
+    """Return the seconds of the fastest iteration of a result."""
     nanoseconds: float = min(value for fork in result["primaryMetric"]["rawData"] for value in fork)
     return nanoseconds / 1e9
 

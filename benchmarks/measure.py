@@ -9,15 +9,19 @@ the wall, so that other programs cost a case its caches at most.
 
 from __future__ import annotations
 
+import ast
 import gc
+import subprocess
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from inspect import getsource
 from itertools import repeat
+from statistics import median
 from typing import Any, Final, TypeAlias
 
-__all__ = ["PROTOCOL", "ROUNDS", "Action", "fastest", "peak_memory"]
+__all__ = ["PROTOCOL", "ROUNDS", "Action", "cold", "fastest", "peak_memory"]
 
 Action: TypeAlias = Callable[[], Any]
 
@@ -26,6 +30,9 @@ PROTOCOL: Final = (
     "same process, interleaved, processor time, fastest of {rounds} rounds; "
     "gc on, heap frozen, collected before each timing"
 )
+
+_EVICTED: Final = 64 << 20
+"""Bytes that are copied between two cold calls: more than the caches hold that a process gets for itself."""
 
 _SHORTEST: Final = 0.001
 """Seconds that a timing takes at least, by repeating the call."""
@@ -41,6 +48,20 @@ def fastest(cases: Mapping[str, Action], rounds: int) -> dict[str, float]:
                 gc.collect()
                 best[name] = min(best[name], _timed(cases[name], calls[name]) / calls[name])
     return best
+
+
+def cold(cases: Mapping[str, Action], rounds: int) -> dict[str, float]:
+    """Return the median seconds of one call of each case, each after other work has taken the caches."""
+    found: dict[str, list[float]] = {name: [] for name in cases}
+    elsewhere, source = bytearray(_EVICTED), getsource(subprocess)
+    for number in range(rounds):
+        for name in list(cases)[:: 1 if number % 2 else -1]:
+            ast.parse(source)
+            bytes(elsewhere)
+            start = time.perf_counter()
+            cases[name]()
+            found[name].append(time.perf_counter() - start)
+    return {name: median(seconds) for name, seconds in found.items()}
 
 
 def _calls_needed(case: Action) -> int:

@@ -20,7 +20,7 @@ _set_int = UUID.__dict__["int"].__set__
 _set_is_safe = UUID.__dict__["is_safe"].__set__
 
 
-def read_uvarint(buffer: bytes, position: int) -> tuple[int, int]:
+def read_uvarint(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
     """Read an unsigned varint of at most 32 bits; return the value and the position after it.
 
     Raises ``IndexError`` when the buffer ends first and ``ValueError`` for more than five bytes or 32 bits.

@@ -141,6 +141,17 @@ def test_kafkas_java_is_not_measured_without_java(monkeypatch: pytest.MonkeyPatc
     assert "no java and no mvn here" in printed.getvalue()
 
 
+@pytest.mark.usefixtures("peers")
+def test_parts_are_measured_warm_and_cold_without_java_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("benchmarks.measure._EVICTED", 1000)
+    printed = io.StringIO()
+    found = import_module("benchmarks.parts").run(Console(file=printed, width=200), 1)
+    assert "no java and no mvn here" in printed.getvalue()
+    assert {figure.what.split(", ")[1] for figure in found} == {"warm", "cold"}
+    assert all(figure.value > 0 for figure in found)
+
+
 def test_a_segment_is_scanned_without_java_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     summary = read_summary(segment.write_segment(tmp_path, 3_000_000, 2**14))
     assert summary.errors == 0
