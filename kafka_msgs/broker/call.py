@@ -298,10 +298,12 @@ class Handler(Generic[R]):
     """What answers the requests of one class. ``run`` may raise ``RefusedError``: the whole request failed.
 
     ``before_login`` is True for requests that a client may send before it has authenticated. ``exempt`` is True if the
-    time that they take does not count for quotas.
+    time that they take does not count for quotas. ``listed`` is False for an api that ApiVersions leaves out, and that
+    is answered all the same.
     """
 
     request: type[R]
     run: Callable[[Call[R]], None]
     before_login: bool = False
     exempt: bool = False
+    listed: bool = True

@@ -208,7 +208,7 @@ class Connection(asyncio.Protocol):
             self._take_token(event.token)
             return
         self._held -= len(event.payload) + SIZE_BYTES
-        if not self._cluster.dispatch.offers(event.api_key, event.version):
+        if not self._cluster.dispatch.answers(event.api_key, event.version):
             self._refuse_version(event)
             return
         try:

@@ -18,7 +18,7 @@ __all__ = ["Dispatch"]
 
 
 class Dispatch:
-    """The handlers by api key, and the offered versions of each api.
+    """The handlers by api key, the versions of each api that are answered, and those that ApiVersions offers.
 
     ``release`` limits the offer to the versions of a Kafka release. None is the newest: what is still unstable in
     it is not offered. Raises ``OptionError`` for an unknown release.
@@ -28,18 +28,21 @@ class Dispatch:
         self._handlers: dict[int, Handler[Any]] = {each.request.INFO.api_key or 0: each for each in handlers}
         all_of_them = {key: handler.request.INFO.versions for key, handler in self._handlers.items()}
         pinned = versions_of_release(release or releases()[-1])
-        self.offered: Mapping[int, VersionRange] = {
+        self._answered: Mapping[int, VersionRange] = {
             key: shared
             for key, versions in sorted(all_of_them.items())
             if not (shared := versions.intersect(pinned[key])).empty
         }
+        self.offered: Mapping[int, VersionRange] = {
+            key: versions for key, versions in self._answered.items() if self._handlers[key].listed
+        }
 
-    def offers(self, api_key: int, version: int) -> bool:
+    def answers(self, api_key: int, version: int) -> bool:
         """Return whether the cluster answers this api at this version."""
-        return api_key in self.offered and version in self.offered[api_key]
+        return api_key in self._answered and version in self._answered[api_key]
 
     def handler(self, api_key: int) -> Handler[Any]:
-        """Return the handler of an api that is offered."""
+        """Return the handler of an api that is answered."""
         return self._handlers[api_key]
 
     def run(self, cluster: Cluster, call: Call[Any]) -> None:

@@ -37,6 +37,7 @@ MODULES: Final = (
     "kafka_msgs.broker.handlers.share_offsets",
     "kafka_msgs.broker.handlers.share_state",
     "kafka_msgs.broker.handlers.streams_groups",
+    "kafka_msgs.broker.handlers.telemetry",
     "kafka_msgs.broker.handlers.topics",
     "kafka_msgs.broker.handlers.transactions",
 )

@@ -1,0 +1,150 @@
+"""GetTelemetrySubscriptions and PushTelemetry (KIP-714), as a broker answers them that has no plugin for metrics.
+
+Kafka then leaves both apis out of ApiVersions, and answers a client that asks all the same: it wants no metrics, and
+drops those that come. Subscriptions (the settings of client metrics) change nothing here. In Kafka this is
+``ClientMetricsManager``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from attrs import define
+from crc32c import crc32c
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.messages.get_telemetry_subscriptions_request import GetTelemetrySubscriptionsRequest
+from kafka_msgs.messages.get_telemetry_subscriptions_response import GetTelemetrySubscriptionsResponse
+from kafka_msgs.messages.push_telemetry_request import PushTelemetryRequest
+from kafka_msgs.messages.push_telemetry_response import PushTelemetryResponse
+
+__all__ = ["HANDLERS"]
+
+_INTERVAL_MS: Final = 300_000
+_EXPIRES_MS: Final = 3 * _INTERVAL_MS
+_MAX_INSTANCES: Final = 16_384
+_NEVER: Final = 0
+_NO_IDS: Final = frozenset({UUID(int=0), UUID(int=1)})
+_ZSTD, _LZ4, _GZIP, _SNAPPY = 4, 3, 1, 2
+_WITHOUT_METRICS: Final = crc32c(f"[]{_INTERVAL_MS}".encode())
+_MAY_ASK_AGAIN: Final = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+
+
+@define(eq=False)
+class _Instance:
+    """What is remembered of a client: when it asked and pushed last, and how that ended."""
+
+    id: UUID
+    used_at: int
+    got_at: int = _NEVER
+    pushed_at: int = _NEVER
+    error: ErrorCode = ErrorCode.NONE
+    terminating: bool = False
+
+    @property
+    def subscription_id(self) -> int:
+        """The id of its subscription: a checksum of what it is to push, mixed with its own id."""
+        halves = (self.id.int >> 64) ^ self.id.int
+        mixed = _WITHOUT_METRICS ^ (halves >> 32) ^ halves
+        return (mixed + 2**31) % 2**32 - 2**31
+
+    def may_get(self, now: int) -> bool:
+        """Return whether the client may ask now, and note that it did."""
+        if now - max(self.got_at, self.pushed_at) >= _INTERVAL_MS:
+            self.got_at = now
+            return True
+        return self.error in _MAY_ASK_AGAIN
+
+    def may_push(self, now: int) -> bool:
+        """Return whether the client may push now, and note that it did."""
+        if self.got_at > self.pushed_at or now - self.pushed_at >= _INTERVAL_MS:
+            self.pushed_at = now
+            return True
+        return False
+
+
+class _Instances:
+    """The clients of one broker: the last ones, until they are silent for long or close their connections."""
+
+    def __init__(self) -> None:
+        self._found: dict[UUID, _Instance] = {}
+
+    def of(self, call: Call[Any], instance_id: UUID) -> _Instance:
+        """Return a client, which is used now."""
+        now = call.cluster.now
+        found = self._found.pop(instance_id, None)
+        if found is None or now - found.used_at >= _EXPIRES_MS:
+            found = _Instance(instance_id, now)
+            call.session.on_close(partial(self._forget, instance_id))
+            while len(self._found) >= _MAX_INSTANCES:
+                del self._found[next(iter(self._found))]
+        found.used_at = now
+        self._found[instance_id] = found
+        return found
+
+    def _forget(self, instance_id: UUID) -> None:
+        self._found.pop(instance_id, None)
+
+
+def _instance(call: Call[Any], instance_id: UUID) -> _Instance:
+    return call.node.part(_Instances, _Instances).of(call, instance_id)
+
+
+def _get(call: Call[GetTelemetrySubscriptionsRequest]) -> None:
+    asked = call.request.client_instance_id
+    instance = _instance(call, asked if asked.int else call.cluster.new_id())
+    if not instance.may_get(call.cluster.now):
+        raise RefusedError(error=ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+    instance.error = ErrorCode.NONE
+    call.answer(
+        GetTelemetrySubscriptionsResponse(
+            client_instance_id=instance.id,
+            subscription_id=instance.subscription_id,
+            accepted_compression_types=(_ZSTD, _LZ4, _GZIP, _SNAPPY),
+            push_interval_ms=_INTERVAL_MS,
+            telemetry_max_bytes=_max_bytes(call),
+            delta_temporality=True,
+        )
+    )
+
+
+def _push(call: Call[PushTelemetryRequest]) -> None:
+    request = call.request
+    if request.client_instance_id in _NO_IDS:
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+    instance = _instance(call, request.client_instance_id)
+    instance.error = _check(call, instance)
+    instance.terminating = request.terminating
+    if instance.error:
+        raise RefusedError(error=instance.error)
+    call.answer(PushTelemetryResponse())
+
+
+def _check(call: Call[PushTelemetryRequest], instance: _Instance) -> ErrorCode:
+    """Return what is wrong with a push."""
+    request = call.request
+    if instance.terminating:
+        return ErrorCode.INVALID_REQUEST
+    if not instance.may_push(call.cluster.now) and not request.terminating:
+        return ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    if request.subscription_id != instance.subscription_id:
+        return ErrorCode.UNKNOWN_SUBSCRIPTION_ID
+    if not 0 <= request.compression_type <= _ZSTD:
+        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    if len(request.metrics) > _max_bytes(call):
+        return ErrorCode.TELEMETRY_TOO_LARGE
+    return ErrorCode.NONE
+
+
+def _max_bytes(call: Call[Any]) -> int:
+    return call.cluster.settings.number("telemetry.max.bytes")
+
+
+HANDLERS: Final = (
+    Handler(GetTelemetrySubscriptionsRequest, _get, listed=False),
+    Handler(PushTelemetryRequest, _push, listed=False),
+)
