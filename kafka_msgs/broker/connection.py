@@ -83,6 +83,18 @@ class Connection(asyncio.Protocol):
         broker = self._cluster.brokers[self._broker_id]
         if self._server.closing or not broker.running or len(broker.sessions) > self._cluster.config.max_connections:
             self.end(reset=True)
+            return
+        self._cluster.note_time(self._server.clock.now())
+        delay = broker.meters.connection.open(host, self._cluster.now)
+        if delay:
+            self._refuse_later(delay)
+
+    def _refuse_later(self, delay: int) -> None:
+        """Hear nothing, and close the connection after some milliseconds: its address makes too many (KIP-612)."""
+        self._transport.pause_reading()
+        timer = self._cluster.after(delay, lambda: self.end(reset=False))
+        self.session.on_close(timer.cancel)
+        self._server.arm()
 
     def data_received(self, data: bytes) -> None:
         self._held += len(data)

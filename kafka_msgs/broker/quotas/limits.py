@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import Enum
+from ipaddress import ip_address
 from typing import Final, Literal, TypeAlias
 
 from kafka_msgs.messages.client_quota_record import ClientQuotaRecord
 
-__all__ = ["QUOTAS", "Limits", "Place"]
+__all__ = ["CONNECTIONS", "QUOTAS", "UNLIMITED", "AddressLimits", "Limits", "Place"]
 
 QUOTAS: Final = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
 """The quotas of users and client ids."""
+
+CONNECTIONS: Final = "connection_creation_rate"
+"""The quota of addresses."""
 
 UNLIMITED: Final = float(2**63 - 1)
 """The limit of a client that no quota is for."""
@@ -90,3 +94,29 @@ class Limits:
         clients = (client_id, DEFAULT) if client_id else (ABSENT,)
         found = (self._limits.get((each, other)) for each in users for other in clients)
         return next((limit for limit in found if limit is not None), UNLIMITED)
+
+
+class AddressLimits(Limits):
+    """The limits of the quota of addresses: each address is measured by itself (KIP-612)."""
+
+    def apply(self, record: ClientQuotaRecord) -> None:
+        """Take over what a record says. Entities of other types than addresses are ignored."""
+        names = [each.entity_name for each in record.entity if each.entity_type == "ip"]
+        if not names:
+            return
+        entity = DEFAULT if names[0] is None else _address(names[0]), ABSENT
+        self._limits.pop(entity, None)
+        if not record.remove:
+            self._limits[entity] = record.value
+
+    def place(self, user: str, client_id: str | None) -> Place:
+        """Return what an address is measured with. There is no client id yet."""
+        return _address(user), ABSENT
+
+
+def _address(text: str) -> str:
+    """Return one form for all forms of an address. Names other than ``localhost`` are not looked up."""
+    try:
+        return str(ip_address("127.0.0.1" if text == "localhost" else text))
+    except ValueError:
+        return text

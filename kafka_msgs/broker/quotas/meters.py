@@ -11,7 +11,7 @@ from typing import Final
 
 from attrs import define, frozen
 
-from kafka_msgs.broker.quotas.limits import QUOTAS, UNLIMITED, Limits, Place
+from kafka_msgs.broker.quotas.limits import CONNECTIONS, QUOTAS, UNLIMITED, AddressLimits, Limits, Place
 from kafka_msgs.broker.quotas.stats import LONGEST, Rate, Stat, TokenBucket, Window, whole_ms
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.client_quota_record import ClientQuotaRecord
@@ -61,6 +61,15 @@ class Meter:
             stat.record(value, now, self._window, limit)
         return delay
 
+    def open(self, address: str, now: int) -> int:
+        """Note that a client connects, unless that is refused: then return after how long the connection ends (ms)."""
+        if self.limits.limit(self.limits.place(address, None)) == UNLIMITED:
+            return 0
+        delay = self.charge(address, None, 1, now)
+        if delay:
+            self.refund(address, None, 1, now)
+        return delay
+
     def refund(self, user: str, client_id: str | None, value: float, now: int) -> None:
         """Take back what a client was charged for, because it did not get it."""
         if self.limits.active:
@@ -96,12 +105,13 @@ class Meter:
 
 @frozen
 class Meters:
-    """The meters of one broker. ``mutation`` is used by the controller."""
+    """The meters of one broker. ``mutation`` is used by the controller, and ``connection`` measures addresses."""
 
     produce: Meter
     fetch: Meter
     request: Meter
     mutation: Meter
+    connection: Meter
 
 
 class Quotas:
@@ -109,7 +119,7 @@ class Quotas:
 
     def __init__(self, broker: Window, controller: Window) -> None:
         self._windows = broker, controller
-        self._limits = {name: Limits() for name in QUOTAS}
+        self._limits = {name: Limits() for name in QUOTAS} | {CONNECTIONS: AddressLimits()}
 
     def follow(self, records: Iterable[MetadataRecord]) -> None:
         """Take over the quotas that records set and remove."""
@@ -126,4 +136,5 @@ class Quotas:
             fetch=Meter(fetch, broker),
             request=Meter(request, broker, longest=broker.ms),
             mutation=Meter(mutation, controller, TokenBucket),
+            connection=Meter(self._limits[CONNECTIONS], broker, longest=broker.ms),
         )

@@ -11,7 +11,9 @@ import pytest
 from kafka_msgs import CreateTopicsRequest, ErrorCode, FetchRequest, HeartbeatRequest, MetadataRequest
 from kafka_msgs.broker import EmbeddedBroker, ManualClock
 from kafka_msgs.broker.call import Call
+from kafka_msgs.broker.quotas import Quotas, Window
 from kafka_msgs.message import Request
+from kafka_msgs.messages.client_quota_record import ClientQuotaRecord, EntityData
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchTopic
 from kafka_msgs.testing import new_topic
 from kafka_msgs.wire import encode_request, join_frames
@@ -134,6 +136,63 @@ def test_the_connection_is_mute_as_long_as_the_client_must_wait(acks: int) -> No
             clock.advance(1)
             until(lambda: ("slow", 0) in answered)
         assert broker.problems == []
+
+
+def test_an_address_that_connects_too_often_is_not_heard_and_later_closed() -> None:
+    clock = ManualClock()
+    with EmbeddedBroker(clock=clock, configs={"quota.window.num": "2"}) as broker:
+        port = int(broker.bootstrap_servers.rpartition(":")[2])
+
+        def connect(source: str) -> socket.socket:
+            connection = socket.create_connection(("127.0.0.1", port), timeout=60, source_address=(source, 0))
+            connection.sendall(framed(MetadataRequest(topics=()), 12))
+            return connection
+
+        with Conversation(port, client_id="admin") as admin:
+            admin.ask(altered(entry({"ip": "127.0.0.7"}, ("connection_creation_rate", 1.0))), 1)
+            with connect("127.0.0.7") as first, connect("127.0.0.7") as second, connect("127.0.0.8") as other:
+                assert first.recv(1)
+                assert other.recv(1)
+                until(lambda: broker.run(lambda cluster: len(cluster.brokers[0].sessions)) == 4)
+                clock.advance(1000)
+                assert was_closed(second)
+            clock.advance(2000)
+            with connect("127.0.0.7") as third:
+                assert third.recv(1)
+            admin.ask(altered(entry({"ip": "127.0.0.7"}, ("connection_creation_rate", None))), 1)
+            with connect("127.0.0.7") as fourth, connect("127.0.0.7") as fifth:
+                assert fourth.recv(1)
+                assert fifth.recv(1)
+        assert broker.problems == []
+
+
+def was_closed(connection: socket.socket) -> bool:
+    """Whether a connection ends without an answer. What was not read of the request makes the end a reset."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("limited", "connecting", "delays"),
+    [
+        (None, "127.0.0.1", [0, 0, 1000, 1000]),
+        ("localhost", "127.0.0.1", [0, 0, 1000, 1000]),
+        ("::1", "0:0:0:0:0:0:0:1", [0, 0, 1000, 1000]),
+        ("10.0.0.1", "10.0.0.2", [0, 0, 0, 0]),
+        ("broker.example", "10.0.0.2", [0, 0, 0, 0]),
+    ],
+)
+def test_connections_of_an_address_are_counted(limited: str | None, connecting: str, delays: list[int]) -> None:
+    quotas = Quotas(Window(5, 1000), Window(5, 1000))
+    meter = quotas.new_meters().connection
+    assert meter.open(connecting, 0) == 0
+    entity = (EntityData(entity_type="ip", entity_name=limited),)
+    quotas.follow([ClientQuotaRecord(entity=entity, key="connection_creation_rate", value=0.5)])
+    assert [meter.open(connecting, 10_000) for _ in delays] == delays
+    quotas.follow([ClientQuotaRecord(entity=entity, key="connection_creation_rate", remove=True)])
+    assert meter.open(connecting, 10_000) == 0
 
 
 def note(answered: list[tuple[str | None, int]], call: Call[Any]) -> None:
