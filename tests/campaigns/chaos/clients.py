@@ -56,7 +56,7 @@ def _is_expected(error: Exception) -> bool:
 
 def _write(run: Run, name: str) -> None:
     sender, dice = run.ledger.sender(name, "plain", Promises.ONCE), Random(name)
-    with Producer(run.servers, delivery_timeout=WAIT, request_timeout=3.0, timeout=WAIT) as producer:
+    with Producer(run.servers, client_id=name, delivery_timeout=WAIT, request_timeout=3.0, timeout=WAIT) as producer:
         while not run.writers_end.wait(0.05):
             sent = []
             for _ in range(_BATCH):
@@ -75,7 +75,12 @@ def _transact(run: Run, name: str) -> None:
 async def _transact_on_asyncio(run: Run, name: str) -> None:
     sender, dice = run.ledger.sender(name, "committed", Promises.ONCE), Random(name)
     async with AsyncProducer(
-        run.servers, transactional_id="ours", transaction_timeout=10.0, delivery_timeout=WAIT, request_timeout=3.0
+        run.servers,
+        client_id=name,
+        transactional_id="ours",
+        transaction_timeout=10.0,
+        delivery_timeout=WAIT,
+        request_timeout=3.0,
     ) as producer:
         await producer.init_transactions(WAIT)
         while not run.writers_end.is_set():
@@ -98,7 +103,13 @@ async def _transact_on_asyncio(run: Run, name: str) -> None:
 def _write_rdkafka(run: Run, name: str) -> None:
     sender, dice = run.ledger.sender(name, "plain", Promises.ONCE), Random(name)
     producer = confluent_kafka.Producer(
-        {"bootstrap.servers": run.servers, "enable.idempotence": True, "message.timeout.ms": 10_000, **RDKAFKA}
+        {
+            "bootstrap.servers": run.servers,
+            "client.id": name,
+            "enable.idempotence": True,
+            "message.timeout.ms": 10_000,
+            **RDKAFKA,
+        }
     )
 
     def note(error: Any, message: Any) -> None:
@@ -117,6 +128,7 @@ def _transact_rdkafka(run: Run, name: str) -> None:
     producer = confluent_kafka.Producer(
         {
             "bootstrap.servers": run.servers,
+            "client.id": name,
             "transactional.id": "rdkafka",
             "transaction.timeout.ms": 10_000,
             "message.timeout.ms": 8_000,
@@ -147,7 +159,7 @@ def _write_aiokafka(run: Run, name: str) -> None:
 async def _write_on_asyncio(run: Run, name: str) -> None:
     sender, dice = run.ledger.sender(name, "plain", Promises.KEPT), Random(name)
     producer = aiokafka.AIOKafkaProducer(
-        bootstrap_servers=run.servers, acks="all", request_timeout_ms=3000, retry_backoff_ms=100
+        bootstrap_servers=run.servers, client_id=name, acks="all", request_timeout_ms=3000, retry_backoff_ms=100
     )
     try:
         await asyncio.wait_for(producer.start(), WAIT)
@@ -165,7 +177,7 @@ async def _write_on_asyncio(run: Run, name: str) -> None:
 
 def _read(run: Run, name: str) -> None:
     with Consumer(
-        run.servers, group_id="classic", auto_offset_reset="earliest", isolation_level="read_committed",
+        run.servers, client_id=name, group_id="classic", auto_offset_reset="earliest", isolation_level="read_committed",
         assignors="range", session_timeout=6.0, rebalance_timeout=10.0, timeout=WAIT,
     ) as consumer:  # fmt: skip
         consumer.subscribe(["plain"])
@@ -185,6 +197,7 @@ def _read_rdkafka(run: Run, name: str, group: str = "classic", **settings: str) 
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": run.servers,
+            "client.id": name,
             "group.id": group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,

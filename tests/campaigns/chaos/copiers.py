@@ -34,12 +34,13 @@ _TRANSACTION: Final = 10.0
 def _copy(run: Run, name: str, group: str) -> None:
     settings, copies = GROUPS[group], _Copies(run, name, group)
     producer = Producer(
-        run.servers, transactional_id=copies.transactional_id, transaction_timeout=_TRANSACTION, delivery_timeout=WAIT,
-        request_timeout=3.0, timeout=WAIT,
+        run.servers, client_id=name, transactional_id=copies.transactional_id, transaction_timeout=_TRANSACTION,
+        delivery_timeout=WAIT, request_timeout=3.0, timeout=WAIT,
     )  # fmt: skip
     consumer = Consumer(
-        run.servers, group_id=group, group_protocol=settings.protocol, assignors=settings.assignor, timeout=WAIT,
-        session_timeout=6.0, rebalance_timeout=10.0, isolation_level="read_committed", auto_offset_reset="earliest",
+        run.servers, client_id=name, group_id=group, group_protocol=settings.protocol, assignors=settings.assignor,
+        timeout=WAIT, session_timeout=6.0, rebalance_timeout=10.0, isolation_level="read_committed",
+        auto_offset_reset="earliest",
     )  # fmt: skip
     with producer, consumer:
         producer.init_transactions(WAIT)
@@ -61,6 +62,7 @@ def _copy_rdkafka(run: Run, name: str, group: str) -> None:
     producer = confluent_kafka.Producer(
         {
             "bootstrap.servers": run.servers,
+            "client.id": name,
             "transactional.id": copies.transactional_id,
             "transaction.timeout.ms": int(_TRANSACTION * 1000),
             "message.timeout.ms": 8_000,
@@ -71,6 +73,7 @@ def _copy_rdkafka(run: Run, name: str, group: str) -> None:
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": run.servers,
+            "client.id": name,
             "group.id": group,
             "group.protocol": settings.protocol,
             "isolation.level": "read_committed",
@@ -151,12 +154,14 @@ async def _copy_on_asyncio(run: Run, copies: _Copies) -> None:
     watch = _Watch()
     producer = aiokafka.AIOKafkaProducer(
         bootstrap_servers=run.servers,
+        client_id=copies.name,
         transactional_id=copies.transactional_id,
         transaction_timeout_ms=int(_TRANSACTION * 1000),
         request_timeout_ms=3000,
     )
     consumer = aiokafka.AIOKafkaConsumer(
         bootstrap_servers=run.servers,
+        client_id=copies.name,
         group_id=copies.group,
         isolation_level="read_committed",
         auto_offset_reset="earliest",
@@ -203,6 +208,7 @@ class _Copies:
     """What one life writes: its promises. ``places`` are those of the records that are being copied."""
 
     def __init__(self, run: Run, name: str, group: str) -> None:
+        self.name = name
         self.group = group
         self.into = str(GROUPS[group].writes)
         self.transactional_id = name.rpartition(".")[0]

@@ -16,6 +16,7 @@ from typing import Final
 
 from attrs import evolve
 
+from kafka_msgs.admin import Admin, GroupDescription
 from kafka_msgs.broker import EmbeddedBroker, ListenerConfig
 from kafka_msgs.broker.faults import Disconnect, Lose
 from kafka_msgs.testing import new_topic, topic_records
@@ -112,8 +113,21 @@ def _come_to_rest(broker: EmbeddedBroker, run: Run, threads: list[Thread]) -> No
     limit = time.monotonic() + _PATIENCE
     while (behind := unread(broker, GROUPS) + undecided(broker)) and time.monotonic() < limit:
         time.sleep(0.5)
-    run.ledger.broken += behind
+    if behind:
+        run.ledger.broken += [*behind, *_described(broker)]
     _end(run, threads)
+
+
+def _described(broker: EmbeddedBroker) -> list[str]:
+    """Return in words who has what in each group."""
+    with Admin(broker.bootstrap_servers) as admin:
+        found = admin.describe_groups(list(GROUPS)).outcomes.values()
+    return [
+        f"{group.group_id} is {group.state}: "
+        + ", ".join(f"{member.client_id} has {sorted(member.assignment)}" for member in group.members)
+        for group in found
+        if isinstance(group, GroupDescription)
+    ]
 
 
 def _report(broker: EmbeddedBroker, run: Run, begun: float, requests: int | None) -> Report:
