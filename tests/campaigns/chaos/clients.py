@@ -20,7 +20,7 @@ from kafka_msgs.client import AsyncProducer, Consumer, Producer
 from kafka_msgs.errors import ClientError, InternalError, KafkaMsgsError
 from tests.campaigns.chaos.copiers import COPIERS
 from tests.campaigns.chaos.ledger import Outcome, Promises
-from tests.campaigns.chaos.run import RDKAFKA, WAIT, Run
+from tests.campaigns.chaos.run import RDKAFKA, WAIT, Run, Silence
 from tests.campaigns.chaos.settings import PARTITIONS
 
 __all__ = ["CLIENTS", "TRANSACTIONAL_IDS", "live"]
@@ -205,10 +205,13 @@ def _read_rdkafka(run: Run, name: str, group: str = "classic", **settings: str) 
             **RDKAFKA,
         }
     )
+    silence = Silence()
     try:
         consumer.subscribe(["plain"])
         while not run.readers_end.is_set():
             messages = [each for each in consumer.consume(200, 0.5) if each.error() is None]
+            if silence.lasts(messages):
+                return
             run.ledger.read[group] |= {(each.topic(), each.partition(), each.offset()) for each in messages}
             if messages:
                 try:

@@ -21,7 +21,7 @@ import confluent_kafka
 
 from kafka_msgs.client import Consumer, Producer
 from tests.campaigns.chaos.ledger import Outcome, Promises, Sender, Transaction
-from tests.campaigns.chaos.run import RDKAFKA, WAIT, Run
+from tests.campaigns.chaos.run import RDKAFKA, WAIT, Run, Silence
 from tests.campaigns.chaos.settings import GROUPS
 
 __all__ = ["COPIERS"]
@@ -84,13 +84,14 @@ def _copy_rdkafka(run: Run, name: str, group: str) -> None:
         }
     )
     revoked: list[Any] = []
+    silence = Silence()
     try:
         producer.init_transactions(WAIT)
         consumer.subscribe([settings.reads], on_revoke=lambda _, partitions: revoked.extend(partitions))
         while not run.readers_end.is_set():
             revoked.clear()
             messages = [each for each in consumer.consume(_BATCH, 0.5) if each.error() is None]
-            if messages and revoked:
+            if (messages and revoked) or silence.lasts(messages):
                 return
             if messages:
                 _within(4 * WAIT, partial(_copy_messages, producer, consumer, copies, messages))

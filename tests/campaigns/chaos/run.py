@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from threading import Event
+from time import monotonic
 from typing import Any, Final
 
 from attrs import Factory, define
 
 from tests.campaigns.chaos.ledger import Ledger
 
-__all__ = ["RDKAFKA", "WAIT", "Run"]
+__all__ = ["RDKAFKA", "WAIT", "Run", "Silence"]
 
 WAIT: Final = 10.0
 """How many seconds an operation may take."""
@@ -20,6 +22,19 @@ RDKAFKA: Final[dict[str, Any]] = {
     "reconnect.backoff.max.ms": 300,
 }
 """Settings of all clients on librdkafka."""
+
+
+class Silence:
+    """How long a consumer was given nothing. Its life ends with that: it may wait for an answer that it lost."""
+
+    def __init__(self) -> None:
+        self._since = monotonic()
+
+    def lasts(self, messages: Sized) -> bool:
+        """Note what was given. Return whether that was nothing for too long."""
+        if messages:
+            self._since = monotonic()
+        return monotonic() - self._since > 2 * WAIT
 
 
 @define(eq=False)
