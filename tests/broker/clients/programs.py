@@ -26,7 +26,7 @@ __all__ = ["GO", "NODE", "Program", "ProgramUnavailableError", "java", "lines_of
 _HERE: Final = Path(__file__).parent
 _TARGET: Final = _HERE / "target"
 _BUILD_SECONDS: Final = 540
-_RUN_SECONDS: Final = 300
+_RUN_SECONDS: Final = 540
 
 
 class ProgramUnavailableError(RuntimeError):

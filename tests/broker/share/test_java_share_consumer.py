@@ -82,20 +82,23 @@ def test_members_share_records_and_say_what_becomes_of_each(members: ShareProces
 
 
 def test_records_of_a_member_that_hangs_or_crashes_go_to_another(members: ShareProcess, tmp_path: Path) -> None:
-    """The group goes on when a directory is opened again, too."""
+    """The group goes on when a directory is opened again, too.
+
+    A machine that does much else may lose a lock, and the record is delivered once more.
+    """
     with EmbeddedBroker(configs=SETTINGS, directory=tmp_path) as broker, share_process() as crashing:
         topic = new_topic(broker)
-        configure(broker, "crash", share_record_lock_duration_ms="1000")
+        configure(broker, "crash", share_record_lock_duration_ms="3000")
         servers = broker.bootstrap_servers
         produce(broker, topic, ["a"])
         hangs = members.member(servers, "crash", topic, **EXPLICIT)
-        assert hangs.collect(1) == {"a": 1}
+        deliveries = [hangs.collect(1)["a"]]
         crashes = crashing.member(servers, "crash", topic, **EXPLICIT)
-        assert crashes.collect(1) == {"a": 2}
+        deliveries.append(crashes.collect(1)["a"])
         crashing.crash()
         configure(broker, "crash", share_record_lock_duration_ms="30000")
         lives = members.member(servers, "crash", topic, **EXPLICIT)
-        assert lives.collect(1) == {"a": 3}
+        deliveries.append(lives.collect(1)["a"])
         lives.say("release", "a")
         lives.commit()
         lives.close()
@@ -103,8 +106,9 @@ def test_records_of_a_member_that_hangs_or_crashes_go_to_another(members: ShareP
         assert broker.problems == []
     with EmbeddedBroker(configs=SETTINGS, directory=tmp_path) as broker:
         last = members.member(broker.bootstrap_servers, "crash", topic, **EXPLICIT)
-        assert last.collect(1) == {"a": 4}
+        deliveries.append(last.collect(1)["a"])
         last.say("accept", "a")
         last.commit()
         last.close()
         assert broker.problems == []
+    assert deliveries == sorted(set(deliveries))

@@ -18,7 +18,8 @@ type segment struct {
 }
 
 func segmentSession(where place) []feature {
-	transport := &kafka.Transport{MetadataTTL: 10 * time.Millisecond}
+	// A request for metadata may take as long as metadata is good for.
+	transport := &kafka.Transport{MetadataTTL: 5 * time.Second}
 	s := segment{where, &kafka.Client{Addr: kafka.TCP(where.servers), Transport: transport, Timeout: patience}}
 	return []feature{
 		{"records", s.records},
