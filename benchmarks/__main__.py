@@ -24,6 +24,7 @@ NAMES: Final = (
     "kafka_java",
     "scan",
     "records",
+    "gzip",
     "segment",
     "columns",
     "consume",

@@ -1,9 +1,10 @@
 """Compression of records: the codecs, and the limit of the decompressed size.
 
 This module knows the frame that Kafka puts around snappy blocks, and the wrong header byte of old lz4 writers (KIP-57).
-gzip is zlib. The other codecs are in the package cramjam (extra ``compression``). Every function that decompresses
-stops when it reaches its limit. ``batch`` and ``legacy`` know which bytes of a batch are compressed. They also add the
-position to the errors of this module. In Kafka the codecs are in the package ``org.apache.kafka.common.compress``.
+gzip is zlib, or ISA-L where the package isal is installed (extra ``gzip``). The other codecs are in the package cramjam
+(extra ``compression``). Every function that decompresses stops when it reaches its limit. ``batch`` and ``legacy`` know
+which bytes of a batch are compressed. They also add the position to the errors of this module. In Kafka the codecs are
+in the package ``org.apache.kafka.common.compress``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ Data = bytes | bytearray | memoryview
 """What can be compressed."""
 
 _GZIP_WBITS: Final = 31
+_GZIP_FASTEST: Final = 1
+_GZIP_FLAGS: Final = 3
+_GZIP_RESERVED_FLAGS: Final = 0xE0
 _STEP: Final = 1 << 20
 """How many bytes of output zlib makes in one step."""
 _SMALLEST_PIECE: Final = 1 << 7
@@ -69,6 +73,16 @@ def _cramjam() -> Any:
     return cramjam
 
 
+@cache
+def _fast_zlib() -> Any:
+    """Return ISA-L in the form of zlib, or else zlib."""
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return zlib
+    return isal_zlib
+
+
 def compress(codec: Compression, data: Data, level: int | None = None, *, magic: int = 2) -> bytes:
     """Return ``data`` as Kafka writes it with ``codec``.
 
@@ -112,7 +126,7 @@ def decompress(
     except _TooLargeError:
         reason = f"{name} data of {len(data)} bytes becomes more than the limit of {limit}"
         raise DecompressedSizeError(position=position, offset=offset, reason=reason, codec=name, limit=limit) from None
-    except (_MalformedError, framing.FrameError, zlib.error) as damage:
+    except (_MalformedError, framing.FrameError) as damage:
         reason = f"{name} data is damaged: {damage}"
         raise CompressionError(position=position, offset=offset, reason=reason, codec=name) from None
 
@@ -158,19 +172,24 @@ class _Output:
 
 
 def _gunzip(data: memoryview, limit: int, magic: int) -> bytes:
-    out, at = _Output(limit), 0
-    while at < len(data):
-        at = _gunzip_member(data, at, out)
+    library, out, at = _fast_zlib(), _Output(limit), 0
+    try:
+        while at < len(data):
+            at = _gunzip_member(library, data, at, out)
+    except library.error as damage:
+        raise _MalformedError(str(damage)) from None
     return out.content()
 
 
-def _gunzip_member(data: memoryview, at: int, out: _Output) -> int:
+def _gunzip_member(library: Any, data: memoryview, at: int, out: _Output) -> int:
     """Decompress the member that starts at byte ``at``, and return where it ends.
 
     zlib copies the input that it does not use. So it gets pieces, which are small at first and then grow. With a member
-    of any size, zlib then copies only a few times that size.
+    of any size, zlib then copies only a few times that size. ISA-L does the same, and does not look at reserved flags.
     """
-    member, piece = zlib.decompressobj(_GZIP_WBITS), _SMALLEST_PIECE
+    if any(flags & _GZIP_RESERVED_FLAGS for flags in data[at + _GZIP_FLAGS :][:1]):
+        raise _MalformedError("unknown flags in its header")
+    member, piece = library.decompressobj(_GZIP_WBITS), _SMALLEST_PIECE
     while not member.eof:
         given: bytes | memoryview = member.unconsumed_tail
         if not given:
@@ -228,8 +247,10 @@ def _into(work: Callable[[Any, memoryview], int], data: Any, size: int) -> bytes
 
 
 def _gzip(data: Data, level: int, magic: int) -> bytes:
-    work = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WBITS)
-    return work.compress(data) + work.flush()
+    library = _fast_zlib() if level == _GZIP_FASTEST else zlib
+    work = library.compressobj(level, zlib.DEFLATED, _GZIP_WBITS)
+    written: bytes = work.compress(data) + work.flush()
+    return written
 
 
 def _snappy(data: Data, level: int, magic: int) -> bytes:
