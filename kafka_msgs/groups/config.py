@@ -189,8 +189,7 @@ class CoordinatorConfig(_Settings):
         values = _parsed(GroupConfig, own)
         for name, value in values.items():
             if value != self._bounded(name, value):
-                bounds = " and ".join(_dotted(bound) for bound in _GROUP_BOUNDS[name] if bound)
-                _refuse(GroupConfig, _dotted(name), value, f"not within {bounds}")
+                _refuse(GroupConfig, _dotted(name), value, self._range(name))
         assignor = values.get("streams_assignor_name")
         if assignor is not None and assignor not in self.group_streams_assignors:
             _refuse(GroupConfig, "streams.assignor.name", assignor, "not one of group.streams.assignors")
@@ -200,6 +199,15 @@ class CoordinatorConfig(_Settings):
             if (session in own or heartbeat in own) and _value(config, session) <= _value(config, heartbeat):
                 _refuse(GroupConfig, session, _value(config, session), f"must be greater than {heartbeat}")
         return config
+
+    def _range(self, name: str) -> str:
+        """The values that a setting of a group may have, as Kafka's text."""
+        low, high = (bound and getattr(self, bound) for bound in _GROUP_BOUNDS[name])
+        if low is None:
+            return f"must be less than or equal to {high}"
+        if high is None:
+            return f"must be greater than or equal to {low}"
+        return f"must be in the range {low} to {high} inclusive."
 
     def _bounded(self, name: str, value: Any) -> Any:
         """The value of a setting of a group, within the bounds of the coordinator."""

@@ -6,6 +6,7 @@ Checks, error codes and their texts are those of Kafka's ``ConfigurationControlM
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ from kafka_msgs.enums import AlterConfigOp, ConfigResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import OptionError, RefusedError
 from kafka_msgs.groups.config import CoordinatorConfig
+from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.messages.config_record import ConfigRecord
 
 if TYPE_CHECKING:
@@ -29,6 +31,12 @@ MIN_IN_SYNC: Final = "min.insync.replicas"
 """The setting of brokers that the controller keeps itself (KIP-966)."""
 
 _LONGEST_VALUE: Final = 32767
+_MATCHED: Final = frozenset(
+    {"client_instance_id", "client_id", "client_software_name", "client_software_version"}
+    | {"client_source_address", "client_source_port"}
+)
+"""What subscriptions to client metrics may match (KIP-714)."""
+_ENDPOINT: Final = re.compile(r"\w+://\[?[\w\-%.:]*\]?:-?\d+", re.ASCII)
 
 Change = tuple[str, int, str | None]
 """The name of a setting, the operation (``AlterConfigOp``) and its value."""
@@ -91,7 +99,7 @@ def _operated(
     if operation == AlterConfigOp.SET:
         return value
     if operation not in (AlterConfigOp.APPEND, AlterConfigOp.SUBTRACT):
-        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise _invalid(f"Unknown operations type {operation}")
     known = settings_of(RESOURCES[kind][0]).get(setting)
     if known is None or known.type != "list" or kind not in _WITH_LISTS:
         word = AlterConfigOp(operation).name
@@ -116,9 +124,6 @@ def _checked(
     after: Mapping[str, str | None],
 ) -> list[ConfigRecord]:
     check_resource(kind, name)
-    nulls = [setting for setting, value in asked.items() if value is None]
-    if nulls:
-        raise _invalid(f"Null value not supported for : {','.join(nulls)}")
     for value in asked.values():
         if len((value or "").encode()) > _LONGEST_VALUE:
             raise _bad_config(
@@ -126,8 +131,8 @@ def _checked(
                 f"{_LONGEST_VALUE} bytes."
             )
     kept = {setting: value for setting, value in after.items() if value is not None}
-    _check_min_in_sync(kind, name, after)
     _CHECKS[kind](cluster, kept)
+    _check_min_in_sync(kind, name, after)
     _check_there(cluster, kind, name)
     own = own_configs(cluster, kind, name)
     return [
@@ -145,10 +150,19 @@ def _check_brokers(cluster: Cluster, configs: Mapping[str, str]) -> None:
     known = settings_of(BROKER)
     fixed = [name for name in configs if name in known and not known[name].dynamic]
     if fixed:
-        raise _invalid(f"Cannot update these configs dynamically: Set({', '.join(fixed)})")
+        raise _invalid(f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
     for name, value in configs.items():
         if name in known:
             _check_value(known[name], value)
+    _check_listeners(configs.get("listeners", ""))
+
+
+def _check_listeners(text: str) -> None:
+    endpoints = [each.strip() for each in text.split(",") if text.strip()]
+    wrong = next((each for each in endpoints if not _ENDPOINT.fullmatch(each)), None)
+    if wrong is not None:
+        reason = f"Unable to parse {wrong} to a broker endpoint"
+        raise _invalid(f"Error creating broker listeners from '[{', '.join(endpoints)}]': {reason}")
 
 
 def _check_value(setting: Setting, value: str) -> Any:
@@ -176,7 +190,7 @@ def _check_group(cluster: Cluster, configs: Mapping[str, str]) -> None:
     try:
         _coordinator_config(cluster).validate_group(configs)
     except OptionError as error:
-        raise _bad_config(str(error)) from None
+        raise _bad_config(f"{error.option} {error.reason}") from None
 
 
 def _coordinator_config(cluster: Cluster) -> CoordinatorConfig:
@@ -193,6 +207,24 @@ def _check_client_metrics(cluster: Cluster, configs: Mapping[str, str]) -> None:
         number = _check_value(known[name], value)
         if name == "interval.ms" and not 100 <= number <= 3_600_000:
             raise _invalid(f"Invalid value {value} for interval.ms, interval must be between 100 and 3600000 (1 hour)")
+        if name == "match":
+            _check_matches(value)
+
+
+def _check_matches(text: str) -> None:
+    """Check the clients that a subscription matches: names of facts, each with a regular expression."""
+    for part in (each.strip() for each in text.split(",") if text.strip()):
+        name, *patterns = part.rstrip("=").split("=")
+        if len(patterns) != 1 or name.strip() not in _MATCHED or not _is_regex(patterns[0].strip()):
+            raise _bad_config(f"Illegal client matching pattern: {part}")
+
+
+def _is_regex(pattern: str) -> bool:
+    try:
+        compile_regex(pattern)
+    except InvalidRegexError:
+        return False
+    return True
 
 
 _CHECKS: Final[Mapping[ConfigResourceType, Callable[[Cluster, Mapping[str, str]], None]]] = {

@@ -39,6 +39,7 @@ MODULES: Final = (
     "kafka_msgs.broker.handlers.streams_groups",
     "kafka_msgs.broker.handlers.telemetry",
     "kafka_msgs.broker.handlers.topics",
+    "kafka_msgs.broker.handlers.transaction_markers",
     "kafka_msgs.broker.handlers.transactions",
 )
 """The modules with handlers, by their full names."""

@@ -22,6 +22,7 @@ __all__ = ["HANDLERS", "unsupported_version"]
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FIRST_WITH_SOFTWARE: Final = 3
+_NO_NODE: Final = -1
 _FIRST_WITH_ZERO_LEVELS: Final = 4
 
 
@@ -32,8 +33,10 @@ def _api_versions(call: Call[ApiVersionsRequest]) -> None:
         if not all(_SOFTWARE.fullmatch(each) for each in names):
             raise RefusedError(error=ErrorCode.INVALID_REQUEST)
         call.session.software_name, call.session.software_version = names
+        if (request.cluster_id is None) != (request.node_id == _NO_NODE):
+            raise RefusedError(error=ErrorCode.INVALID_REQUEST)
     wrong_cluster = request.cluster_id is not None and request.cluster_id != cluster.cluster_id
-    if wrong_cluster or request.node_id not in (-1, call.session.broker_id):
+    if wrong_cluster or request.node_id not in (_NO_NODE, call.session.broker_id):
         raise RefusedError(error=ErrorCode.REBOOTSTRAP_REQUIRED)
     lowest = 0 if call.version >= _FIRST_WITH_ZERO_LEVELS else 1
     call.answer(

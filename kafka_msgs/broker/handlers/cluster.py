@@ -38,6 +38,8 @@ _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
 _METADATA: Final = "__cluster_metadata"
 _FIRST_WITHOUT_RESULTS: Final = 2
+_NO_ERROR: Final = "NONE"
+"""The text of a result without an error, which Kafka has here."""
 
 
 def _describe_cluster(call: Call[DescribeClusterRequest]) -> None:
@@ -158,26 +160,19 @@ def _partition(
 
 def _update_features(call: Call[UpdateFeaturesRequest]) -> None:
     call.require_cluster(AclOperation.ALTER)
-    records: list[FeatureLevelRecord] = []
-    results: list[UpdatableFeatureResult] = []
-    failed: RefusedError | None = None
-    for each in {update.feature: update for update in call.request.feature_updates}.values():
-        try:
-            records += _feature(call, each)
-            results.append(UpdatableFeatureResult(feature=each.feature, error_message=None))
-        except RefusedError as error:
-            failed = failed or error
-            results.append(
-                UpdatableFeatureResult(feature=each.feature, error_code=error.error, error_message=error.message)
-            )
-    if failed is None and not call.request.validate_only:
+    updates = call.request.feature_updates
+    try:
+        records = [
+            record for update in {each.feature: each for each in updates}.values() for record in _feature(call, update)
+        ]
+    except RefusedError as error:
+        message = f"The update failed for all features since the following feature had an error: {error.message}"
+        raise RefusedError(error=error.error, message=message) from None
+    if not call.request.validate_only:
         call.cluster.commit(records)
-    if failed is not None:
-        message = f"The update failed for all features since the following feature had an error: {failed.message}"
-        raise RefusedError(error=failed.error, message=message)
-    if call.version >= _FIRST_WITHOUT_RESULTS:
-        results = []
-    call.answer(UpdateFeaturesResponse(error_message=None, results=tuple(results)))
+    named = updates if call.version < _FIRST_WITHOUT_RESULTS else ()
+    results = tuple(UpdatableFeatureResult(feature=each.feature, error_message=_NO_ERROR) for each in named)
+    call.answer(UpdateFeaturesResponse(error_message=None, results=results))
 
 
 def _feature(call: Call[UpdateFeaturesRequest], update: FeatureUpdateKey) -> list[FeatureLevelRecord]:
@@ -189,6 +184,8 @@ def _feature(call: Call[UpdateFeaturesRequest], update: FeatureUpdateKey) -> lis
         raise _bad_version(f"{start} The controller does not support the given upgrade type.")
     if level < 0:
         raise _bad_version(f"{start} A feature version cannot be less than 0.")
+    if supported is None and not level:
+        raise _bad_version(f"{start} Feature {name} not found.")
     if supported is None:
         raise _bad_version(f"{start} Local controller {call.cluster.controller_id} does not support this feature.")
     if level and level not in supported:

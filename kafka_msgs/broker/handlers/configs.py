@@ -11,7 +11,7 @@ from kafka_msgs.broker.controller.altering import alter_configs, check_resource,
 from kafka_msgs.broker.controller.configs import ConfigEntry, resource_entries
 from kafka_msgs.broker.controller.topics import check_topic_name
 from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
-from kafka_msgs.enums import AclOperation, ConfigResourceType, ConfigType, ResourceType
+from kafka_msgs.enums import AclOperation, AlterConfigOp, ConfigResourceType, ConfigType, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
 from kafka_msgs.message import MetadataRecord
@@ -96,12 +96,12 @@ def _entry(
     synonyms: tuple[DescribeConfigsSynonym, ...] = ()
     if call.request.include_synonyms:
         synonyms = tuple(
-            DescribeConfigsSynonym(name=each.name, value=None if entry.sensitive else each.value, source=each.source)
+            DescribeConfigsSynonym(name=each.name, value=_shown(entry, each.value), source=each.source)
             for each in entry.synonyms
         )
     return DescribeConfigsResourceResult(
         name=entry.setting.name,
-        value=None if entry.sensitive else entry.value,
+        value=_shown(entry, entry.value),
         read_only=not entry.setting.dynamic,
         config_source=entry.source,
         is_sensitive=entry.sensitive,
@@ -109,6 +109,13 @@ def _entry(
         config_type=ConfigType[entry.setting.type.upper()],
         documentation=None,
     )
+
+
+def _shown(entry: ConfigEntry, value: str | None) -> str | None:
+    """Return a value as answers have it: nothing of a secret, and what Java makes of a truth value."""
+    if value is None or entry.sensitive:
+        return None
+    return value.strip().lower() if entry.setting.type == "boolean" else value
 
 
 def _incremental_alter_configs(call: Call[IncrementalAlterConfigsRequest]) -> None:
@@ -134,37 +141,82 @@ def _alter_configs(call: Call[AlterConfigsRequest]) -> None:
 def _altered(
     call: Call[Any], result: Callable[..., Any], records: Callable[[ConfigResourceType, Any], Iterable[MetadataRecord]]
 ) -> Iterator[Any]:
-    """Yield the outcome for each resource of a request, which changes unless the request only validates."""
+    """Yield the outcome for each resource of a request, which changes unless the request only validates.
+
+    As in Kafka, the broker that was asked looks at all resources first, and hands the others to the controller.
+    """
     times = Counter((each.resource_type, each.resource_name) for each in call.request.resources)
-    for each in call.request.resources:
+    outcomes = [_outcome(_check_request, each, times) for each in call.request.resources]
+    handed_on = [each for each, error in zip(call.request.resources, outcomes, strict=True) if error is None]
+    lost = any(map(_has_unknown_operation, handed_on))
+    for each, error in zip(call.request.resources, outcomes, strict=True):
+        outcome = error or _outcome(_change, call, each, records, lost)
         facts = {"resource_type": each.resource_type, "resource_name": each.resource_name}
-        try:
-            if times[each.resource_type, each.resource_name] > 1:
-                message = "Each resource must appear at most once."
-                raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
-            if len({config.name for config in each.configs}) != len(each.configs):
-                message = "Error due to duplicate config keys"
-                raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
-            kind = _resource(call, AclOperation.ALTER_CONFIGS, each.resource_type, each.resource_name)
-            if kind is ConfigResourceType.BROKER and each.resource_name:
-                _check_this_broker(call, each.resource_name)
-            changes = list(records(kind, each))
-        except RefusedError as error:
-            yield result(error_code=error.error, error_message=error.message, **facts)
-            continue
-        if changes and not call.request.validate_only:
-            call.cluster.commit(changes)
-        yield result(error_message=None, **facts)
+        if outcome is None:
+            yield result(error_message=None, **facts)
+        else:
+            yield result(error_code=outcome.error, error_message=outcome.message, **facts)
+
+
+def _outcome(run: Callable[..., None], *arguments: Any) -> RefusedError | None:
+    try:
+        run(*arguments)
+    except RefusedError as error:
+        return error
+    return None
+
+
+def _check_request(resource: Any, times: Mapping[tuple[int, str], int]) -> None:
+    """Raise ``RefusedError`` for a resource, or a setting, that the request should not name like that."""
+    if times[resource.resource_type, resource.resource_name] > 1:
+        raise _invalid("Each resource must appear at most once.")
+    if len({each.name for each in resource.configs}) != len(resource.configs):
+        raise _invalid("Error due to duplicate config keys")
+    _check_values(resource.configs)
+
+
+def _has_unknown_operation(resource: Any) -> bool:
+    """Whether the controller gets an operation that it does not know. Then it fails at all that it was handed."""
+    if resource.resource_type == ConfigResourceType.BROKER:
+        return False
+    return any(
+        getattr(each, "config_operation", AlterConfigOp.SET) not in list(AlterConfigOp) for each in resource.configs
+    )
+
+
+def _change(
+    call: Call[Any], resource: Any, records: Callable[[ConfigResourceType, Any], Iterable[MetadataRecord]], lost: bool
+) -> None:
+    kind = _resource(call, AclOperation.ALTER_CONFIGS, resource.resource_type, resource.resource_name)
+    if lost and kind is not ConfigResourceType.BROKER:
+        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    if kind is ConfigResourceType.BROKER and resource.resource_name:
+        _check_this_broker(call, resource.resource_name)
+    changes = list(records(kind, resource))
+    if lost:
+        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    if changes and not call.request.validate_only:
+        call.cluster.commit(changes)
+
+
+def _invalid(message: str) -> RefusedError:
+    return RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+
+
+def _check_values(configs: Iterable[Any]) -> None:
+    """Raise ``RefusedError`` for settings that get no value. Only those that are deleted need none."""
+    operations = ((each, getattr(each, "config_operation", AlterConfigOp.SET)) for each in configs)
+    nulls = [each.name for each, operation in operations if each.value is None and operation != AlterConfigOp.DELETE]
+    if nulls:
+        raise _invalid(f"Null value not supported for : {', '.join(nulls)}")
 
 
 def _check_this_broker(call: Call[Any], name: str) -> None:
     """Refuse to change the settings of another broker than the one that was asked, as Kafka does."""
     if not name.lstrip("-").isdecimal():
-        message = f"Node id must be an integer, but it is: {name}"
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        raise _invalid(f"Node id must be an integer, but it is: {name}")
     if int(name) != call.session.broker_id:
-        message = f"Unexpected broker id, expected {call.session.broker_id}, but received {name}"
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        raise _invalid(f"Unexpected broker id, expected {call.session.broker_id}, but received {name}")
 
 
 def _list_config_resources(call: Call[ListConfigResourcesRequest]) -> None:

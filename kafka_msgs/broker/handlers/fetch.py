@@ -37,6 +37,7 @@ __all__ = ["HANDLERS", "is_throttled", "join_data"]
 _ISOLATIONS: Final[tuple[Isolation, Isolation]] = ("read_uncommitted", "read_committed")
 _FIRST_WITH_LEADERS: Final = 16
 _CONSUMER: Final = -1
+_NO_EPOCH: Final = -1
 _MOVED: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
 
@@ -62,13 +63,23 @@ def _sessions(call: Call[FetchRequest]) -> FetchSessions:
 
 @define
 class _Reading:
-    """What the partitions have now. ``open`` are those that may get more. ``urgent``: the client must learn of it."""
+    """What the partitions have now. ``open`` are those that may get more. ``urgent``: the client must learn of it.
+
+    Kafka lists partitions that it does not have, or does not show, after the ``results``: they are ``refused``. Those
+    with an unknown id come first.
+    """
 
     results: list[tuple[Asked, PartitionData]] = Factory(list)
+    refused: list[tuple[Asked, PartitionData]] = Factory(list)
     open: dict[PartitionKey, Asked] = Factory(dict)
     sizes: dict[PartitionKey, int] = Factory(dict)
     size: int = 0
     urgent: bool = False
+
+    @property
+    def everything(self) -> list[tuple[Asked, PartitionData]]:
+        """All results, in Kafka's order."""
+        return self.results + sorted(self.refused, key=lambda each: each[1].error_code != ErrorCode.UNKNOWN_TOPIC_ID)
 
     def complete(self, min_bytes: int) -> bool:
         """Return whether the answer need not wait."""
@@ -129,7 +140,7 @@ def _read(call: Call[FetchRequest], fetch: Fetch) -> _Reading:
             topic = find_topic(call, asked.topic, asked.topic_id, AclOperation.READ)
             _check_there(call, topic.id, asked.wanted.partition)
         except RefusedError as error:
-            reading.results.append((asked, evolve(_failed(asked, error), aborted_transactions=())))
+            reading.refused.append((asked, evolve(_failed(asked, error), aborted_transactions=())))
             continue
         if call.request.isolation_level not in range(len(_ISOLATIONS)):
             raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -151,9 +162,8 @@ def _read(call: Call[FetchRequest], fetch: Fetch) -> _Reading:
 def _served(call: Call[FetchRequest], topic: TopicState, asked: Asked) -> Led:
     """Return the partition that a client fetches. Consumers may fetch from followers too (KIP-392)."""
     or_followed = call.version >= FIRST_WITH_RACKS and not _is_follower(call.request)
-    return led_partition(
-        call, topic, asked.wanted.partition, asked.wanted.current_leader_epoch, or_followed=or_followed
-    )
+    epoch = max(_NO_EPOCH, asked.wanted.current_leader_epoch)
+    return led_partition(call, topic, asked.wanted.partition, epoch, or_followed=or_followed)
 
 
 def _preferred(call: Call[FetchRequest], led: Led, wanted: FetchPartition) -> int | None:
@@ -229,10 +239,15 @@ def _visible(call: Call[FetchRequest], log: PartitionLog) -> dict[str, Any]:
 
 
 def _diverging(log: PartitionLog, wanted: FetchPartition) -> EpochEndOffset | None:
-    """Return where the log of the client goes another way than this log, or None (KIP-595)."""
+    """Return where the log of the client goes another way than this log, or None (KIP-595).
+
+    Raises ``RefusedError`` with OFFSET_OUT_OF_RANGE for an epoch that is newer than the log.
+    """
     if wanted.last_fetched_epoch < 0:
         return None
     end = log.end_offset_for_epoch(wanted.last_fetched_epoch)
+    if end.epoch < 0:
+        raise RefusedError(error=ErrorCode.OFFSET_OUT_OF_RANGE)
     if end.epoch >= wanted.last_fetched_epoch and end.start_offset >= wanted.fetch_offset:
         return None
     return EpochEndOffset(epoch=end.epoch, end_offset=end.start_offset)
@@ -266,7 +281,7 @@ def _with_leader(call: Call[FetchRequest], topic_id: Any, data: PartitionData) -
 
 
 def _answer(call: Call[FetchRequest], fetch: Fetch, reading: _Reading) -> None:
-    chosen = fetch.chosen(reading.results)
+    chosen = fetch.chosen(reading.everything)
     responses = tuple(_by_topic(chosen))
     if not call.exempt and is_throttled(call, FetchResponse(responses=responses)):
         call.answer(FetchResponse(session_id=fetch.session_id))

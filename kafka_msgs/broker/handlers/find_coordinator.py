@@ -72,7 +72,7 @@ def _find(call: Call[FindCoordinatorRequest]) -> None:
         call.answer(
             FindCoordinatorResponse(
                 error_code=found.error_code,
-                error_message=found.error_message if found.error_code else "NONE",
+                error_message=ERROR_TEXTS.get(ErrorCode(found.error_code)) if found.error_code else "NONE",
                 node_id=found.node_id,
                 host=found.host,
                 port=found.port,

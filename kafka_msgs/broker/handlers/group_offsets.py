@@ -121,6 +121,8 @@ def _ask(call: Call[Any], topics: _Sorted, ask: Callable[[Any, Callable[[Any], N
 
 def _merged(request: Any, answered: Iterable[Any], topics: _Sorted, version: int) -> tuple[Any, ...]:
     """The topics of a response, with the bad ones first. A topic with good and bad partitions is one, as in Kafka."""
+    if not topics.bad:
+        return tuple(answered)
     place = "topic_id" if topics.by_id else "name"
     merged: dict[Any, list[Any]] = {}
     for topic, error in topics.bad:

@@ -34,11 +34,12 @@ from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbea
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest
 from kafka_msgs.wire import error_response
 
-__all__ = ["HANDLERS", "Described", "attach", "describe", "require_group", "require_topics"]
+__all__ = ["HANDLERS", "Described", "attach", "check_share_member", "describe", "require_group", "require_topics"]
 
 R = TypeVar("R", bound=Request[Any])
 
 _NAMES_SINCE: Final = 5
+_LONGEST_MEMBER_ID: Final = 36
 """SyncGroup must name the type and the name of the protocol since this version."""
 
 _NO_NAMES_SINCE: Final = 7
@@ -84,10 +85,22 @@ def _sync(call: Call[SyncGroupRequest]) -> None:
     _member(call)
 
 
+def check_share_member(member_id: str | None) -> None:
+    """Raise ``RefusedError`` for an id that a member of a share group cannot have: none, or one longer than a UUID."""
+    if not member_id or len(member_id) > _LONGEST_MEMBER_ID:
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+
+
 def _heartbeat(call: Call[Any]) -> None:
     require_group(call, call.request.group_id)
     require_topics(call, call.request.subscribed_topic_names)
     _host(call).handle(call)
+
+
+def _share_heartbeat(call: Call[ShareGroupHeartbeatRequest]) -> None:
+    require_group(call, call.request.group_id)
+    check_share_member(call.request.member_id)
+    _heartbeat(call)
 
 
 def _list(call: Call[ListGroupsRequest]) -> None:
@@ -174,7 +187,7 @@ HANDLERS: Final = (
     Handler(HeartbeatRequest, _member),
     Handler(LeaveGroupRequest, _member),
     Handler(ConsumerGroupHeartbeatRequest, _heartbeat),
-    Handler(ShareGroupHeartbeatRequest, _heartbeat),
+    Handler(ShareGroupHeartbeatRequest, _share_heartbeat),
     Handler(ListGroupsRequest, _list),
     Handler(DescribeGroupsRequest, describe(Described(groups="groups", results="groups"))),
     Handler(

@@ -24,6 +24,7 @@ ERROR_TEXTS: Final[Mapping[ErrorCode, str]] = {
         "This most likely occurs because of a request being malformed by the client library or the message was sent to "
         "an incompatible broker. See the broker logs for more details."
     ),
+    ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
     ErrorCode.UNKNOWN_TOPIC_ID: "This server does not host this topic ID.",
 }
 """Texts that Kafka gives with error codes where an api has room for them."""

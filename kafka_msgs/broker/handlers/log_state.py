@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.controller.topics import check_topic_name
 from kafka_msgs.broker.handlers.leading import ERROR_TEXTS, find_topic, led_partition
 from kafka_msgs.broker.partitions import ProducerState as WriterState
 from kafka_msgs.enums import AclOperation
@@ -126,6 +127,7 @@ def _describe_producers(call: Call[DescribeProducersRequest]) -> None:
 
 def _producers(call: Call[DescribeProducersRequest], topic: str, partition: int) -> PartitionResponse:
     try:
+        check_topic_name(topic)
         log = led_partition(call, find_topic(call, topic, None, AclOperation.READ), partition).log
     except RefusedError as error:
         return PartitionResponse(

@@ -13,6 +13,7 @@ from kafka_msgs.broker.controller.internal_topics import is_internal
 from kafka_msgs.broker.controller.topics import auto_create, why_missing
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
 from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafka_msgs.messages.metadata_response import (
     MetadataResponse,
@@ -25,10 +26,13 @@ from kafka_msgs.schema import ZERO_UUID
 __all__ = ["HANDLERS"]
 
 _FIRST_WITH_EMPTY_MEANING_NONE: Final = 1
+_FIRST_WITH_IDS: Final = 12
 
 
 def _metadata(call: Call[MetadataRequest]) -> None:
     request, cluster = call.request, call.cluster
+    if call.version < _FIRST_WITH_IDS:
+        _check_names(request)
     operations: dict[str, Any] = {}
     if request.include_cluster_authorized_operations:
         operations["cluster_authorized_operations"] = call.operations(ResourceType.CLUSTER)
@@ -41,6 +45,13 @@ def _metadata(call: Call[MetadataRequest]) -> None:
             **operations,
         )
     )
+
+
+def _check_names(request: MetadataRequest) -> None:
+    """Raise ``RefusedError`` for a topic without a name, or with an id: versions 10 and 11 cannot look for ids."""
+    for topic in request.topics or ():
+        if topic.name is None or topic.topic_id != ZERO_UUID:
+            raise RefusedError(error=ErrorCode.INVALID_REQUEST)
 
 
 def _brokers(call: Call[MetadataRequest]) -> Iterator[MetadataResponseBroker]:

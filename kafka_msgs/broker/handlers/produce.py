@@ -65,7 +65,11 @@ class _Part:
 
 def _produce(call: Call[ProduceRequest]) -> None:
     request = call.request
-    _check_transaction(call)
+    try:
+        _check_transaction(call)
+    except RefusedError:
+        call.request = _without_repeats(request)
+        raise
     topics = [(topic, [_append(call, topic, each) for each in parts]) for topic, parts in _by_topic(request)]
     if request.acks == _NONE:
         call.exempt = True
@@ -95,6 +99,12 @@ def _by_topic(request: ProduceRequest) -> list[tuple[TopicProduceData, list[Part
         for part in topic.partition_data:
             topics.setdefault((topic.name, topic.topic_id), (topic, {}))[1][part.index] = part
     return [(topic, list(parts.values())) for topic, parts in topics.values()]
+
+
+def _without_repeats(request: ProduceRequest) -> ProduceRequest:
+    """Return the request of which the answer to a request that fails as a whole names the partitions."""
+    topics = (evolve(topic, partition_data=tuple(parts)) for topic, parts in _by_topic(request))
+    return evolve(request, topic_data=tuple(topics))
 
 
 _Topics = list[tuple[TopicProduceData, list[_Part]]]
@@ -169,6 +179,8 @@ def _writable(
     check_produced(read_incoming(records), call.version)
     if call.request.acks not in (_ALL, _NONE, 1):
         raise RefusedError(error=ErrorCode.INVALID_REQUIRED_ACKS)
+    if call.request.transactional_id is not None and is_transactional(records):
+        led_partition(call, topic, index)
     if is_internal(topic.name) and call.client_id != _INTERNAL_ALLOWED:
         raise RefusedError(error=ErrorCode.INVALID_TOPIC_EXCEPTION)
     return led_partition(call, topic, index)

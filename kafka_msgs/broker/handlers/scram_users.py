@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from itertools import starmap
 from typing import Final
 
 from kafka_msgs.broker.call import Call, Handler
@@ -34,6 +34,9 @@ __all__ = ["HANDLERS"]
 
 _BY_NUMBER: Final = {mechanism.number: mechanism for mechanism in MECHANISMS.values()}
 _MAX_ITERATIONS: Final = 16384
+_TWICE: Final = RefusedError(
+    error=ErrorCode.DUPLICATE_RESOURCE, message="A user credential cannot be altered twice in the same request"
+)
 
 
 def _describe(call: Call[DescribeUserScramCredentialsRequest]) -> None:
@@ -71,32 +74,28 @@ def _alter(call: Call[AlterUserScramCredentialsRequest]) -> None:
     call.require_cluster(AclOperation.ALTER)
     request = call.request
     changes: list[ScramCredentialDeletion | ScramCredentialUpsertion] = [*request.deletions, *request.upsertions]
-    counts = Counter((each.name, each.mechanism) for each in changes)
-    repeated = {name for (name, _), count in counts.items() if count > 1}
-    failures: dict[str, RefusedError] = {}
-    records: dict[str, list[MetadataRecord]] = {}
+    outcomes: dict[str, MetadataRecord | RefusedError] = {}
     for change in changes:
-        records.setdefault(change.name, [])
-        try:
-            if change.name in repeated:
-                message = "A user credential cannot be altered twice in the same request"
-                raise RefusedError(error=ErrorCode.DUPLICATE_RESOURCE, message=message)
-            records[change.name].append(_record(call, change))
-        except RefusedError as error:
-            failures.setdefault(change.name, error)
-    call.cluster.commit(record for name, made in records.items() if name not in failures for record in made)
-    call.answer(AlterUserScramCredentialsResponse(results=tuple(_results(records, failures))))
+        before = outcomes.get(change.name)
+        if not isinstance(before, RefusedError):
+            outcomes[change.name] = _TWICE if before is not None else _outcome(call, change)
+    call.cluster.commit(each for each in outcomes.values() if not isinstance(each, RefusedError))
+    call.answer(AlterUserScramCredentialsResponse(results=tuple(starmap(_result, outcomes.items()))))
 
 
-def _results(
-    names: dict[str, list[MetadataRecord]], failures: dict[str, RefusedError]
-) -> Iterator[AlterUserScramCredentialsResult]:
-    for name in names:
-        failure = failures.get(name)
-        if failure is None:
-            yield AlterUserScramCredentialsResult(user=name, error_message=None)
-        else:
-            yield AlterUserScramCredentialsResult(user=name, error_code=failure.error, error_message=failure.message)
+def _outcome(
+    call: Call[AlterUserScramCredentialsRequest], change: ScramCredentialDeletion | ScramCredentialUpsertion
+) -> MetadataRecord | RefusedError:
+    try:
+        return _record(call, change)
+    except RefusedError as error:
+        return error
+
+
+def _result(user: str, outcome: MetadataRecord | RefusedError) -> AlterUserScramCredentialsResult:
+    if isinstance(outcome, RefusedError):
+        return AlterUserScramCredentialsResult(user=user, error_code=outcome.error, error_message=outcome.message)
+    return AlterUserScramCredentialsResult(user=user, error_message=None)
 
 
 def _record(
@@ -117,6 +116,8 @@ def _record(
         raise RefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Too few iterations")
     if change.iterations > _MAX_ITERATIONS:
         raise RefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Too many iterations")
+    if not change.salted_password:  # Java has no HMAC with an empty key
+        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     stored_key, server_key = scram_keys(change.salted_password, mechanism.hash_name)
     return UserScramCredentialRecord(
         name=change.name,

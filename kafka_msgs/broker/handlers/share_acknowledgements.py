@@ -9,7 +9,7 @@ from attrs import define, field
 
 from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.controller.image import NO_LEADER
-from kafka_msgs.broker.handlers.groups import require_group
+from kafka_msgs.broker.handlers.groups import check_share_member, require_group
 from kafka_msgs.broker.handlers.leading import endpoints
 from kafka_msgs.broker.hosting.share import ShareHost
 from kafka_msgs.broker.share import FINAL_EPOCH, INITIAL_EPOCH, Acknowledgement, MemberKey, Place
@@ -41,7 +41,6 @@ __all__ = [
 
 attach = ShareHost.attach
 
-_LONGEST_MEMBER_ID: Final = 36
 _RENEW: Final = 4
 _RENEW_SINCE: Final = 2
 """Locks can be renewed since this version (KIP-1222)."""
@@ -68,8 +67,7 @@ def member_of(call: Call[Any]) -> MemberKey:
     if group_id is None:
         raise RefusedError(error=ErrorCode.INVALID_REQUEST)
     require_group(call, group_id)
-    if not member_id or len(member_id) > _LONGEST_MEMBER_ID:
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+    check_share_member(member_id)
     return MemberKey(group_id, member_id)
 
 

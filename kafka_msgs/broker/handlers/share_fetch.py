@@ -295,7 +295,8 @@ def _acquired(fetch: _Fetch, place: Place, share: SharePartition, read: _Read, m
     """Acquire records of what was read, and return the batches with them."""
     if read.data is None:
         share.log_starts_at(read.log.log_start_offset)
-        return PartitionData(partition_index=place[1], error_message=_NONE, records=b"")
+        gone = read.offset < read.log.log_start_offset
+        return PartitionData(partition_index=place[1], error_message=_NONE if gone else None, records=b"")
     request, data = fetch.request, read.data
     headers = _headers(data, share.end_offset + max_records)
     acquired = acquire(

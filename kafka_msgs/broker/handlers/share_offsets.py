@@ -14,6 +14,7 @@ from attrs import evolve
 
 from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.handlers.groups import require_group
+from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
 from kafka_msgs.broker.hosting.groups import GroupHost
 from kafka_msgs.broker.hosting.share_state import share_coordinator
 from kafka_msgs.broker.share import UNSET, ShareKey
@@ -58,8 +59,9 @@ def _described(
         require_group(call, group.group_id, AclOperation.DESCRIBE)
         topics = tuple(_all_topics(call, group.group_id) if group.topics is None else _topics(call, group))
     except (GroupError, RefusedError) as error:
+        message = ERROR_TEXTS.get(ErrorCode(error.error), error.message)
         return DescribeShareGroupOffsetsResponseGroup(
-            group_id=group.group_id, error_code=error.error, error_message=error.message
+            group_id=group.group_id, error_code=error.error, error_message=message
         )
     return DescribeShareGroupOffsetsResponseGroup(group_id=group.group_id, topics=topics)
 
@@ -76,7 +78,11 @@ def _all_topics(call: Call[Any], group_id: str) -> Iterable[DescribeShareGroupOf
 def _topics(
     call: Call[Any], group: DescribeShareGroupOffsetsRequestGroup
 ) -> Iterable[DescribeShareGroupOffsetsResponseTopic]:
-    """Yield the topics that are asked for: those with state, then unknown ones, then those that may not be seen."""
+    """Yield the topics that are asked for: those with state, then unknown ones, then those that may not be seen.
+
+    Those with state are there once each, with each partition once.
+    """
+    known: dict[UUID, tuple[str, dict[int, None]]] = {}
     unknown: list[DescribeShareGroupOffsetsResponseTopic] = []
     hidden: list[DescribeShareGroupOffsetsResponseTopic] = []
     for asked in group.topics or ():
@@ -89,7 +95,9 @@ def _topics(
         elif topic is None:
             unknown.append(_same(asked, DescribeShareGroupOffsetsResponsePartition(start_offset=UNSET)))
         else:
-            yield _topic(call, group.group_id, asked.topic_name, topic.id, asked.partitions)
+            known.setdefault(topic.id, (topic.name, {}))[1].update(dict.fromkeys(asked.partitions))
+    for topic_id, (name, partitions) in known.items():
+        yield _topic(call, group.group_id, name, topic_id, partitions)
     yield from (*unknown, *hidden)
 
 

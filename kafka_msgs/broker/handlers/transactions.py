@@ -6,20 +6,20 @@ What a producer may do is decided by the transaction coordinator. Here is who ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby, starmap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any, Final
 
 from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
 from kafka_msgs.broker.handlers.groups import require_group
 from kafka_msgs.broker.hosting.groups import GroupHost
-from kafka_msgs.broker.hosting.leading import check_in_sync, find_log, leader_of
+from kafka_msgs.broker.hosting.leading import find_log
 from kafka_msgs.broker.hosting.transactions import TransactionHost
 from kafka_msgs.broker.transactions import Producer, TopicPartition, Transaction, TransactionStatus
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RecordWriteError, RefusedError
+from kafka_msgs.errors import RefusedError
 from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from kafka_msgs.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
@@ -46,13 +46,6 @@ from kafka_msgs.messages.init_producer_id_response import InitProducerIdResponse
 from kafka_msgs.messages.list_transactions_request import ListTransactionsRequest
 from kafka_msgs.messages.list_transactions_response import ListTransactionsResponse
 from kafka_msgs.messages.list_transactions_response import TransactionState as ListedTransaction
-from kafka_msgs.messages.write_txn_markers_request import WritableTxnMarker, WriteTxnMarkersRequest
-from kafka_msgs.messages.write_txn_markers_response import (
-    WritableTxnMarkerPartitionResult,
-    WritableTxnMarkerResult,
-    WritableTxnMarkerTopicResult,
-    WriteTxnMarkersResponse,
-)
 
 __all__ = ["HANDLERS", "attach"]
 
@@ -139,36 +132,50 @@ def _add_partitions(call: Call[AddPartitionsToTxnRequest]) -> None:
 
 
 def _added(call: Call[AddPartitionsToTxnRequest], asked: AddPartitionsToTxnTransaction) -> AddPartitionsToTxnResult:
-    """Add the partitions of one transaction, or check that they are in it."""
-    places = [TopicPartition(topic.name, number) for topic in asked.topics for number in topic.partitions]
-    errors = _errors_before(call, asked.transactional_id, places)
+    """Add the partitions of one transaction, or check that they are in it.
+
+    An answer with one error for all partitions repeats the lists of the request, empty and double ones too.
+    """
+    listed = [(topic.name, topic.partitions) for topic in asked.topics]
+    places = [TopicPartition(name, number) for name, partitions in listed for number in partitions]
+    if call.version < _BROKERS_SINCE and not _may_write(call, asked.transactional_id):
+        denied = dict.fromkeys(places, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return _shown(asked, listed, denied)
+    errors = _errors_before(call, places)
+    repeats = not errors and not asked.verify_only
     if not errors:
         try:
             errors = _ask(call, asked, places)
         except RefusedError as error:
             code = _known(error, call.version, _FENCED_SINCE[AddPartitionsToTxnRequest])
             errors = dict.fromkeys(places, code)
-    results: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
-    for place in dict.fromkeys(places):
-        code = errors.get(place, ErrorCode.NONE)
-        result = AddPartitionsToTxnPartitionResult(partition_index=place.partition, partition_error_code=code)
-        results.setdefault(place.topic, []).append(result)
-    return AddPartitionsToTxnResult(
-        transactional_id=asked.transactional_id,
-        topic_results=tuple(
-            AddPartitionsToTxnTopicResult(name=name, results_by_partition=tuple(parts))
-            for name, parts in results.items()
-        ),
+    return _shown(asked, listed if repeats else _by_topic(dict.fromkeys(places)), errors)
+
+
+def _shown(
+    asked: AddPartitionsToTxnTransaction,
+    listed: Iterable[tuple[str, tuple[int, ...]]],
+    errors: Mapping[TopicPartition, ErrorCode],
+) -> AddPartitionsToTxnResult:
+    topics = (
+        AddPartitionsToTxnTopicResult(
+            name=name,
+            results_by_partition=tuple(
+                AddPartitionsToTxnPartitionResult(
+                    partition_index=each,
+                    partition_error_code=errors.get(TopicPartition(name, each), ErrorCode.NONE),
+                )
+                for each in partitions
+            ),
+        )
+        for name, partitions in listed
     )
+    return AddPartitionsToTxnResult(transactional_id=asked.transactional_id, topic_results=tuple(topics))
 
 
-def _errors_before(
-    call: Call[Any], transactional_id: str, places: list[TopicPartition]
-) -> dict[TopicPartition, ErrorCode]:
+def _errors_before(call: Call[Any], places: list[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
     """The errors of partitions that the client may not use, or that do not exist. Then no partition is added."""
     from_client = call.version < _BROKERS_SINCE
-    if from_client and not _may_write(call, transactional_id):
-        return dict.fromkeys(places, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     errors: dict[TopicPartition, ErrorCode] = {}
     for place in places:
         if from_client and not call.allows(AclOperation.WRITE, ResourceType.TOPIC, place.topic):
@@ -306,68 +313,6 @@ def _pattern(text: str | None) -> Callable[[str], bool]:
         ) from None
 
 
-def _write_markers(call: Call[WriteTxnMarkersRequest]) -> None:
-    if not call.allows_cluster(AclOperation.ALTER):
-        call.require_cluster(AclOperation.CLUSTER_ACTION)
-    results: dict[int, dict[str, dict[int, ErrorCode]]] = {}
-    for marker in call.request.markers:
-        places = dict.fromkeys((topic.name, each) for topic in marker.topics for each in topic.partition_indexes)
-        for name, partition in places:
-            topics = results.setdefault(marker.producer_id, {})
-            topics.setdefault(name, {})[partition] = _write(call, marker, TopicPartition(name, partition))
-    call.answer(WriteTxnMarkersResponse(markers=tuple(starmap(_marked, results.items()))))
-
-
-def _marked(producer_id: int, topics: dict[str, dict[int, ErrorCode]]) -> WritableTxnMarkerResult:
-    """What became of the markers of a producer. A partition that is named again is shown once, as in Kafka."""
-    return WritableTxnMarkerResult(
-        producer_id=producer_id,
-        topics=tuple(
-            WritableTxnMarkerTopicResult(
-                name=name,
-                partitions=tuple(
-                    WritableTxnMarkerPartitionResult(partition_index=partition, error_code=error)
-                    for partition, error in partitions.items()
-                ),
-            )
-            for name, partitions in topics.items()
-        ),
-    )
-
-
-def _write(call: Call[Any], marker: WritableTxnMarker, place: TopicPartition) -> ErrorCode:
-    cluster, node = call.cluster, call.session.broker_id
-    log = find_log(cluster, *place)
-    state = cluster.image.partition(log.topic_id, log.partition) if log is not None else None
-    if log is None or state is None or node not in state.replicas:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if leader_of(cluster, *place) != node:
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    producer = Producer(marker.producer_id, marker.producer_epoch)
-    if place.topic == CONSUMER_OFFSETS:
-        return GroupHost.on(cluster, node).end_transaction(
-            place.partition,
-            producer,
-            committed=marker.transaction_result,
-            coordinator_epoch=marker.coordinator_epoch,
-        )
-    try:
-        state = check_in_sync(cluster, log)
-        log.append_marker(
-            *producer,
-            committed=marker.transaction_result,
-            coordinator_epoch=marker.coordinator_epoch,
-            leader_epoch=state.leader_epoch,
-            now=cluster.now,
-            transaction_version=marker.transaction_version,
-        )
-    except RefusedError as error:
-        return ErrorCode(error.error)
-    except RecordWriteError:  # no log can hold this marker: as in Kafka, the whole request fails
-        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR) from None
-    return ErrorCode.NONE
-
-
 HANDLERS: Final = (
     Handler(InitProducerIdRequest, _init),
     Handler(AddPartitionsToTxnRequest, _add_partitions),
@@ -375,5 +320,4 @@ HANDLERS: Final = (
     Handler(EndTxnRequest, _end),
     Handler(DescribeTransactionsRequest, _describe),
     Handler(ListTransactionsRequest, _list),
-    Handler(WriteTxnMarkersRequest, _write_markers, exempt=True),
 )

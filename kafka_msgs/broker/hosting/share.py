@@ -293,4 +293,4 @@ def _states(known: ShareSnapshotValue) -> Iterable[StateBatch]:
 def _translated(error: RefusedError) -> RefusedError:
     """Return the error of a member for an error of the share coordinator."""
     code = _ERRORS.get(error.error, ErrorCode.UNKNOWN_SERVER_ERROR)
-    return RefusedError(error=code, message=error.message)
+    return RefusedError(error=code, message=None if code == ErrorCode.UNKNOWN_SERVER_ERROR else error.message)

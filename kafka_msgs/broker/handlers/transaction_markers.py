@@ -1,0 +1,107 @@
+"""The markers that end transactions in the partitions of a broker: WriteTxnMarkers."""
+
+from __future__ import annotations
+
+from itertools import starmap
+from typing import Any, Final
+
+from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
+from kafka_msgs.broker.hosting.groups import GroupHost
+from kafka_msgs.broker.hosting.leading import check_in_sync, find_log, leader_of
+from kafka_msgs.broker.transactions import Producer, TopicPartition
+from kafka_msgs.enums import AclOperation
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RecordWriteError, RefusedError
+from kafka_msgs.messages.write_txn_markers_request import WritableTxnMarker, WriteTxnMarkersRequest
+from kafka_msgs.messages.write_txn_markers_response import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersResponse,
+)
+
+__all__ = ["HANDLERS"]
+
+
+def _write_markers(call: Call[WriteTxnMarkersRequest]) -> None:
+    try:
+        results = _written(call)
+    except RefusedError as error:
+        failed = ErrorCode(error.error)
+        results = {each.producer_id: dict.fromkeys(_places(each), failed) for each in call.request.markers}
+    call.answer(WriteTxnMarkersResponse(markers=tuple(starmap(_marked, results.items()))))
+
+
+def _written(call: Call[WriteTxnMarkersRequest]) -> dict[int, dict[TopicPartition, ErrorCode]]:
+    """Write the markers, and return what became of them, by producer. Raises ``RefusedError``."""
+    if not call.allows_cluster(AclOperation.ALTER):
+        call.require_cluster(AclOperation.CLUSTER_ACTION)
+    results: dict[int, dict[TopicPartition, ErrorCode]] = {}
+    for marker in call.request.markers:
+        for place in _places(marker):
+            results.setdefault(marker.producer_id, {})[place] = _write(call, marker, place)
+    return results
+
+
+def _places(marker: WritableTxnMarker) -> dict[TopicPartition, None]:
+    """The partitions of a marker, each once, in order."""
+    return dict.fromkeys(
+        TopicPartition(topic.name, each) for topic in marker.topics for each in topic.partition_indexes
+    )
+
+
+def _marked(producer_id: int, errors: dict[TopicPartition, ErrorCode]) -> WritableTxnMarkerResult:
+    """What became of the markers of a producer. A partition that is named again is shown once, as in Kafka."""
+    topics: dict[str, dict[int, ErrorCode]] = {}
+    for place, error in errors.items():
+        topics.setdefault(place.topic, {})[place.partition] = error
+    return WritableTxnMarkerResult(
+        producer_id=producer_id,
+        topics=tuple(
+            WritableTxnMarkerTopicResult(
+                name=name,
+                partitions=tuple(
+                    WritableTxnMarkerPartitionResult(partition_index=partition, error_code=error)
+                    for partition, error in partitions.items()
+                ),
+            )
+            for name, partitions in topics.items()
+        ),
+    )
+
+
+def _write(call: Call[Any], marker: WritableTxnMarker, place: TopicPartition) -> ErrorCode:
+    cluster, node = call.cluster, call.session.broker_id
+    log = find_log(cluster, *place)
+    state = cluster.image.partition(log.topic_id, log.partition) if log is not None else None
+    if log is None or state is None or node not in state.replicas:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if leader_of(cluster, *place) != node:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    producer = Producer(marker.producer_id, marker.producer_epoch)
+    if place.topic == CONSUMER_OFFSETS:
+        return GroupHost.on(cluster, node).end_transaction(
+            place.partition,
+            producer,
+            committed=marker.transaction_result,
+            coordinator_epoch=marker.coordinator_epoch,
+        )
+    try:
+        state = check_in_sync(cluster, log)
+        log.append_marker(
+            *producer,
+            committed=marker.transaction_result,
+            coordinator_epoch=marker.coordinator_epoch,
+            leader_epoch=state.leader_epoch,
+            now=cluster.now,
+            transaction_version=marker.transaction_version,
+        )
+    except RefusedError as error:
+        return ErrorCode(error.error)
+    except RecordWriteError:  # no log can hold this marker: as in Kafka, the whole request fails
+        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR) from None
+    return ErrorCode.NONE
+
+
+HANDLERS: Final = (Handler(WriteTxnMarkersRequest, _write_markers, exempt=True),)
