@@ -4,7 +4,8 @@
 
 Starts a real cluster, runs random scripts on it and on an embedded one, and prints what was reached and the first
 difference of each kind, shrunk, as JSON lines in ``--save``. Fails if there is one. ``--cluster`` names a file with the
-addresses of a cluster that runs already (``ClusterAddresses.to_json``). ``--script`` runs a saved script.
+addresses of a cluster that runs already (``ClusterAddresses.to_json``) and has the settings ``clusters.TIMELESS``.
+``--script`` runs a saved script.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.broker.differential.campaign import Campaign
-from tests.broker.differential.clusters import embedded_side, kafka_side
+from tests.broker.differential.clusters import TIMELESS, embedded_side, kafka_side
 from tests.broker.differential.comparison import Difference
 from tests.broker.differential.side import Command
 from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster, cluster_needs
@@ -33,7 +34,11 @@ def main() -> int:
         print(f"NOT RUN: {reason}")
         return 2
     name = f"d{int(time.time()) % 10**6}x"
-    with _cluster(options.cluster) as cluster, kafka_side(cluster) as kafka, embedded_side(kafka) as (ours, broker):
+    with (
+        _cluster(options.cluster) as cluster,
+        kafka_side(cluster) as kafka,
+        embedded_side(kafka, TIMELESS) as (ours, broker),
+    ):
         campaign = Campaign(kafka, ours, name)
         if options.script is not None:
             commands = [json.loads(line) for line in options.script.read_text(encoding="utf-8").splitlines()]
@@ -53,10 +58,14 @@ def main() -> int:
 
 def _run(campaign: Campaign, options: argparse.Namespace) -> None:
     started, number = time.monotonic(), 0
+    shown: set[str] = set()
     while campaign.tally.commands < options.commands and len(campaign.found) < options.kinds:
         seed = f"{options.seed}-{number}"
         differences = campaign.run(seed, options.length)
         number += 1
+        for kind in campaign.found.keys() - shown:
+            print(f"    new: {kind}")
+            shown.add(kind)
         seconds = time.monotonic() - started
         print(
             f"{seed}: {len(differences)} differences; {campaign.tally.commands} commands, {seconds:.0f} s", flush=True
@@ -68,7 +77,7 @@ def _cluster(path: Path | None) -> Iterator[ClusterAddresses]:
     if path is not None:
         yield ClusterAddresses.from_json(path.read_text(encoding="utf-8"))
         return
-    with KafkaCluster() as cluster:
+    with KafkaCluster(settings=TIMELESS) as cluster:
         yield cluster
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Any, Final
 
 from attrs import Factory, define
 
@@ -94,9 +94,8 @@ class Campaign:
 
     def _step(self, command: Command) -> tuple[Result, Result]:
         kafka, ours = self._both(command)
-        api = command.get("api")
-        if api in MUTATING:
-            self.kafka.settle()
+        if "answer" in kafka:
+            self._catch_up(command)
         for _ in range(_TRIES):
             one, other = tidied(command, kafka), tidied(command, ours)
             if compared(0, command, one, other) is None:
@@ -110,6 +109,26 @@ class Campaign:
             else:
                 break
         return one, other
+
+    def _catch_up(self, command: Command) -> None:
+        """Wait until the real cluster has done what it does after its answer."""
+        api, body = command.get("api"), command.get("body", {})
+        if api in MUTATING:
+            self.kafka.settle()
+        elif api == "ShareGroupHeartbeat":
+            group = body["groupId"]
+            self.kafka.await_share_partitions(group, self.ours.share_partitions(group))
+        elif api == "StreamsGroupHeartbeat" and body["topology"] is not None:
+            names = [str(self.ours.plain.resolved(each)) for each in _internal_topics(body["topology"])]
+            self.kafka.await_topics([each for each in names if self.ours.leader(each, 0) is not None])
+
+
+def _internal_topics(topology: dict[str, Any]) -> list[str]:
+    return [
+        each["name"]
+        for part in topology["subtopologies"]
+        for each in (*part["repartitionSourceTopics"], *part["stateChangelogTopics"])
+    ]
 
 
 def _is_look(command: Command) -> bool:

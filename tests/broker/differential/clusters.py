@@ -3,27 +3,45 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
 from attrs import define
 
-from kafka_msgs import ApiVersionsRequest, DescribeQuorumRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest
+from kafka_msgs import (
+    ApiVersionsRequest,
+    CreateTopicsRequest,
+    DescribeQuorumRequest,
+    IncrementalAlterConfigsRequest,
+    InitProducerIdRequest,
+)
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.config import ListenerConfig
+from kafka_msgs.messages.create_topics_request import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+)
 from kafka_msgs.messages.describe_quorum_request import PartitionData, TopicData
 from kafka_msgs.messages.incremental_alter_configs_request import AlterableConfig, AlterConfigsResource
 from tests.broker.differential.side import Side
 from tests.support.kafka_cluster import ClusterAddresses, shared_settings
 from tests.support.kafka_listeners import HOST, USERS
 
-__all__ = ["KafkaSide", "embedded_side", "kafka_side"]
+__all__ = ["TIMELESS", "KafkaSide", "embedded_side", "kafka_side"]
+
+TIMELESS: Final[Mapping[str, str]] = {
+    **{f"group.{kind}.assignment.interval.ms": "0" for kind in ("consumer", "share", "streams")},
+    "offsets.retention.check.interval.ms": "86400000",
+}
+"""Settings with which answers do not depend on how fast a script runs. Random scripts need clusters that have them."""
 
 _LISTENERS: Final = ("PLAINTEXT", "SASL_PLAINTEXT")
 _SCRATCH_GROUP: Final = "differential-barrier"
 _GROUP_CONFIG: Final = 32
 _PATIENCE_SECONDS: Final = 30
+_BACKGROUND_SECONDS: Final = 5
 
 
 @define
@@ -46,6 +64,24 @@ class KafkaSide(Side):
         scratch = AlterConfigsResource(resource_type=_GROUP_CONFIG, resource_name=_SCRATCH_GROUP, configs=(interval,))
         self.ask(IncrementalAlterConfigsRequest(resources=(scratch,)), 1)
         self._reach(self._committed())
+
+    def await_share_partitions(self, group: str, wanted: set[tuple[str, int]]) -> None:
+        """Wait until a share group has these partitions: Kafka prepares their state after a heartbeat was answered.
+
+        Until then it changes nothing, and then the group gets a new epoch. Give up quietly after a while: if the group
+        never gets them, that is a difference which answers will show.
+        """
+        deadline = time.monotonic() + _BACKGROUND_SECONDS
+        while not wanted <= self.share_partitions(group) and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+    def await_topics(self, names: list[str]) -> None:
+        """Wait until topics are there that a group coordinator creates after its answer, and all brokers know them."""
+        deadline = time.monotonic() + _BACKGROUND_SECONDS
+        while any(self.leader(name, 0) is None for name in names) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if names:
+            self.settle()
 
     def _committed(self) -> int:
         topic = TopicData(topic_name="__cluster_metadata", partitions=(PartitionData(partition_index=0),))
@@ -76,12 +112,15 @@ def kafka_side(cluster: ClusterAddresses) -> Iterator[KafkaSide]:
 
 
 @contextmanager
-def embedded_side(kafka: Side) -> Iterator[tuple[Side, EmbeddedBroker]]:
-    """The side of an embedded cluster with the settings of the real one, and coordinators at the same brokers."""
+def embedded_side(kafka: Side, own: Mapping[str, str] | None = None) -> Iterator[tuple[Side, EmbeddedBroker]]:
+    """The side of an embedded cluster with the settings of the real one, and coordinators at the same brokers.
+
+    ``own`` are the settings that the real one has beyond those of the shared cluster.
+    """
     listeners = tuple(ListenerConfig(name=name, protocol=name) for name in _LISTENERS)
     settings: dict[str, Any] = {
         "listeners": listeners,
-        "configs": shared_settings(),
+        "configs": shared_settings() | dict(own or {}),
         "users": USERS,
         "authorizer": True,
         "super_users": ("User:ANONYMOUS", "User:admin"),
@@ -92,7 +131,7 @@ def embedded_side(kafka: Side) -> Iterator[tuple[Side, EmbeddedBroker]]:
         nodes = broker.run(lambda cluster: {each.id: dict(each.addresses) for each in cluster.brokers.values()})
         side = Side("ours", nodes, USERS)
         try:
-            _place_coordinators(kafka, side, broker)
+            _place_coordinators(kafka, side)
             _use_producer_ids(side)
             yield side, broker
         finally:
@@ -101,8 +140,12 @@ def embedded_side(kafka: Side) -> Iterator[tuple[Side, EmbeddedBroker]]:
 
 def _use_producer_ids(side: Side) -> None:
     """Take an id from every broker: the first one of a cluster is 0, which cannot be told from no id."""
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
     for node in side.nodes:
-        side.ask(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000), 4, node)
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while side.ask(request, 4, node).error_code:
+            assert time.monotonic() < deadline, f"node {node} has no producer ids"
+            time.sleep(0.05)
 
 
 def _wake_coordinators(side: Side) -> None:
@@ -111,11 +154,24 @@ def _wake_coordinators(side: Side) -> None:
         side.coordinator(kind, "warm:AAAAAAAAAAAAAAAAAAAABw:0" if kind == "share" else "warm")
 
 
-def _place_coordinators(kafka: Side, ours: Side, broker: EmbeddedBroker) -> None:
+def _place_coordinators(kafka: Side, ours: Side) -> None:
     """Let the brokers of ours coordinate what those of Kafka do: some apis answer for one broker only."""
+    topics = tuple(_placed(kafka, ours, topic) for topic in ("__consumer_offsets", "__transaction_state"))
+    answer = ours.ask(CreateTopicsRequest(topics=topics, timeout_ms=10_000), 7)
+    assert {each.error_code for each in answer.topics} == {0}, answer
     _wake_coordinators(ours)
-    for topic in ("__consumer_offsets", "__transaction_state"):
-        for partition in range(int(shared_settings()["offsets.topic.num.partitions"])):
-            leader = kafka.leader(topic, partition)
-            assert leader is not None
-            broker.move_leader(topic, partition, leader - min(kafka.nodes) + min(ours.nodes))
+
+
+def _placed(kafka: Side, ours: Side, topic: str) -> CreatableTopic:
+    """An internal topic that is led by the same brokers as in Kafka. Nobody moved, so the epochs are the same, too."""
+    assignments = []
+    for partition in range(int(shared_settings()["offsets.topic.num.partitions"])):
+        leader = kafka.leader(topic, partition)
+        assert leader is not None
+        first = leader - min(kafka.nodes) + min(ours.nodes)
+        brokers = (first, *(each for each in ours.nodes if each != first))
+        assignments.append(CreatableReplicaAssignment(partition_index=partition, broker_ids=brokers))
+    configs = (CreatableTopicConfig(name="cleanup.policy", value="compact"),)
+    return CreatableTopic(
+        name=topic, num_partitions=-1, replication_factor=-1, assignments=tuple(assignments), configs=configs
+    )

@@ -76,9 +76,9 @@ def idempotent(random: Random) -> list[Command]:
     found = [
         command("InitProducerId", _version("InitProducerId", random), ["node", 0], {"transactionTimeoutMs": 60_000})
     ]
-    producer = random.choice(("<producerId 0>", "<producerId 0>", "<producerId 1>"))
+    producer = random.choice(("<lastId 0>", "<lastId 0>", "<producerId 0>"))
     for _ in range(random.randint(1, 7)):
-        spec = records(random, [producer, random.choice((0,) * 8 + (1, 2)), _sequence(random, number)])
+        spec = records(random, [producer, random.choice(("<lastEpoch 0>",) * 8 + (1, 2)), _sequence(random, number)])
         spec["transactional"] = False
         found.append(_produced(random, place, spec))
         number += spec["values"]
@@ -88,8 +88,9 @@ def idempotent(random: Random) -> list[Command]:
 def transaction(random: Random) -> list[Command]:
     """A transaction of either protocol: partitions, records, offsets of a group, its end."""
     name, place, modern = random.choice(TRANSACTIONS), _place(random), random.random() < 0.5
-    to, producer = to_transaction(name), random.choice(("<producerId 0>", "<producerId 0>", "<producerId 1>"))
-    epoch = random.choice((0, 0, 0, 1, 1, 2))
+    to = to_transaction(name)
+    producer = random.choice(("<lastId 0>",) * 5 + ("<producerId 0>",))
+    epoch = random.choice(("<lastEpoch 0>",) * 8 + (0, 1))
     who = {"transactionalId": name, "producerId": producer, "producerEpoch": epoch}
     start = {"transactionalId": name, "transactionTimeoutMs": 60_000}
     found = [command("InitProducerId", _version("InitProducerId", random), to, start)]
@@ -253,22 +254,6 @@ def consumer_group(random: Random) -> list[Command]:
     return found
 
 
-def share_group(random: Random) -> list[Command]:
-    """A member of a share group (KIP-932) joins and leaves."""
-    group, member = GROUPS[2], "ZGlmZmVyZW50aWFsLW0x"
-    joining = {"groupId": group, "memberId": member, "memberEpoch": 0, "subscribedTopicNames": ["<p>-a"]}
-    to, version = to_group(group), 1
-    found = [
-        command("ShareGroupHeartbeat", version, to, joining),
-        command("ShareGroupDescribe", version, to, {"groupIds": [group]}),
-    ]
-    if random.random() < 0.6:
-        found.append(
-            command("ShareGroupHeartbeat", version, to, {"groupId": group, "memberId": member, "memberEpoch": -1})
-        )
-    return found
-
-
 def leaders(random: Random) -> list[Command]:
     """Epochs and offsets asked of a leader and of a broker that does not lead."""
     topic, partition = _place(random)
@@ -320,7 +305,6 @@ FLOWS: Final[Mapping[str, Callable[[Random], list[Command]]]] = {
     "session": session,
     "classic group": classic_group,
     "consumer group": consumer_group,
-    "share group": share_group,
     "leaders": leaders,
     "topics": lives_of_topics,
 }

@@ -15,7 +15,7 @@ from typing import Any, Final
 from attrs import Factory, define
 
 from tests.broker.differential.records import batches, shown
-from tests.broker.differential.relaxations import OTHERS, UNORDERED
+from tests.broker.differential.relaxations import OTHERS, PLACED_BY_KAFKA, UNORDERED
 
 __all__ = ["IDS", "NODES", "PLACES", "TIMES", "Plain", "is_unordered"]
 
@@ -52,9 +52,13 @@ _GIVEN_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _PRODUCER: Final = re.compile(r"((?:producerId|producer id) ?[:=]? ?)(\d+)", re.IGNORECASE)
 _IN_TEXTS: Final = ("topicId", "memberId")
 _NUMBERS: Final = frozenset({"producerId", "sessionId"})
+_LAST: Final[Mapping[str, str]] = {"lastId": "producerId", "lastEpoch": "producerEpoch"}
+"""Symbols for the producer of the newest answer that has one, as a client that goes on with it would send."""
 _UNKNOWN_ID: Final = b64encode(bytes(15) + b"\7").decode().rstrip("=").replace("/", "_").replace("+", "-")
 _BROKERS: Final = 3
 _UNKNOWN_NUMBER: Final = 123_456
+_MADE_UP: Final = (_UNKNOWN_ID[:-2], str(_UNKNOWN_NUMBER)[:-1])
+"""How the ids begin that stand for symbols which no answer has shown yet: an answer may repeat them."""
 
 
 @define
@@ -65,6 +69,7 @@ class Plain:
     first_node: int
     now: int
     values: dict[str, list[Any]] = Factory(dict)
+    last: Mapping[str, int] = Factory(dict)
 
     def resolved(self, value: Any) -> Any:
         """Return a part of a command with this cluster's values; records become Base64."""
@@ -83,13 +88,15 @@ class Plain:
 
     def _resolved_text(self, text: str) -> Any:
         whole = _SYMBOL.fullmatch(text)
-        if whole is not None and whole[1] in (*_NUMBERS, "node"):
+        if whole is not None and whole[1] in (*_NUMBERS, *_LAST, "node"):
             return self._value(whole[1], int(whole[2]))
         return _SYMBOL.sub(lambda match: str(self._value(match[1], int(match[2]))), text).replace("<p>", self.prefix)
 
     def _value(self, kind: str, number: int) -> Any:
         if kind in ("node", "broker"):
             return self.first_node + number
+        if kind in _LAST:
+            return self.last.get(kind, 0)
         known = self.values.get(kind, [])
         if 0 <= number < len(known):
             return known[number]
@@ -124,8 +131,15 @@ class Plain:
             return "<now>" if abs(value - self.now) < _NEAR_MS else value
         return self._shown_text(value) if isinstance(value, str) else value
 
+    def note_producer(self, answer: Mapping[str, Any]) -> None:
+        """Note the producer of an answer, if it has one."""
+        if answer.get("producerEpoch", -1) >= 0:
+            self.last = {kind: answer[field] for kind, field in _LAST.items()}
+
     def _is_own(self, path: str, element: Any, asked: str) -> bool:
         key = OTHERS.get(path)
+        if key is not None and str(element[key]).startswith(PLACED_BY_KAFKA.replace("<p>", self.prefix)):
+            return False
         return key is None or self.prefix in str(element[key]) or f"'{element[key]}'" in asked
 
     def _symbol(self, kind: str, value: Any) -> Any:
@@ -133,6 +147,8 @@ class Plain:
             return value
         if isinstance(value, str) and value.startswith(self.prefix) and _GIVEN_ID.search(value) is None:
             return value.replace(self.prefix, "<p>")
+        if str(value).startswith(_MADE_UP):
+            return f"<unknown {kind}>"
         known = self.values.setdefault(kind, [])
         if value not in known:
             known.append(value)

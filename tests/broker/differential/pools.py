@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
+from tests.broker.differential.relaxations import PLACED_BY_KAFKA
 from tests.coordinator.bodies import NO_TOPIC_ID, Pool
 
 __all__ = ["BASE_TOPICS", "GROUPS", "OTHER_TOPICS", "POOLS", "TRANSACTIONS", "records"]
@@ -95,6 +96,9 @@ def records(random: Random, producer: list[Any] | None = None) -> dict[str, Any]
         sequence = random.choice((0, 0, 1, 2, 3, 5, 2**31 - 1))
         spec["producer"] = producer or [random.choice(PRODUCERS[:-1]), random.choice(PRODUCER_EPOCHS[:-2]), sequence]
         spec["transactional"] = random.random() < 0.4
+    if "producer" in spec:
+        # A broker forgets producers without records of the last day, whenever it gets to it.
+        spec["timestamp"] = random.choice((-1, -1000, -10_000, 10**14))
     if random.random() < 0.12:
         spec["damage"] = random.choice(_DAMAGE)
     if random.random() < 0.08:
@@ -121,7 +125,6 @@ _EDITS: Final[Sequence[Mapping[str, int]]] = (
     {"attributes": 64},
     {"attributes": 7},
     {"attributes": 16},
-    {"maxTimestamp": 5},
     {"producerId": -5},
     {"producerEpoch": 3},
     {"baseSequence": 3},
@@ -183,13 +186,14 @@ def _assignments(random: Random) -> list[dict[str, Any]]:
 
 
 def _created_topic(random: Random) -> dict[str, Any]:
-    placed = random.random() < 0.6
+    assignments = _assignments(random) if random.random() < 0.6 else []
+    placed = bool(assignments)
     counts, factors = ((-1,) * 6 + (1, 2)), ((-1,) * 6 + (1, 2))
     return {
-        "name": random.choice(NEW_NAMES),
+        "name": random.choice(NEW_NAMES if placed else (*BAD_NAMES, PLACED_BY_KAFKA, PLACED_BY_KAFKA, "<p>-a")),
         "numPartitions": random.choice(counts if placed else (1, 1, 2, 3, -1, 0, -2, 20_000)),
         "replicationFactor": random.choice(factors if placed else (1, 1, 1, 2, 3, -1, 0, 4, -2)),
-        "assignments": _assignments(random) if placed else [],
+        "assignments": assignments,
         "configs": _configs(random, TOPIC_CONFIGS, operations=False),
     }
 
@@ -338,7 +342,7 @@ POOLS: Final[Mapping[str, Pool]] = {
     "path": ("/nowhere", "relative", ""),
     # Transactions
     "InitProducerId.transactionalId": (None, *TRANSACTION_NAMES),
-    "transactionTimeoutMs": (60_000, 60_000, 60_000, 900_000, 900_001, 0, -1, 1),
+    "transactionTimeoutMs": (60_000, 60_000, 60_000, 900_000, 900_001, 0, -1),
     "enable2Pc": (False, False, False, True), "keepPreparedTxn": (False, False, False, True),
     "InitProducerId.producerId": (-1, -1, -1, *PRODUCERS), "InitProducerId.producerEpoch": (-1, -1, *PRODUCER_EPOCHS),
     "AddPartitionsToTxn.partitions": lambda random: some(random, PARTITIONS[:-1]),
@@ -387,6 +391,8 @@ POOLS: Final[Mapping[str, Pool]] = {
     "clientSoftwareName": ("a", "a", "a b", "", "-"), "clientSoftwareVersion": ("1", "1", "1.0-x", ""),
     "ApiVersions.clusterId": (None, None, "x"), "ApiVersions.nodeId": (-1, -1, 99),
     "AlterShareGroupOffsets.groupId": ("",), "DeleteShareGroupOffsets.groupId": ("",),
+    "ShareFetch.maxWaitMs": (500,), "DescribeShareGroupOffsets.partitions": lambda random: some(random, (0,)),
+    "DescribeShareGroupOffsets.topicName": (*BASE_TOPICS, "<p>-absent", ""),
     "hmac": ("AAEC", ""), "ownerPrincipalName": (None, "x"), "ownerPrincipalType": (None, "User"),
     "maxLifetimeMs": (-1, 1000), "renewers": ([],), "owners": (None, []),
     "voterId": (99,), "listeners": ([],), "shareSessionEpoch": (0, 1, -1), "stateEpoch": (0, 1, -1),

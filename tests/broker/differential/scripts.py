@@ -7,8 +7,9 @@ from random import Random
 from typing import Any, Final
 
 from tests.broker.differential.flows import FLOWS, command, fetch, to_group, to_leader, to_transaction
-from tests.broker.differential.pools import BASE_TOPICS, GROUPS, POOLS, TRANSACTIONS
-from tests.broker.differential.relaxations import NEVER_EMPTY
+from tests.broker.differential.modern_flows import MODERN_FLOWS
+from tests.broker.differential.pools import BASE_TOPICS, GROUPS, OTHER_TOPICS, POOLS, TRANSACTIONS
+from tests.broker.differential.relaxations import NEVER_EMPTY, NOT_THERE, PLACED_BY_KAFKA
 from tests.broker.differential.side import Command
 from tests.coordinator.bodies import random_body, request_class
 
@@ -35,6 +36,8 @@ _TRANSACTION_APIS: Final = frozenset(
 _LEADER_APIS: Final = frozenset(
     {"DeleteRecords", "DescribeProducers", "Fetch", "ListOffsets", "OffsetForLeaderEpoch", "Produce", "WriteTxnMarkers"}
 )
+_PLACED_BY_KAFKA: Final = tuple(PLACED_BY_KAFKA + end for end in ("", "-changelog", "-repartition"))
+_ALL_FLOWS: Final = (*FLOWS.values(), *MODERN_FLOWS.values())
 _OFTEN: Final[Mapping[str, int]] = {
     "Fetch": 6, "Produce": 6, "ListOffsets": 3, "CreateTopics": 3, "IncrementalAlterConfigs": 3, "InitProducerId": 2,
     "OffsetCommit": 2, "OffsetFetch": 2, "Metadata": 2, "DescribeConfigs": 2, "CreateAcls": 2, "DescribeAcls": 2,
@@ -79,7 +82,7 @@ def closing() -> list[Command]:
     places = [("<p>-a", 0), *(("<p>-b", each) for each in range(3)), ("<p>-c", 0), ("<p>-d", 0)]
     found = [
         command("DescribeTopicPartitions", 0, ["node", 0], {"topics": [{"name": name}]})
-        for name in (*BASE_TOPICS, "<p>-e", "<p>-f")
+        for name in (*BASE_TOPICS, *OTHER_TOPICS)
     ]
     for topic, partition in places:
         to = to_leader(topic, partition)
@@ -92,7 +95,7 @@ def closing() -> list[Command]:
         found.append(
             command("DescribeProducers", 0, to, {"topics": [{"name": topic, "partitionIndexes": [partition]}]})
         )
-    for name in (*BASE_TOPICS, "<p>-e", "<p>-f"):
+    for name in (*BASE_TOPICS, *OTHER_TOPICS):
         asked = {"resources": [{"resourceType": 2, "resourceName": name, "configurationKeys": None}]}
         found.append(command("DescribeConfigs", 4, ["node", 0], asked | {"includeSynonyms": True}))
     for group in GROUPS:
@@ -102,7 +105,10 @@ def closing() -> list[Command]:
         found.append(command("ConsumerGroupDescribe", 1, to_group(group), {"groupIds": [group]}))
     for name in TRANSACTIONS:
         found.append(command("DescribeTransactions", 0, to_transaction(name), {"transactionalIds": [name]}))
-    gone = [{"name": name} for name in (*BASE_TOPICS, "<p>-e", "<p>-f")]
+    for group in GROUPS[2:]:
+        found.append(command("ShareGroupDescribe", 1, to_group(group), {"groupIds": [group]}))
+        found.append(command("StreamsGroupDescribe", 1, to_group(group), {"groupIds": [group]}))
+    gone = [{"name": name} for name in (*BASE_TOPICS, *OTHER_TOPICS, *_PLACED_BY_KAFKA)]
     return [*found, command("DeleteTopics", 6, ["node", 0], {"topics": gone, "timeoutMs": 20_000})]
 
 
@@ -115,7 +121,7 @@ def random_script(seed: str, versions: Mapping[str, tuple[int, int]], length: in
     while len(found) < length:
         draw = random.random()
         if draw < 0.45:
-            found += _interrupted(random, FLOWS[random.choice(tuple(FLOWS))](random), apis, weights, versions)
+            found += _interrupted(random, random.choice(_ALL_FLOWS)(random), apis, weights, versions)
         elif draw < 0.97:
             found.append(_request(random, random.choices(apis, weights)[0], versions))
         else:
@@ -139,7 +145,9 @@ def _request(random: Random, api: str, versions: Mapping[str, tuple[int, int]]) 
     lowest, highest = max(lowest, known.lowest), min(highest, known.highest)
     version = random.choice((highest, random.randint(lowest, highest)))
     found: Command = {"api": api, "version": version, "to": _target(random, api)}
-    if random.random() < 0.04:
+    if api in NOT_THERE:
+        found["on"] = "apart"
+    elif random.random() < 0.04:
         found["on"] = random.choice(("alice", "bob"))
     body = random_body(api, version, POOLS, random)
     while any(body.get(name) == [] for each, name in NEVER_EMPTY if each == api):

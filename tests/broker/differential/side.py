@@ -10,11 +10,13 @@ from attrs import Factory, define
 
 from kafka_msgs import (
     ApiVersionsRequest,
+    DescribeShareGroupOffsetsRequest,
     FindCoordinatorRequest,
     MetadataRequest,
 )
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.message import Request
+from kafka_msgs.messages.describe_share_group_offsets_request import DescribeShareGroupOffsetsRequestGroup
 from kafka_msgs.messages.metadata_request import MetadataRequestTopic
 from kafka_msgs.wire import decode_response, encode_request, request_needs_response
 from tests.broker.differential.connection import ClosedError, Connection, SilenceError
@@ -105,6 +107,18 @@ class Side:
             time.sleep(0.05)
         return None
 
+    def share_partitions(self, group: str) -> set[tuple[str, int]]:
+        """Return the partitions whose state a share group has, with the names of their topics as in scripts."""
+        asked = DescribeShareGroupOffsetsRequestGroup(group_id=str(self.plain.resolved(group)), topics=None)
+        request = DescribeShareGroupOffsetsRequest(groups=(asked,))
+        answer = self.ask(request, 0, self._node(["group", group]))
+        return {
+            (topic.topic_name.replace(self.plain.prefix, "<p>"), each.partition_index)
+            for found in answer.groups
+            for topic in found.topics
+            for each in topic.partitions
+        }
+
     def _connection(self, node: int, name: str) -> Connection:
         if (node, name) not in self._open:
             user = (name, self.users[name]) if name in self.users else None
@@ -147,8 +161,10 @@ class Side:
             frame = decode_response(payload, key, version)
         except KafkaMsgsError:
             return {"bytes": payload.hex()}
+        content = frame.message.to_json(version)
+        self.plain.note_producer(content)
         answer = {"correlation": frame.header.correlation_id} if frame.header.correlation_id != _NUMBER else {}
-        return answer | {"answer": self.plain.shown(api, frame.message.to_json(version), self.plain.resolved(asked))}
+        return answer | {"answer": self.plain.shown(api, content, self.plain.resolved(asked))}
 
     def _alive(self, connection: Connection) -> Result:
         """Whether the connection still answers, after a request without a response."""
