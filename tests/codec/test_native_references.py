@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs import MetadataResponse, message_classes
+from kafka_msgs import MetadataResponse, VersionRange, evolve, message_classes
 from kafka_msgs._backend import BACKENDS
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.codec.codec import Codec
-from kafka_msgs.codec.executors import EXECUTORS
+from kafka_msgs.codec.executors import EXECUTORS, part_functions
+from kafka_msgs.codec.explain import PartFunctions
+from kafka_msgs.codec.options import DEFAULT_OPTIONS
 from kafka_msgs.codec.plan import StructPlan, Value, compile_plan
-from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.codec.selection import select
+from kafka_msgs.errors import KafkaMsgsError, UnsupportedVersionError
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
 from tests.support.codecs import codec, message_class, struct_class
@@ -70,6 +73,46 @@ def test_calls_leave_the_counts_as_they_were(cls: Any) -> None:
             attempt(plain.encode, message)
 
     check_balance(calls, shared_objects(plain.plan.root))
+
+
+PATHS = ("brokers[].host", "brokers[].port", "topics[]", "cluster_id")
+
+
+def patches() -> tuple[PartFunctions, bytes, list[tuple[Any, ...]]]:
+    """A part of a message, bytes of it, and edits of all outcomes."""
+    rng = Random(0)
+    made = (random_message(MetadataResponse, 12, rng, max_elements=3) for _ in range(20))
+    message = max(made, key=lambda each: len(repr(each)))
+
+    def keep(old: Any) -> Any:
+        return old
+
+    def fail(_: Any) -> Any:
+        raise UnsupportedVersionError(message="", version=0, supported=VersionRange.parse("0"))
+
+    other = (lambda _: "other", lambda port: port ^ 1, lambda topic: evolve(topic, is_internal=True), lambda _: None)
+    outcomes: list[tuple[Any, ...]] = [
+        (keep,) * 4,
+        other,
+        (fail,) * 4,
+        (*other[:3], fail),
+        (str,) * 4,
+        (keep, str, keep, keep),
+    ]
+    functions = part_functions(select(compile_plan(MetadataResponse, 12), PATHS), DEFAULT_OPTIONS, "c")
+    return functions, message.encode(12), outcomes
+
+
+def test_patches_leave_the_counts_as_they_were() -> None:
+    functions, data, outcomes = patches()
+
+    def calls() -> None:
+        for subject in (data, bytearray(data), data[: len(data) // 2]):
+            attempt(functions.read, subject)
+            for edits in outcomes:
+                attempt(lambda given, edits=edits: functions.patch(given, 0, edits), subject)
+
+    check_balance(calls, shared_objects(compile_plan(MetadataResponse, 12).root))
 
 
 def make_class(number: int) -> Any:
@@ -158,6 +201,22 @@ def test_a_codec_that_was_not_initialised_refuses_to_work() -> None:
         made.decode.__self__.__init__((), 1, 1, False, False, None, len, len, len)
 
 
+def fail_each(action: Callable[[Any], Any], subject: Any) -> int:
+    """Let the n-th allocation of a call fail, for every n that there is; return how many there are."""
+    testcapi = pytest.importorskip("_testcapi")
+    number = 0
+    while True:
+        testcapi.set_nomemory(number, number + 1)
+        try:
+            action(subject)
+        except MemoryError:
+            number += 1
+        else:
+            return number
+        finally:
+            testcapi.remove_mem_hooks()
+
+
 # Without tagged structs: comparing those with their defaults is Python code, of which CPython itself leaks frames then.
 ALLOCATING = [cls for cls in CLASSES if cls.__name__ in ("ApiVersionsResponse", "MetadataResponse", "VotersRecord")]
 
@@ -165,7 +224,6 @@ ALLOCATING = [cls for cls in CLASSES if cls.__name__ in ("ApiVersionsResponse", 
 @pytest.mark.parametrize("cls", ALLOCATING, ids=lambda cls: cls.__name__)
 def test_an_allocation_that_fails_anywhere_ends_in_memory_error(cls: Any) -> None:
     """And leaves the counts as they were: the n-th allocation of a call fails, for every n that there is."""
-    testcapi = pytest.importorskip("_testcapi")
     version = cls.INFO.versions.highest
     message = max(
         (random_message(cls, version, Random(n), max_elements=3) for n in range(20)), key=lambda made: len(repr(made))
@@ -173,21 +231,18 @@ def test_an_allocation_that_fails_anywhere_ends_in_memory_error(cls: Any) -> Non
     made = codec("c", cls, version)
     data = made.encode(message)
 
-    def fail_each(action: Callable[[Any], Any], subject: Any) -> int:
-        number = 0
-        while True:
-            testcapi.set_nomemory(number, number + 1)
-            try:
-                action(subject)
-            except MemoryError:
-                number += 1
-            else:
-                return number
-            finally:
-                testcapi.remove_mem_hooks()
-
     def fail() -> None:
         assert fail_each(made.decode, data) > 5
         assert fail_each(made.encode, message) > 0
 
     check_balance(fail, shared_objects(made.plan.root))
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_an_allocation_that_fails_in_a_patch_ends_in_memory_error(number: int) -> None:
+    functions, data, outcomes = patches()
+
+    def fail() -> None:
+        assert fail_each(lambda given: functions.patch(given, 0, outcomes[number]), data) > 3
+
+    check_balance(fail, shared_objects(compile_plan(MetadataResponse, 12).root))
