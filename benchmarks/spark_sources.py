@@ -26,10 +26,13 @@ from rich.console import Console
 
 from benchmarks.report import Figure, print_figures, rows_table
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
+from kafka_msgs.log.writing.segments import SegmentWriter
 from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.records import BatchBuilder, BatchHeader
 from kafka_msgs.spark import from_kafka, register, schema_of
 from kafka_msgs.spark.functions import column_function, decode
+from kafka_msgs.spark.sources.log import Plan
+from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.types import without_notes
 from kafka_msgs.topics.records import TopicRecord, encode_record
 
@@ -57,6 +60,8 @@ _ONE: Final = "from_kafka of the values, one field"
 _PARQUET: Final = "Parquet, five columns"
 _LOG: Final = "kafka-log, the same columns"
 _LOG_ALL: Final = "kafka-log, all columns"
+_COUNT: Final = "count() of all columns, as it was before there was a choice"
+_HEADERS: Final = "count() of the column partition, by headers"
 _FUSED: Final = "kafka-log, decodedValue instead of value"
 
 PROTOTYPE: Final = 0.16 / 1.55
@@ -68,6 +73,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-bench-") as directory:
         home = Path(directory)
         size = _write(home / "log")
+        last = _read_for_last_percent(home / "log")
         session = _session(home)
         try:
             taken = _taken(_cases(session, home), min(rounds, ROUNDS))
@@ -93,6 +99,12 @@ def run(console: Console, rounds: int) -> list[Figure]:
         ),
         Figure("kafka-log: share of Parquet's speed, over the prototype's", share / PROTOTYPE, target=4.0),
         Figure("kafka-log: share of Parquet's speed", 100 * share, unit="%"),
+        Figure(
+            "kafka-log: count() by headers, over count() of all columns",
+            seconds[_COUNT] / seconds[_HEADERS],
+            target=5.0,
+        ),
+        Figure("kafka-log: bytes read for the last 1 % by time", 100 * last / size, unit="%", target=3.0, at_most=True),
         Figure("kafka-log: a core reads", size / seconds[_LOG] / CORES / 1e6, unit="MB/s"),
     ]
     print_figures(console, "Spark", PROTOCOL.format(rounds=min(rounds, ROUNDS)), figures)
@@ -105,8 +117,18 @@ def _write(directory: Path) -> int:
     for number in range(FILES):
         home = directory / f"commits-{number}"
         home.mkdir(parents=True)
-        (home / f"{0:020}.log").write_bytes(b"".join(_batch(dice, each * RECORDS) for each in range(BATCHES)))
+        with SegmentWriter(home, 0) as segment:
+            for each in range(BATCHES):
+                segment.append(_batch(dice, each * RECORDS))
     return sum(path.stat().st_size for path in directory.rglob("*.log"))
+
+
+def _read_for_last_percent(directory: Path) -> int:
+    """Return the bytes that are read for the last hundredth of each partition, by time; all indexes count."""
+    time = _START_MS + BATCHES * RECORDS * 99 // 100
+    given = Options("kafka-log", {"path": str(directory), "startingTimestamp": str(time)})
+    parts = (part for split in Plan.of("kafka-log", given).splits() for part in split)
+    return sum(part.size for part in parts) + sum(path.stat().st_size for path in directory.rglob("*index"))
 
 
 def _batch(dice: random.Random, first: int) -> bytes:
@@ -141,7 +163,8 @@ def _cases(session: SparkSession, home: Path) -> dict[str, Callable[[], Any]]:
     raw = session.read.format("kafka-log").option("mode", "FAILFAST").option("columns", ",".join(_COLUMNS)).load(source)
     raw.write.parquet(str(home / "parquet"))
     stored = session.read.parquet(str(home / "parquet")).select(*_COLUMNS)
-    whole = session.read.format("kafka-log").load(source)
+    whole = session.read.format("kafka-log").option("columns", "*").load(source)
+    headers = session.read.format("kafka-log").option("columns", "partition").load(source)
     fused = (
         session.read.format("kafka-log")
         .option("mode", "FAILFAST")
@@ -161,7 +184,7 @@ def _cases(session: SparkSession, home: Path) -> dict[str, Callable[[], Any]]:
         _ONE: stored.select(from_kafka("value", "OffsetCommitValue", columns=_FIELDS[:1], mode="FAILFAST")),
         _DECODE: stored.select(from_kafka("value", "OffsetCommitValue", columns=_FIELDS, mode="FAILFAST")),
     }
-    return {name: _thrown_away(rows) for name, rows in made.items()}
+    return {name: _thrown_away(rows) for name, rows in made.items()} | {_COUNT: whole.count, _HEADERS: headers.count}
 
 
 @cache

@@ -23,12 +23,13 @@ from kafka_msgs.columns.python import stated_offset
 from kafka_msgs.columns.types import RECORD_SCHEMA, record_schema
 from kafka_msgs.columns.values import timestamps
 from kafka_msgs.errors import LogFileError, RecordError
+from kafka_msgs.layouts import HEADER_SIZE
 from kafka_msgs.log.scan import walk_log
 from kafka_msgs.option_checks import check_whole
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, Batch, Compression, ReadOptions, RecordBatch, read_batches
 from kafka_msgs.records.batch import errors_in_place
 
-__all__ = ["Fault", "RecordSource", "read_record_table", "walk_record_table"]
+__all__ = ["BATCH_LEVEL", "Fault", "RecordSource", "read_record_table", "walk_batch_table", "walk_record_table"]
 
 RecordSource: TypeAlias = "str | os.PathLike[str] | Buffer | Batch | Iterable[Batch | LogFileError]"
 """The source of batches: a file, bytes, one batch, or an iterable of batches."""
@@ -37,6 +38,8 @@ Fault: TypeAlias = RecordError | LogFileError
 """Damage of a batch, or bytes in a file that are not a batch."""
 
 _IMPLEMENTATION: Final = implementation("kafka_msgs.columns")
+_SMALLEST_RECORD: Final = 7
+"""A record has at least its length, its attributes, two deltas, two lengths and a count, of one byte each."""
 _MAX_SEQUENCE: Final = 2**31 - 1
 _CODECS: Final = {codec.value: codec.name.lower() for codec in Compression}
 
@@ -100,6 +103,59 @@ def walk_record_table(
         check_whole("record_table", name, bound, 1)
     table = _Table(record_schema(columns), max_rows, max_bytes)
     return table.run(_batches(source, evolve(options, views=True)))
+
+
+def walk_batch_table(
+    source: RecordSource, options: ReadOptions = DEFAULT_READ_OPTIONS, *, columns: Sequence[str], max_rows: int = 65_536
+) -> Iterator[Any]:
+    """Yield the rows of ``walk_record_table`` for columns out of ``BATCH_LEVEL``, without decoding a record.
+
+    There are as many rows as the headers of batches count records. Checksums are compared as the options say, and
+    damage is a ``Fault`` in its place. Records are looked at only where a batch is too small for what it counts, and in
+    compressed message sets, which do not have a count.
+    """
+    schema = record_schema(columns)
+    found: list[tuple[Any, ...]] = []
+    ends: list[int] = []
+    for item in errors_in_place(_batches(source, evolve(options, views=True))):
+        fault = item if isinstance(item, Fault) else None
+        try:
+            count = 0 if isinstance(item, Fault) else _count(item, options.max_elements)
+        except RecordError as error:
+            fault, count = error, 0
+        if count:
+            # Only the facts are kept: the bytes of many batches would be many.
+            found.append(tuple(_FACTS[name](item) for name in schema.names))
+            ends.append(count + (ends[-1] if ends else 0))
+        if ends and (fault is not None or ends[-1] >= max_rows):
+            yield from _batch_rows(found, ends, schema, max_rows)
+            found, ends = [], []
+        if fault is not None:
+            yield fault
+    yield from _batch_rows(found, ends, schema, max_rows)
+
+
+def _count(batch: Batch, most: int) -> int:
+    """Return the number of records of a batch; raises ``RecordError`` for one that cannot hold them."""
+    if not isinstance(batch, RecordBatch):
+        return 1 if batch.codec == Compression.NONE else len(batch.records())
+    room = batch.size - HEADER_SIZE
+    fits = batch.codec != Compression.NONE or batch.count * _SMALLEST_RECORD <= room
+    return batch.count if fits and 0 <= batch.count <= most else len(batch.offsets())
+
+
+def _batch_rows(
+    found: Sequence[tuple[Any, ...]], ends: Sequence[int], schema: pa.Schema, max_rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the facts of batches, repeated up to the row where each ends."""
+    columns = zip(*found, strict=True) if found else [()] * len(schema)
+    runs = pa.array(ends, pa.int64())
+    arrays = [
+        pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(runs, pa.array(column, field.type)))
+        for column, field in zip(columns, schema, strict=True)
+    ]
+    rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    yield from (rows.slice(start, max_rows) for start in range(0, rows.num_rows, max_rows))
 
 
 def _raising(items: Iterator[Any]) -> Iterator[Any]:
@@ -232,3 +288,5 @@ _FACTS: Final[dict[str, Callable[[Any], Any]]] = {
     "codec": lambda batch: _CODECS.get(batch.codec, str(batch.codec)),
     "magic": lambda batch: batch.magic,
 }
+BATCH_LEVEL: Final = frozenset(_FACTS)
+"""The columns that are equal for all records of a batch, and are in its header."""

@@ -38,7 +38,7 @@ SEGMENT = CODECS / f"{0:020}.log"
 
 
 def log(path: object, **options: object) -> list[dict[str, Any]]:
-    return read(KafkaLogSource, path, **options)
+    return read(KafkaLogSource, path, **{"columns": "*", **options})
 
 
 def expected(directory: Path) -> Iterator[dict[str, Any]]:
@@ -127,6 +127,9 @@ def test_an_option_that_does_not_hold_is_named(options: dict[str, str], reason: 
 
 
 def test_columns_are_chosen_and_misspelt_ones_named() -> None:
+    usual = ["topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers", "_error"]
+    assert list(read(KafkaLogSource, CODECS)[0]) == usual
+    assert list(log(CODECS, columns="*, timestampMs")[0]) == [*usual[:4], "timestampMs", *list(log(CODECS)[0])[4:]]
     assert list(log(CODECS, columns="value, offset")[0]) == ["offset", "value", "_error"]
     assert list(log(CODECS, columns="topic", mode="FAILFAST")[0]) == ["topic"]
     with pytest.raises(UnknownColumnError, match="offset"):
@@ -385,7 +388,7 @@ def test_a_segment_deleted_before_it_is_read_is_a_row(tmp_path: Path, split: str
     home = Path(shutil.copytree(CODECS, tmp_path / CODECS.name))
     first, *others = Partition(home).segments
     left = [row["offset"] for segment in others for row in log(segment.path, isolation=isolation)]
-    options = {"path": str(home), "splitBytes": split, "isolation": isolation}
+    options = {"path": str(home), "splitBytes": split, "isolation": isolation, "columns": "*"}
     readers: dict[str, Any] = {}
     for mode in ("PERMISSIVE", "DROPMALFORMED", "FAILFAST"):
         source = KafkaLogSource({**options, "mode": mode})

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 from pyarrow import fs
 
 from kafka_msgs.errors import LogFileError, OptionError
@@ -42,7 +43,7 @@ STEP_MS = 7
 
 
 def log(path: object, **options: object) -> list[dict[str, Any]]:
-    return read(KafkaLogSource, path, **options)
+    return read(KafkaLogSource, path, **{"columns": "*", **options})
 
 
 def at(partition: Path, offset: int) -> str:
@@ -269,6 +270,55 @@ def test_a_transaction_that_began_before_the_range_and_is_open_hides_what_follow
     assert [row["offset"] for row in log(home, startingOffsets=at(home, 2))] == [2, 3]
     assert log(home, startingOffsets=at(home, 2), isolation="read_committed") == []
     assert log(home / f"{1:020}.log", isolation="read_committed") == []
+
+
+# Headers
+
+OF_BATCHES = (
+    "topic,partition,timestampType,leaderEpoch,producerId,producerEpoch,transactional,control,codec,magic,batchOffset,"
+    "batchPosition,batchSize,file"
+)
+
+
+@pytest.mark.parametrize("directory", [LOGS, GROUP_LOGS, ACTIVE], ids=["logs", "groups", "active"])
+@pytest.mark.parametrize("options", [{}, {"control": True}, {"isolation": "read_committed"}], ids=str)
+def test_columns_of_batches_are_those_that_decoding_gives(directory: Path, options: dict[str, Any]) -> None:
+    """The column ``offset`` needs the records, so with it they are decoded."""
+    decoded = log(directory, columns=f"{OF_BATCHES},offset", **options)
+    for row in decoded:
+        del row["offset"]
+    assert log(directory, columns=OF_BATCHES, **options) == decoded
+    assert len(log(directory, columns="partition", **options)) == len(decoded)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_damage_is_counted_as_rows_by_headers_too(seed: int, tmp_path: Path) -> None:
+    home = _damaged(tmp_path / "events-0", seed)[0].parent
+    every = log(home, columns="offset,batchPosition,file")
+    counted = log(home, columns="batchPosition,file")
+    assert counted == [{name: row[name] for name in ("batchPosition", "file", "_error")} for row in every]
+    start = at(home, 40)
+    assert len(log(home, columns="partition", startingOffsets=start)) == len(log(home, startingOffsets=start))
+
+
+def test_columns_of_batches_are_made_without_decoding_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(_batch(0, 7) + _batch(7, 5))
+    monkeypatch.setattr("kafka_msgs.spark.sources.rows.walk_record_table", None)
+    monkeypatch.setattr(RecordBatch, "offsets", None)
+    assert [row["batchOffset"] for row in log(path, columns="batchOffset")] == [0] * 7 + [7] * 5
+
+
+@pytest.mark.parametrize("count", [2**31 - 1, 1000, -1])
+def test_a_header_that_counts_what_cannot_be_there_is_damage(count: int, tmp_path: Path) -> None:
+    data = bytearray(_batch(0, 7))
+    data[57:61] = count.to_bytes(4, "big", signed=True)
+    data[17:21] = crc32c(bytes(data[21:])).to_bytes(4, "big")
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(data + _batch(7, 5))
+    rows, decoded = log(path, columns="partition,batchPosition"), log(path, columns="batchPosition,offset")
+    assert [row["_error"] for row in rows] == [row["_error"] for row in decoded]
+    assert [bool(row["_error"]) for row in rows] == [True] + [False] * 5
 
 
 # Options

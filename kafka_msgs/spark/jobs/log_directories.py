@@ -34,7 +34,7 @@ __all__ = [
 
 _PARTITIONS: Final = "topic string, partition int, topicId string, endOffset long"
 _ENDS: Final = "topic string, partition int, endOffset long"
-_EVERYTHING: Final = {"control": "true", "isolation": "read_uncommitted", "mode": "PERMISSIVE"}
+_EVERYTHING: Final = {"control": "true", "isolation": "read_uncommitted", "mode": "PERMISSIVE", "columns": "*"}
 
 
 @frozen

@@ -17,6 +17,7 @@ from attrs import evolve, frozen
 from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
 
 from kafka_msgs.columns import decode_column, record_schema, walk_record_table
+from kafka_msgs.columns.records import BATCH_LEVEL, walk_batch_table
 from kafka_msgs.errors import LogFileError, RecordError, UnknownColumnError
 from kafka_msgs.log.scan import AnyBatch
 from kafka_msgs.message import Message
@@ -60,12 +61,18 @@ FROM_FILES: Final[Mapping[str, Callable[[LogFile], Any]]] = {
 }
 """The columns that all records of a file share."""
 
+_KEYS_AND_VALUES: Final = {"decodedKey": "key", "decodedValue": "value"}
+_USUAL: Final = frozenset(
+    {"topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers", ERROR, *_KEYS_AND_VALUES}
+)
+"""The columns without the option: those of Spark's own source ``kafka`` with headers, and what is made of the bytes."""
 _ON_REQUEST: Final = frozenset({"rawHeaderKeys", "timestampMs"})
-"""Columns that are there only if they are asked for by name."""
+"""Columns that are not meant by ``_ALL``, but only by their names."""
+_ALL: Final = "*"
+"""All columns, in the option ``columns``."""
 
 _HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 _GONE: Final = "the file was deleted after the read was planned"
-_KEYS_AND_VALUES: Final = {"decodedKey": "key", "decodedValue": "value"}
 
 
 @frozen
@@ -120,10 +127,11 @@ def log_columns(
     own = ["topic", "partition", *FROM_RECORDS, *(each.name for each in decoded), "file"]
     own = [name for name in own if name not in without] + ([ERROR] if mode == PERMISSIVE else [])
     for name in asked or ():
-        if name not in own:
+        if name not in (*own, _ALL):
             raise UnknownColumnError(source=source, column=name, near=tuple(get_close_matches(name, own)))
-    wanted = [name for name in own if name not in _ON_REQUEST] if asked is None else [*asked, ERROR]
-    return tuple(name for name in own if name in wanted)
+    wanted = _USUAL if asked is None else {*asked, ERROR}
+    every = _ALL in wanted
+    return tuple(name for name in own if name in wanted or (every and name not in _ON_REQUEST))
 
 
 def column_type(name: str) -> DataType:
@@ -165,7 +173,7 @@ class RowMaker:
         self._decoded = {each.name: each for each in reading.decoded if each.name in self.schema.names}
         sources = {FROM_RECORDS[name] for name in self.schema.names if name in FROM_RECORDS}
         sources |= {each.source for each in self._decoded.values()}
-        self.sources = sorted(sources or {"offset"})
+        self.sources = sorted(sources or {"magic"})
         """The columns of records that are needed."""
 
     def rows(self, records: pa.RecordBatch) -> pa.RecordBatch:
@@ -216,7 +224,8 @@ class _PartRows:
     def run(self, path: Path) -> Iterator[pa.RecordBatch]:
         offsets, needed = self._part.offsets, self._maker.sources
         columns = needed if offsets is None else sorted({*needed, "offset"})
-        for item in walk_record_table(self._batches(path), columns=columns):
+        walk = walk_batch_table if BATCH_LEVEL.issuperset(columns) else walk_record_table
+        for item in walk(self._batches(path), self._reading.options, columns=columns):
             if isinstance(item, pa.RecordBatch):
                 records = self._shifted(item)
                 yield self._maker.rows(records if offsets is None else offsets.rows(records))
