@@ -31,6 +31,8 @@ __all__ = ["Actor", "Copier", "Reader", "TransactionalWriter", "Writer"]
 
 _PATIENCE: Final = 15.0
 """How many seconds an operation may take."""
+_TOO_LONG: Final = 15.0
+"""Up to how many seconds a loop sometimes works on records. After ten of them others have its partitions."""
 _CLIENT: Final[dict[str, Any]] = {"timeout": 10.0, "request_timeout": 5.0, "connect_timeout": 5.0}
 _PRODUCER: Final[dict[str, Any]] = {"delivery_timeout": 12.0, "request_timeout": 4.0, "transaction_timeout": 10.0}
 
@@ -222,7 +224,11 @@ class Copier(Reader):
     def live(self) -> Steps[None]:
         """Copy until the end."""
         sender = self.ledger.sender(f"{self.name}.{self.lives}", self.into, Promises.ONCE)
-        producer = ProducerCore(self.client, ProducerConfig(transactional_id=self.name, **_PRODUCER), random=self.dice)
+        producer = ProducerCore(
+            self.client,
+            ProducerConfig(transactional_id=self.name, **_PRODUCER | {"transaction_timeout": 30.0}),
+            random=self.dice,
+        )
         yield from producer.init_transactions(self.deadline())
         consumer = self.consumer()
         try:
@@ -249,7 +255,7 @@ class Copier(Reader):
         for partition, offset in places:
             transaction.values.append(sender.next_copy(partition, offset))
             yield from add(producer, self.into, transaction.values[-1], partition)
-        yield from self.pause(0.05)
+        yield from self.pause(_TOO_LONG if self.dice.random() < 0.1 else 0.05)
         yield from producer.send_offsets(
             {name: ConsumedOffset(offset) for name, offset in offsets.items()},
             GroupMember(self.group, member.generation, member.member_id),
