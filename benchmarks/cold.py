@@ -28,16 +28,16 @@ VERSION: Final = 8
 OURS: Final = "kafka-msgs"
 PROTOCOL: Final = (
     "libraries take turns, {rounds} rounds. Warm: fastest round, processor time. Cold: median of single calls after a "
-    "copy of 64 MB and the parsing of a module. First: fastest of new processes"
+    "copy of 64 MB and the parsing of a module. First: fastest of new processes, processor time"
 )
 _FIRST: Final = """
 import sys, time
 data = sys.stdin.buffer.read()
-start = time.perf_counter()
+start = time.process_time()
 {imports}
-imported = time.perf_counter()
+imported = time.process_time()
 {calls}
-end = time.perf_counter()
+end = time.process_time()
 print(end - imported, end - start)
 """
 FIRST: Final = {
