@@ -346,12 +346,12 @@ class SharePartition:
         """Note that the log has no records before an offset any more."""
         if offset <= self.start_offset:
             return
-        if self.batches:
-            self.archive(self.start_offset, offset - 1, self.batches, RecordState.AVAILABLE)
+        runs = (run for batch in self.batches for run in batch.runs if run.state.terminal)
+        complete = self.complete - sum(run.overlap(self.start_offset, offset - 1) for run in runs)
+        self.archive(self.start_offset, offset - 1, self.batches, RecordState.AVAILABLE)
         self.start_offset = offset
         self.end_offset = max(self.end_offset, offset) if self.batches else offset
-        runs = (run for batch in self.batches for run in batch.runs if run.state.terminal)
-        self.complete = sum(run.overlap(offset, run.last) for run in runs)
+        self.complete = complete if self.batches else 0
 
     # The start
 
