@@ -1,4 +1,5 @@
-"""Bytes to Arrow columns: committed offsets against decoding them row by row, and a batch of records against records.
+"""Bytes to Arrow columns and back: committed offsets against the codec row by row, and a batch of records against
+records.
 
 The offsets are 200,000 rows of an Arrow column, each as long as the group coordinator writes it. Row by row means that
 each row is decoded to an object of its own, which is dropped with the list of all of them. kafka-python does not have
@@ -23,13 +24,17 @@ from rich.console import Console
 from benchmarks import peers
 from benchmarks.measure import PROTOCOL, fastest
 from benchmarks.report import Figure, Times, print_figures
-from kafka_msgs import OffsetCommitValue
-from kafka_msgs.columns import decode_column, read_record_table
+from kafka_msgs import MetadataResponse, OffsetCommitValue
+from kafka_msgs.columns import decode_column, encode_column, read_record_table
+from kafka_msgs.columns.values import structs
+from kafka_msgs.message import Message
 from kafka_msgs.records import BatchBuilder, read_batches
+from kafka_msgs.testing.random_values import random_message
 
 __all__ = ["run"]
 
 ROWS: Final = 200_000
+METADATA: Final = 2_000
 VERSION: Final = 4
 RECORDS: Final = 9_441
 """Records of 100 random bytes that make a batch of 1 MB."""
@@ -39,6 +44,10 @@ DEFINITION: Final = (
 )
 AIOKAFKA: Final = "aiokafka"
 NATIVE: Final = "c, rows"
+OBJECTS: Final = "objects"
+SHARE: Final = 20
+"""The slowest way is measured with so many times fewer rows."""
+ENCODED: Final = "codec"
 TARGETS: Final = {"python, rows": 50.0, NATIVE: 8.0, peers.KAFKA_PYTHON: 45.0}
 """How many times as long as columns of offsets the others take at least."""
 
@@ -48,9 +57,11 @@ def run(console: Console, rounds: int) -> list[Figure]:
     protocol = PROTOCOL.format(rounds=rounds)
     figures = _offsets(rounds)
     print_figures(console, f"{ROWS:,} committed offsets to Arrow", protocol, figures)
+    encoded = _encoded(rounds)
+    print_figures(console, "Arrow to messages", protocol, encoded)
     records = _records(rounds)
     print_figures(console, f"A batch of {RECORDS:,} records to Arrow, checksum compared", protocol, records)
-    return figures + records
+    return figures + encoded + records
 
 
 # Messages
@@ -113,6 +124,52 @@ def kafka_python_decoder() -> Any:
     row = offsets(1)[0]
     assert cls.decode(row, version=VERSION, header=False).encode(version=VERSION, header=False) == row
     return cls
+
+
+# Messages out of columns
+
+
+def _encoded(rounds: int) -> list[Figure]:
+    """Measure columns to bytes, against making each row an object and encoding that, and against the codec alone."""
+    figures = []
+    for cls, version, rows, target in (
+        (OffsetCommitValue, VERSION, offsets(ROWS), 100.0),
+        (MetadataResponse, 13, _metadata(METADATA), 20.0),
+    ):
+        array = decode_column(pa.array(rows, pa.binary()), cls, version).values
+        few = array.slice(0, len(array) // SHARE)
+        messages = [cls.decode(row, version) for row in rows]
+        cases: dict[str, Any] = {
+            "columns": partial(encode_column, array, cls, version),
+            OBJECTS: partial(_encoded_as_objects, few, cls, version),
+            ENCODED: partial(_encoded_each, messages, version),
+        }
+        assert cases["columns"]().values.to_pylist() == rows
+        times = Times(fastest(cases, rounds))
+        name = f"a column of {len(rows):,} {cls.INFO.name}"
+        figures += [
+            Figure(
+                f"encode {name}: objects out of Arrow take",
+                len(array) / len(few) * times.ratio(OBJECTS, "columns"),
+                target=target,
+            ),
+            Figure(f"encode {name}: a loop over objects that are there takes", times.ratio(ENCODED, "columns")),
+            Figure(f"encode {name}: rows", len(rows) / times.seconds["columns"] / 1e6, unit="M/s"),
+        ]
+    return figures
+
+
+def _metadata(count: int) -> list[bytes]:
+    return [random_message(MetadataResponse, 13, Random(number)).encode(13) for number in range(count)]
+
+
+def _encoded_as_objects(array: pa.StructArray, cls: type[Message], version: int) -> list[bytes]:
+    """Encode without columns, as one would with a function over rows."""
+    return [row.encode(version) for row in structs(array, cls)]
+
+
+def _encoded_each(messages: list[Any], version: int) -> pa.Array:
+    return pa.array([message.encode(version) for message in messages], pa.binary())
 
 
 # Records

@@ -11,8 +11,9 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
 from kafka_msgs.errors import InvalidKeyTypeError, TruncatedError, UnsupportedVersionError
 from kafka_msgs.message import Message
+from kafka_msgs.schema import Described
 
-__all__ = ["Versioned", "decode_versioned", "encode_versioned"]
+__all__ = ["Versioned", "decode_versioned", "encode_versioned", "prefix_of"]
 
 M = TypeVar("M", bound=Message)
 
@@ -27,7 +28,7 @@ class Versioned(NamedTuple, Generic[M]):
 def encode_versioned(message: Message, version: int) -> bytes:
     """Return the prefix and the bytes of a message at ``version``; raises what ``Message.encode`` raises."""
     data = message.encode(version)
-    return _prefix(type(message), version).to_bytes(2, "big", signed=True) + data
+    return prefix_of(type(message), version).to_bytes(2, "big", signed=True) + data
 
 
 def decode_versioned(
@@ -59,7 +60,8 @@ def decode_versioned(
     return Versioned(number, codec_for(cls, number, options).decode(data, 2))
 
 
-def _prefix(cls: type[Message], version: int) -> int:
+def prefix_of(cls: type[Described], version: int) -> int:
+    """Return the number before a message at ``version``."""
     if cls.INFO.kind == "coordinator-key" and cls.INFO.api_key is not None:
         return cls.INFO.api_key
     return version

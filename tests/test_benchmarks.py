@@ -104,6 +104,7 @@ def test_benchmarks_print_their_figures(name: str) -> None:
 def test_columns_are_measured_against_rows_that_others_decode_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = import_module("benchmarks.columns")
     monkeypatch.setattr(columns, "ROWS", 50)
+    monkeypatch.setattr(columns, "METADATA", 20)
     monkeypatch.setattr(columns, "RECORDS", 50)
     printed = io.StringIO()
     figures = columns.run(Console(file=printed, width=200), 1)

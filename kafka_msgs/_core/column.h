@@ -25,6 +25,7 @@ typedef enum {
     MALFORMED, /* the input is not what it should be */
     NO_MEMORY, /* or another exception of what makes memory, which is then set */
     FULL,      /* a column would need offsets of more than 32 bits */
+    BROKEN,    /* the offsets of an array do not ascend, or leave what they are of */
 } Status;
 
 typedef struct {

@@ -5,7 +5,7 @@
  * buffers, and native.py makes arrays of them. It accepts and refuses the same bytes as the other forms, and does not
  * explain a refusal. A malformed row becomes null, and its number is reported. A malformed batch adds nothing.
  *
- * Sections: 1 decoding, 2 the Program type, 3 records.
+ * Sections: 1 decoding, 2 encoding, 3 the Program type, 4 records.
  *
  * Conventions. Functions returning Status touch no Python object and need no GIL; others give -1 or NULL with an
  * exception set. Programs never change once made, so any number of threads may run one. Every read is preceded by a
@@ -19,6 +19,7 @@
 #include "bytes.h"
 #include "column.h"
 #include "core.h"
+#include "input.h"
 #include "lengths.h"
 #include "ops.h"
 #include "program.h"
@@ -271,44 +272,35 @@ static Place read_struct(Reader *r, Place p, const Struct *s, int64_t index) {
     return p == NULL ? NULL : read_tag_section(r, p, s, index);
 }
 
-/* Some rows of a binary column, and where they go. */
-typedef struct {
+/* Some rows, and where they go. */
+typedef struct Run {
     const Program *program;
+    Status (*step)(struct Run *, int64_t row); /* what is done for each row that is not null */
     Table table;
-    const unsigned char *offsets; /* int32 or, when `wide`, int64; as they lie in memory */
-    int wide;
-    const unsigned char *data;
-    int64_t size;               /* of the data */
-    const unsigned char *valid; /* bitmap, or NULL */
-    int64_t offset, count;      /* the rows: those behind `offset` in the buffers */
-    int64_t *bad;               /* rows that are malformed */
+    Input
+        *inputs; /* what is read: a binary column; or the program's columns, and behind them the numbers of the forms */
+    int64_t first, count; /* the rows: those from `first` on */
+    int prefix;           /* whether each encoded row begins with the number of its form */
+    int64_t *bad;         /* rows that are malformed */
     Py_ssize_t bad_count, bad_room;
 } Run;
 
 #define MOST_ROWS (1 << 25) /* at once: as many UUIDs fit into one column */
 
-static inline int64_t row_start(const Run *run, int64_t row) {
-    int64_t wide;
-    int32_t narrow;
-    if (run->wide) {
-        memcpy(&wide, run->offsets + row * 8, 8);
-        return wide;
-    }
-    memcpy(&narrow, run->offsets + row * 4, 4);
-    return narrow;
-}
-
-static const Form *find_form(const Program *program, int prefix) {
+static inline const Form *find_form(const Program *program, int64_t prefix) {
     for (Py_ssize_t i = 0; i < program->form_count; i++)
         if (program->forms[i].prefix == prefix) return &program->forms[i];
     return NULL;
 }
 
-static inline Status decode_row(Run *run, Place p, Place end, int64_t row) {
+static Status decode_row(Run *run, int64_t row) {
     const Program *program = run->program;
     const Form *form = program->forms;
+    int64_t start, size = range_at(run->inputs, place_of(run->inputs, run->first + row), &start);
+    if (size < 0) return BROKEN;
+    Place p = run->inputs->data + start, end = p + size;
     if (program->prefixed) {
-        if (end - p < 2) return MALFORMED;
+        if (size < 2) return MALFORMED;
         form = find_form(program, (int16_t)load16(p));
         p += 2;
     }
@@ -330,22 +322,18 @@ static Status note_bad_row(Run *run, int64_t row) {
     return DONE;
 }
 
-/* Decodes rows until all are done or the columns are full; `*row` counts those that are done. MALFORMED: the offsets of
- * the rows are. */
-static Status decode_rows(Run *run, int64_t *row) {
+/* Does rows until all are done or the columns are full; `*row` counts those that are done. */
+static Status do_rows(Run *run, int64_t *row) {
     Table *table = &run->table;
     Status status = DONE;
     for (; *row < run->count && status == DONE; ++*row) {
-        int64_t number = run->offset + *row;
-        if (run->valid != NULL && !(run->valid[number >> 3] >> (number & 7) & 1)) {
+        if (is_null(run->inputs, place_of(run->inputs, run->first + *row))) {
             status = put_null(table, table->columns, *row);
             continue;
         }
-        int64_t start = row_start(run, number), stop = row_start(run, number + 1);
-        if (start < 0 || stop < start || stop > run->size) return MALFORMED;
-        status = decode_row(run, run->data + start, run->data + stop, *row);
+        status = run->step(run, *row);
         if (status == DONE) continue;
-        if (status == NO_MEMORY) return NO_MEMORY;
+        if (status == NO_MEMORY || status == BROKEN) return status;
         take_back(table->columns, *row);
         if (status == FULL) return DONE;
         status = note_bad_row(run, *row);
@@ -354,7 +342,337 @@ static Status decode_rows(Run *run, int64_t *row) {
     return status;
 }
 
-/* --------------------------------------------------------------------------------------- 2 The Program type */
+/* ------------------------------------------------------------------------------------------------ 2 Encoding */
+
+/* Where values come from and go to. The functions that write take a spot `p` and return the one behind what they wrote;
+ * NULL where something is wrong, which is that this is not the value of a field unless `status` was set. Refusing a row
+ * is always right: the form in Python then encodes it, or explains why it cannot be. */
+typedef struct {
+    const Input *inputs;
+    Table *table;             /* of one column, the bytes */
+    const unsigned char *end; /* of what is reserved */
+    Status status;
+} Writer;
+
+typedef unsigned char *Spot;
+
+static const int64_t LOWEST[] = {0, INT8_MIN, INT16_MIN, INT32_MIN, INT64_MIN, 0, 0},
+                     HIGHEST[] = {0, INT8_MAX, INT16_MAX, INT32_MAX, INT64_MAX, UINT16_MAX, UINT32_MAX};
+
+static Spot fail(Writer *w, Status status) {
+    w->status = status;
+    return NULL;
+}
+
+static Spot more_room(Writer *w, Spot p, int64_t size) {
+    Column *bytes = w->table->columns;
+    int64_t at = p - bytes->data;
+    Status status = reserve_text(w->table, bytes, at + size);
+    if (status != DONE) return fail(w, status);
+    w->end = bytes->data + bytes->room;
+    return bytes->data + at;
+}
+
+/* Reserves bytes. What was written may move: the spot of it is then another one. */
+static inline Spot room_for(Writer *w, Spot p, int64_t size) {
+    return w->end - p >= size ? p : more_room(w, p, size);
+}
+
+static inline Spot put_uvarint(Spot p, uint32_t value) {
+    for (; value >= 0x80; value >>= 7)
+        *p++ = (unsigned char)(value | 0x80);
+    *p++ = (unsigned char)value;
+    return p;
+}
+
+/* Puts a length or count, of `size` bytes (2 or 4) where it is not compact; -1 is null. */
+static inline Spot put_length(Spot p, int size, int flags, int64_t length) {
+    if (flags & COMPACT) return put_uvarint(p, (uint32_t)(length + 1));
+    if (size == 2)
+        store16(p, (uint16_t)length);
+    else
+        store32(p, (uint32_t)length);
+    return p + size;
+}
+
+/* Returns the int of 8 hexadecimal digits; `wrong` is not 0 from then on if they are others. */
+static inline uint32_t read_hex(uint64_t digits, uint64_t *wrong) {
+    uint64_t letters = digits >> 6 & 0x0101010101010101;
+    uint64_t value = (digits & 0x0F0F0F0F0F0F0F0F) + letters * 9;
+    value = (value | value >> 4) & 0xFF00FF00FF00FF;
+    value = (value | value >> 8) & 0xFFFF0000FFFF;
+    value |= value >> 16;
+    *wrong |= hex_digits((uint32_t)value) ^ (digits | letters << 5); /* letters of either case */
+    return (uint32_t)value;
+}
+
+/* Writes a UUID given as 36 characters. */
+static inline Spot write_uuid(Writer *w, Spot p, const Input *input, int64_t at) {
+    int64_t start, size = range_at(input, at, &start);
+    const unsigned char *text = input->data + start;
+    uint64_t wrong = 0;
+    if (size < 0) return fail(w, BROKEN);
+    if (size != UUID_TEXT) return NULL;
+    store32(p, read_hex(load64(text), &wrong));
+    store32(p + 4, read_hex((uint64_t)load32(text + 9) << 32 | load32(text + 14), &wrong));
+    store32(p + 8, read_hex((uint64_t)load32(text + 19) << 32 | load32(text + 24), &wrong));
+    store32(p + 12, read_hex(load64(text + 28), &wrong));
+    wrong |= (text[8] ^ '-') | (text[13] ^ '-') | (text[18] ^ '-') | (text[23] ^ '-');
+    return wrong ? NULL : p + 16;
+}
+
+static inline Spot put_int(Spot p, int size, int64_t value) {
+    switch (size) {
+    case 1:
+        *p = (unsigned char)value;
+        break;
+    case 2:
+        store16(p, (uint16_t)value);
+        break;
+    case 4:
+        store32(p, (uint32_t)value);
+        break;
+    default:
+        store64(p, (uint64_t)value);
+    }
+    return p + size;
+}
+
+/* Writes the value of a fixed-size op where there is room for it. */
+static inline Spot write_fixed(Writer *w, Spot p, int code, const Input *input, int64_t index) {
+    int64_t at = place_of(input, index), value;
+    uint32_t half;
+    if (is_null(input, at)) return NULL;
+    switch (code) {
+    case OP_INT32: /* the widths that most have need no check */
+        if (input->width != -4) break;
+        memcpy(&half, input->data + at * 4, 4);
+        store32(p, half);
+        return p + 4;
+    case OP_INT64:
+        if (input->width != -8) break;
+        memcpy(&value, input->data + at * 8, 8);
+        store64(p, (uint64_t)value);
+        return p + 8;
+    case OP_UUID:
+        return write_uuid(w, p, input, at);
+    case OP_BOOL:
+        *p = (unsigned char)bit_at(input->data, at);
+        return p + 1;
+    case OP_FLOAT64:
+        if (input->width != 8) return NULL;
+        memcpy(&value, input->data + at * 8, 8);
+        store64(p, (uint64_t)value);
+        return p + 8;
+    }
+    if (!int_at(input, at, &value) || value < LOWEST[code] || value > HIGHEST[code]) return NULL;
+    return put_int(p, FIXED_SIZE[code], value);
+}
+
+/* Writes null, of a size that is `size` bytes where it is not compact. */
+static Spot write_null(Writer *w, Spot p, int size, int flags) {
+    if (!(flags & NULLABLE)) return NULL;
+    p = room_for(w, p, size);
+    return p == NULL ? NULL : put_length(p, size, flags, -1);
+}
+
+/* Writes a string, bytes or records. */
+static inline Spot write_sized(Writer *w, Spot p, int code, int flags, const Input *input, int64_t index) {
+    int64_t at = place_of(input, index), start, size;
+    int width = code == OP_STRING ? 2 : 4;
+    if (is_null(input, at)) return write_null(w, p, width, flags);
+    size = range_at(input, at, &start);
+    if (size < 0) return fail(w, BROKEN);
+    const unsigned char *content = input->data + start;
+    if (code == OP_STRING ? size > MAX_STRING || !is_utf8(content, content + size) : size > MAX_LENGTH) return NULL;
+    p = room_for(w, p, 5 + size);
+    if (p == NULL) return NULL;
+    p = put_length(p, width, flags, size);
+    if (size > 0) memcpy(p, content, (size_t)size);
+    return p + size;
+}
+
+static Spot write_struct(Writer *w, Spot p, const Struct *s, int64_t index);
+
+static Spot write_array(Writer *w, Spot p, const Op *op, int64_t index) {
+    const Input *list = w->inputs + op->column;
+    int64_t at = place_of(list, index), first, count;
+    int fixed = FIXED_SIZE[op->item_code];
+    if (is_null(list, at)) return write_null(w, p, 4, op->flags);
+    count = range_at(list, at, &first);
+    if (count < 0) return fail(w, BROKEN);
+    if (count > MAX_LENGTH) return NULL;
+    p = room_for(w, p, 5 + count * fixed);
+    if (p == NULL) return NULL;
+    p = put_length(p, 4, op->flags, count);
+    for (int64_t i = first; i < first + count && p != NULL; i++)
+        if (fixed)
+            p = write_fixed(w, p, op->item_code, list + 1, i);
+        else if (op->item_code != OP_STRUCT)
+            p = write_sized(w, p, op->item_code, op->item_flags, list + 1, i);
+        else
+            p = is_null(list + 1, place_of(list + 1, i)) ? NULL : write_struct(w, p, op->sub, i);
+    return p;
+}
+
+/* Writes a value that is not of fixed size. */
+static inline Spot write_value(Writer *w, Spot p, const Op *op, int64_t index) {
+    const Input *input = w->inputs + op->column;
+    if (op->code == OP_ARRAY) return write_array(w, p, op, index);
+    if (op->code != OP_STRUCT) return write_sized(w, p, op->code, op->flags, input, index);
+    if (is_null(input, place_of(input, index))) return write_null(w, p, 1, op->flags);
+    if (op->flags & NULLABLE) {
+        p = room_for(w, p, 1);
+        if (p == NULL) return NULL;
+        *p++ = 1; /* the marker, an int8 or a varint */
+    }
+    return write_struct(w, p, op->sub, index & input->mask);
+}
+
+/* Whether bytes that were written are those of a default of fixed size; floats are compared as numbers. */
+static int is_same(const Constant *constant, const unsigned char *raw) {
+    if (constant->raw == NULL) return 0;
+    const unsigned char *expected = (const unsigned char *)PyBytes_AS_STRING(constant->raw);
+    if (constant->code != OP_FLOAT64) return memcmp(raw, expected, FIXED_SIZE[constant->code]) == 0;
+    uint64_t bits[] = {load64(raw), load64(expected)};
+    double numbers[2];
+    memcpy(numbers, bits, sizeof(numbers));
+    return numbers[0] == numbers[1];
+}
+
+/* Whether a value is the default of its field. No other struct than the one of all defaults is a default. */
+static int is_default(Writer *w, const Constant *constant, int64_t index) {
+    const Input *input = w->inputs + constant->column;
+    int64_t at = place_of(input, index), start, size;
+    unsigned char raw[16];
+    int null = is_null(input, at);
+    if (input->kind == COLUMN_LIST && input->width < 0) return null || range_at(input, at, &start) == 0;
+    if (null || constant->null) return null == constant->null;
+    if (constant->code == OP_ARRAY) return range_at(input, at, &start) == 0;
+    if (constant->code == OP_STRUCT) {
+        for (Py_ssize_t i = 0; i < constant->sub->absent_count; i++)
+            if (!is_default(w, &constant->sub->absent[i], index & input->mask)) return 0;
+        return 1;
+    }
+    if (FIXED_SIZE[constant->code])
+        return write_fixed(w, raw, constant->code, input, index) != NULL && is_same(constant, raw);
+    size = range_at(input, at, &start);
+    return size == PyBytes_GET_SIZE(constant->raw) &&
+           memcmp(input->data + start, PyBytes_AS_STRING(constant->raw), (size_t)size) == 0;
+}
+
+static inline int64_t distance(const Writer *w, Spot p) {
+    return p - w->table->columns->data;
+}
+
+/* Writes a varint `at` bytes from the start, where one byte was left for it; what follows moves up if it needs more. */
+static inline Spot fill_in(Writer *w, Spot p, int64_t at, uint32_t value) {
+    unsigned char raw[5];
+    int64_t extra = put_uvarint(raw, value) - raw - 1;
+    if (extra) p = room_for(w, p, extra);
+    if (p == NULL) return NULL;
+    Spot gap = w->table->columns->data + at;
+    if (extra) memmove(gap + 1 + extra, gap + 1, (size_t)(p - gap - 1));
+    memcpy(gap, raw, (size_t)extra + 1);
+    return p + extra;
+}
+
+/* Writes a tagged field, and counts it, unless it has its default. */
+static Spot write_tagged(Writer *w, Spot p, const Op *op, int64_t index, int64_t *known) {
+    int fixed = FIXED_SIZE[op->code];
+    if (op->column == 0) return NULL;
+    if (!fixed && is_default(w, &op->initial, index)) return p;
+    p = room_for(w, p, 5 + 1 + 16);
+    if (p == NULL) return NULL;
+    Spot start = p;
+    p = put_uvarint(p, op->tag);
+    int64_t at = distance(w, p++);
+    p = fixed ? write_fixed(w, p, op->code, w->inputs + op->column, index) : write_value(w, p, op, index);
+    if (p == NULL) return NULL;
+    if (fixed && is_same(&op->initial, p - fixed)) return start;
+    ++*known;
+    return fill_in(w, p, at, (uint32_t)(distance(w, p) - at - 1));
+}
+
+static int is_declared(const Struct *s, int64_t tag) {
+    for (Py_ssize_t i = 0; i < s->tagged_count; i++)
+        if (s->tagged[i].tag == tag) return 1;
+    return is_inactive(s, (uint32_t)tag);
+}
+
+/* Writes the entries of a map of unknown tags, which must ascend. */
+static Spot write_unknown_tags(Writer *w, Spot p, const Struct *s, int64_t first, int64_t count) {
+    const Input *tags = w->inputs + s->unknown + 2, *contents = tags + 1;
+    int64_t tag, last = -1, start;
+    for (int64_t i = first; i < first + count; i++, last = tag) {
+        int64_t at = place_of(tags, i);
+        if (is_null(tags, at) || !int_at(tags, at, &tag) || tag <= last || tag > MAX_TAG || is_declared(s, tag))
+            return NULL;
+        at = place_of(contents, i);
+        if (is_null(contents, at)) return NULL;
+        int64_t size = range_at(contents, at, &start);
+        if (size < 0) return fail(w, BROKEN);
+        p = room_for(w, p, 10 + size);
+        if (p == NULL) return NULL;
+        p = put_uvarint(put_uvarint(p, (uint32_t)tag), (uint32_t)size);
+        if (size > 0) memcpy(p, contents->data + start, (size_t)size);
+        p += size;
+    }
+    return p;
+}
+
+static Spot write_tags(Writer *w, Spot p, const Struct *s, int64_t index) {
+    const Input *map = w->inputs + s->unknown;
+    int64_t first = 0, unknown = 0, known = 0, at = place_of(map, index);
+    if (s->unknown != 0 && !is_null(map, at)) unknown = range_at(map, at, &first);
+    if (unknown < 0) return fail(w, BROKEN);
+    if (!s->flexible) return unknown == 0 ? p : NULL;
+    p = room_for(w, p, 1);
+    if (p == NULL) return NULL;
+    int64_t start = distance(w, p++);
+    for (const Op *op = s->tagged; op < s->tagged + s->tagged_count && p != NULL; op++)
+        p = write_tagged(w, p, op, index, &known);
+    if (p == NULL || known + unknown > MAX_TAGS) return NULL;
+    p = write_unknown_tags(w, p, s, first, unknown);
+    return p == NULL ? NULL : fill_in(w, p, start, (uint32_t)(known + unknown));
+}
+
+static Spot write_struct(Writer *w, Spot p, const Struct *s, int64_t index) {
+    p = room_for(w, p, s->run);
+    for (const Op *op = s->ops; op->code != OP_END && p != NULL; op++) {
+        if (op->column == 0) return NULL; /* such programs are not meant for encoding */
+        if (op->code <= OP_UUID) {
+            p = write_fixed(w, p, op->code, w->inputs + op->column, index);
+        } else {
+            p = write_value(w, p, op, index);
+            if (p != NULL) p = room_for(w, p, op->run);
+        }
+    }
+    for (const Constant *c = s->absent; c < s->absent + s->absent_count && p != NULL; c++)
+        if (!c->ignorable && c->column != 0 && !is_default(w, c, index)) return NULL;
+    return p == NULL ? NULL : write_tags(w, p, s, index);
+}
+
+static Status encode_row(Run *run, int64_t row) {
+    Column *bytes = run->table.columns;
+    const Input *numbers = run->inputs + run->program->shape->span;
+    int64_t index = run->first + row, at = place_of(numbers, index), number;
+    Writer w = {run->inputs, &run->table, bytes->data + bytes->room, MALFORMED};
+    if (is_null(numbers, at) || !int_at(numbers, at, &number)) return MALFORMED;
+    const Form *form = find_form(run->program, number);
+    if (form == NULL) return MALFORMED;
+    Spot p = room_for(&w, bytes->data + bytes->offsets[row], 2);
+    if (p != NULL && run->prefix) {
+        store16(p, (uint16_t)form->prefix);
+        p += 2;
+    }
+    if (p != NULL) p = write_struct(&w, p, form->root, index & run->inputs->mask);
+    if (p == NULL) return w.status;
+    bytes->offsets[row + 1] = (int32_t)distance(&w, p);
+    return DONE;
+}
+
+/* --------------------------------------------------------------------------------------- 3 The Program type */
 
 /* Program(columns, structs, forms, prefixed, elements, room, allocate): native.py makes these. */
 static int program_init(Program *self, PyObject *args, PyObject *kwargs) {
@@ -381,18 +699,6 @@ static void program_dealloc(Program *self) {
     Py_DECREF(type);
 }
 
-/* Checks that the buffers hold the rows. */
-static int check_buffers(const Run *run, const Py_buffer *offsets, const Py_buffer *valid) {
-    int64_t width = run->wide ? 8 : 4, end = run->offset + run->count;
-    if (run->offset < 0 || run->count < 0 || run->offset > PY_SSIZE_T_MAX / 16 || run->count > PY_SSIZE_T_MAX / 16 ||
-        (run->count > 0 && offsets->len / width < end + 1) ||
-        (valid->buf != NULL && valid->len < (Py_ssize_t)bitmap_size(end))) {
-        PyErr_SetString(PyExc_ValueError, "the buffers do not hold as many rows");
-        return -1;
-    }
-    return 0;
-}
-
 static PyObject *raise_status(Status status) {
     if (status == NO_MEMORY) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     PyErr_SetString(PyExc_ValueError, "the offsets of the rows are not ascending or not within the data");
@@ -411,59 +717,97 @@ static PyObject *bad_rows(const Run *run) {
     return rows;
 }
 
-/* Runs the program over the rows and returns (rows done, bad rows, columns). */
-static PyObject *run_program(Run *run) {
+/* Does the rows without the GIL, and returns (rows done, bad rows, columns). */
+static PyObject *do_run(Run *run, const Column *shape) {
     int64_t done = 0;
+    PyObject *result = NULL;
     if (run->count > MOST_ROWS) run->count = MOST_ROWS;
-    if (new_table(&run->table, run->program->shape, run->program->allocate, run->count) < 0) return NULL;
+    if (new_table(&run->table, shape, run->program->allocate, run->count) < 0) return NULL;
     run->table.thread = PyEval_SaveThread();
-    Status status = decode_rows(run, &done);
+    Status status = do_rows(run, &done);
     PyEval_RestoreThread(run->table.thread);
     if (status != DONE) {
         free_table(&run->table);
-        return raise_status(status);
+        raise_status(status);
+    } else {
+        PyObject *columns = finish_table(&run->table, done);
+        if (columns != NULL) result = Py_BuildValue("(LNN)", (long long)done, bad_rows(run), columns);
     }
-    PyObject *columns = finish_table(&run->table, done);
-    PyObject *rows = columns == NULL ? NULL : bad_rows(run);
-    if (rows == NULL) {
-        Py_XDECREF(columns);
-        return NULL;
-    }
-    return Py_BuildValue("(LNN)", (long long)done, rows, columns);
+    PyMem_RawFree(run->bad);
+    return result;
 }
 
-/* decode(validity, offsets, data, offset, count, wide): the buffers of an array, of which the first may be None. */
-static PyObject *program_decode(Program *self, PyObject *args) {
-    Py_buffer offsets, data, valid;
-    long long offset, count;
-    Run run = {.program = self};
-    if (self->form_count == 0) {
+/* Where the elements of lists end; -1 with an exception if a field has fewer values than its struct. */
+static int join_inputs(const Program *self, Input *inputs) {
+    for (int32_t i = 1; i < self->shape->span; i++) {
+        Input *above = &inputs[self->parents[i]];
+        if (above->kind == COLUMN_LIST)
+            above->limit = inputs[i].length;
+        else if (inputs[i].mask && inputs[i].length < above->length)
+            return refuse_input();
+    }
+    return 0;
+}
+
+/* Loads the inputs of a run, of which there are as many as `kinds` says; the numbers of the forms may be NULL. */
+static int load_inputs(Run *run, const Column *kinds, PyObject *specs, PyObject *numbers) {
+    int32_t count = kinds->span;
+    Input *inputs = run->inputs;
+    if (PyTuple_GET_SIZE(specs) != count) return refuse_input();
+    for (int32_t i = 0; i < count; i++)
+        if (load_input(&inputs[i], kinds[i].kind, PyTuple_GET_ITEM(specs, i)) < 0) return -1;
+    if (run->first < 0 || run->count < 0 || run->first > inputs->length - run->count) return refuse_input();
+    if (numbers == NULL) return 0;
+    if (load_input(&inputs[count], COLUMN_FIXED, numbers) < 0 || join_inputs(run->program, inputs) < 0) return -1;
+    return inputs[count].mask && inputs[count].length < inputs->length ? refuse_input() : 0;
+}
+
+static PyObject *do_loaded(Run *run, const Column *from, const Column *to, PyObject *specs, PyObject *numbers) {
+    PyObject *result = NULL;
+    if (run->program->form_count == 0) {
         PyErr_SetString(PyExc_TypeError, "the program was not initialised");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "z*z*z*LLp:decode", &valid, &offsets, &data, &offset, &count, &run.wide)) return NULL;
-    run.offsets = offsets.buf;
-    run.data = data.buf == NULL ? (Place) "" : data.buf;
-    run.size = data.len;
-    run.valid = valid.buf;
-    run.offset = offset;
-    run.count = count;
-    PyObject *result = check_buffers(&run, &offsets, &valid) < 0 ? NULL : run_program(&run);
-    PyMem_RawFree(run.bad);
-    PyBuffer_Release(&offsets);
-    PyBuffer_Release(&data);
-    PyBuffer_Release(&valid);
+    run->inputs = new_items(from->span, sizeof(Input));
+    if (run->inputs == NULL) return NULL;
+    if (load_inputs(run, from, specs, numbers) == 0) result = do_run(run, to);
+    for (int32_t i = 0; i <= from->span; i++)
+        free_input(&run->inputs[i]);
+    PyMem_Free(run->inputs);
     return result;
+}
+
+static const Column BYTES = {.kind = COLUMN_TEXT, .width = 32, .span = 1};
+
+/* decode((column,), first, count): a binary column, and which of its rows. */
+static PyObject *program_decode(Program *self, PyObject *args) {
+    PyObject *specs;
+    long long first, count;
+    if (!PyArg_ParseTuple(args, "O!LL:decode", &PyTuple_Type, &specs, &first, &count)) return NULL;
+    Run run = {.program = self, .step = decode_row, .first = first, .count = count};
+    return do_loaded(&run, &BYTES, self->shape, specs, NULL);
+}
+
+/* encode(columns, numbers, prefix, first, count): all columns of the program, and the number of each row's form. */
+static PyObject *program_encode(Program *self, PyObject *args) {
+    PyObject *specs, *numbers;
+    int prefix;
+    long long first, count;
+    if (!PyArg_ParseTuple(args, "O!OpLL:encode", &PyTuple_Type, &specs, &numbers, &prefix, &first, &count)) return NULL;
+    Run run = {.program = self, .step = encode_row, .first = first, .count = count, .prefix = prefix};
+    return do_loaded(&run, self->shape, &BYTES, specs, numbers);
 }
 
 static PyMethodDef program_methods[] = {
     {"decode", (PyCFunction)program_decode, METH_VARARGS,
      "Decode rows of a binary column; return how many, which of them are bad, and the columns."},
+    {"encode", (PyCFunction)program_encode, METH_VARARGS,
+     "Encode rows of columns; return how many, which of them are refused, and the column of bytes."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot program_slots[] = {
-    {Py_tp_doc, "Decodes the rows of binary columns into columns, by the plans of a message."},
+    {Py_tp_doc, "Decodes binary columns into columns and encodes these, by the plans of a message."},
     {Py_tp_init, program_init},
     {Py_tp_dealloc, program_dealloc},
     {Py_tp_methods, program_methods},
@@ -477,7 +821,7 @@ static PyType_Spec program_spec = {
     .slots = program_slots,
 };
 
-/* ------------------------------------------------------------------------------------------------- 3 Records */
+/* ------------------------------------------------------------------------------------------------- 4 Records */
 
 /* Each part's columns, in preorder. */
 static const struct {

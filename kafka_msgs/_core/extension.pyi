@@ -134,7 +134,10 @@ class ColumnProgram:
         /,
     ) -> None: ...
     def decode(
-        self, valid: Any, offsets: Any, data: Any, offset: int, count: int, wide: bool, /
+        self, column: tuple[Any], first: int, count: int, /
+    ) -> tuple[int, list[int], list[tuple[int, int, Any, Any, Any, int]]]: ...
+    def encode(
+        self, columns: tuple[Any, ...], numbers: Any, prefix: bool, first: int, count: int, /
     ) -> tuple[int, list[int], list[tuple[int, int, Any, Any, Any, int]]]: ...
 
 class RecordColumns:

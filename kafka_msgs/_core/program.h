@@ -24,6 +24,7 @@ typedef struct {
     unsigned char code;
     int32_t column;           /* 0: none */
     int null;                 /* else what `raw` holds, or what `sub` says, or an empty array */
+    int ignorable;            /* whether encoding drops another value, where the field is not in the bytes */
     PyObject *raw;            /* bytes as on the wire, without a length; owned, NULL for arrays and structs */
     const struct Struct *sub; /* structs: it has absent fields only */
 } Constant;
@@ -101,12 +102,12 @@ static const Struct *find_sub(const Program *self, const Struct *owner, Py_ssize
     return NULL;
 }
 
-/* Reads (code, column, null, bytes or None, struct number). */
+/* Reads (code, column, null, ignorable, bytes or None, struct number). */
 static int load_constant(const Program *self, const Struct *owner, PyObject *spec, Constant *target) {
     int code, column;
     Py_ssize_t sub;
     PyObject *raw;
-    if (!PyArg_ParseTuple(spec, "iipOn", &code, &column, &target->null, &raw, &sub)) return -1;
+    if (!PyArg_ParseTuple(spec, "iippOn", &code, &column, &target->null, &target->ignorable, &raw, &sub)) return -1;
     if (code < 0 || code > OP_STRUCT || check_column(self, owner, column, code) < 0)
         return refuse_program("a constant");
     target->code = (unsigned char)code;

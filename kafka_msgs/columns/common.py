@@ -1,13 +1,14 @@
 """What the two implementations of columns, ``native`` and ``python``, have in common.
 
-Both have a function ``decoder(message, version, type, options)``, which returns a ``Decode``, and a class
-``RecordColumns(names)``, which is a ``RecordBuffer`` with columns out of ``RECORD_LEVEL`` and ``BATCH_NUMBER``. They
-only detect that a row is bad. ``decode`` finds the error.
+Both have a function ``decoder(message, version, type, options)``, which returns a ``Decode``, a function
+``encoder(message, version, type, prefix)``, which returns an ``Encode`` or None, and a class ``RecordColumns(names)``,
+which is a ``RecordBuffer`` with columns out of ``RECORD_LEVEL`` and ``BATCH_NUMBER``. They only detect that a row is
+bad. ``decode`` and ``encode`` find the error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from kafka_msgs.columns.types import RECORD_SCHEMA
 from kafka_msgs.layouts import RECORD_COLUMNS
 from kafka_msgs.records import Batch
 
-__all__ = ["BATCH_NUMBER", "RECORD_LEVEL", "RECORD_LEVEL_TYPES", "Decode", "Part", "RecordBuffer"]
+__all__ = ["BATCH_NUMBER", "RECORD_LEVEL", "RECORD_LEVEL_TYPES", "Decode", "Encode", "Part", "RecordBuffer"]
 
 *_IN_BYTES, BATCH_NUMBER = RECORD_COLUMNS
 RECORD_LEVEL: Final = (*_IN_BYTES, "raw_header_names")
@@ -31,14 +32,20 @@ RECORD_LEVEL_TYPES: Final = {name: RECORD_SCHEMA.field(name).type for name in RE
 
 
 class Part(NamedTuple):
-    """Some consecutive rows: their values, and the numbers (from 0, in this part) of rows that could not be decoded."""
+    """Some consecutive rows: their values, and the numbers (from 0, in this part) of rows that were refused."""
 
-    values: pa.StructArray
+    values: pa.Array
     bad: list[int]
 
 
 Decode: TypeAlias = Callable[[pa.Array], list[Part]]
 """Decodes a binary or large binary array, or a slice of one. The parts follow each other without a gap."""
+
+
+Encode: TypeAlias = Callable[[pa.StructArray, "pa.Array | None"], Iterable[Part]]
+"""Encodes a struct array, or a slice of one, with the versions of its rows where they are not all the same. ``encode``
+encodes the refused rows one by one. None encodes all rows so.
+"""
 
 
 class RecordBuffer(Protocol):

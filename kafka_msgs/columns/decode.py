@@ -30,6 +30,7 @@ __all__ = [
     "Column",
     "DecodedColumn",
     "OnBadRow",
+    "all_bad",
     "check_on_error",
     "decode_column",
     "error_column",
@@ -181,7 +182,7 @@ class _Work:
         for parts in _groups(self._decode(array)):
             values = parts[0].values if len(parts) == 1 else pa.concat_arrays([part.values for part in parts])
             rows = array.slice(start, len(values))
-            yield DecodedColumn(values, self._explainer.errors(rows, _bad(parts)))
+            yield DecodedColumn(values, self._explainer.errors(rows, all_bad(parts)))
             start += len(values)
 
 
@@ -198,7 +199,8 @@ def _groups(parts: Iterable[Part]) -> Iterator[list[Part]]:
     yield group
 
 
-def _bad(parts: Iterable[Part]) -> Iterator[int]:
+def all_bad(parts: Iterable[Part]) -> Iterator[int]:
+    """Yield the numbers of refused rows, from 0 in the first part."""
     start = 0
     for part in parts:
         yield from (start + number for number in part.bad)

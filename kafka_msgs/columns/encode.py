@@ -1,40 +1,61 @@
 """``encode_column``: a struct array to the bytes of messages, with an error for each row that cannot be written.
 
 This module first checks that the columns are those of the message. Without this check, a misspelt column would give the
-default in every row. The codec checks the values of a row.
+default in every row. ``native`` encodes the rows that it can. The codec encodes the others, one by one, or finds why
+they cannot be written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable
+from itertools import repeat
+from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from kafka_msgs._backend import implementation
 from kafka_msgs.codec import codec_for
-from kafka_msgs.columns.decode import MAX_ARRAY, DecodedColumn, OnBadRow, check_on_error, error_column, error_entry
+from kafka_msgs.columns.common import Encode
+from kafka_msgs.columns.decode import (
+    MAX_ARRAY,
+    DecodedColumn,
+    OnBadRow,
+    all_bad,
+    check_on_error,
+    error_column,
+    error_entry,
+)
 from kafka_msgs.columns.types import ERROR_TYPE, check_columns
 from kafka_msgs.columns.values import bounded_slices, structs
-from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, EncodeError
+from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, EncodeError, UnsupportedVersionError
 from kafka_msgs.message import Message
 from kafka_msgs.prefixed import encode_versioned
 
 __all__ = ["encode_column"]
 
+_IMPLEMENTATION: Final = implementation("kafka_msgs.columns")
+
 
 def encode_column(
-    column: Any, message: type[Message], version: int, *, prefix: bool = False, on_error: OnBadRow = "null"
+    column: Any,
+    message: type[Message],
+    version: int | pa.Array | pa.ChunkedArray,
+    *,
+    prefix: bool = False,
+    on_error: OnBadRow = "null",
 ) -> DecodedColumn:
-    """Encode a struct array (or a chunked one) to binary, one message at ``version`` per row.
+    """Encode a struct array (or a chunked one) to binary, one message per row, at ``version``.
 
-    The fields are those of ``arrow_type(message)``, in any order. Fields of the message without a column get their
-    defaults. Integers may have any width. Strings and bytes may be of Arrow's large types. Null stays null. A null in a
-    field that does not allow null is an error of its row. With ``prefix`` each row starts with its version, as for
-    ``encode_versioned``.
+    An Arrow array of integers as ``version`` has the version of each row. The fields are those of
+    ``arrow_type(message)``, in any order. Fields of the message without a column get their defaults. Integers may have
+    any width. Strings and bytes may be of Arrow's large types. Null stays null. A null in a field that does not allow
+    null is an error of its row. With ``prefix`` each row starts with its version, as for ``encode_versioned``.
 
     A row that cannot be written is null and has an entry in ``errors``, whose ``offset`` is null; with
-    ``on_error="raise"`` its ``EncodeError`` is raised. Raises ``UnsupportedVersionError``, ``UnknownColumnError``,
-    ``ColumnTypeError`` and, for another ``on_error``, ``OptionError``.
+    ``on_error="raise"`` its ``EncodeError`` is raised, or the ``UnsupportedVersionError`` of a version by row. Raises
+    ``UnsupportedVersionError``, ``UnknownColumnError``, ``ColumnTypeError``, ``ColumnSizeError`` for bytes that need
+    more than one array and, for another ``on_error``, ``OptionError``.
     """
     check_on_error("encode_column", on_error)
     if not isinstance(column, pa.Array | pa.ChunkedArray):
@@ -42,40 +63,106 @@ def encode_column(
     if not pa.types.is_struct(column.type):
         raise ColumnTypeError(column="", expected="struct", found=str(column.type))
     check_columns(column.type, message)
-    codec_for(message, version)
+    versions = _versions(version, len(column))
+    if versions is None:
+        codec_for(message, version)
+    work = _Work(column.type, message, None if versions is not None else version, prefix, on_error)
     if not isinstance(column, pa.ChunkedArray):
-        return _array(column, message, version, prefix, on_error)
-    done = [_array(chunk, message, version, prefix, on_error) for chunk in column.chunks]
+        return work.array(column, versions)
+    done = []
+    start = 0
+    for chunk in column.chunks:
+        done.append(work.array(chunk, None if versions is None else versions.slice(start, len(chunk))))
+        start += len(chunk)
     return DecodedColumn(
         pa.chunked_array([each.values for each in done], pa.binary()),
         pa.chunked_array([each.errors for each in done], ERROR_TYPE),
     )
 
 
-def _array(
-    array: pa.StructArray, message: type[Message], version: int, prefix: bool, on_error: OnBadRow
-) -> DecodedColumn:
-    encode = (lambda row: encode_versioned(row, version)) if prefix else codec_for(message, version).encode
-    parts = [_part(piece, message, encode, on_error) for piece in bounded_slices(array)]
-    values = pa.chunked_array([part.values for part in parts], pa.binary())
+def _versions(version: Any, count: int) -> Any:
+    """Return the versions of rows as one array; None for what is one version."""
+    if not isinstance(version, pa.Array | pa.ChunkedArray):
+        return None
+    if not pa.types.is_integer(version.type) or len(version) != count:
+        found = f"{len(version)} of {version.type}"
+        raise ColumnTypeError(column="version", expected=f"{count} integers", found=found)
+    return version.combine_chunks() if isinstance(version, pa.ChunkedArray) else version
+
+
+class _Work:
+    """Encodes arrays of one type, one at a time."""
+
+    def __init__(
+        self, type_: pa.StructType, message: type[Message], version: int | None, prefix: bool, on_error: OnBadRow
+    ) -> None:
+        self._by_row = _ByRow(message, version, prefix, on_error)
+        self._encode: Encode | None = _IMPLEMENTATION.encoder(message, version, type_, prefix)
+
+    def array(self, array: pa.StructArray, versions: pa.Array | None) -> DecodedColumn:
+        if self._encode is None:
+            values, errors = self._by_row.encode(array, versions)
+            return DecodedColumn(_joined(values, array), error_column(errors, len(array)))
+        parts = list(self._encode(array, versions))
+        refused = list(all_bad(parts))
+        values, errors = [part.values for part in parts], {}
+        if refused:
+            rows = pa.array(refused, pa.int32())
+            rest, found = self._by_row.encode(array.take(rows), None if versions is None else versions.take(rows))
+            errors = {refused[number]: error for number, error in found.items()}
+            if len(found) < len(refused):
+                values = [_filled(_joined(values, array), refused, _joined(rest, array))]
+        return DecodedColumn(_joined(values, array), error_column(errors, len(array)))
+
+
+def _joined(parts: Iterable[pa.Array], array: pa.Array) -> pa.Array:
+    """Return parts of the bytes of an array as one."""
+    values = pa.chunked_array(parts, pa.binary())
     if values.nbytes > MAX_ARRAY:
         raise ColumnSizeError(rows=len(array), size=int(array.nbytes))
-    return DecodedColumn(values.combine_chunks(), pa.concat_arrays([part.errors for part in parts]))
+    return values.combine_chunks()
 
 
-def _part(
-    array: pa.StructArray, message: type[Message], encode: Callable[[Any], bytes], on_error: OnBadRow
-) -> DecodedColumn:
-    values: list[bytes | None] = []
-    errors: dict[int, dict[str, Any]] = {}
-    for number, row in enumerate(structs(array, message)):
-        data = None
-        if row is not None:
-            try:
-                data = encode(row)
-            except EncodeError as error:
-                if on_error == "raise":
-                    raise
-                errors[number] = error_entry(error)
-        values.append(data)
-    return DecodedColumn(pa.array(values, pa.binary()), error_column(errors, len(values)))
+def _filled(values: pa.Array, rows: Iterable[int], rest: pa.Array) -> pa.Array:
+    """Return ``values`` with the ones at the numbers ``rows`` replaced by the ``rest``."""
+    flags = bytearray(len(values))
+    for row in rows:
+        flags[row] = 1
+    mask = pa.Array.from_buffers(pa.uint8(), len(values), [None, pa.py_buffer(flags)]).cast(pa.bool_())
+    return pc.replace_with_mask(values, mask, rest)
+
+
+class _ByRow:
+    """Encodes rows as objects, or finds why they cannot be encoded."""
+
+    def __init__(self, message: type[Message], version: int | None, prefix: bool, on_error: OnBadRow) -> None:
+        self._message = message
+        self._version = version
+        self._write = encode_versioned if prefix else message.encode
+        self._raise = on_error == "raise"
+
+    def encode(
+        self, array: pa.StructArray, versions: pa.Array | None
+    ) -> tuple[list[pa.Array], dict[int, dict[str, Any]]]:
+        """Return the bytes of the rows in parts, null for those with an error; and the errors by number of row."""
+        parts: list[pa.Array] = []
+        errors: dict[int, dict[str, Any]] = {}
+        start = 0
+        for piece in bounded_slices(array):
+            at = repeat(self._version) if versions is None else versions.slice(start, len(piece)).to_pylist()
+            values = [
+                None if row is None else self._row(row, version, number, errors)
+                for number, (row, version) in enumerate(zip(structs(piece, self._message), at, strict=False), start)
+            ]
+            parts.append(pa.array(values, pa.binary()))
+            start += len(piece)
+        return parts, errors
+
+    def _row(self, row: Message, version: Any, number: int, errors: dict[int, dict[str, Any]]) -> bytes | None:
+        try:
+            return self._write(row, version)
+        except (EncodeError, UnsupportedVersionError) as error:
+            if self._raise:
+                raise
+            errors[number] = error_entry(error)
+            return None

@@ -19,6 +19,7 @@ from kafka_msgs.codec.ops import FIXED, PRIMITIVES, SKIP, Op
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value, compile_plan
 from kafka_msgs.columns.types import KAFKA_TYPE, UNKNOWN_TAGS
 from kafka_msgs.layouts import UUID_TEXT, ColumnKind, LengthFlag
+from kafka_msgs.prefixed import prefix_of
 from kafka_msgs.schema import Described, FieldInfo, fields
 
 __all__ = ["Lowering", "inner_types"]
@@ -61,7 +62,9 @@ class Lowering:
         self.root = self.place(type_, uuid=False)
 
     def program(self, cls: type[Described], version: int | None, options: CodecOptions) -> _Program:
-        """Describe the program of a message, at one version or with the prefix that ``decode_versioned`` reads."""
+        """Describe the program of a message: one version, or all, with the number of each that ``decode_versioned``
+        reads.
+        """
         budget = options.budget
         forms = []
         for prefix, plan in _plans(cls, version):
@@ -100,7 +103,7 @@ class Lowering:
             plan.flexible,
             tuple(self.steps(plan.steps, column)),
             tuple(self.tagged(step, infos[step.attribute], column) for step in plan.tagged),
-            tuple(self.constant(infos[each.attribute], each.default, column) for each in absent),
+            tuple(self.constant(infos[each.attribute], each.default, column, each.ignorable) for each in absent),
             tuple(plan.inactive_tags),
         )
         return number
@@ -122,7 +125,9 @@ class Lowering:
 
     def tagged(self, step: Step, info: FieldInfo, column: _Column | None) -> _Spec:
         target = column and column.get(step.attribute)
-        initial = (step.value.op, 0, True, None, -1) if target is None else self.constant(info, step.default, column)
+        initial = (
+            (step.value.op, 0, True, False, None, -1) if target is None else self.constant(info, step.default, column)
+        )
         return self.op(step, target, initial)
 
     def op(self, step: Step, target: _Column | None, initial: _Spec | None) -> _Spec:
@@ -137,17 +142,17 @@ class Lowering:
 
     # Defaults
 
-    def constant(self, info: FieldInfo, default: Any, column: _Column | None) -> _Spec:
+    def constant(self, info: FieldInfo, default: Any, column: _Column | None, ignorable: bool = False) -> _Spec:
         """Describe the value of a wanted column whose field is not in the bytes."""
         target = column and column.get(info.attribute)
         assert target is not None, "only wanted fields have constants"
         op = Op.ARRAY if info.is_array else PRIMITIVES.get(info.type, Op.STRUCT)
         if default is None or op is Op.ARRAY:
             assert default in (None, ()), "arrays are empty by default"
-            return (op, target.number, default is None, None, -1)
+            return (op, target.number, default is None, ignorable, None, -1)
         if op is Op.STRUCT:
-            return (op, target.number, False, None, self.constants(default, target))
-        return (op, target.number, False, _raw(op, default), -1)
+            return (op, target.number, False, ignorable, None, self.constants(default, target))
+        return (op, target.number, False, ignorable, _raw(op, default), -1)
 
     def constants(self, default: Any, column: _Column) -> int:
         """Describe a struct that is a default value, and return its number."""
@@ -160,20 +165,15 @@ class Lowering:
         ]
         tags = column.get(UNKNOWN_TAGS)
         if tags:
-            found.append((Op.ARRAY, tags.number, True, None, -1))
+            found.append((Op.ARRAY, tags.number, True, False, None, -1))
         self.structs[number] = (column.number, 0, False, (), (), tuple(found), ())
         return number
 
 
 def _plans(cls: type[Described], version: int | None) -> Iterator[tuple[int, Plan]]:
-    """Yield each form that a row can have, with the number at its start. One version has one form."""
-    if version is not None:
-        yield 0, compile_plan(cls, version)
-    elif cls.INFO.kind == "coordinator-key" and cls.INFO.api_key is not None:
-        yield cls.INFO.api_key, compile_plan(cls, 0)
-    else:
-        for each in cls.INFO.versions:
-            yield each, compile_plan(cls, each)
+    """Yield each form that a row can have, with the number before it. One version has one form."""
+    for each in cls.INFO.versions if version is None else (version,):
+        yield prefix_of(cls, each), compile_plan(cls, each)
 
 
 def _shape(type_: pa.DataType, uuid: bool) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from kafka_msgs.prefixed import decode_versioned
 from kafka_msgs.records import Batch, Header, Record, RecordBatch
 from kafka_msgs.schema import Described
 
-__all__ = ["ROW_FAULTS", "RecordColumns", "decoder", "row_decoder", "stated_offset"]
+__all__ = ["ROW_FAULTS", "RecordColumns", "decoder", "encoder", "row_decoder", "stated_offset"]
 
 ROW_FAULTS: Final = (DecodeError, UnsupportedVersionError, InvalidKeyTypeError)
 """The errors of the bytes of a row."""
@@ -52,6 +52,10 @@ def decoder(cls: type[Described], version: int | None, type_: pa.StructType, opt
         return Part(struct_array(rows, type_), bad)
 
     return lambda array: [part(piece) for piece in bounded_slices(array)]
+
+
+def encoder(cls: type[Described], version: int | None, type_: pa.StructType, prefix: bool) -> None:
+    """Return None: every row is encoded one by one."""
 
 
 class RecordColumns:

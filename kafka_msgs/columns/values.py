@@ -98,8 +98,17 @@ def _values(column: pa.Array, info: FieldInfo | None) -> list[Any]:
 def _scalars(column: pa.Array, info: FieldInfo) -> list[Any]:
     if info.struct is not None:
         return structs(column, info.struct)
-    values: list[Any] = column.to_pylist()
+    values = _pylist(column)
     return [_uuid(text) for text in values] if info.element_type == "uuid" else values
+
+
+def _pylist(column: pa.Array) -> list[Any]:
+    """Return the values. Text that is not UTF-8, which Arrow does not check, gets surrogates. The codec refuses it."""
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        raw = column.cast(pa.large_binary()).to_pylist()
+        return [None if data is None else data.decode("utf-8", "surrogateescape") for data in raw]
 
 
 def _uuid(text: Any) -> Any:

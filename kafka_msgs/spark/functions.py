@@ -70,22 +70,35 @@ def _returned(cls: type[Message], version: int | None, columns: tuple[str, ...] 
     return with_error(schema) if mode == "PERMISSIVE" else schema
 
 
-def to_kafka(column: Column | str, message: str | type[Message], version: int, *, prefix: bool = False) -> Column:
-    """Return the bytes of the messages in a struct column, written at ``version``.
+def to_kafka(
+    column: Column | str, message: str | type[Message], version: int | Column, *, prefix: bool = False
+) -> Column:
+    """Return the bytes of the messages in a struct column, written at ``version``: a number, or a column of numbers.
 
-    Fields are taken by name; those that the struct lacks, or that are null without being nullable, have their defaults.
-    With ``prefix`` the bytes start with the version, as in the values of internal topics. Null in, null out. A message
-    that cannot be written, or one that ``from_kafka`` could not read, ends the job with ``EncodeError``: a null in its
-    place would be a tombstone. Raises ``UnknownNameError`` and ``UnsupportedVersionError``.
+    Fields are taken by name. Those that the struct lacks have their defaults. With ``prefix`` the bytes start with the
+    version, as in the values of internal topics. Null in, null out. A message that cannot be written, or one that
+    ``from_kafka`` could not read, ends the job with ``EncodeError``: a null in its place would be a tombstone. So does
+    a version in a column that the message does not have. Raises ``UnknownNameError`` and ``UnsupportedVersionError``.
     """
     cls = message_of(message)
-    schema_of(cls, version)
+    schema_of(cls, None if isinstance(version, Column) else version)
 
     def encode(structs: pa.Array) -> pa.Array:
-        return encode_column(_sound(structs, cls), cls, version, prefix=prefix, on_error="raise").values
+        return _encoded(structs, cls, version, prefix)
 
-    made: Column = column_function(encode, BinaryType())(column)
+    def encode_by_row(structs: pa.Array, versions: pa.Array) -> pa.Array:
+        return _encoded(structs, cls, versions, prefix)
+
+    made: Column
+    if isinstance(version, Column):
+        made = column_function(encode_by_row, BinaryType())(column, version)
+    else:
+        made = column_function(encode, BinaryType())(column)
     return made
+
+
+def _encoded(structs: pa.Array, cls: type[Message], version: Any, prefix: bool) -> pa.Array:
+    return encode_column(_sound(structs, cls), cls, version, prefix=prefix, on_error="raise").values
 
 
 def column_function(work: Callable[..., pa.Array], type_: DataType) -> Any:

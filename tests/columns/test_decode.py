@@ -48,6 +48,10 @@ def test_rows_that_say_their_versions_have_defaults_where_those_lack_fields(cls:
     column.values.validate(full=True)
     assert column.values.to_pylist() == [plain(decode_versioned(cls, row).message, type_) for row in data]
     assert column.error_count == 0
+    versions = pa.array([version for version in cls.INFO.versions for _ in range(3)])
+    back = encode_column(column.values.slice(1), cls, versions.slice(1), prefix=True)
+    assert back.values.to_pylist() == data[1:]
+    assert back.error_count == 0
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=NAMES)

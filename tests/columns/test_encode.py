@@ -21,7 +21,9 @@ from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, UnknownColumnErr
 from kafka_msgs.prefixed import encode_versioned
 from tests.support.columns import random_rows, sliced
 
-COMMITS = [
+pytestmark = pytest.mark.usefixtures("implementation")
+
+COMMITS: list[dict[str, Any] | None] = [
     {"offset": 7, "metadata": "é", "topic_id": "00000000-0000-0000-0000-000000000009"},
     None,
     {"offset": 8, "metadata": "", "topic_id": "00000000-0000-0000-0000-000000000000"},
@@ -177,3 +179,94 @@ def test_bytes_for_which_one_array_is_too_small_are_refused(monkeypatch: pytest.
     monkeypatch.setattr(encode, "MAX_ARRAY", 10)
     with pytest.raises(ColumnSizeError, match="need more than one array"):
         encode_column(pa.array(COMMITS), OffsetCommitValue, 4)
+
+
+def test_rows_may_have_versions_of_their_own() -> None:
+    versions = pa.array([4, 99, 0, None, 1, 3], pa.uint8())
+    column = pa.array(
+        [
+            COMMITS[0],
+            COMMITS[0],
+            None,
+            COMMITS[0],
+            {"offset": 2**40, "metadata": "", "topic_id": "00000000-0000-0000-0000-000000000000"},
+            COMMITS[2],
+        ]
+    )
+    found = encode_column(column, OffsetCommitValue, versions, prefix=True)
+    fourth, third = (encode_versioned(row, version) for row, version in zip(filter(None, SENT), (4, 3), strict=True))
+    assert found.values.to_pylist() == [
+        fourth,
+        None,
+        None,
+        None,
+        encode_versioned(OffsetCommitValue(offset=2**40), 1),
+        third,
+    ]
+    assert [error and error["reason"].partition(";")[0] for error in found.errors.to_pylist()] == [
+        None,
+        "OffsetCommitValue has no version 99",
+        None,
+        "OffsetCommitValue has no version None",
+        None,
+        None,
+    ]
+    chunks = pa.chunked_array([column.slice(0, 4), column.slice(4)])
+    again = encode_column(chunks, OffsetCommitValue, pa.chunked_array([versions.slice(0, 1), versions.slice(1)]))
+    assert again.values.to_pylist() == [value and value[2:] for value in found.values.to_pylist()]
+    with pytest.raises(UnsupportedVersionError):
+        encode_column(column, OffsetCommitValue, versions, on_error="raise")
+
+
+def test_keys_of_coordinators_may_have_versions_of_their_own() -> None:
+    column = pa.array([{"group": "tea"}] * 2)
+    found = encode_column(column, OffsetCommitKey, pa.array([0, 1]), prefix=True)
+    assert found.values.to_pylist() == [encode_versioned(OffsetCommitKey(group="tea"), 0), None]
+
+
+@pytest.mark.parametrize("versions", [pa.array([1.0]), pa.array([1, 2])])
+def test_versions_that_are_not_those_of_the_rows_are_refused(versions: Any) -> None:
+    with pytest.raises(ColumnTypeError, match="column version is"):
+        encode_column(pa.array([{"offset": 1}]), OffsetCommitValue, versions)
+
+
+def test_text_that_is_not_utf_8_is_an_error_of_its_row() -> None:
+    text = pa.array([b"fine", b"\xff", None]).view(pa.string())
+    found = encode_column(pa.StructArray.from_arrays([text], ["metadata"]), OffsetCommitValue, 4)
+    assert found.values.to_pylist() == [OffsetCommitValue(metadata="fine").encode(4), None, None]
+    assert [error and error["path"] for error in found.errors.to_pylist()] == [None, "metadata", "metadata"]
+    assert "UTF-8" in found.errors[1].as_py()["reason"]
+
+
+def test_types_that_only_python_reads_give_the_same_bytes() -> None:
+    names = pa.array(["tea", "oil", "tea"]).dictionary_encode()
+    column = pa.StructArray.from_arrays([names, pa.array([1, 2, 3])], ["group", "partition"])
+    rows = [OffsetCommitKey(group=name, partition=number) for name, number in (("tea", 1), ("oil", 2), ("tea", 3))]
+    assert encode_column(column, OffsetCommitKey, 0).values.to_pylist() == [row.encode(0) for row in rows]
+
+
+@pytest.mark.parametrize("text", ["0123ABCD-4567-89ab-CDEF-0123456789ab", "0123abcd456789abcdef0123456789ab"])
+def test_uuids_may_be_written_as_python_reads_them(text: str) -> None:
+    sent = OffsetCommitValue(topic_id=UUID(text)).encode(4)
+    assert encode_column(pa.array([{"topic_id": text}]), OffsetCommitValue, 4).values.to_pylist() == [sent]
+
+
+def test_children_that_are_slices_of_their_own_are_read_where_they_are() -> None:
+    """Each array has its own offset, and its own nulls, some of which are above values that are there."""
+    names = pa.array(["x", "a", None, "c", "d"]).slice(1)
+    indexes = pa.ListArray.from_arrays(
+        pa.array([0, 1, 1, 2, 4, 5], pa.int32()), pa.array([9, 9, 1, 2, 3, 4, 5]).slice(2)
+    )
+    topics = pa.StructArray.from_arrays(
+        [names, indexes.slice(1)], ["name", "partition_indexes"], mask=pa.array([False, True, False, False])
+    )
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 1, 2, 4], pa.int32()), topics).slice(1)
+    column = pa.StructArray.from_arrays([lists, pa.array(["no", "g", "h", "i"]).slice(1)], ["topics", "group_id"])
+    found = encode_column(column.slice(1), OffsetFetchRequest, 2)
+    assert found.errors.to_pylist() == [
+        {"path": "topics[0]", "offset": None, "reason": "None, which this version does not allow"},
+        None,
+    ]
+    decoded = OffsetFetchRequest.decode(found.values[1].as_py(), 2)
+    assert decoded.group_id == "i"
+    assert [(topic.name, topic.partition_indexes) for topic in decoded.topics or ()] == [("c", (3, 4)), ("d", (5,))]

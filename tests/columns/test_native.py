@@ -119,7 +119,7 @@ def test_memory_that_cannot_be_had_ends_in_memory_error(cls: Any, monkeypatch: p
 
     def action(allocate: Callable[[int], Any]) -> None:
         chosen[0] = allocate
-        program.decode(*array.buffers(), 0, len(array), False)
+        program.decode((native._leaf(array, False),), 0, len(array))
 
     assert sum(1 for _ in runs(action)) > 10
     assert pa.total_allocated_bytes() == used
@@ -182,7 +182,6 @@ def test_no_program_can_make_the_core_write_beside_its_columns(cls: Any) -> None
     """A wrong program is refused. A valid program without a meaning fills in all of its columns."""
     columns, structs, forms, *rest = (*programs(cls), native._allocate)
     array = column(cls)
-    valid, offsets, data = array.buffers()
     rng = Random(cls.__name__)
     refused = 0
     for _ in range(400):
@@ -194,7 +193,7 @@ def test_no_program_can_make_the_core_write_beside_its_columns(cls: Any) -> None
         except (ValueError, TypeError, OverflowError, SystemError):
             refused += 1
             continue
-        rows, _, found = program.decode(valid, offsets, data, 0, len(array), False)
+        rows, _, found = program.decode((native._leaf(array, False),), 0, len(array))
         assert rows == len(array)
         assert all(length >= 0 and size >= 0 for length, _, _, _, _, size in found)
     assert 40 < refused < 400
@@ -206,15 +205,20 @@ def test_offsets_that_do_not_ascend_or_leave_the_data_are_refused() -> None:
     for numbers in ([0, len(data), 3], [-1, len(data), len(data)], [0, len(data), len(data) + 1]):
         offsets = pa.array(numbers, pa.int32()).buffers()[1]
         with pytest.raises(ValueError, match="not ascending or not within"):
-            program.decode(None, offsets, data, 0, 2, False)
+            program.decode(((4, False, 0, 2, None, offsets, data),), 0, 2)
+    offsets = pa.array([0, 1, 2], pa.int32()).buffers()[1].slice(0, 12)
     for rows in ((0, 3), (1, 2), (-1, 1), (0, -1), (2**62, 1)):
         with pytest.raises(ValueError, match="do not hold as many rows"):
-            program.decode(None, pa.array([0, 1, 2], pa.int32()).buffers()[1].slice(0, 12), data, *rows, False)
+            program.decode(((4, False, *rows, None, offsets, data),), 0, rows[1])
+        with pytest.raises(ValueError, match="do not hold as many rows"):
+            program.decode(((4, False, 0, 2, None, offsets, data),), *rows)
 
 
 def test_what_was_not_initialised_refuses_to_work() -> None:
     with pytest.raises(TypeError):
-        native.extension.ColumnProgram.__new__(native.extension.ColumnProgram).decode(None, None, None, 0, 0, False)
+        native.extension.ColumnProgram.__new__(native.extension.ColumnProgram).decode(
+            ((4, False, 0, 0, None, None, None),), 0, 0
+        )
     columns = native.extension.RecordColumns.__new__(native.extension.RecordColumns)
     with pytest.raises(RuntimeError):
         columns.finish()

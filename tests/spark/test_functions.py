@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.types import IntegerType, LongType, MapType, StringType, StructType
 
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.errors import UnknownColumnError, UnknownNameError, UnsupportedVersionError
 from kafka_msgs.messages.metadata_response import MetadataResponse
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequest
+from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.spark import from_kafka, schema_of, to_kafka
 from kafka_msgs.spark.sql import VERSIONED_MESSAGES, function_name
 from kafka_msgs.testing.random_values import random_message
@@ -114,6 +116,19 @@ def test_a_prefix_is_written_where_it_is_read(values: DataFrame) -> None:
     column = from_kafka("value", "OffsetCommitValue", mode="DROPMALFORMED")
     found = collected(values.select("number", to_kafka(column, "OffsetCommitValue", 4, prefix=True)))
     assert [each and bytes(each) for each in found] == [*GOOD, None, None]
+
+
+def test_a_column_may_say_the_version_of_each_row(spark: SparkSession) -> None:
+    rows = [(4, {"offset": 7, "metadata": "a"}), (1, {"offset": 8, "metadata": ""}), (0, None)]
+    frame = spark.createDataFrame(rows, "version int, v struct<offset: bigint, metadata: string>").coalesce(1)
+    found = collected(frame.select("version", to_kafka("v", "OffsetCommitValue", sf.col("version"), prefix=True)))
+    sent = [
+        encode_versioned(OffsetCommitValue(offset=offset, metadata=metadata), version)
+        for version, offset, metadata in ((4, 7, "a"), (1, 8, ""))
+    ]
+    assert [each and bytes(each) for each in found] == [None, sent[1], sent[0]]
+    with pytest.raises(PythonException, match="OffsetCommitValue has no version 9"):
+        frame.select(to_kafka("v", "OffsetCommitValue", sf.lit(9))).collect()
 
 
 def test_fields_that_a_struct_lacks_have_their_defaults(spark: SparkSession) -> None:

@@ -1,0 +1,110 @@
+"""Encoding columns in C and in Python gives the same bytes and the same errors, whatever the columns hold."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka_msgs import (
+    BrokerRegistrationRequest,
+    DescribeGroupsResponse,
+    FetchRequest,
+    MetadataResponse,
+    OffsetCommitValue,
+    OffsetFetchRequest,
+    VotersRecord,
+)
+from kafka_msgs._backend import backend
+from kafka_msgs.columns import arrow_type, decode_column, encode, encode_column, python
+from tests.support.columns import prefixed_rows
+
+native = pytest.importorskip("kafka_msgs.columns.native", reason="the C core is not built")
+pytestmark = pytest.mark.skipif(backend() != "c", reason="another backend was chosen")
+
+CLASSES: list[Any] = [
+    MetadataResponse,
+    FetchRequest,
+    OffsetFetchRequest,
+    DescribeGroupsResponse,
+    BrokerRegistrationRequest,
+    VotersRecord,
+    OffsetCommitValue,
+]
+
+
+def widened(type_: pa.DataType) -> pa.DataType:
+    """A type with wider numbers and offsets, and without the notes of fields."""
+    if pa.types.is_struct(type_):
+        return pa.struct([(field.name, widened(field.type)) for field in type_])
+    if pa.types.is_list(type_):
+        return pa.large_list(widened(type_.value_type))
+    if pa.types.is_map(type_):
+        return pa.map_(pa.int64(), pa.large_binary())
+    wider = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary(), pa.bool_(): pa.bool_()}
+    return wider.get(type_, pa.int64())
+
+
+def changed(value: Any, rng: Random) -> Any:
+    """A value of another row: null, too large, too long, out of order, or with fewer columns in effect."""
+    if isinstance(value, dict):
+        name = rng.choice(list(value))
+        return value | {name: None if rng.random() < 0.1 else changed(value[name], rng)}
+    if isinstance(value, list) and value:
+        number = rng.randrange(len(value))
+        return [*value[:number], changed(value[number], rng), *value[number + 1 :]]
+    if isinstance(value, tuple):
+        return (rng.choice([value[0], 0, 1, 5, 2**31 - 1, 2**31, -1]), value[1])
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return rng.choice([-1, 0, 1, 127, 128, -(2**15), 2**15, 2**16, 2**31 - 1, 2**31, 2**32, -(2**63), 2**63 - 1])
+    if isinstance(value, str):
+        return rng.choice(
+            ["", "a", "\U0001f99c", "a" * 127, "a" * 128, "a" * 32768, value.upper(), value.replace("-", "")]
+        )
+    return rng.choice([b"", b"a" * 126, b"a" * 127, b"a" * 20000]) if isinstance(value, bytes) else value
+
+
+def found(implementation: Any, monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> tuple[Any, Any]:
+    monkeypatch.setattr(encode, "_IMPLEMENTATION", implementation)
+    encoded = encode_column(*arguments)
+    encoded.values.validate(full=True)
+    return encoded.values.to_pylist(), encoded.errors.to_pylist()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_both_encode_and_refuse_the_same(cls: Any, wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values of all versions, some of them changed, at versions that are often not theirs, with columns left out."""
+    rng = Random(f"{cls.__name__} {wide}")
+    data = [data for _, data in prefixed_rows(cls, 2)]
+    whole = arrow_type(cls)
+    rows = decode_column(pa.array([None, *data]), cls).values.to_pylist()
+    rows += [changed(row, rng) for row in rng.choices(rows, k=60)]
+    rng.shuffle(rows)
+    outcomes = set()
+    for _ in range(3):
+        kept = [field for field in whole if rng.random() < 0.8]
+        type_ = pa.struct(kept)
+        values = [row if row is None else {field.name: row[field.name] for field in kept} for row in rows]
+        column = pa.array(values, widened(type_) if wide else widened_numbers(type_))
+        versions = pa.array([rng.randrange(cls.INFO.versions.highest + 1) for _ in rows])
+        for version in (versions, cls.INFO.versions.highest):
+            fast, slow = (found(each, monkeypatch, column, cls, version) for each in (native, python))
+            assert fast == slow
+            outcomes |= {error is None for error in fast[1]}
+    assert outcomes == {True, False}
+
+
+def widened_numbers(type_: pa.DataType) -> pa.DataType:
+    """A type with the offsets of 32 bits that Arrow has where nothing is said, and with numbers of 64."""
+    if pa.types.is_struct(type_):
+        return pa.struct([(field.name, widened_numbers(field.type)) for field in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(widened_numbers(type_.value_type))
+    if pa.types.is_map(type_):
+        return pa.map_(pa.int64(), pa.binary())
+    return pa.int64() if pa.types.is_integer(type_) else type_

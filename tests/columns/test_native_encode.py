@@ -1,0 +1,143 @@
+"""The C core that encodes columns: what it keeps, does without memory, and makes of buffers and programs that lie."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka_msgs import DescribeGroupsResponse, FetchResponse, MetadataResponse, OffsetCommitValue, VotersRecord
+from kafka_msgs._backend import backend
+from kafka_msgs.codec import DEFAULT_OPTIONS
+from kafka_msgs.columns import arrow_type, decode_column
+from kafka_msgs.columns.lowering import Lowering
+from tests.support.columns import prefixed_rows
+from tests.support.references import check_balance
+
+native = pytest.importorskip("kafka_msgs.columns.native", reason="the C core is not built")
+pytestmark = pytest.mark.skipif(backend() != "c", reason="another backend was chosen")
+
+CLASSES: list[Any] = [MetadataResponse, FetchResponse, DescribeGroupsResponse, VotersRecord, OffsetCommitValue]
+
+
+def column(cls: Any) -> pa.StructArray:
+    """Rows of all versions of a message, one of them null."""
+    return decode_column(pa.array([None, *(data for _, data in prefixed_rows(cls, 3))]), cls).values
+
+
+def inputs(cls: Any) -> tuple[tuple[Any, ...], Any, int]:
+    """What the core is given for ``column`` at the highest version: the columns, the numbers, and the rows."""
+    array = column(cls)
+    numbers = native._leaf(pa.array([cls.INFO.versions.highest], pa.int16()), True)
+    return tuple(native._struct(array, cls, arrow_type(cls), False)), numbers, len(array)
+
+
+def program(cls: Any, allocate: Callable[[int], Any] = native._allocate) -> Any:
+    parts = Lowering(arrow_type(cls)).program(cls, None, DEFAULT_OPTIONS)
+    return native.extension.ColumnProgram(*parts, allocate)
+
+
+@pytest.mark.parametrize("cls", [VotersRecord, OffsetCommitValue], ids=lambda cls: cls.__name__)
+def test_encoding_leaves_all_counts_as_they_were(cls: Any) -> None:
+    columns, numbers, count = inputs(cls)
+    made = program(cls)
+    gc.collect()
+    used = pa.total_allocated_bytes()
+    check_balance(lambda: made.encode(columns, numbers, True, 0, count), [None, b"", columns, cls])
+    assert pa.total_allocated_bytes() == used
+
+
+def test_memory_that_cannot_be_had_ends_in_memory_error() -> None:
+    columns, numbers, count = inputs(MetadataResponse)
+    failures = 0
+    for number in range(100):
+        left = iter(range(number))
+
+        def allocate(size: int) -> Any:
+            if next(left, None) is None:  # noqa: B023
+                raise MemoryError
+            return bytearray(size)
+
+        try:
+            program(MetadataResponse, allocate).encode(columns, numbers, False, 0, count)
+        except MemoryError:
+            failures += 1
+        else:
+            break
+    assert 3 < failures < 100
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_buffers_that_lie_are_refused_or_read_within_their_bounds(cls: Any) -> None:
+    columns, numbers, count = inputs(cls)
+    made, rng, refused = program(cls), Random(cls.__name__), 0
+    for _ in range(400):
+        place, part = rng.randrange(len(columns) + 1), rng.randrange(7)
+        spec = [*columns, numbers][place]
+        value = spec[part]
+        if part < 4:
+            value = rng.choice([-9, -8, -4, -2, -1, 0, 1, 2, 3, 4, 8, 40, count, 2**40, 2**62])
+        elif value is not None:
+            at = rng.randrange(value.size + 1)
+            noise = rng.randbytes(min(8, value.size - at))
+            value = rng.choice([None, value.slice(0, at), value[:at].to_pybytes() + noise])
+        lying = [*columns, numbers]
+        lying[place] = (*spec[:part], value, *spec[part + 1 :])
+        try:
+            done, bad, _ = made.encode(tuple(lying[:-1]), lying[-1], False, 0, count)
+        except (ValueError, OverflowError):
+            refused += 1
+        else:
+            assert done == count
+            assert len(bad) <= count
+    assert 40 < refused < 400
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_programs_that_lie_read_only_their_columns(cls: Any) -> None:
+    columns, numbers, count = inputs(cls)
+    shape, structs, *rest = Lowering(arrow_type(cls)).program(cls, None, DEFAULT_OPTIONS)
+    rng, refused = Random(cls.__name__), 0
+
+    def changed(spec: Any) -> Any:
+        if not isinstance(spec, tuple) or not spec:
+            return rng.choice([-1, 0, 1, 2, 5, 9, 12, 13, 14, 40, None, b"", b"\0" * 4, ()])
+        number = rng.randrange(len(spec))
+        return (*spec[:number], changed(spec[number]), *spec[number + 1 :])
+
+    for _ in range(400):
+        try:
+            made = native.extension.ColumnProgram(shape, changed(structs), *rest, native._allocate)
+        except (ValueError, TypeError, OverflowError, SystemError):
+            refused += 1
+            continue
+        done, _, _ = made.encode(columns, numbers, True, 0, count)
+        assert done == count
+    assert 40 < refused < 400
+
+
+def test_offsets_that_do_not_ascend_or_leave_the_content_are_refused() -> None:
+    _, numbers, _ = inputs(OffsetCommitValue)
+    made, whole = program(OffsetCommitValue), arrow_type(OffsetCommitValue)
+    array = pa.array([{"metadata": "a"}, {"metadata": "b"}])
+    columns = tuple(native._struct(array, OffsetCommitValue, whole, False))
+    place = 1 + whole.get_field_index("metadata")
+    for wrong in ([0, 9, 3], [-1, 0, 0], [0, 0, 2**31 - 1]):
+        offsets = pa.array(wrong, pa.int32()).buffers()[1]
+        lying = (*columns[:place], (4, False, 0, 2, None, offsets, b"x" * 9), *columns[place + 1 :])
+        with pytest.raises(ValueError, match="not ascending or not within"):
+            made.encode(lying, numbers, False, 0, 2)
+
+
+def test_columns_for_another_program_are_refused() -> None:
+    columns, numbers, count = inputs(OffsetCommitValue)
+    made = program(OffsetCommitValue)
+    for wrong in ((columns[:-1], numbers, 0, count), (columns, numbers, 1, count), (columns, numbers, -1, 1)):
+        with pytest.raises(ValueError, match="do not hold as many rows"):
+            made.encode(wrong[0], wrong[1], False, *wrong[2:])
+    with pytest.raises(TypeError):
+        native.extension.ColumnProgram.__new__(native.extension.ColumnProgram).encode(columns, numbers, False, 0, count)
