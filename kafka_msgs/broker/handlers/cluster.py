@@ -247,7 +247,6 @@ def _quorum(call: Call[DescribeQuorumRequest], partition: int, *, known: bool) -
 
     return quorum.PartitionData(
         partition_index=0,
-        error_message=None,
         leader_id=cluster.controller_id,
         leader_epoch=1,
         high_watermark=end,

@@ -71,6 +71,8 @@ def _topics(call: Call[MetadataRequest]) -> Iterator[MetadataResponseTopic]:
     by_id = {each.topic_id: each for each in wanted if each.topic_id != ZERO_UUID}
     if by_id:
         yield from (_by_id(call, each) for each in by_id.values())
+    elif any(each.name is None for each in wanted):
+        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     else:
         yield from (_by_name(call, name) for name in dict.fromkeys(each.name or "" for each in wanted))
 

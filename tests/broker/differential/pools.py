@@ -273,7 +273,7 @@ POOLS: Final[Mapping[str, Pool]] = {
     "memberEpoch": (0, 0, 0, 1, 1, 2, -1, -1, -2, 99, -3),
     "transactionalId": TRANSACTION_NAMES, "producerId": PRODUCERS, "producerEpoch": PRODUCER_EPOCHS,
     "currentLeaderEpoch": EPOCHS, "leaderEpoch": EPOCHS, "offset": OFFSETS, "committedOffset": OFFSETS,
-    "committedLeaderEpoch": (-1, -1, 0, 5), "committedMetadata": ("", "m", None, "x" * 5000),
+    "committedLeaderEpoch": (-1, -1, 0, 5), "committedMetadata": ("", "m", None),
     "timeoutMs": (10_000,), "maxWaitMs": (0, 0, 10, 50, -1), "minBytes": (0, 0, 1, 1, 100_000, -1),
     "maxBytes": BYTES, "partitionMaxBytes": BYTES, "isolationLevel": (0, 0, 1, 1, 2, -1),
     "rackId": ("", "rack-2"), "clusterId": (None,), "replicaId": (-1, -1, -1, -1, -2),
@@ -299,7 +299,7 @@ POOLS: Final[Mapping[str, Pool]] = {
     "CreatePartitions.name": (*TOPICS, *OTHER_TOPICS * 3, ""),
     "CreatePartitions.count": (2, 3, 4, 4, 1, 0, -1, 20_000),
     "CreatePartitions.assignments": lambda random: random.choice(
-        (None, None, [{"brokerIds": ["<node 0>"]}], [{"brokerIds": ["<node 1>"]}, {"brokerIds": ["<node 0>"]}],
+        ([{"brokerIds": ["<node 0>"]}], [{"brokerIds": ["<node 1>"]}, {"brokerIds": ["<node 0>"]}],
          [{"brokerIds": some(random, NODES)}], [])
     ),
     "Metadata.allowAutoTopicCreation": (False, False, True),
