@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Callable, Iterator
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -106,11 +107,14 @@ def patches() -> tuple[PartFunctions, bytes, list[tuple[Any, ...]]]:
 def test_patches_leave_the_counts_as_they_were() -> None:
     functions, data, outcomes = patches()
 
+    def patched(edits: Any, subject: Any) -> None:
+        functions.patch(subject, 0, edits)
+
     def calls() -> None:
         for subject in (data, bytearray(data), data[: len(data) // 2]):
             attempt(functions.read, subject)
             for edits in outcomes:
-                attempt(lambda given, edits=edits: functions.patch(given, 0, edits), subject)
+                attempt(partial(patched, edits), subject)
 
     check_balance(calls, shared_objects(compile_plan(MetadataResponse, 12).root))
 
