@@ -212,7 +212,7 @@ def _read_partition(call: Call[FetchRequest], led: Led, asked: Asked, left: int,
     }
     diverging = _diverging(log, wanted)
     if diverging is not None:
-        return PartitionData(**offsets, diverging_epoch=diverging, records=b"")
+        return PartitionData(**offsets, aborted_transactions=None, diverging_epoch=diverging, records=b"")
     preferred = _preferred(call, led, wanted)
     if preferred is not None:
         return PartitionData(**offsets, aborted_transactions=None, preferred_read_replica=preferred, records=b"")
