@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -55,13 +56,26 @@ def fail_each(action: Callable[[], object]) -> int:
     """Let the n-th allocation of a call fail, for every n that there is; return how many there are."""
     testcapi = pytest.importorskip("_testcapi")
     number = 0
-    while True:
-        testcapi.set_nomemory(number, number + 1)
-        try:
-            action()
-        except MemoryError:
-            number += 1
-        else:
-            return number
-        finally:
-            testcapi.remove_mem_hooks()
+    with _no_other_thread():
+        while True:
+            testcapi.set_nomemory(number, number + 1)
+            try:
+                action()
+            except MemoryError:
+                number += 1
+            else:
+                return number
+            finally:
+                testcapi.remove_mem_hooks()
+
+
+@contextmanager
+def _no_other_thread() -> Iterator[None]:
+    """Run no other thread, whose allocations would fail instead: one that pytest-xdist has reads from a pipe."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(3600)
+    time.sleep(0)  # A thread that waits already does not wait so long: it runs now.
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
