@@ -191,7 +191,8 @@ def _feature(call: Call[UpdateFeaturesRequest], update: FeatureUpdateKey) -> lis
     if level and level not in supported:
         reason = f"only supports versions {supported.lowest}-{supported.highest}"
         raise _bad_version(f"{start} Local controller {call.cluster.controller_id} {reason}")
-    downgrades = update.allow_downgrade or update.upgrade_type != UpgradeType.UPGRADE
+    # The controller does not look at ``allow_downgrade``, which version 0 has instead of a type.
+    downgrades = update.upgrade_type != UpgradeType.UPGRADE
     if level < present:
         if not downgrades:
             raise _bad_version(
