@@ -37,12 +37,12 @@ def counts(objects: list[Any]) -> list[int]:
 def check_balance(action: Callable[[], Any], objects: list[Any]) -> None:
     """Check that repeating ``action`` leaves every count as it was.
 
-    What is kept for once, such as memos, and what others do, may show in one measurement or two; what leaks shows in
+    What is kept for once, such as memos, and what others do, may show in some measurements; what leaks shows in
     every one.
     """
     grown: list[int] = []
     with only_new_objects():
-        for _ in range(4):
+        for _ in range(12):
             before = counts(objects)
             for _ in range(ROUNDS):
                 action()
