@@ -22,6 +22,7 @@ CORE = {
     "kafka_msgs.codec.options",
     "kafka_msgs.errors",
     *(f"kafka_msgs.errors.{path.stem}" for path in (ROOT / "kafka_msgs" / "errors").glob("[a-z]*.py")),
+    "kafka_msgs.lazy_attrs",
     "kafka_msgs.message",
     "kafka_msgs.option_checks",
     "kafka_msgs.primitives",
