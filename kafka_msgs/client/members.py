@@ -1,4 +1,4 @@
-"""A member of a consumer group as others are told of it: a consumer says who it is, and a producer passes it on."""
+"""The identity of a member of a consumer group. A consumer has it, and a producer sends it with offsets (KIP-447)."""
 
 from __future__ import annotations
 

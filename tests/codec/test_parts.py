@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -211,8 +212,8 @@ def test_damaged_bytes_have_one_outcome_in_every_form(cls: Any, version: int, fo
     edits = (lambda old: old if old is None or not isinstance(old, str) else old + "!",) * len(found)
     refused = 0
     for each in inputs:
-        peeked = [outcome(lambda form=form, each=each: form.read(each)) for form in forms]  # type: ignore[misc]
-        changed = [outcome(lambda form=form, each=each: form.patch(each, 0, edits)) for form in forms]  # type: ignore[misc]
+        peeked = [outcome(partial(form.read, each)) for form in forms]
+        changed = [outcome(partial(form.patch, each, 0, edits)) for form in forms]
         assert peeked[0] == peeked[1]
         assert changed[0] == changed[1]
         refused += isinstance(changed[0], tuple)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -20,7 +21,7 @@ from kafka_msgs.columns.types import arrow_type
 from kafka_msgs.records import BatchBuilder, RecordBatch, read_batches
 from tests.support.columns import prefixed_rows, random_rows
 from tests.support.damage import mutated
-from tests.support.references import check_balance
+from tests.support.references import check_balance, without_memory
 
 native = pytest.importorskip("kafka_msgs.columns.native", reason="the C core is not built")
 pytestmark = pytest.mark.skipif(backend() != "c", reason="another backend was chosen")
@@ -85,30 +86,6 @@ def test_collecting_records_leaves_all_counts_as_they_were() -> None:
     assert pa.total_allocated_bytes() == used
 
 
-def failing(number: int) -> Callable[[int], Any]:
-    """What makes memory, except at one of its calls."""
-    left = iter(range(number))
-
-    def allocate(size: int) -> Any:
-        if next(left, None) is None:
-            raise MemoryError
-        return pa.allocate_buffer(size, resizable=True)
-
-    return allocate
-
-
-def runs(action: Callable[[Callable[[int], Any]], Any]) -> Iterator[int]:
-    """Let each call for memory fail, one after the other, until there are no more."""
-    for number in range(10_000):
-        try:
-            action(failing(number))
-        except MemoryError:
-            yield number
-        else:
-            return
-    pytest.fail("no end of memory")
-
-
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_memory_that_cannot_be_had_ends_in_memory_error(cls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     array = column(cls)
@@ -121,7 +98,7 @@ def test_memory_that_cannot_be_had_ends_in_memory_error(cls: Any, monkeypatch: p
         chosen[0] = allocate
         program.decode((native._leaf(array, False),), 0, len(array))
 
-    assert sum(1 for _ in runs(action)) > 10
+    assert sum(1 for _ in without_memory(action, partial(pa.allocate_buffer, resizable=True))) > 10
     assert pa.total_allocated_bytes() == used
 
 

@@ -16,7 +16,7 @@ from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.columns import arrow_type, decode_column
 from kafka_msgs.columns.lowering import Lowering
 from tests.support.columns import prefixed_rows
-from tests.support.references import check_balance
+from tests.support.references import check_balance, without_memory
 
 native = pytest.importorskip("kafka_msgs.columns.native", reason="the C core is not built")
 pytestmark = pytest.mark.skipif(backend() != "c", reason="another backend was chosen")
@@ -53,22 +53,11 @@ def test_encoding_leaves_all_counts_as_they_were(cls: Any) -> None:
 
 def test_memory_that_cannot_be_had_ends_in_memory_error() -> None:
     columns, numbers, count = inputs(MetadataResponse)
-    failures = 0
-    for number in range(100):
-        left = iter(range(number))
 
-        def allocate(size: int) -> Any:
-            if next(left, None) is None:  # noqa: B023
-                raise MemoryError
-            return bytearray(size)
+    def action(allocate: Callable[[int], Any]) -> None:
+        program(MetadataResponse, allocate).encode(columns, numbers, False, 0, count)
 
-        try:
-            program(MetadataResponse, allocate).encode(columns, numbers, False, 0, count)
-        except MemoryError:
-            failures += 1
-        else:
-            break
-    assert 3 < failures < 100
+    assert 3 < sum(1 for _ in without_memory(action, bytearray)) < 100
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)

@@ -69,6 +69,32 @@ def fail_each(action: Callable[[], object]) -> int:
                 testcapi.remove_mem_hooks()
 
 
+def without_memory(action: Callable[[Callable[[int], Any]], Any], make: Callable[[int], Any]) -> Iterator[int]:
+    """Give an action what makes its buffers, and let each call of that fail, one after the other.
+
+    Yields the number of each call whose failure ended in a ``MemoryError``, until the action needs no more.
+    """
+    for number in range(10_000):
+        try:
+            action(_failing(number, make))
+        except MemoryError:
+            yield number
+        else:
+            return
+    pytest.fail("no end of memory")
+
+
+def _failing(number: int, make: Callable[[int], Any]) -> Callable[[int], Any]:
+    left = iter(range(number))
+
+    def allocate(size: int) -> Any:
+        if next(left, None) is None:
+            raise MemoryError
+        return make(size)
+
+    return allocate
+
+
 @contextmanager
 def _no_other_thread() -> Iterator[None]:
     """Run no other thread, whose allocations would fail instead: one that pytest-xdist has reads from a pipe."""

@@ -99,7 +99,7 @@ class ShareHost:
         """Return a share partition with its state from the share coordinator.
 
         Raises ``RefusedError`` with NOT_LEADER_OR_FOLLOWER if another broker leads the partition, with
-        OFFSET_NOT_AVAILABLE if there is no offset to start at, and with the errors of the share coordinator.
+        OFFSET_NOT_AVAILABLE if no offset is known to start at, and with the errors of the share coordinator.
         """
         share = self._partitions.get(key)
         if share is None:

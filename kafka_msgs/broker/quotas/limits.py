@@ -64,7 +64,7 @@ class Limits:
             self._kinds[kind] += 1
 
     def place(self, user: str, client_id: str | None) -> Place:
-        """Return what a client is measured with."""
+        """Return the place at which the use of a client is counted."""
         kinds = set(+self._kinds)
         if kinds <= {(False, True)}:
             return ABSENT, client_id
@@ -110,7 +110,7 @@ class AddressLimits(Limits):
             self._limits[entity] = record.value
 
     def place(self, user: str, client_id: str | None) -> Place:
-        """Return what an address is measured with. There is no client id yet."""
+        """Return the place at which the use of an address is counted. ``client_id`` does not matter."""
         return _address(user), ABSENT
 
 

@@ -28,7 +28,7 @@ class ShareKey(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> ShareKey | None:
-        """Return the share partition of a name, or None if it is no such name. The group may have a ``:``."""
+        """Return the share partition of a name, or None if the text has another form. The group may have a ``:``."""
         group_id, _, rest = text.rpartition(":")
         group_id, _, topic_id = group_id.rpartition(":")
         try:

@@ -87,7 +87,7 @@ class ShareSessions:
     def begin(self, key: MemberKey, places: Iterable[Place], connection: int) -> ShareSession:
         """Begin a session, in place of the one that the member had.
 
-        Raises ``RefusedError`` with SHARE_SESSION_LIMIT_REACHED if there is no room for it.
+        Raises ``RefusedError`` with SHARE_SESSION_LIMIT_REACHED if all places are taken.
         """
         self.end(key)
         if len(self._sessions) >= self._limit:

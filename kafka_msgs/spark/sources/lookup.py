@@ -166,7 +166,7 @@ class SegmentLookup:
 
 
 def sound_batch(data: NativeFile, position: int) -> AnyBatch | None:
-    """Return the batch at a place of a file, or None if there is no sound one."""
+    """Return the batch at a place of a file, or None if it is damaged, or does not start there."""
     start = data.read_at(SIZE_AND_OFFSET, position)
     size = int.from_bytes(start[8:], "big", signed=True) + SIZE_AND_OFFSET
     if not MAGIC_AT < size <= data.size() - position:
@@ -192,5 +192,6 @@ def _used_part(data: NativeFile, entry_size: int) -> bytes:
         if not any(more[-entry_size:]):
             break
         chunk = len(found)
-    used = len(found.rstrip(b"\0"))
-    return found[: -(-used // entry_size) * entry_size] if -(-used // entry_size) * entry_size <= len(found) else b""
+    entries = -(-len(found.rstrip(b"\0")) // entry_size)
+    used = entries * entry_size
+    return found[:used] if used <= len(found) else b""
