@@ -21,7 +21,7 @@ NAMES: Final = (
     "small_messages",
     "values",
     "held_trees",
-    "kafka_java",
+    "languages",
     "scan",
     "records",
     "gzip",

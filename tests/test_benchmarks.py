@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from benchmarks import content, figures, hostile, measure, segment
+from benchmarks import content, figures, hostile, languages, languages_cases, languages_peers, measure, report, segment
 from benchmarks.__main__ import NAMES, save
 from benchmarks.report import Figure
 from kafka_msgs import CreateDelegationTokenResponse, HeartbeatResponse, KafkaMsgsError
@@ -21,6 +22,24 @@ from kafka_msgs.log.summary import read_summary
 def peers() -> Any:
     """The adapters of other libraries, where these are installed."""
     return pytest.importorskip("benchmarks.peers", reason="the benchmarks need the extra bench")
+
+
+OTHER_HAS = "HeartbeatResponse.4"
+OTHER_LANGUAGE = f"""
+import sys
+print("{OTHER_HAS}", flush=True)
+for line in sys.stdin:
+    print(1000, flush=True)
+"""
+
+
+@pytest.fixture
+def quick_languages(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The benchmark of languages with one call in a round."""
+    monkeypatch.setattr(languages, "_WARM_UP", 0.0)
+    monkeypatch.setattr(languages, "_SHORTEST", 0.0)
+    monkeypatch.setattr(languages, "_COLD_CALLS", 1)
+    return languages
 
 
 def test_contents_are_of_one_size_and_differ_as_they_say() -> None:
@@ -134,12 +153,53 @@ def test_a_process_that_holds_trees_tells_their_time_and_memory(peers: Any) -> N
     assert 100_000 < memory < 1_000_000
 
 
-@pytest.mark.usefixtures("peers")
-def test_kafkas_java_is_not_measured_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_languages_without_their_tools_are_named(quick_languages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     printed = io.StringIO()
-    assert import_module("benchmarks.kafka_java").run(Console(file=printed, width=200), 1) == []
-    assert "no java and no mvn here" in printed.getvalue()
+    found = quick_languages.run(Console(file=printed, width=200), 1)
+    for tools in ("Java: not measured, since there is no java and no mvn", "Go: not measured", "Rust: not measured"):
+        assert tools in printed.getvalue()
+    assert {figure.unit for figure in found} == {"", "us"}
+    assert sum(figure.unit == "us" for figure in found) == 2 * 2 * len(languages_cases.cases())
+    assert all(figure.value > 0 for figure in found)
+
+
+def test_languages_take_part_with_the_messages_that_they_have(quick_languages: Any, tmp_path: Path) -> None:
+    other = tmp_path / "other.py"
+    other.write_text(OTHER_LANGUAGE)
+    language = languages_peers.Language("Other", (), lambda: [sys.executable, str(other)])
+    files = {"HeartbeatResponse.4": bytes(7), "OffsetCommitValue.3": bytes(22)}
+    times = quick_languages.measured([languages_peers.LANGUAGES[0], language], files, 2)
+    assert list(times) == [
+        (caches, direction, name) for name in files for direction in ("decode", "encode") for caches in ("warm", "cold")
+    ]
+    assert all(
+        (set(each.seconds) - {"kafka-msgs"} == {"Other"}) == (cell[2] in OTHER_HAS) for cell, each in times.items()
+    )
+    assert times["cold", "encode", OTHER_HAS].seconds["Other"] == 1e-6
+
+
+def test_a_language_whose_program_ends_is_an_error(tmp_path: Path) -> None:
+    with (
+        languages_peers.Peer([sys.executable, "-c", "print('one')"], tmp_path) as peer,
+        pytest.raises(languages_peers.PeerError, match="ended with status 0"),
+    ):
+        peer.cold("decode", "one")
+
+
+def test_languages_are_judged_by_the_messages_that_they_have() -> None:
+    sizes = {"MetadataResponse.12": 50_000, "FetchResponse.17": 20_000, "HeartbeatResponse.4": 7}
+    ours = dict.fromkeys(sizes, report.Times({"kafka-msgs": 1.0, "Java": 0.5, "Go": 2.0}))
+    ours["HeartbeatResponse.4"] = report.Times({"kafka-msgs": 1.0, "Java": 0.1, "Go": 0.6})
+    times = {("warm", direction, name): each for direction in ("decode", "encode") for name, each in ours.items()}
+    assert {each.what: each.value for each in languages.verdicts(sizes, times)} == {
+        "decode: messages of nine that take longer in Go": 2,
+        "decode: Go takes (our worst)": 0.6,
+        "decode, MetadataResponse.12: Java takes": 0.5,
+        "decode, other large messages: Java takes (our worst)": 0.5,
+        "encode, MetadataResponse.12: the fastest of the others takes": 0.5,
+        "encode, FetchResponse.17: the fastest of the others takes": 0.5,
+    }
 
 
 @pytest.mark.usefixtures("peers")
