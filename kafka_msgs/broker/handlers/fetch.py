@@ -10,7 +10,7 @@ from attrs import Factory, define, evolve
 
 from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.controller.image import PartitionKey, TopicState
-from kafka_msgs.broker.handlers.fetch_sessions import Asked, Fetch, FetchSessions, is_urgent
+from kafka_msgs.broker.handlers.fetch_sessions import FIRST_WITH_IDS, Asked, Fetch, FetchSessions, is_urgent
 from kafka_msgs.broker.handlers.leading import Led, endpoints, find_topic, led_partition
 from kafka_msgs.broker.handlers.racks import FIRST_WITH_RACKS, preferred_replica
 from kafka_msgs.broker.partitions import PartitionLog
@@ -134,10 +134,11 @@ def _read(call: Call[FetchRequest], fetch: Fetch) -> _Reading:
     The first batch of the whole answer is read even if it is larger. So a consumer always gets on.
     """
     left = _max_bytes(call)
+    by_id = call.version >= FIRST_WITH_IDS
     reading = _Reading()
     for asked in fetch.partitions:
         try:
-            topic = find_topic(call, asked.topic, asked.topic_id, AclOperation.READ)
+            topic = find_topic(call, asked.topic, asked.topic_id if by_id else None, AclOperation.READ)
             _check_there(call, topic.id, asked.wanted.partition)
         except RefusedError as error:
             reading.refused.append((asked, evolve(_failed(asked, error), aborted_transactions=())))

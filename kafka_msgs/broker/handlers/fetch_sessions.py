@@ -18,14 +18,14 @@ from kafka_msgs.errors import RefusedError
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchRequest
 from kafka_msgs.messages.fetch_response import PartitionData
 
-__all__ = ["Asked", "Fetch", "FetchSessions", "Results", "is_urgent"]
+__all__ = ["FIRST_WITH_IDS", "Asked", "Fetch", "FetchSessions", "Results", "is_urgent"]
 
 _NO_SESSION: Final = 0
 _FIRST_EPOCH: Final = 0
 _LAST_EPOCH: Final = -1
 _MAX_EPOCH: Final = 2**31 - 1
 _IDLE_MS: Final = 120_000
-_FIRST_WITH_IDS: Final = 13
+FIRST_WITH_IDS: Final = 13
 
 Key: TypeAlias = tuple[str, UUID, int]
 """Name of the topic, its id, and the partition. Requests have either the name or the id."""
@@ -126,7 +126,7 @@ class FetchSessions:
         Raises ``RefusedError`` with FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or
         FETCH_SESSION_TOPIC_ID_ERROR.
         """
-        uses_ids = version >= _FIRST_WITH_IDS
+        uses_ids = version >= FIRST_WITH_IDS
         if request.session_epoch in (_FIRST_EPOCH, _LAST_EPOCH):
             self._sessions.pop(request.session_id, None)
             return Fetch(_distinct(request), begins=request.session_epoch == _FIRST_EPOCH, uses_ids=uses_ids)

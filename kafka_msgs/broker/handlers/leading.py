@@ -14,7 +14,6 @@ from kafka_msgs.broker.partitions import PartitionLog
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
-from kafka_msgs.schema import ZERO_UUID
 
 __all__ = ["ERROR_TEXTS", "Led", "endpoints", "find_topic", "led_partition"]
 
@@ -39,14 +38,14 @@ class Led:
 
 
 def find_topic(call: Call[Any], name: str, topic_id: UUID | None, operation: AclOperation) -> TopicState:
-    """Return the topic of a name or an id. ``topic_id`` is None where a request has no ids.
+    """Return the topic of a name or an id. ``topic_id`` is None where a request has names.
 
     Raises ``RefusedError`` with TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_ID or UNKNOWN_TOPIC_OR_PARTITION. A client
     learns of no topic that it may not use.
     """
     image = call.cluster.image
-    topic = image.topics.get(name) if topic_id is None or topic_id == ZERO_UUID else image.topics_by_id.get(topic_id)
-    if topic is None and topic_id is not None and not name:
+    topic = image.topics.get(name) if topic_id is None else image.topics_by_id.get(topic_id)
+    if topic is None and topic_id is not None:
         raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_ID)
     if not call.allows(operation, ResourceType.TOPIC, topic.name if topic else name):
         raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
