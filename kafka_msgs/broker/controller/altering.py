@@ -7,12 +7,13 @@ Checks, error codes and their texts are those of Kafka's ``ConfigurationControlM
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from attrs import fields_dict
 
-from kafka_msgs.broker.controller.configs import RESOURCES, own_configs, topic_values
+from kafka_msgs.broker.controller.configs import RESOURCES, own_configs
 from kafka_msgs.broker.controller.settings import BROKER, CLIENT_METRICS, GROUP, Setting, settings_of
 from kafka_msgs.broker.controller.topics import check_topic_configs, check_topic_name
 from kafka_msgs.enums import AlterConfigOp, ConfigResourceType
@@ -36,6 +37,8 @@ _MATCHED: Final = frozenset(
     | {"client_source_address", "client_source_port"}
 )
 """What subscriptions to client metrics may match (KIP-714)."""
+_SHORTEST_MS: Final = 100
+_LONGEST_MS: Final = 3_600_000
 _ENDPOINT: Final = re.compile(r"\w+://\[?[\w\-%.:]*\]?:-?\d+", re.ASCII)
 
 Change = tuple[str, int, str | None]
@@ -49,7 +52,7 @@ def alter_configs(
     own = own_configs(cluster, kind, name)
     after: dict[str, str | None] = dict(own)
     for setting, operation, value in changes:
-        after[setting] = _operated(cluster, kind, name, setting, operation, value, own)
+        after[setting] = _operated(kind, setting, operation, value, own)
     asked = {setting: value for setting, operation, value in changes if operation != AlterConfigOp.DELETE}
     return _checked(cluster, kind, name, {each: after[each] for each in asked}, after)
 
@@ -85,13 +88,7 @@ _WITH_LISTS: Final = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER)
 
 
 def _operated(
-    cluster: Cluster,
-    kind: ConfigResourceType,
-    resource: str,
-    setting: str,
-    operation: int,
-    value: str | None,
-    own: Mapping[str, str],
+    kind: ConfigResourceType, setting: str, operation: int, value: str | None, own: Mapping[str, str]
 ) -> str | None:
     """Return the new value of a setting, or None if it has none of its own any more."""
     if operation == AlterConfigOp.DELETE:
@@ -104,16 +101,23 @@ def _operated(
     if known is None or known.type != "list" or kind not in _WITH_LISTS:
         word = AlterConfigOp(operation).name
         raise _bad_config(f"Can't {word} to key {setting} because its type is not LIST.")
-    present = own.get(setting)
-    if present is None:
-        present = topic_values(cluster, resource)[setting] if kind is ConfigResourceType.TOPIC else known.default
-    parts = [each for each in (present or "").split(",") if each]
-    given = [each.strip() for each in (value or "").split(",") if each.strip()]
+    parts = [each for each in own.get(setting, known.default or "").split(",") if each]
+    given, there = _split(value or ""), set(parts)
     if operation == AlterConfigOp.APPEND:
-        parts += [each for each in given if each not in parts]
-    else:
-        parts = [each for each in parts if each not in given]
-    return ",".join(parts)
+        return ",".join([*parts, *(each for each in dict.fromkeys(given) if each not in there)])
+    gone = Counter(given)
+    kept = []
+    for each in parts:
+        if gone[each]:
+            gone[each] -= 1
+        else:
+            kept.append(each)
+    return ",".join(kept)
+
+
+def _split(text: str) -> list[str]:
+    """Return the parts between commas as Java's ``split`` does: without empty ones at the end."""
+    return text.rstrip(",").split(",") if text.strip(",") or not text else []
 
 
 def _checked(
@@ -165,10 +169,10 @@ def _check_listeners(text: str) -> None:
         raise _invalid(f"Error creating broker listeners from '[{', '.join(endpoints)}]': {reason}")
 
 
-def _check_value(setting: Setting, value: str) -> Any:
-    """Return a value of a broker or of client metrics. A wrong one makes the request wrong, in Kafka."""
+def _check_value(setting: Setting, value: str) -> None:
+    """Check a value of a broker. A wrong one makes the request wrong, in Kafka."""
     try:
-        return setting.check(value)
+        setting.check(value)
     except RefusedError as error:
         raise _invalid(error.message or "") from None
 
@@ -201,19 +205,20 @@ def _coordinator_config(cluster: Cluster) -> CoordinatorConfig:
 
 def _check_client_metrics(cluster: Cluster, configs: Mapping[str, str]) -> None:
     known = settings_of(CLIENT_METRICS)
-    for name, value in configs.items():
-        if name not in known:
-            raise _invalid(f"Unknown client metrics configuration: {name}")
-        number = _check_value(known[name], value)
-        if name == "interval.ms" and not 100 <= number <= 3_600_000:
-            raise _invalid(f"Invalid value {value} for interval.ms, interval must be between 100 and 3600000 (1 hour)")
-        if name == "match":
-            _check_matches(value)
+    unknown = next((name for name in configs if name not in known), None)
+    if unknown is not None:
+        raise _invalid(f"Unknown client metrics configuration: {unknown}")
+    values = {name: known[name].check(text) for name, text in configs.items()}
+    interval = values.get("interval.ms", _SHORTEST_MS)
+    if not _SHORTEST_MS <= interval <= _LONGEST_MS:
+        reason = f"interval must be between {_SHORTEST_MS} and {_LONGEST_MS} (1 hour)"
+        raise _invalid(f"Invalid value {interval} for interval.ms, {reason}")
+    _check_matches(values.get("match", ()))
 
 
-def _check_matches(text: str) -> None:
+def _check_matches(parts: Iterable[str]) -> None:
     """Check the clients that a subscription matches: names of facts, each with a regular expression."""
-    for part in (each.strip() for each in text.split(",") if text.strip()):
+    for part in parts:
         name, *patterns = part.rstrip("=").split("=")
         if len(patterns) != 1 or name.strip() not in _MATCHED or not _is_regex(patterns[0].strip()):
             raise _bad_config(f"Illegal client matching pattern: {part}")

@@ -105,9 +105,17 @@ class ConfigEntry:
 
 
 def effective(setting: Setting, synonyms: tuple[Synonym, ...]) -> ConfigEntry:
-    """Return the entry of a setting, whose value is the first of its synonyms."""
+    """Return the entry of a setting, whose value is the first of its synonyms.
+
+    The value has Kafka's form, such as ``7`` for ``" +7 "``. Among the synonyms, values of brokers stay as given.
+    """
     first = synonyms[0] if synonyms else Synonym(setting.name, setting.default, ConfigSource.DEFAULT_CONFIG)
-    return ConfigEntry(setting, first.scaled(), first.source, synonyms)
+    value = first.scaled()
+    if value is not None:
+        value = setting.normal(value)
+    if first.source in _OF_RESOURCES:
+        synonyms = (evolve(first, value=value), *synonyms[1:])
+    return ConfigEntry(setting, value, first.source, synonyms)
 
 
 def topic_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
@@ -118,6 +126,12 @@ def topic_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEn
             shown = _shown(setting, entry.synonyms)
             source = shown[0].source if shown else ConfigSource.DEFAULT_CONFIG
             yield evolve(entry, synonyms=shown, source=source)
+
+
+_OF_RESOURCES: Final = frozenset(
+    {ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_GROUP_CONFIG, ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG}
+)
+"""The sources of values that a topic, a group or a subscription has itself."""
 
 
 def own_configs(cluster: Cluster, kind: ConfigResourceType, name: str) -> Mapping[str, str]:
@@ -149,7 +163,8 @@ def _broker_entries(cluster: Cluster, broker_id: int | None, own: Mapping[str, s
     static = {**cluster.settings.static, **({} if broker_id is None else _settings_of_one(cluster, broker_id))}
     for setting in settings_of(BROKER).values():
         if not setting.internal and (broker_id is not None or setting.name in own):
-            yield effective(setting, tuple(broker_synonyms(cluster, setting, broker_id, static=static)))
+            entry = effective(setting, tuple(broker_synonyms(cluster, setting, broker_id, static=static)))
+            yield entry if broker_id is not None else evolve(entry, value=own[setting.name])
 
 
 def _settings_of_one(cluster: Cluster, broker_id: int) -> dict[str, str]:

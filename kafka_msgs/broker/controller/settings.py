@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import cache
 from importlib.resources import files
+from math import isfinite, isnan
 from typing import Any, Final
 
 from attrs import frozen
@@ -29,6 +31,11 @@ _RANGE: Final = re.compile(r"\[(?P<low>-?[\d.]+),\.\.\.(,(?P<high>-?[\d.]+))?\](
 _PAIRS_ALLOWED: Final = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
 _PAIR: Final = re.compile(r"(\d+:\d+)?")
 _CHOICES: Final = re.compile(r"(?P<any_case>\(case insensitive\) )?\[(?P<names>[\w, -]+)\]")
+_BLANKS: Final = "".join(map(chr, range(33)))
+"""What Java takes away at both ends of a text."""
+_BLANKS_IN_LISTS: Final = " \t\n\v\f\r"
+_WHOLE: Final = re.compile(r"[+-]?\d+")
+_DECIMAL: Final = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 
 
 @frozen
@@ -47,37 +54,69 @@ class Setting:
 
     def check(self, text: str) -> Any:
         """Return the value of a text. Raises ``RefusedError`` with INVALID_CONFIG."""
-        value = self._parsed(text.strip())
-        for check in (_check_range, _check_choice, _check_throttled):
+        value = self._parsed(text)
+        for check in (_check_range, _check_items, _check_choice, _check_throttled):
             check(self, value)
         return value
+
+    def normal(self, text: str) -> str:
+        """Return the value of a text as Kafka writes it: ``7`` for ``" +7 "``. Raises ``RefusedError``."""
+        return _text_of(self._parsed(text))
 
     def refuse(self, value: Any, reason: str) -> RefusedError:
         """Return the error for a wrong value, with the text that Kafka gives."""
         return RefusedError(
-            error=ErrorCode.INVALID_CONFIG, message=f"Invalid value {value} for configuration {self.name}: {reason}"
+            error=ErrorCode.INVALID_CONFIG,
+            message=f"Invalid value {_text_of(value)} for configuration {self.name}: {reason}",
         )
 
     def _parsed(self, text: str) -> Any:
+        trimmed = text.strip(_BLANKS)
         if self.type == "boolean":
-            if text.lower() not in ("true", "false"):
+            if trimmed.lower() not in ("true", "false"):
                 raise self.refuse(text, "Expected value to be either true or false")
-            return text.lower() == "true"
+            return trimmed.lower() == "true"
         if self.type in _BITS or self.type == "double":
-            return self._number(text)
+            return self._number(text, trimmed)
         if self.type == "list":
-            return tuple(each.strip() for each in text.split(",")) if text else ()
-        return text
+            items = [each.strip(_BLANKS_IN_LISTS) for each in trimmed.split(",")] if trimmed else []
+            return tuple(items if self._repeats else dict.fromkeys(items))
+        return trimmed
 
-    def _number(self, text: str) -> int | float:
+    @property
+    def _repeats(self) -> bool:
+        """Whether a list keeps values that it names twice, and empty ones."""
+        return self.allowed == _PAIRS_ALLOWED
+
+    def _number(self, text: str, trimmed: str) -> int | float:
         bits = _BITS.get(self.type)
         try:
-            value = float(text) if bits is None else int(text)
+            if bits is None and _DECIMAL.fullmatch(trimmed):
+                return float(trimmed.rstrip("fFdD"))
+            if bits is not None and _WHOLE.fullmatch(trimmed) and -(1 << bits - 1) <= int(trimmed) < 1 << bits - 1:
+                return int(trimmed)
         except ValueError:
-            value = None
-        if value is None or (bits is not None and not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)):
-            raise self.refuse(text, f"Not a number of type {self.type.upper()}")
-        return value
+            pass  # More digits than Python reads.
+        raise self.refuse(text, f"Not a number of type {self.type.upper()}")
+
+
+def _text_of(value: Any) -> str:
+    """Return a value of a setting as Java writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return _text_of_double(value) if isinstance(value, float) else str(value)
+
+
+def _text_of_double(value: float) -> str:
+    if not isfinite(value):
+        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    first, *rest = map(str, digits)
+    return f"{'-' * sign}{first}.{''.join(rest) or 0}E{int(exponent) + len(rest)}"
 
 
 def _check_range(setting: Setting, value: Any) -> None:
@@ -91,6 +130,12 @@ def _check_range(setting: Setting, value: Any) -> None:
         raise setting.refuse(value, f"Value must be at least {match['low']}")
     if match["high"] is not None and value > float(match["high"]):
         raise setting.refuse(value, f"Value must be no more than {match['high']}")
+
+
+def _check_items(setting: Setting, value: Any) -> None:
+    if isinstance(value, tuple) and "" in value and not setting._repeats:
+        message = f"Configuration '{setting.name}' values must not be empty."
+        raise RefusedError(error=ErrorCode.INVALID_CONFIG, message=message)
 
 
 def _check_choice(setting: Setting, value: Any) -> None:
@@ -150,7 +195,7 @@ class BrokerSettings:
 
     def text(self, name: str) -> str | None:
         """Return a setting as text, or None if it has no value."""
-        return self.static.get(name, self._defs[name].default)
+        return self._defs[name].normal(self.static[name]) if name in self.static else self._defs[name].default
 
     def number(self, name: str) -> int:
         """Return a setting that is a whole number."""
@@ -161,4 +206,4 @@ class BrokerSettings:
 
     def flag(self, name: str) -> bool:
         """Return a setting that is true or false."""
-        return (self.text(name) or "").strip().lower() == "true"
+        return self.text(name) == "true"

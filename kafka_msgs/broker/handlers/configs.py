@@ -39,6 +39,13 @@ _RESOURCES: Final[Mapping[int, tuple[ResourceType, str | None, ErrorCode]]] = {
 """What stands for each type of resource in ACLs: its type, its name if it is fixed, and the error."""
 
 
+_NAMELESS: Final[Mapping[ConfigResourceType, str]] = {
+    ConfigResourceType.GROUP: "Group name must not be empty",
+    ConfigResourceType.CLIENT_METRICS: "Client metrics subscription name must not be empty",
+}
+"""The errors of those who ask for settings of a resource without a name."""
+
+
 def _resource(call: Call[Any], operation: AclOperation, number: int, name: str) -> ConfigResourceType:
     """Return the type of a resource that the client may use. Raises ``RefusedError``."""
     if number not in _RESOURCES:
@@ -78,16 +85,14 @@ def _check_described(call: Call[DescribeConfigsRequest], kind: ConfigResourceTyp
         if kind is ConfigResourceType.TOPIC and name not in call.cluster.image.topics:
             check_topic_name(name)
             raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if kind is ConfigResourceType.CLIENT_METRICS and not name:
-            message = "Client metrics subscription name must not be empty"
-            raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        if kind in _NAMELESS and not name:
+            raise _invalid(_NAMELESS[kind])
         check_resource(kind, name)
     elif name and not name.lstrip("-").isdecimal():
-        message = f"Broker id must be an integer, but it is: {name}"
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        raise _invalid(f"Broker id must be an integer, but it is: {name}")
     elif name and int(name) != call.session.broker_id:
-        message = f"Unexpected broker id, expected {call.session.broker_id} or empty string, but received {name}"
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        expected = f"expected {call.session.broker_id} or empty string"
+        raise _invalid(f"Unexpected broker id, {expected}, but received {name}")
 
 
 def _entry(
@@ -112,10 +117,8 @@ def _entry(
 
 
 def _shown(entry: ConfigEntry, value: str | None) -> str | None:
-    """Return a value as answers have it: nothing of a secret, and what Java makes of a truth value."""
-    if value is None or entry.sensitive:
-        return None
-    return value.strip().lower() if entry.setting.type == "boolean" else value
+    """Return a value as answers have it: nothing of a secret."""
+    return None if entry.sensitive else value
 
 
 def _incremental_alter_configs(call: Call[IncrementalAlterConfigsRequest]) -> None:
