@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import filterfalse
 from typing import Any, Final
 
 from kafka_msgs.broker.call import Call, Handler
@@ -97,6 +98,7 @@ def _success(
     if not call.allows(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
         return CreatableTopicResult(**facts, topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, configs=None)
     partitions = [each for each in records if isinstance(each, PartitionRecord)]
+    own = {each.name: each.value or "" for each in asked.configs}
     return CreatableTopicResult(
         **facts,
         num_partitions=len(partitions),
@@ -104,11 +106,11 @@ def _success(
         configs=tuple(
             CreatableTopicConfigs(
                 name=entry.setting.name,
-                value=None if entry.sensitive else entry.value,
+                value=None if entry.sensitive else own.get(entry.setting.name, entry.value),
                 config_source=entry.source,
                 is_sensitive=entry.sensitive,
             )
-            for entry in topic_entries(call.cluster, {each.name: each.value or "" for each in asked.configs})
+            for entry in topic_entries(call.cluster, own)
         ),
     )
 
@@ -122,7 +124,14 @@ def _delete_topics(call: Call[DeleteTopicsRequest]) -> None:
             error=error, message="This version does not support topic deletion." if call.version < 3 else None
         )
     keys = Counter((each.name, each.topic_id) for each in wanted)
-    call.answer(DeleteTopicsResponse(responses=tuple(_deleted(call, each, keys) for each in dict.fromkeys(wanted))))
+    # A topic that is named twice is answered once; what names no topic is answered each time.
+    answered = [*filterfalse(_names_one, wanted), *dict.fromkeys(filter(_names_one, wanted))]
+    call.answer(DeleteTopicsResponse(responses=tuple(_deleted(call, each, keys) for each in answered)))
+
+
+def _names_one(wanted: DeleteTopicState) -> bool:
+    """Whether a topic is named by its name or by its id, not by both or by none."""
+    return (wanted.name is None) != (wanted.topic_id == ZERO_UUID)
 
 
 def _deleted(

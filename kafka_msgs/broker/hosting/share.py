@@ -115,7 +115,7 @@ class ShareHost:
         try:
             known = share_coordinator(cluster, key).read(key, leader_epoch=state.leader_epoch, now=cluster.now)
         except RefusedError as error:
-            raise _translated(error) from error
+            raise _translated(error, "read") from error
         start = self._first_offset(log, key.group_id) if known.start_offset == UNSET else known.start_offset
         return SharePartition(
             start,
@@ -158,7 +158,7 @@ class ShareHost:
                 now=self._cluster.now,
             )
         except RefusedError as error:
-            raise _translated(error) from error
+            raise _translated(error, "write") from error
 
     def drop(self, keys: Iterable[ShareKey]) -> None:
         """Forget share partitions. Who waits for them is woken."""
@@ -290,7 +290,9 @@ def _states(known: ShareSnapshotValue) -> Iterable[StateBatch]:
         yield StateBatch(each.first_offset, each.last_offset, state, each.delivery_count)
 
 
-def _translated(error: RefusedError) -> RefusedError:
-    """Return the error of a member for an error of the share coordinator."""
-    code = _ERRORS.get(error.error, ErrorCode.UNKNOWN_SERVER_ERROR)
-    return RefusedError(error=code, message=None if code == ErrorCode.UNKNOWN_SERVER_ERROR else error.message)
+def _translated(error: RefusedError, doing: str) -> RefusedError:
+    """Return the error of a member for an error of the share coordinator that it met while ``doing``."""
+    code = _ERRORS.get(error.error)
+    if code is None:
+        return RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    return RefusedError(error=code, message=error.message and f"Error in {doing} state RPC. {error.message}")
