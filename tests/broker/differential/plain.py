@@ -51,14 +51,15 @@ _GIVEN_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 """What a coordinator puts behind the name of a client or of an instance."""
 _PRODUCER: Final = re.compile(r"((?:producerId|producer id) ?[:=]? ?)(\d+)", re.IGNORECASE)
 _IN_TEXTS: Final = ("topicId", "memberId")
-_NUMBERS: Final = frozenset({"producerId", "sessionId"})
 _LAST: Final[Mapping[str, str]] = {"lastId": "producerId", "lastEpoch": "producerEpoch"}
 """Symbols for the producer of the newest answer that has one, as a client that goes on with it would send."""
 _UNKNOWN_ID: Final = b64encode(bytes(15) + b"\7").decode().rstrip("=").replace("/", "_").replace("+", "-")
 _BROKERS: Final = 3
-_UNKNOWN_NUMBER: Final = 123_456
-_MADE_UP: Final = (_UNKNOWN_ID[:-2], str(_UNKNOWN_NUMBER)[:-1])
-"""How the ids begin that stand for symbols which no answer has shown yet: an answer may repeat them."""
+_UNKNOWN_NUMBERS: Final[Mapping[str, range]] = {
+    "producerId": range(2**60, 2**60 + 1000),
+    "sessionId": range(2**30, 2**30 + 1000),
+}
+"""Numbers for symbols that no answer has shown yet, where clusters make up few or none. An answer may repeat them."""
 
 
 @define
@@ -88,7 +89,7 @@ class Plain:
 
     def _resolved_text(self, text: str) -> Any:
         whole = _SYMBOL.fullmatch(text)
-        if whole is not None and whole[1] in (*_NUMBERS, *_LAST, "node"):
+        if whole is not None and whole[1] in (*_UNKNOWN_NUMBERS, *_LAST, "node"):
             return self._value(whole[1], int(whole[2]))
         return _SYMBOL.sub(lambda match: str(self._value(match[1], int(match[2]))), text).replace("<p>", self.prefix)
 
@@ -100,8 +101,8 @@ class Plain:
         known = self.values.get(kind, [])
         if 0 <= number < len(known):
             return known[number]
-        if kind in _NUMBERS:
-            return _UNKNOWN_NUMBER + number
+        if kind in _UNKNOWN_NUMBERS:
+            return _UNKNOWN_NUMBERS[kind][number]
         return f"{_UNKNOWN_ID[:-2]}g{'ABCDEFGH'[number % 8]}"[:22] if kind == "topicId" else f"{kind}-{number}"
 
     def shown(self, api: str, value: Any, asked: str, path: str = "", name: str = "") -> Any:
@@ -147,7 +148,7 @@ class Plain:
             return value
         if isinstance(value, str) and value.startswith(self.prefix) and _GIVEN_ID.search(value) is None:
             return value.replace(self.prefix, "<p>")
-        if str(value).startswith(_MADE_UP):
+        if value in _UNKNOWN_NUMBERS.get(kind, ()) or str(value).startswith(_UNKNOWN_ID[:-2]):
             return f"<unknown {kind}>"
         known = self.values.setdefault(kind, [])
         if value not in known:

@@ -10,6 +10,12 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
+from tests.broker.differential.config_pools import (
+    GROUP_CONFIGS,
+    METRIC_CONFIGS,
+    TOPIC_CONFIGS,
+    WRONG_BROKER_CONFIGS,
+)
 from tests.broker.differential.relaxations import PLACED_BY_KAFKA
 from tests.coordinator.bodies import NO_TOPIC_ID, Pool
 
@@ -38,44 +44,6 @@ BYTES: Final = (0, 1, 60, 100, 1000, 10_000, 10_000, 10_000, -1, 2**31 - 1)
 NODES: Final = ("<node 0>", "<node 0>", "<node 1>", "<node 2>", 99, -1)
 OPERATIONS: Final = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1, 0, 99)
 USERS: Final = ("User:<p>-u1", "User:<p>-u2", "User:*", "Group:<p>-x", "<p>", "")
-TOPIC_CONFIGS: Final[Sequence[tuple[str, Any]]] = (
-    ("retention.ms", "1000000000"), ("retention.ms", "x"), ("retention.ms", "-2"), ("retention.ms", None),
-    ("retention.ms", ""), ("retention.ms", "99999999999999999999"), ("cleanup.policy", "compact"),
-    ("cleanup.policy", "delete"), ("cleanup.policy", "compact,delete"), ("cleanup.policy", "keep"),
-    ("cleanup.policy", ""), ("compression.type", "gzip"), ("compression.type", "producer"), ("compression.type", "x"),
-    ("max.message.bytes", "200"), ("max.message.bytes", "1000000"), ("max.message.bytes", "-1"),
-    ("segment.bytes", "1048576"), ("segment.bytes", "1"), ("message.timestamp.type", "LogAppendTime"),
-    ("message.timestamp.type", "CreateTime"), ("message.timestamp.type", "x"),
-    ("message.timestamp.before.max.ms", "1000"), ("message.timestamp.after.max.ms", "1000"),
-    ("min.insync.replicas", "1"), ("min.insync.replicas", "0"), ("min.insync.replicas", "2"),
-    ("unclean.leader.election.enable", "true"), ("unclean.leader.election.enable", "maybe"),
-    ("min.cleanable.dirty.ratio", "0.1"), ("min.cleanable.dirty.ratio", "2"), ("min.cleanable.dirty.ratio", "NaN"),
-    ("index.interval.bytes", "0"), ("flush.ms", "1"), ("delete.retention.ms", "0"), ("preallocate", "TRUE"),
-    ("compression.gzip.level", "0"), ("compression.lz4.level", "9"), ("compression.zstd.level", "99"),
-    ("local.retention.ms", "-2"), ("local.retention.ms", "5"), ("remote.storage.enable", "true"),
-    ("leader.replication.throttled.replicas", "*"), ("leader.replication.throttled.replicas", "0:1,x"),
-    ("message.format.version", "3.0"), ("no.such", "1"), ("", "1"), ("segment.ms", "0"), ("segment.jitter.ms", "-1"),
-    ("max.compaction.lag.ms", "1"), ("min.compaction.lag.ms", "5"), ("file.delete.delay.ms", " 7 "),
-)  # fmt: skip
-GROUP_CONFIGS: Final[Sequence[tuple[str, Any]]] = (
-    ("consumer.session.timeout.ms", "45000"), ("consumer.session.timeout.ms", "1"),
-    ("consumer.heartbeat.interval.ms", "5000"), ("consumer.heartbeat.interval.ms", "x"),
-    ("consumer.heartbeat.interval.ms", "600000"), ("share.auto.offset.reset", "earliest"),
-    ("share.auto.offset.reset", "x"), ("share.auto.offset.reset", "by_duration:PT1H"),
-    ("share.isolation.level", "read_committed"), ("share.record.lock.duration.ms", "1"),
-    ("streams.num.standby.replicas", "1"), ("streams.num.standby.replicas", "9"),
-    ("streams.session.timeout.ms", "5000"),
-    ("no.such", "1"), ("share.record.lock.duration.ms", "30000"),
-)  # fmt: skip
-METRIC_CONFIGS: Final[Sequence[tuple[str, Any]]] = (
-    ("interval.ms", "1000"), ("interval.ms", "1"), ("interval.ms", "x"), ("metrics", "a.b,c"), ("metrics", ""),
-    ("match", "client_id=x.*"), ("match", "nothing=x"), ("match", "client_id=("), ("match", "x"), ("no.such", "1"),
-)  # fmt: skip
-WRONG_BROKER_CONFIGS: Final[Sequence[tuple[str, Any]]] = (
-    ("log.retention.ms", "x"), ("no.such", "1"), ("num.io.threads", "0"), ("log.dirs", "/tmp"), ("broker.id", "7"),
-    ("log.cleaner.threads", "-1"), ("message.max.bytes", "-5"), ("listeners", "x"), ("process.roles", "broker"),
-)  # fmt: skip
-"""Settings of brokers, none of which is accepted: other tests use the brokers, too."""
 
 
 def some(random: Random, pool: Sequence[Any], most: int = 3) -> list[Any]:
@@ -344,6 +312,7 @@ POOLS: Final[Mapping[str, Pool]] = {
     "InitProducerId.transactionalId": (None, *TRANSACTION_NAMES),
     "transactionTimeoutMs": (60_000, 60_000, 60_000, 900_000, 900_001, 0, -1),
     "enable2Pc": (False, False, False, True), "keepPreparedTxn": (False, False, False, True),
+    "Fetch.topicId": tuple(each for each in TOPIC_IDS if each != NO_TOPIC_ID),
     "InitProducerId.producerId": (-1, -1, -1, *PRODUCERS), "InitProducerId.producerEpoch": (-1, -1, *PRODUCER_EPOCHS),
     "AddPartitionsToTxn.partitions": lambda random: some(random, PARTITIONS[:-1]),
     "AddPartitionsToTxn.verifyOnly": (False, False, True),

@@ -87,6 +87,11 @@ def _places_of(produced: dict[str, Any]) -> list[str]:
     ]
 
 
+def _resources_of(altered: dict[str, Any]) -> list[str]:
+    """The resources whose settings a request changes."""
+    return [f"{each['resourceType']} {each['resourceName']}" for each in altered["resources"]]
+
+
 def _is_silence(place: Place) -> bool:
     """Whether Kafka did not answer."""
     return place.kafka is True if place.path == "silent" else place.kafka == "<nothing>"
@@ -137,6 +142,12 @@ RELAXATIONS: Final[tuple[Relaxation, ...]] = (
         r"^(answer|silent)$",
         "Kafka does not answer if it loses track of a repeated resource",
         lambda place: _is_silence(place) and "'resourceType': 8" in str(place.command["body"]),
+    ),
+    Relaxation(
+        "AlterConfigs",
+        r"^(answer|silent)$",
+        "Kafka never answers if a resource is named twice",
+        lambda place: _is_silence(place) and _repeats(_resources_of(place.command["body"])),
     ),
     Relaxation(
         "UpdateFeatures",
@@ -216,6 +227,12 @@ RELAXATIONS: Final[tuple[Relaxation, ...]] = (
         lambda place: str(place.ours).endswith("not a value of this setting"),
     ),
     Relaxation(
+        "Fetch",
+        r"content$",
+        "gzip names the operating system that compressed: for Java it is unknown",
+        _texts(r"(?<=^1f8b080000000000..)(ff|03)"),
+    ),
+    Relaxation(
         "FindCoordinator",
         r"nodeId$",
         "the coordinator follows from a key with an id that each cluster makes up",
@@ -260,6 +277,7 @@ UNORDERED: Final[Mapping[str, str]] = {
     "DescribeAcls.resources": "the order of a hash table",
     "DescribeAcls.resources.acls": "the order of a hash table",
     "DescribeGroups.groups": "as in ConsumerGroupDescribe",
+    "ListGroups.groups": "the order of a hash table",
     "DeleteGroups.results": "as in ConsumerGroupDescribe",
     "WriteTxnMarkers.*": "the order of a hash table",
     "TxnOffsetCommit.topics": "those that are refused come first or last",
