@@ -72,6 +72,8 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "group.consumer.min.session.timeout.ms": "1000",
     "group.share.min.heartbeat.interval.ms": "300",
     "group.share.heartbeat.interval.ms": "500",
+    "group.share.max.session.timeout.ms": "3600000",
+    "group.share.max.record.lock.duration.ms": "3600000",
     "group.streams.min.heartbeat.interval.ms": "300",
     "group.streams.heartbeat.interval.ms": "500",
     "group.streams.min.session.timeout.ms": "1000",

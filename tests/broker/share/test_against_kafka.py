@@ -36,13 +36,16 @@ from tests.broker.share.steps import (
     side,
     stated,
 )
-from tests.support.kafka_cluster import ClusterAddresses
+from tests.support.kafka_cluster import ClusterAddresses, shared_settings
 from tests.support.share_requests import ACCEPT, REJECT, RELEASE, RENEW, Said
 
 STEPS: Final = 80
 SEEDS: Final = 2
-KEPT: Final = {"log.retention.ms": "-1"}
-"""The records of tests are years old, and stay."""
+NAMES: Final = {
+    "log.retention.ms", "group.share.max.session.timeout.ms", "group.share.max.record.lock.duration.ms"
+}  # fmt: skip
+KEPT: Final = {name: value for name, value in shared_settings().items() if name in NAMES}
+"""The records of tests are years old, and stay. So do locks and members on a slow machine."""
 DELIVERIES: Final = 5
 """How often records are delivered at most: ``share.delivery.count.limit``."""
 
@@ -83,7 +86,7 @@ FIXED: Final[list[Step]] = [
     said("two", 19, ACCEPTED, partition=7),
     said("two", 99, ACCEPTED),
     lambda made: made.produce(3),
-    fetched("two", 20, partitions=()),
+    fetched("two", 20, partitions=(), max_wait_ms=WAIT_MS),
     said("two", 21, (1, 1, (RENEW,)), is_renew_ack=True),
     said("two", 22, (1, 3, (RELEASE, ACCEPT, REJECT))),
     described(),
@@ -149,10 +152,16 @@ FIXED: Final[list[Step]] = [
 
 
 class Script:
-    """Makes steps for members, from what the answers on one side say."""
+    """Makes steps for members, from what the answers on one side say.
+
+    A fetch that gets something waits for it on the other side: Kafka answers a request before it releases the lock of
+    the partition, and a fetch that finds the lock taken gets nothing, unless it waits.
+    """
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
+        self.drained = False
+        """Whether no record is available."""
         self.freed = False
         self.held: dict[str, list[tuple[int, int, int]]] = {member: [] for member in MEMBERS}
 
@@ -162,22 +171,22 @@ class Script:
         kind = self.random.choices(("produce", "fetch", "say", "fetch and say", "wrong"), (3, 6, 4, 3, 1))[0]
         if kind == "produce":
             count = self.random.randint(1, 12)
+            self.drained = False
             return lambda side: side.produce(count)
         if kind in ("fetch", "fetch and say"):
-            said: Sequence[Said] = []
             self.freed = False
-            if kind != "fetch":
-                said = self._said(member)
+            # Kafka releases beside the fetch. If there is nothing else, the fetch waits for what it releases itself.
+            said = self._said(member, release=self.drained) if kind != "fetch" else []
             fields = {
                 "max_records": self.random.choice((1, 2, 5, 20)),
                 "batch_size": self.random.choice((1, 4, 100)),
                 "share_acquire_mode": self.random.randint(0, 1),
-                # Whether a fetch sees what it releases itself depends on time, unless it waits for that.
                 "max_wait_ms": WAIT_MS if self.freed else 0,
             }
-            return self._noted(member, lambda side: side.fetch(member, said, **fields))
+            return self._noted(member, said, fields)
         if kind == "say":
             said = self._said(member)
+            self.drained &= not self.freed
             return lambda side: side.say(member, said)
         wrong = self._wrong(member)
         return lambda side: side.say(member, [wrong])
@@ -191,19 +200,24 @@ class Script:
         first = self.random.randint(0, 60)
         return self.random.choice([(first, first - 1, [ACCEPT]), (first, first, [5]), (10_000, 10_001, [ACCEPT])])
 
-    def _noted(self, member: str, ask: Step) -> Step:
+    def _noted(self, member: str, said: Sequence[Said], fields: dict[str, int]) -> Step:
         def run(side: Side) -> Any:
-            answer = ask(side)
-            for topic in answer.responses:
-                for part in topic.partitions:
-                    self.held[member] += [
-                        (each.first_offset, each.last_offset, each.delivery_count) for each in part.acquired_records
-                    ]
+            answer = side.fetch(member, said, **fields)
+            got = [
+                (each.first_offset, each.last_offset, each.delivery_count)
+                for topic in answer.responses
+                for part in topic.partitions
+                for each in part.acquired_records
+            ]
+            self.held[member] += got
+            self.drained = sum(last - first + 1 for first, last, _ in got) < fields["max_records"]
+            if got:
+                fields["max_wait_ms"] = WAIT_MS
             return answer
 
         return run
 
-    def _said(self, member: str) -> list[Said]:
+    def _said(self, member: str, *, release: bool = True) -> list[Said]:
         """Acknowledgements of some of what the member got: of whole pieces, of parts, and for each record.
 
         ``freed`` is True afterwards if they make records available again.
@@ -218,7 +232,8 @@ class Script:
                 continue
             end = last if how != "part" else self.random.randint(first, last)
             count = end - first + 1 if how == "each" else 1
-            said.append((first, end, [self.random.choice((ACCEPT, RELEASE, REJECT)) for _ in range(count)]))
+            types = (ACCEPT, RELEASE, REJECT) if release else (ACCEPT, REJECT)
+            said.append((first, end, [self.random.choice(types) for _ in range(count)]))
             self.freed |= delivered < DELIVERIES and RELEASE in said[-1][2]
             if end < last:
                 left.append((end + 1, last, delivered))
