@@ -9,10 +9,10 @@ indexes of aborted transactions and its producer state (``ProducerStateManager``
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from attrs import evolve, field, frozen
@@ -24,7 +24,7 @@ from kafka_msgs.log.mapping import Mapped, mapped
 from kafka_msgs.log.scan import AnyBatch, BatchStart, walk_headers, walk_log
 from kafka_msgs.records import ControlType, RecordBatch, read_batches
 
-__all__ = ["Isolation", "Transactions", "find_transactions"]
+__all__ = ["Isolation", "Mark", "Transactions", "find_transactions", "follow_transactions", "walk_marks"]
 
 Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 """The values of ``isolation.level`` of Kafka's consumer."""
@@ -70,20 +70,32 @@ def find_transactions(paths: Iterable[Path]) -> Transactions:
 
     A transaction whose control record is damaged counts as open. Raises ``OSError``.
     """
-    begun: dict[int, int] = {}
-    aborted: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for path in paths:
-        for mark in _marks(path):
-            if mark.end is None:
-                begun.setdefault(mark.producer_id, mark.base_offset)
-                continue
-            first = begun.pop(mark.producer_id, None)
-            if mark.end is ControlType.ABORT and first is not None:
-                aborted[mark.producer_id].append((first, mark.base_offset))
-    return Transactions(dict(aborted), min(begun.values(), default=None))
+    return follow_transactions(mark for path in paths for mark in walk_marks(path))
 
 
-class _Mark(NamedTuple):
+def follow_transactions(
+    marks: Iterable[Mark],
+    begun: Mapping[int, int] = MappingProxyType({}),
+    aborted: Mapping[int, list[tuple[int, int]]] = MappingProxyType({}),
+) -> Transactions:
+    """Return the transactions that marks tell, which are in the order of their offsets.
+
+    ``begun`` and ``aborted`` are known from before the first mark: by producer id, the first offset of the transaction
+    that is open, and the transactions as in ``Transactions``.
+    """
+    open_ = dict(begun)
+    ended = {producer: list(spans) for producer, spans in aborted.items()}
+    for mark in marks:
+        if mark.end is None:
+            open_.setdefault(mark.producer_id, mark.base_offset)
+            continue
+        first = open_.pop(mark.producer_id, None)
+        if mark.end is ControlType.ABORT and first is not None:
+            ended.setdefault(mark.producer_id, []).append((first, mark.base_offset))
+    return Transactions(ended, min(open_.values(), default=None))
+
+
+class Mark(NamedTuple):
     """A batch of a transaction. If ``end`` is not None, it is the control batch that ends the transaction."""
 
     producer_id: int
@@ -91,12 +103,15 @@ class _Mark(NamedTuple):
     end: ControlType | int | None
 
 
-def _marks(path: Path) -> Iterator[_Mark]:
-    """Yield the marks of transactions in a file. Complete batches are read only after damage."""
-    data, end = mapped(path), 0
-    for start in walk_headers(data):
-        end = start.position + start.size
-        if mark := _mark_at(data, start):
+def walk_marks(path: Path, start: int = 0) -> Iterator[Mark]:
+    """Yield the marks of transactions in a file, from byte ``start`` on, where a batch begins. Raises ``OSError``.
+
+    Complete batches are read only after damage.
+    """
+    data, end = mapped(path), start
+    for each in walk_headers(data, start):
+        end = each.position + each.size
+        if mark := _mark_at(data, each):
             yield mark
     behind: Iterator[AnyBatch] = without_faults(walk_log(path, start=end))
     for batch in behind:
@@ -104,21 +119,21 @@ def _marks(path: Path) -> Iterator[_Mark]:
             yield mark
 
 
-def _mark_at(data: Mapped, at: BatchStart) -> _Mark | None:
+def _mark_at(data: Mapped, at: BatchStart) -> Mark | None:
     if at.magic != 2 or at.size < HEADER_SIZE:
         return None
     flags, producer_id = _FLAGS_AND_PRODUCER.unpack_from(data, at.position)
     if not flags & TRANSACTIONAL:
         return None
     if not flags & CONTROL:
-        return _Mark(producer_id, at.base_offset, None)
+        return Mark(producer_id, at.base_offset, None)
     try:
         return _mark_of(next(read_batches(data[at.position : at.position + at.size])))
     except RecordError:
         return None
 
 
-def _mark_of(batch: AnyBatch) -> _Mark | None:
+def _mark_of(batch: AnyBatch) -> Mark | None:
     """Return the mark of a batch, or None for a damaged control batch. Reading its records reports the damage."""
     if not isinstance(batch, RecordBatch) or not batch.is_transactional:
         return None
@@ -126,4 +141,4 @@ def _mark_of(batch: AnyBatch) -> _Mark | None:
         end = next((record.type for record in batch.control_records()), None)
     except RecordError:
         return None
-    return _Mark(batch.producer_id, batch.base_offset, end)
+    return Mark(batch.producer_id, batch.base_offset, end)

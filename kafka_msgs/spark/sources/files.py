@@ -32,8 +32,8 @@ __all__ = [
     "is_there",
     "local_copy",
     "log_files",
+    "neighbours",
     "opened",
-    "siblings",
 ]
 
 _PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
@@ -91,6 +91,11 @@ class LogFile:
     def directory(self) -> str:
         """The directory of the file."""
         return self.path.rpartition("/")[0]
+
+    @property
+    def is_segment(self) -> bool:
+        """Whether the file is named as a segment in a directory is."""
+        return SEGMENTS.pattern.fullmatch(PurePosixPath(self.path).name) is not None
 
     @property
     def place(self) -> tuple[Any, ...]:
@@ -154,10 +159,12 @@ def described(uri: str, size: int) -> LogFile:
     return _log_file(f"{match['scheme']}://{match['authority']}", match["authority"] + match["rest"], size)
 
 
-def siblings(file: LogFile) -> list[LogFile]:
-    """Return all segments in the directory of a file, by offset."""
+def neighbours(file: LogFile) -> dict[str, LogFile]:
+    """Return all files in the directory of a file, by name."""
     found = _filesystem(file.root)[0].get_file_info(fs.FileSelector(file.directory, allow_not_found=True))
-    return sorted(_named(SEGMENTS, file.root, found), key=lambda each: each.place)
+    return {
+        info.base_name: _log_file(file.root, info.path, info.size) for info in found if info.type == fs.FileType.File
+    }
 
 
 @contextmanager

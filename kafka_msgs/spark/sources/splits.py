@@ -2,7 +2,7 @@
 
 Owns the cuts, and which transactions a part needs to know. A cut is where a sound batch starts, so that parts of any
 size give what the whole file gives, damage included. Reading a part is left to ``rows``, what the transactions are to
-``kafka_msgs.log.transactions``; nothing here needs Spark.
+``committed``; nothing here needs Spark.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from kafka_msgs.errors import LogFileError
 from kafka_msgs.layouts import SIZE_AND_OFFSET
 from kafka_msgs.log.mapping import mapped
 from kafka_msgs.log.scan import walk_headers, walk_log
-from kafka_msgs.log.transactions import Transactions, find_transactions
-from kafka_msgs.spark.sources.files import LogFile, is_there, local_copy, opened, siblings
+from kafka_msgs.log.transactions import Transactions
+from kafka_msgs.spark.sources.committed import Trail, trail_of
+from kafka_msgs.spark.sources.files import LogFile, local_copy, opened
 from kafka_msgs.spark.sources.lookup import SegmentLookup, sound_batch
 from kafka_msgs.spark.sources.offset_range import OffsetRange
 from kafka_msgs.spark.sources.pruning import Stretch
+from kafka_msgs.spark.sources.ranges import LARGEST
 
 __all__ = [
     "Part",
@@ -48,8 +50,8 @@ class Part:
     file: LogFile
     start: int
     end: int
-    transactions: Transactions | None = None
-    """None for who reads what is not committed, too."""
+    transactions: Transactions | Trail | None = None
+    """None for who reads what is not committed, too. What only a trail tells is found where the part is read."""
     may_be_cut: bool = False
     """Whether a last batch that is not whole is not damage, because a broker may still be writing it."""
     offsets: OffsetRange | None = None
@@ -86,13 +88,17 @@ def _cuts(stretch: Stretch, split_bytes: int) -> list[int]:
 
 
 def splits_of(parts: Iterable[Part], split_bytes: int) -> list[tuple[Part, ...]]:
-    """Return the parts in groups of at most about ``split_bytes``, in their order."""
+    """Return the parts in groups of at most about ``split_bytes``, in their order.
+
+    Parts that need the same trail stay together, so that it is followed once.
+    """
     splits: list[tuple[Part, ...]] = []
     group: list[Part] = []
     size = 0
     for part in parts:
         cost = part.size + _PER_FILE
-        if group and size + cost > split_bytes:
+        same = bool(group) and isinstance(part.transactions, Trail) and part.transactions is group[-1].transactions
+        if group and size + cost > split_bytes and not same:
             splits.append(tuple(group))
             group, size = [], 0
         group.append(part)
@@ -139,20 +145,32 @@ def is_cut_tail(error: LogFileError, size: int) -> bool:
 
 
 def with_transactions(parts: Sequence[Part]) -> list[Part]:
-    """Return the parts with the transactions of their partitions, which the segments up to the last one tell."""
-    found: list[Part] = []
-    for _, group in groupby(parts, key=lambda part: (part.file.root, part.file.directory)):
-        own = list(group)
-        first = own[0].file
-        files = siblings(first)
-        files = files if first in files else list(dict.fromkeys(part.file for part in own))
-        whole = _transactions_in(files)
-        ends = {file.path: after.base_offset for file, after in pairwise(files)}
-        found += [
-            evolve(part, transactions=whole.between(part.file.base_offset or 0, ends.get(part.file.path)))
-            for part in own
-        ]
-    return found
+    """Return the parts with what they need to know of the transactions of their partitions."""
+    groups = groupby(parts, key=lambda part: (part.file.root, part.file.directory))
+    return [part for _, group in groups for part in _of_partition(list(group))]
+
+
+def _of_partition(parts: Sequence[Part]) -> Iterator[Part]:
+    wanted = LARGEST if any(part.offsets is None for part in parts) else max(map(_wanted_end, parts))
+    segments, trail, here = trail_of([part.file for part in parts], wanted)
+    known = trail.followed() if here else trail.decided()
+    ends = {file.path: after.base_offset for file, after in pairwise(segments)}
+    for file, group in groupby(parts, key=lambda part: part.file):
+        first, end = file.base_offset or 0, ends.get(file.path)
+        decided = file.size if here else _decided(file, end, trail.open_from)
+        near = known.between(first, end)
+        yield from (evolve(part, transactions=near if part.end <= decided else trail) for part in group)
+
+
+def _wanted_end(part: Part) -> int:
+    return LARGEST if part.offsets is None else part.offsets.end
+
+
+def _decided(file: LogFile, end: int | None, open_from: int) -> int:
+    """Return the byte of a segment before which all records have offsets below ``open_from``."""
+    if end is not None and end <= open_from:
+        return file.size
+    return 0 if open_from <= (file.base_offset or 0) else SegmentLookup(file).position_before(open_from)
 
 
 def _end_of_batches(path: Path, start: int) -> int:
@@ -160,24 +178,3 @@ def _end_of_batches(path: Path, start: int) -> int:
     for each in walk_headers(mapped(path), start):
         end = each.position + each.size
     return end
-
-
-def _transactions_in(files: Iterable[LogFile]) -> Transactions:
-    """Return the transactions of a partition; files of another filesystem are fetched, one at a time.
-
-    Files that are deleted meanwhile are left out.
-    """
-    left = list(files)
-    while True:
-        left = [file for file in left if is_there(file)]
-        try:
-            return find_transactions(_copies(left))
-        except FileNotFoundError:
-            if all(map(is_there, left)):
-                raise
-
-
-def _copies(files: Iterable[LogFile]) -> Iterator[Path]:
-    for file in files:
-        with local_copy(file) as (path, _):
-            yield path

@@ -1,0 +1,229 @@
+"""What a reader of committed records must know of a partition, from little more than what its broker keeps.
+
+A broker writes down which transactions ended in a segment as aborted (``.txnindex``), and which are open when it begins
+a segment or stops (``.snapshot``). Both are believed where they are sound and the segment has an ``.index``, too: that
+is a segment as a broker has it. What happened after the newest such snapshot, only the headers of batches tell. On this
+machine the driver follows them. Elsewhere they would have to be fetched, and that is left to who reads those batches.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from attrs import frozen
+
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.layouts import HEADER_SIZE, SIZE_AND_OFFSET, header_struct
+from kafka_msgs.log.files import read_producer_snapshot
+from kafka_msgs.log.index import ABORTED_LAYOUT, AbortedTransaction, read_aborted_transactions
+from kafka_msgs.log.scan import AnyBatch
+from kafka_msgs.log.transactions import Mark, Transactions, follow_transactions, walk_marks
+from kafka_msgs.spark.sources.files import LogFile, is_there, local_copy, neighbours, opened
+from kafka_msgs.spark.sources.lookup import SegmentLookup
+from kafka_msgs.spark.sources.ranges import LARGEST
+
+__all__ = ["Trail", "trail_of"]
+
+_SNAPSHOT: Final = re.compile(r"(?P<offset>[0-9]{20})\.snapshot")
+_FACTS: Final = header_struct("base_offset", "size", "magic", "last_offset_delta")
+_MOST_HEADERS: Final = 64
+"""How many headers may lie between an entry of the index and the offset of a snapshot."""
+_SHARE: Final = 100
+"""One byte of so many is little enough for the driver to fetch it."""
+
+
+@frozen(eq=False)
+class Trail:
+    """The transactions of a partition as they are at ``offset``, and the bytes after it, which tell how they go on.
+
+    ``aborted`` is that of ``Transactions``. ``begun`` has the first offset of each open transaction, by producer id.
+    The batches from ``offset`` on are in ``files``, in the first of these from byte ``start`` on.
+    """
+
+    aborted: Mapping[int, list[tuple[int, int]]]
+    begun: Mapping[int, int]
+    offset: int
+    files: tuple[LogFile, ...]
+    start: int
+
+    @property
+    def open_from(self) -> int:
+        """The offset from which on the batches after the snapshot decide what is committed."""
+        return min((self.offset, *self.begun.values()))
+
+    @property
+    def size(self) -> int:
+        """The bytes that tell how the transactions go on."""
+        return sum(file.size for file in self.files) - self.start
+
+    def decided(self) -> Transactions:
+        """Return the transactions that matter below ``open_from``."""
+        return Transactions(dict(self.aborted))
+
+    def followed(self) -> Transactions:
+        """Return the transactions up to the end of the log; files that are deleted meanwhile are left out.
+
+        Raises ``OSError``.
+        """
+        return _followed(self)
+
+    def hides(self, batch: AnyBatch) -> bool:
+        """Whether a batch is hidden from a consumer that reads only committed records; raises ``OSError``."""
+        return _followed(self).hides(batch)
+
+    def marks(self, files: Iterable[LogFile]) -> Iterator[Mark]:
+        """Yield what the batches of those files say about transactions. Raises ``OSError``."""
+        for file in files:
+            start = self.start if file is self.files[0] else 0
+            with local_copy(file, start, file.size) as (path, shift):
+                yield from walk_marks(path, start - shift)
+
+
+@lru_cache(maxsize=1)
+def _followed(trail: Trail) -> Transactions:
+    """Follow a trail once for all parts of a split, which are read one after another."""
+    left = [file for file in trail.files if file.size]
+    while True:
+        left = [file for file in left if is_there(file)]
+        try:
+            return follow_transactions(trail.marks(left), trail.begun, trail.aborted)
+        except FileNotFoundError:
+            if all(map(is_there, left)):
+                raise
+
+
+def trail_of(files: Sequence[LogFile], end: int) -> tuple[list[LogFile], Trail, bool]:
+    """Return all segments of the partition of ``files``, its trail, and whether that is for the driver to follow.
+
+    ``files`` are those that are read, in their order, of one directory, and offsets below ``end`` are wanted. A file
+    that is not named as a segment stands for itself. Raises ``OSError``.
+    """
+    directory = _Directory(files[0])
+    if files[0].path not in (each.path for each in directory.segments):
+        segments = list(dict.fromkeys(files))
+        trail = Trail({}, {}, 0, tuple(segments), 0)
+    else:
+        segments = directory.segments
+        trail = directory.trail(files[0], end)
+    here = not files[0].root
+    return segments, trail, here or trail.size * _SHARE <= sum(each.size for each in segments)
+
+
+class _Place(NamedTuple):
+    """Where the batches from an offset on begin: a segment by its number, and a byte of it."""
+
+    segment: int
+    start: int
+
+
+class _Directory:
+    """The directory of a partition, as it was listed once."""
+
+    def __init__(self, file: LogFile) -> None:
+        beside = neighbours(file)
+        self.segments = sorted((each for each in beside.values() if each.is_segment), key=_base)
+        self._beside = beside
+
+    def trail(self, first: LogFile, end: int) -> Trail:
+        """Return the trail for who reads offsets below ``end``, from the segment ``first`` on."""
+        begin = next(number for number, each in enumerate(self.segments) if each.path == first.path)
+        ends = [*map(_base, self.segments[1:]), LARGEST]
+        told: list[AbortedTransaction] = []
+        limit = LARGEST
+        for file, base_of_next in zip(self.segments[begin:], ends[begin:], strict=True):
+            found = self._aborted_in(file, base_of_next)
+            if found is None:
+                limit = _base(file)
+                break
+            told += found
+            if found and found[-1].last_stable_offset >= end:
+                # When that transaction ended, none was open that had begun before the end.
+                return Trail(_by_producer(told), {}, LARGEST, (), 0)
+        return self._from_snapshot(told, limit)
+
+    def _from_snapshot(self, told: Sequence[AbortedTransaction], limit: int) -> Trail:
+        """Return the trail from the newest snapshot on that is not above ``limit``; from the start without one."""
+        named = ((_SNAPSHOT.fullmatch(name), file) for name, file in self._beside.items())
+        snapshots = {int(match["offset"]): file for match, file in named if match}
+        for offset in sorted((each for each in snapshots if each <= limit), reverse=True):
+            place = self._place(offset)
+            begun = _begun(snapshots[offset], offset) if place else None
+            if place is not None and begun is not None:
+                aborted = _by_producer(each for each in told if each.last_offset < offset)
+                return Trail(aborted, begun, offset, tuple(self.segments[place.segment :]), place.start)
+        return Trail({}, {}, 0, tuple(self.segments), 0)
+
+    def _aborted_in(self, file: LogFile, end: int) -> list[AbortedTransaction] | None:
+        """Return the aborted transactions that ended in a segment; None if no index tells them."""
+        stem = file.path.rpartition("/")[2].removesuffix(".log")
+        if f"{stem}.index" not in self._beside:
+            return None
+        index = self._beside.get(f"{stem}.txnindex")
+        if index is None or not index.size:
+            return []
+        try:
+            with local_copy(index) as (path, _):
+                found = list(read_aborted_transactions(path))
+        except (LogFileError, FileNotFoundError):
+            return None
+        within = all(_base(file) <= each.last_offset < end for each in found)
+        return found if within and len(found) * ABORTED_LAYOUT.size == index.size else None
+
+    def _place(self, offset: int) -> _Place | None:
+        """Return where the batches from an offset on begin; None if the log does not lead there."""
+        number = bisect_right(self.segments, offset, key=_base) - 1
+        if number < 0:
+            return None
+        file = self.segments[number]
+        if file.base_offset == offset:
+            return _Place(number, 0)
+        try:
+            start = _place_within(file, offset)
+        except FileNotFoundError:
+            return None
+        return None if start is None else _Place(number, start)
+
+
+def _base(segment: LogFile) -> int:
+    return segment.base_offset or 0
+
+
+def _place_within(file: LogFile, offset: int) -> int | None:
+    at = SegmentLookup(file).position_before(offset)
+    with opened(file) as data:
+        for _ in range(_MOST_HEADERS):
+            header = data.read_at(HEADER_SIZE, at)
+            if len(header) < HEADER_SIZE:
+                return None
+            base, size, magic, delta = _FACTS.unpack(header)
+            if magic != 2 or size + SIZE_AND_OFFSET < HEADER_SIZE or base >= offset:
+                return at if magic == 2 and base >= offset else None
+            at += size + SIZE_AND_OFFSET
+            if base + delta + 1 >= offset:
+                return at if base + delta + 1 == offset and at <= file.size else None
+    return None
+
+
+def _begun(snapshot: LogFile, offset: int) -> dict[int, int] | None:
+    """Return the first offsets of the transactions that were open at a snapshot, by producer; None if it is damaged."""
+    try:
+        with local_copy(snapshot) as (path, _):
+            producers = read_producer_snapshot(path).producer_entries
+    except (LogFileError, FileNotFoundError):
+        return None
+    begun = {each.producer_id: each.current_txn_first_offset for each in producers}
+    begun = {producer: first for producer, first in begun.items() if first >= 0}
+    return begun if all(first < offset for first in begun.values()) else None
+
+
+def _by_producer(entries: Iterable[AbortedTransaction]) -> dict[int, list[tuple[int, int]]]:
+    found: dict[int, list[tuple[int, int]]] = {}
+    for each in entries:
+        found.setdefault(each.producer_id, []).append((each.first_offset, each.last_offset))
+    ascending = all(one < two for spans in found.values() for one, two in pairwise(spans))
+    return found if ascending else {producer: sorted(spans) for producer, spans in found.items()}
