@@ -31,8 +31,8 @@ from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.records import BatchBuilder, BatchHeader
 from kafka_msgs.spark import from_kafka, register, schema_of
 from kafka_msgs.spark.functions import column_function, decode
-from kafka_msgs.spark.sources.log import Plan
 from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.plans import Plan
 from kafka_msgs.spark.types import without_notes
 from kafka_msgs.topics.records import TopicRecord, encode_record
 

@@ -9,8 +9,9 @@ import pytest
 from pyarrow import fs
 
 from kafka_msgs.spark.sources import files
-from kafka_msgs.spark.sources.log import KafkaLogSource, Plan
+from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.plans import Plan
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read
 

@@ -20,8 +20,9 @@ from kafka_msgs.log.scan import read_log, walk_log
 from kafka_msgs.log.writing.segments import SegmentWriter
 from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, MessageSetBuilder, RecordBatch
 from kafka_msgs.spark.sources import files
-from kafka_msgs.spark.sources.log import KafkaLogSource, Plan
+from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.plans import Plan
 from tests.support.counted_files import CountedFiles
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import BinaryType, DataType, ShortType, StringType, StructField, StructType
 
 from kafka_msgs.columns import decode_column
@@ -26,8 +26,10 @@ from kafka_msgs.messages import API_KEYS
 from kafka_msgs.prefixed import decode_versioned
 from kafka_msgs.spark.functions import error_texts
 from kafka_msgs.spark.json import record_type
-from kafka_msgs.spark.sources.log import LogReader, Plan, reading_of
+from kafka_msgs.spark.sources.log import reading_of
+from kafka_msgs.spark.sources.log_stream import Following, LogStreamReader
 from kafka_msgs.spark.sources.options import DROPMALFORMED, MODES, PERMISSIVE, Options
+from kafka_msgs.spark.sources.plans import LogReader, Plan
 from kafka_msgs.spark.sources.rows import Reading, column_type
 from kafka_msgs.spark.sources.splits import Part
 from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of
@@ -221,6 +223,7 @@ class InternalSource(DataSource):
         self._table = self.table(given)
         places = [place for name, place in self.table.from_log.items() if name in self._table.schema.names]
         self._reading = reading_of(given, [*_NEEDED, *places], ())
+        self._following = Following.of(given)
         given.done()
 
     @classmethod
@@ -233,8 +236,12 @@ class InternalSource(DataSource):
         return self._table.schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the reader."""
+        """Return the reader of a table."""
         return InternalReader(self._plan, self._reading, self._table)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Return the reader of a stream."""
+        return LogStreamReader(InternalReader(self._plan, self._reading, self._table), self._following)
 
 
 @cache

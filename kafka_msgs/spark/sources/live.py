@@ -34,8 +34,8 @@ from kafka_msgs.errors import DeadlineError, PositionError
 from kafka_msgs.spark.sources.live_writing import LiveStreamWriter, LiveWriter, Writing
 from kafka_msgs.spark.sources.log import decoded_columns, selected_columns
 from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
-from kafka_msgs.spark.sources.positions import LiveTopics, Offsets, Subscription, from_json, limited, to_json
-from kafka_msgs.spark.sources.ranges import EARLIEST, LATEST, Position
+from kafka_msgs.spark.sources.positions import LiveTopics, Offsets, Subscription, from_json
+from kafka_msgs.spark.sources.ranges import EARLIEST, LATEST, Position, limited, to_json
 from kafka_msgs.spark.sources.rows import Reading, RowMaker, log_columns
 
 __all__ = ["KafkaLiveSource", "LiveReader", "LiveReading", "LiveStreamReader", "OffsetRange"]

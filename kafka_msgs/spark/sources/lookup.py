@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from operator import itemgetter
 from pathlib import Path
 from struct import Struct
@@ -91,21 +91,46 @@ class SegmentLookup:
         start = self.position_before(entries[at - 1].found) if at else 0
         middle = self.position_after(entries[at].found + 1) if at < len(entries) else self._file.size
         for first, end in ((start, middle), (middle, self._file.size)):
-            found = self._first_between(first, end, timestamp) if first < end else None
+            found = self._first_between(first, end, timestamp)
             if found is not None:
                 return found
         return None
 
     def _first_between(self, start: int, end: int, timestamp: int) -> int | None:
-        with local_copy(self._file, start, end) as (path, shift):
-            batches: Iterator[AnyBatch] = without_faults(walk_log(path, start=start - shift))
-            for batch in batches:
-                if batch.position + shift >= end:
-                    return None
-                found = _first_in(batch, timestamp) if batch.max_timestamp >= timestamp else None
-                if found is not None:
-                    return found
+        for batch in self._batches(start, end):
+            found = _first_in(batch, timestamp) if batch.max_timestamp >= timestamp else None
+            if found is not None:
+                return found
         return None
+
+    def end_offset(self) -> int:
+        """Return the offset after the last sound batch, and without one that of the segment's name.
+
+        A batch that is not whole is being written: it counts when it is.
+        """
+        last = max((batch.last_offset for batch in self._batches(self.position_before(LARGEST))), default=-1)
+        return max(self._base, last + 1)
+
+    def batch_end(self, offset: int) -> int | None:
+        """Return the end of the sound batch that reaches ``offset``, or of the first one after it; None without one.
+
+        The end of a batch is the offset after its last one.
+        """
+        start, middle = self.position_before(offset - 1), self.position_after(offset)
+        for first, end in ((start, middle), (middle, self._file.size)):
+            for batch in self._batches(first, end):
+                if batch.last_offset + 1 >= offset:
+                    return batch.last_offset + 1
+        return None
+
+    def _batches(self, start: int, end: int | None = None) -> Iterator[AnyBatch]:
+        """Yield the sound batches that start between two bytes, the second one by default the end of the file."""
+        stop = self._file.size if end is None else end
+        if start >= stop:
+            return
+        with local_copy(self._file, start, stop) as (path, shift):
+            batches: Iterator[AnyBatch] = without_faults(walk_log(path, start=start - shift))
+            yield from takewhile(lambda batch: batch.position + shift < stop, batches)
 
     def places(self, start: int, end: int) -> Iterator[int]:
         """Yield places between two bytes where batches should start: those of the index, or by the headers.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from math import ceil, floor
 from typing import Any, TypeAlias
 
 from attrs import frozen
@@ -21,7 +20,7 @@ from kafka_msgs.messages.metadata_request import MetadataRequest
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.ranges import EARLIEST, LATEST, Position, offsets_in
 
-__all__ = ["LiveTopics", "Offsets", "Subscription", "from_json", "limited", "to_json"]
+__all__ = ["LiveTopics", "Offsets", "Subscription", "from_json"]
 
 Offsets: TypeAlias = dict[TopicPartition, int]
 
@@ -109,28 +108,6 @@ class LiveTopics:
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
-
-
-def limited(start: Offsets, end: Offsets, rows: int) -> Offsets:
-    """Return ends so that about ``rows`` offsets are read, each partition according to its share of what waits.
-
-    No partition with something to read stays where it is.
-    """
-    sizes = {place: max(0, end[place] - start.get(place, 0)) for place in end}
-    total = sum(sizes.values())
-    if total <= rows:
-        return end
-    shares = {place: rows * size / total for place, size in sizes.items()}
-    steps = {place: ceil(share) if share < 1 else floor(share) for place, share in shares.items()}
-    return {place: min(end[place], start.get(place, 0) + steps[place]) if sizes[place] else end[place] for place in end}
-
-
-def to_json(offsets: Offsets) -> dict[str, Any]:
-    """Return offsets in the form of the checkpoint."""
-    found: dict[str, dict[str, int]] = {}
-    for (topic, partition), offset in sorted(offsets.items()):
-        found.setdefault(topic, {})[str(partition)] = offset
-    return found
 
 
 def from_json(value: Any) -> Offsets:

@@ -13,13 +13,14 @@ from typing import Final
 
 from attrs import evolve, frozen
 
+from kafka_msgs.errors import OptionError
 from kafka_msgs.spark.sources.files import LogFile
 from kafka_msgs.spark.sources.lookup import SegmentLookup
 from kafka_msgs.spark.sources.offset_range import OffsetRange
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.ranges import EARLIEST, LARGEST, LATEST, Position
 
-__all__ = ["Bounds", "Stretch"]
+__all__ = ["Bounds", "Stretch", "offset_of"]
 
 _START: Final = ("startingOffsets", "startingTimestamp")
 _END: Final = ("endingOffsets", "endingTimestamp")
@@ -64,6 +65,19 @@ class Bounds:
         """Return what the options ask for; raises ``OptionError``."""
         return cls(_position(options, _START, EARLIEST), _position(options, _END, LATEST))
 
+    def check_table(self, source: str) -> None:
+        """Raise ``OptionError`` for bounds that a table cannot have."""
+        for names, position in ((_START, self.starting), (_END, self.ending)):
+            wrong, reason = _REFUSED[names]
+            if wrong in (position.time, *position.offsets.values()):
+                raise OptionError(source=source, option=names[0], value=None, reason=reason)
+
+    def check_stream(self, source: str) -> None:
+        """Raise ``OptionError`` for bounds that a stream cannot have: it does not end."""
+        if self.ending != _LATEST:
+            option = _END[0] if self.ending.offsets or self.ending.time < 0 else _END[1]
+            raise OptionError(source=source, option=option, value=None, reason="a stream does not end")
+
     def places(self) -> Iterator[tuple[str, str, int]]:
         """Yield the partitions that are named, each after the option that names it."""
         for option, position in ((_START[0], self.starting), (_END[0], self.ending)):
@@ -80,7 +94,7 @@ class Bounds:
     def _of_partition(self, files: Sequence[LogFile]) -> Iterator[Stretch]:
         ends = [_base(after) for after in files[1:]] + [LARGEST]
         lookups = [SegmentLookup(file, end) for file, end in zip(files, ends, strict=True)]
-        wanted = OffsetRange(*(_offset(each, files[0], lookups) for each in (self.starting, self.ending)))
+        wanted = OffsetRange(*(offset_of(each, files[0], lookups) for each in (self.starting, self.ending)))
         for file, end, lookup in zip(files, ends, lookups, strict=True):
             if max(_base(file), wanted.start) < min(end, wanted.end):
                 yield _stretch(file, end, lookup, wanted)
@@ -88,9 +102,6 @@ class Bounds:
 
 def _position(options: Options, names: tuple[str, str], default: int) -> Position:
     found = Position.of(options, *names, default)
-    wrong, reason = _REFUSED[names]
-    if found.time == wrong or wrong in found.offsets.values():
-        options.refuse(names[0], reason)
     if any(offset < EARLIEST for offset in found.offsets.values()):
         options.refuse(names[0], "an offset is not negative")
     return found
@@ -107,7 +118,7 @@ def _base(file: LogFile) -> int:
     return (file.base_offset or 0) if file.path.endswith(".log") else 0
 
 
-def _offset(position: Position, first: LogFile, segments: Sequence[SegmentLookup]) -> int:
+def offset_of(position: Position, first: LogFile, segments: Sequence[SegmentLookup]) -> int:
     """Return the offset that a position is in the partition of ``first``; ``LARGEST`` for what is after its end."""
     given = position.offsets.get((first.topic or "", -1 if first.partition is None else first.partition))
     if given is not None or position.time < 0:

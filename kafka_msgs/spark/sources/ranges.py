@@ -1,4 +1,5 @@
-"""Where reading begins and ends, as the options of a source say it: words, times, or offsets of partitions.
+"""Where reading begins and ends, as the options of a source say it: words, times, or offsets of partitions; the form
+of offsets in JSON, and the share of each partition in a batch of a stream.
 
 Names and forms are those of Spark's own source ``kafka``. What a position means in a topic of running brokers is left
 to ``positions``, and in files to ``pruning``. Nothing here knows of a connection or a file.
@@ -9,16 +10,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from math import ceil, floor
+from typing import Any, Final, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
 from kafka_msgs.spark.sources.options import Options
 
-__all__ = ["EARLIEST", "LARGEST", "LATEST", "Place", "Position", "offsets_in"]
+__all__ = ["EARLIEST", "LARGEST", "LATEST", "Place", "Position", "limited", "offsets_in", "to_json"]
 
 Place: TypeAlias = tuple[str, int]
 """A partition: its topic and its number."""
+P = TypeVar("P", bound=Place)
 
 EARLIEST: Final = -2
 LATEST: Final = -1
@@ -66,4 +69,26 @@ def offsets_in(value: Any) -> dict[Place, int]:
             if type(offset) is not int:
                 raise TypeError(f"{offset!r} is not an offset")
             found[topic, int(partition)] = offset
+    return found
+
+
+def limited(start: Mapping[P, int], end: Mapping[P, int], rows: int) -> dict[P, int]:
+    """Return ends so that about ``rows`` offsets are read, each partition according to its share of what waits.
+
+    No partition with something to read stays where it is.
+    """
+    sizes = {place: max(0, end[place] - start.get(place, 0)) for place in end}
+    total = sum(sizes.values())
+    if total <= rows:
+        return dict(end)
+    shares = {place: rows * size / total for place, size in sizes.items()}
+    steps = {place: ceil(share) if share < 1 else floor(share) for place, share in shares.items()}
+    return {place: min(end[place], start.get(place, 0) + steps[place]) if sizes[place] else end[place] for place in end}
+
+
+def to_json(offsets: Mapping[P, int]) -> dict[str, Any]:
+    """Return offsets in the form of the checkpoint."""
+    found: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        found.setdefault(topic, {})[str(partition)] = offset
     return found

@@ -103,6 +103,8 @@ class Reading:
     decoded: tuple[Decoded, ...] = ()
     mode: str = PERMISSIVE
     control: bool = False
+    must_exist: bool = False
+    """Whether a file that was deleted after the read was planned ends the job in any mode."""
     options: ReadOptions = DEFAULT_READ_OPTIONS
 
     @property
@@ -144,7 +146,8 @@ def column_type(name: str) -> DataType:
 def rows_of(part: Part, reading: Reading) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a part; raises ``LogFileError`` and ``DecodeError`` in the mode ``FAILFAST``, and ``OSError``.
 
-    A file that no longer exists is treated as damage, because a broker may delete segments while they are read.
+    A file that no longer exists is treated as damage, because a broker may delete segments while they are read; if it
+    must exist, it raises ``LogFileError`` in every mode.
     """
     try:
         with copied(part) as (path, shift):
@@ -152,6 +155,8 @@ def rows_of(part: Part, reading: Reading) -> Iterator[pa.RecordBatch]:
     except FileNotFoundError as error:
         fault = LogFileError(file=part.file.name, position=part.start, skipped=part.size, reason=_GONE)
         fault.__cause__ = error
+        if reading.must_exist:
+            raise fault from error
         yield from _PartRows(part, reading, 0).handle_fault(fault)
 
 

@@ -1,0 +1,129 @@
+"""Log directories as streams: what is read of a log that grows, from one micro-batch to the next.
+
+Owns the options of a stream, and the ranges of its batches. The rows of a range are those that the reader of a table
+gives; where a log begins and ends is left to ``log_positions``. Nothing is remembered but what Spark's checkpoint has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from attrs import evolve, frozen
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from kafka_msgs.spark.sources.log_positions import GrowingLog, LogOffsets, Offsets
+from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.plans import LogReader, Plan
+from kafka_msgs.spark.sources.pruning import Bounds
+from kafka_msgs.spark.sources.ranges import EARLIEST, Position, limited
+
+__all__ = ["Following", "LogStreamReader"]
+
+
+@frozen(kw_only=True)
+class Following:
+    """How a log is followed; the options that only streams use."""
+
+    fails_on_data_loss: bool
+    max_offsets: int | None
+
+    @classmethod
+    def of(cls, options: Options) -> Following:
+        """Return what the options ask for; raises ``OptionError``."""
+        return cls(
+            fails_on_data_loss=options.flag("failOnDataLoss", True),
+            max_offsets=options.count("maxOffsetsPerTrigger", 0) or None,
+        )
+
+
+class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads the partitions of a plan as they grow, with the reader of a table."""
+
+    def __init__(self, reader: LogReader, following: Following) -> None:
+        reader.plan.bounds.check_stream(reader.plan.source)
+        self.reader = reader
+        if following.fails_on_data_loss:
+            self.reader.reading = evolve(reader.reading, must_exist=True)
+        self.following = following
+        self._target: Offsets | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """What is read."""
+        return self.reader.plan
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Return where a stream without a checkpoint begins."""
+        now = self._now()
+        self.plan.check_places(now.files)
+        starting = self.plan.bounds.starting
+        return now.position({place: each.at(starting) for place, each in now.partitions.items()}).to_json()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Return where the next batch ends. With a limit it ends after a whole batch of records."""
+        now = self._now()
+        begin = self._begin(now, LogOffsets.from_json(start))
+        end = {place: max(begin[place], stop) for place, stop in self._ends(now).items()}
+        if isinstance(limit, ReadMaxRows):
+            cuts = limited(begin, end, limit.max_rows)
+            end = {
+                place: min(stop, now.partitions[place].batch_end(cuts[place])) if cuts[place] < stop else stop
+                for place, stop in end.items()
+            }
+        known = {place: offset for place, offset in begin.items() if place in LogOffsets.from_json(start).offsets}
+        return now.position(known | end).to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """Return the limit of a batch."""
+        most = self.following.max_offsets
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Note where the partitions end now: the stream ends there."""
+        self._target = self._ends(self._now())
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
+        """Return where the partitions end now, for the progress of the stream."""
+        now = self._now()
+        return now.position(self._ends(now)).to_json()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return the splits of a batch. Raises ``PositionError`` for records of it that are not there any more."""
+        now, stop = self._now(), LogOffsets.from_json(end)
+        self._goes_on(now, stop)
+        begin = self._begin(now, LogOffsets.from_json(start))
+        bounds = Bounds(Position(EARLIEST, begin), Position(EARLIEST, stop.offsets))
+        # A batch ends before a tail that is cut off: there is nothing to warn of.
+        plan = evolve(self.plan, bounds=bounds, reports_cut_tails=True)
+        return [InputPartition(split) for split in plan.splits_in(now.files)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split."""
+        return self.reader.read(partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Do nothing: the checkpoint has the offsets."""
+
+    def _now(self) -> GrowingLog:
+        return GrowingLog.of(self.plan.source, self.plan.files(), committed=self.plan.committed)
+
+    def _goes_on(self, now: GrowingLog, reached: LogOffsets) -> Offsets:
+        return now.goes_on(reached, fails=self.following.fails_on_data_loss)
+
+    def _begin(self, now: GrowingLog, start: LogOffsets) -> Offsets:
+        """Return where reading begins: in partitions that are new, at their first record."""
+        return {place: each.first for place, each in now.partitions.items()} | self._goes_on(now, start)
+
+    def _ends(self, now: GrowingLog) -> Offsets:
+        """Return where the partitions end now, and not after the end that was noted."""
+        ends = {place: each.stable for place, each in now.partitions.items()}
+        target = self._target
+        return ends if target is None else {place: min(ends[place], target[place]) for place in ends if place in target}
