@@ -37,16 +37,18 @@ class Writer:
         self.home, self.dice, self.next = home, dice, base
         self.open: set[int] = set()
         self.tail = b""
-        self.roll()
+        self._begin()
 
-    def roll(self) -> None:
-        """Begin a segment. The one before it gets its index."""
-        self.finish()
-        if hasattr(self, "path"):
-            self.path.with_suffix(".index").write_bytes(self.indexes.offset_index())
+    def _begin(self) -> None:
         self.path = self.home / f"{self.next:020}.log"
         self.path.write_bytes(b"")
         self.indexes = Indexes(self.next, interval=200)
+
+    def roll(self) -> None:
+        """Begin another segment. The one before it gets its index."""
+        self.finish()
+        self.path.with_suffix(".index").write_bytes(self.indexes.offset_index())
+        self._begin()
 
     def finish(self) -> None:
         """Write the rest of a batch that is not whole."""

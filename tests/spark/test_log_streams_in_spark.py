@@ -18,7 +18,8 @@ COLUMNS = "topic,partition,offset,timestamp,key,value,headers,file,batchPosition
 def fill(broker: EmbeddedBroker, numbers: range) -> None:
     with Producer(broker.bootstrap_servers) as producer:
         for number in numbers:
-            producer.send(TOPIC, b"%d" % number + bytes(12_000), key=b"k%d" % (number % 5), timestamp=number, headers=[("h", b"1")])
+            value = b"%d" % number + bytes(12_000)
+            producer.send(TOPIC, value, key=b"k%d" % (number % 5), timestamp=number, headers=[("h", b"1")])
 
 
 def drain(spark: SparkSession, logs: Path, home: Path) -> list[int]:

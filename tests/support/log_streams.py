@@ -22,7 +22,7 @@ class LogStream:
 
     def restart(self) -> None:
         """Make the reader again."""
-        source = self._source(dict(self._options))
+        source: Any = self._source(dict(self._options))
         self.reader: Any = source.streamReader(source.schema())
 
     def plan(self, rows: int | None = None) -> list[Any]:
