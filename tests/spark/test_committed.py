@@ -27,8 +27,9 @@ from kafka_msgs.messages.producer_snapshot import ProducerSnapshot
 from kafka_msgs.records import BatchBuilder, BatchHeader
 from kafka_msgs.spark.sources import files
 from kafka_msgs.spark.sources.committed import Trail
-from kafka_msgs.spark.sources.log import KafkaLogSource, Plan
+from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.plans import Plan
 from tests.support.cluster_topics import new_name, new_topic
 from tests.support.counted_files import CountedFiles
 from tests.support.eventually import until
