@@ -6,7 +6,7 @@ hold the same records. Where a library has several ways, it is the one that its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any, Final
 
@@ -59,6 +59,8 @@ class Library:
 
     read: Callable[[bytes], list[Any]]
     """Checks the checksum and returns a list of the records."""
+    lazily: Callable[[bytes], Sequence[Any]]
+    """Checks the checksum and returns the records, which are made when asked for where the library can do so."""
     fields: Callable[[bytes], None]
     """The same in a loop that reads all five fields of each."""
     values: Callable[[bytes], list[Any]]
@@ -145,6 +147,7 @@ def _ours(module: Any) -> Library:
 
     return Library(
         chosen(lambda data: list(only(data))),
+        chosen(lambda data: only(data).lazy_records()),
         chosen(lambda data: _read_fields(only(data))),
         chosen(lambda data: only(data).values()),
         chosen(_write),
@@ -176,6 +179,7 @@ def _peer(memory: Any, default: Any) -> Library:
         return done
 
     return Library(
+        lambda data: list(only(data)),
         lambda data: list(only(data)),
         lambda data: _read_fields(only(data)),
         lambda data: [record.value for record in only(data)],

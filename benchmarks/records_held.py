@@ -1,4 +1,7 @@
-"""What programs pay that keep records: time of 40 batches read into lists that are all held at once.
+"""What programs pay that keep records: time of 40 batches that are all held at once, and of walks over them.
+
+A library reads each batch into a list of records; ours does so, and also makes them lazily: it checks all, and makes a
+record when a walk comes to it. One walk looks at the offset and the timestamp of each record, another one at its value.
 
 One process for each library and content, since libraries that share one share its memory and its garbage collector.
 ``python -m benchmarks.records_held LIBRARY CONTENT`` is such a process.
@@ -27,7 +30,17 @@ PROTOCOL: Final = (
     f"a process for each library and content, alternating; mean of {BATCHES} batches, the least of {{repeats}} "
     "processes; gc on, what lives before the first batch frozen; processor time"
 )
-TARGETS: Final = {("c", "plain", AIOKAFKA): 8.0, ("c", "key and two headers", AIOKAFKA): 1.0}
+LAZILY: Final = ", lazily"
+_WAYS: Final = tuple(ours + how for ours in OURS for how in ("", LAZILY))
+HELD: Final = "held"
+WALKED: Final = "held and walked"
+VALUES: Final = "held and all values read"
+TARGETS: Final = {
+    ("c", HELD, "plain", AIOKAFKA): 8.0,
+    ("c", HELD, "key and two headers", AIOKAFKA): 1.0,
+    ("c, lazily", HELD, "plain", AIOKAFKA): 10.0,
+    ("c, lazily", WALKED, "plain", AIOKAFKA): 10.0,
+}
 
 
 def run(console: Console, rounds: int) -> list[Figure]:
@@ -35,31 +48,37 @@ def run(console: Console, rounds: int) -> list[Figure]:
     repeats = min(rounds, REPEATS)
     figures = []
     for content in ("plain", "key and two headers"):
-        seconds = _measured(content, repeats)
-        table = rows_table(f"{BATCHES} batches held, {content}", "", "microseconds per batch")
-        for library, taken in seconds.seconds.items():
-            table.add_row(library, f"{taken * 1e6:.0f}")
+        measured = _measured(content, repeats)
+        table = rows_table(f"{BATCHES} batches, {content}, microseconds per batch", "", *measured)
+        for library in measured[HELD].seconds:
+            table.add_row(library, *(f"{times.seconds[library] * 1e6:.0f}" for times in measured.values()))
         console.print(table)
-        figures += [_figure(ours, content, peer, seconds) for ours in OURS for peer in PEERS]
+        figures += [
+            _figure(ours, done, content, peer, times)
+            for done, times in measured.items()
+            for ours in _WAYS
+            for peer in PEERS
+        ]
     print_figures(console, f"{BATCHES} batches held", PROTOCOL.format(repeats=repeats), figures)
     return figures
 
 
-def _figure(ours: str, content: str, peer: str, times: Times) -> Figure:
-    what = f"{ours}, {BATCHES} batches held, {content}: {peer} takes"
-    return Figure(what, times.ratio(peer, ours), target=TARGETS.get((ours, content, peer)))
+def _figure(ours: str, done: str, content: str, peer: str, times: Times) -> Figure:
+    what = f"{ours}, {BATCHES} batches {done}, {content}: {peer} takes"
+    return Figure(what, times.ratio(peer, ours), target=TARGETS.get((ours, done, content, peer)))
 
 
-def _measured(content: str, repeats: int) -> Times:
-    """Return the least seconds per batch in each library."""
-    seconds = dict.fromkeys((*OURS, *PEERS), float("inf"))
+def _measured(content: str, repeats: int) -> dict[str, Times]:
+    """Return the least seconds per batch in each library, by what is done."""
+    least = {done: dict.fromkeys((*_WAYS, *PEERS), float("inf")) for done in (HELD, WALKED, VALUES)}
     for _ in range(repeats):
-        for library in seconds:
-            seconds[library] = min(seconds[library], _in_a_process(library, content))
-    return Times(seconds)
+        for library in (*_WAYS, *PEERS):
+            for done, seconds in zip(least, _in_a_process(library, content), strict=True):
+                least[done][library] = min(least[done][library], seconds)
+    return {done: Times(seconds) for done, seconds in least.items()}
 
 
-def _in_a_process(library: str, content: str) -> float:
+def _in_a_process(library: str, content: str) -> list[float]:
     root = str(Path(__file__).parents[1])
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.records_held", library, content],
@@ -70,19 +89,30 @@ def _in_a_process(library: str, content: str) -> float:
         check=True,
         timeout=120,
     )
-    return float(done.stdout)
+    return list(map(float, done.stdout.split()))
 
 
-def _hold(library: str, content: str) -> float:
-    """Read and keep; return the seconds that one batch takes."""
-    read, data = libraries()[library].read, written(content)
+def _seconds(library: str, content: str) -> list[float]:
+    """Read and keep; return the seconds of it, with a walk, and with a reading of all values, for one batch."""
+    data, name = written(content), library.removesuffix(LAZILY)
+    read = libraries()[name].lazily if library != name else libraries()[name].read
     read(data)
     gc.collect()
     gc.freeze()
     start = time.process_time()
     batches = [read(data) for _ in range(BATCHES)]
-    return (time.process_time() - start) / len(batches)
+    held = time.process_time()
+    for records in batches:
+        for record in records:
+            record.offset  # noqa: B018
+            record.timestamp  # noqa: B018
+    walked = time.process_time()
+    for records in batches:
+        for record in records:
+            record.value  # noqa: B018
+    read_all = time.process_time()
+    return [each / len(batches) for each in (held - start, walked - start, held - start + read_all - walked)]
 
 
 if __name__ == "__main__":
-    print(_hold(sys.argv[1], sys.argv[2]))
+    print(*_seconds(sys.argv[1], sys.argv[2]))

@@ -22,6 +22,7 @@ __all__ = [
     "HEADER_SIZE",
     "LOG_APPEND_TIME",
     "MAGIC_AT",
+    "MARKED",
     "NO_PRODUCER",
     "NO_TIMESTAMP",
     "RECORD_COLUMNS",
@@ -110,13 +111,18 @@ class LengthFlag(IntFlag):
 
 
 class RecordPart(IntEnum):
-    """The fields of records that can be read alone."""
+    """What can be read of records: all fields, one of them, or where every so many records start (``MARKED``)."""
 
     RECORDS = 0
     OFFSETS = 1
     TIMESTAMPS = 2
     KEYS = 3
     VALUES = 4
+    MARKS = 5
+
+
+MARKED: Final = 128
+"""How many records there are from one mark to the next. A record that is asked for is read with those of its mark."""
 
 
 class ColumnKind(IntEnum):

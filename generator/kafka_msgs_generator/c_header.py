@@ -65,6 +65,7 @@ _GROUPS: Final = {
     "The attributes of a batch.": {name.upper(): value for name, value in layouts.ATTRIBUTES.items()},
     "How a value is written.": _members("", layouts.LengthFlag),
     "What can be asked of records.": _members("PART_", layouts.RecordPart),
+    "How many records there are from one mark to the next.": {"MARKED": layouts.MARKED},
     "The columns of records.": {
         f"RECORD_COLUMN_{name.upper()}": number for number, name in enumerate((*layouts.RECORD_COLUMNS, "count"))
     },

@@ -56,6 +56,12 @@ enum {
     PART_TIMESTAMPS = 2,
     PART_KEYS = 3,
     PART_VALUES = 4,
+    PART_MARKS = 5,
+};
+
+/* How many records there are from one mark to the next. */
+enum {
+    MARKED = 128,
 };
 
 /* The columns of records. */

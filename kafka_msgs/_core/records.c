@@ -348,6 +348,27 @@ refused:
     return NULL;
 }
 
+/* Checks all records, and makes the positions at which every MARKED-th of them starts, and at which the last one ends. */
+static PyObject *make_marks(Reader *r) {
+    PyObject *marks = PyList_New((r->count + MARKED - 1) / MARKED + 1);
+    for (Py_ssize_t i = 0; marks != NULL; i++) {
+        WalkRecord record;
+        if (i % MARKED == 0 || i == r->count) {
+            PyObject *mark = PyLong_FromSsize_t(r->p - r->start);
+            if (mark == NULL) break;
+            PyList_SET_ITEM(marks, (i + MARKED - 1) / MARKED, mark);
+        }
+        if (i == r->count) {
+            if (r->p != r->end) break;
+            return marks;
+        }
+        r->p = walk_record(r->p, r->end, &record);
+        if (r->p == NULL || (record.header_count > 0 && walk_headers(&record) < 0)) break;
+    }
+    Py_XDECREF(marks);
+    return NULL;
+}
+
 /* Each call is a loop of its own, with what it makes inlined. */
 static PyObject *make_part(Reader *r, int part) {
     switch (part) {
@@ -361,6 +382,8 @@ static PyObject *make_part(Reader *r, int part) {
         return make_list(r, make_key, 0);
     case PART_VALUES:
         return make_list(r, make_value, 0);
+    case PART_MARKS:
+        return make_marks(r);
     default:
         PyErr_SetString(PyExc_ValueError, "not a part of records");
         return NULL;
@@ -394,8 +417,8 @@ PyDoc_STRVAR(
     read_doc,
     "read_records(part, body, at, end, count, base_offset, base_timestamp, append_timestamp, views, "
     "topic=None, partition=None)\n--\n\n"
-    "Return a list of one part of each record, or None for bytes that are not such records. With a topic and a "
-    "partition the records know them.");
+    "Return a list of one part of each record, or of marks, or None for bytes that are not such records. With a topic "
+    "and a partition the records know them.");
 
 static PyObject *read_part(PyObject *module, PyObject *args) {
     int part, views;

@@ -8,7 +8,7 @@ sources are KIP-98 and Kafka's classes ``DefaultRecordBatch`` and ``ByteBufferLo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from mmap import mmap
 from typing import Any, Final, Self, TypeVar
 
@@ -39,6 +39,7 @@ from kafka_msgs.records import legacy
 from kafka_msgs.records.common import Batch
 from kafka_msgs.records.compression import decompress
 from kafka_msgs.records.control import ControlRecord, read_control
+from kafka_msgs.records.lazy import LazyRecords, ReadRecords
 from kafka_msgs.records.options import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.records.record import ConsumerRecord, Payload, Record, RecordFaultError
 
@@ -129,6 +130,21 @@ class RecordBatch(Batch):
         """
         return self._read(RecordPart.RECORDS)
 
+    def lazy_records(self) -> Sequence[Record]:
+        """Return the records as a sequence that makes each one when it is asked for, and keeps none.
+
+        All are checked now: this raises what ``records`` raises, and a record that is asked for raises nothing. The
+        sequence keeps the bytes of the batch alive (those of its whole buffer if they are not compressed).
+        """
+        content = self.content()
+        marks = self._made(content, RecordPart.MARKS)
+        return LazyRecords(marks, self.count, self._reader(content[0]))
+
+    def _reader(self, body: bytes) -> ReadRecords:
+        read, part, views = _IMPLEMENTATION.read, RecordPart.RECORDS, self._options.views
+        rest = self.base_offset, self.base_timestamp, self.append_timestamp, views
+        return lambda at, end, count: read(part, body, at, end, count, *rest)
+
     def consumer_records(self, topic: str, partition: int) -> list[ConsumerRecord]:
         """Return the records as a consumer of a partition gets them; raises what ``records`` raises."""
         return self._read(RecordPart.RECORDS, topic, partition)
@@ -180,10 +196,13 @@ class RecordBatch(Batch):
         return body, 0, len(body)
 
     def _read(self, part: RecordPart, *origin: Any) -> list[Any]:
+        return self._made(self.content(), part, *origin)
+
+    def _made(self, content: tuple[bytes, int, int], part: RecordPart, *origin: Any) -> list[Any]:
         times = self.base_timestamp, self.append_timestamp
         try:
             found: list[Any] = _IMPLEMENTATION.read(
-                part, *self.content(), self.count, self.base_offset, *times, self._options.views, *origin
+                part, *content, self.count, self.base_offset, *times, self._options.views, *origin
             )
             return found
         except RecordFaultError as fault:

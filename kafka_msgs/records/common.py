@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
 from kafka_msgs.layouts import CODEC_MASK, LOG_APPEND_TIME
@@ -42,6 +42,13 @@ class Batch(ABC):
     @abstractmethod
     def records(self) -> list[Record]:
         """Return the records. Compressed records are decompressed first."""
+
+    def lazy_records(self) -> Sequence[Record]:
+        """Return the records as a sequence; raises what ``records`` raises.
+
+        A ``RecordBatch`` makes each record when it is asked for. A message set makes all of them at once.
+        """
+        return self.records()
 
     @property
     @abstractmethod

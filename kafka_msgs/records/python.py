@@ -12,7 +12,7 @@ from itertools import pairwise, repeat
 from operator import attrgetter
 from typing import Any, Final, TypeGuard
 
-from kafka_msgs.layouts import RecordPart
+from kafka_msgs.layouts import MARKED, RecordPart
 from kafka_msgs.records.murmur2 import murmur2
 from kafka_msgs.records.record import (
     INT_BITS,
@@ -151,6 +151,57 @@ def _headers(source: Payload, body: bytes, at: int, stop: int) -> tuple[Headers,
     return tuple(headers), at
 
 
+def _number(body: bytes, at: int, bits: int = INT_BITS) -> tuple[int, int]:
+    """Read a varint as it stands, before zig-zag; return it and the position after it."""
+    raw = body[at]
+    return (raw, at + 1) if raw < 0x80 else _long_varint(body, at + 1, raw, bits)
+
+
+def _behind_payload(body: bytes, at: int, lowest: int = -1) -> int:
+    raw, at = _number(body, at)
+    if raw & 1 and (raw != 1 or lowest == 0):
+        raise _BadNumberError
+    return at if raw & 1 else at + (raw >> 1)
+
+
+def _behind_record(body: bytes, at: int, end: int) -> int:
+    """Check a record, and return the position after it."""
+    raw, at = _number(body, at)
+    stop = at + (raw >> 1)
+    if raw & 1 or stop > end:
+        raise _BadNumberError
+    _, at = _number(body, at + 1, LONG_BITS)
+    _, at = _number(body, at)
+    at = _behind_payload(body, _behind_payload(body, at))
+    headers, at = _number(body, at)
+    if headers & 1 or headers >> 1 > stop - at:
+        raise _BadNumberError
+    for _ in range(headers >> 1):
+        at = _behind_payload(body, _behind_payload(body, at, lowest=0))
+        if at > stop:
+            raise _BadNumberError
+    if at != stop:
+        raise _BadNumberError
+    return at
+
+
+def _marks(body: bytes, at: int, end: int, count: int) -> list[int]:
+    """Check all records; return the positions where every ``MARKED``-th one starts, and where the last one ends."""
+    start, marks = at, []
+    if count > end - at:
+        raise explain(body, start, end, count)
+    try:
+        for index in range(count):
+            if index % MARKED == 0:
+                marks.append(at)
+            at = _behind_record(body, at, end)
+    except (IndexError, _BadNumberError):
+        raise explain(body, start, end, count) from None
+    if at != end:
+        raise explain(body, start, end, count)
+    return [*marks, at]
+
+
 _PICK: Final[dict[RecordPart, Callable[[Record], Any]]] = {
     RecordPart.OFFSETS: attrgetter("offset"),
     RecordPart.TIMESTAMPS: attrgetter("timestamp"),
@@ -172,10 +223,12 @@ def read(
     topic: str | None = None,
     partition: int | None = None,
 ) -> list[Any]:
-    """Return one part of each record; arguments and errors are those of ``decode_records``.
+    """Return one part of each record, or the marks; arguments and errors are those of ``decode_records``.
 
     With a topic and a partition the records are of the class ``ConsumerRecord``.
     """
+    if part is RecordPart.MARKS:
+        return _marks(body, at, end, count)
     records = decode_records(
         body,
         at,

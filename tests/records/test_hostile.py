@@ -56,7 +56,7 @@ def test_the_loops_and_their_explanation_agree(implementation: Any) -> None:
     chance = random.Random(23)
     whole = read_one(next(each for each in samples() if each[16] == 2))
     verdicts: Counter[str] = Counter()
-    for _ in range(5000):
+    for _ in range(4000):
         body = mutated(bytes(whole.stored[61:]), chance) + bytes(chance.choice([0, 0, 12]))
         end = chance.choice([len(body), len(body), chance.randrange(len(body))])
         count = chance.choice([whole.count, whole.count, chance.randrange(8)])

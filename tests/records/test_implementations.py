@@ -47,7 +47,7 @@ def test_both_read_damaged_batches_alike(
             assert found == outcome(lambda: python.read(*arguments))  # noqa: B023
 
 
-@pytest.mark.parametrize("part", RecordPart)
+@pytest.mark.parametrize("part", [each for each in RecordPart if each is not RecordPart.MARKS])
 def test_parts_are_the_fields_of_the_records(implementation: Any, part: RecordPart) -> None:
     records = tuple(Record(7 + 3 * n, n // 2, b"k" if n % 3 else None, b"v" * n, (("h", b""),)) for n in range(40))
     data = Described(2, Compression.NONE, records, 7).written()

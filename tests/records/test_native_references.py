@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from kafka_msgs import KafkaMsgsError
 from kafka_msgs.layouts import RecordPart
-from kafka_msgs.records import BatchBuilder, BatchHeader, Payload, ReadOptions, Record, read_batches
+from kafka_msgs.records import Batch, BatchBuilder, BatchHeader, Payload, ReadOptions, Record, read_batches
 from kafka_msgs.records.builder import RowColumns
 from tests.support.batches import sealed
 from tests.support.damaged_batches import mutated
@@ -31,6 +32,11 @@ def rich_batch() -> bytes:
     return made.build()
 
 
+def walked(batch: Batch) -> list[Record]:
+    """The records of a batch, each made when the walk comes to it."""
+    return list(batch.lazy_records())
+
+
 @pytest.fixture(autouse=True)
 def _only_in_c(implementation: Any) -> None:
     if name_of(implementation) != "native":
@@ -48,7 +54,8 @@ def test_reading_leaves_the_counts_as_they_were(implementation: Any, part: Recor
         for each in (data, *damaged):
             with contextlib.suppress(KafkaMsgsError):
                 for batch in read_batches(each, ReadOptions(views=views)):
-                    (batch.records, batch.offsets, batch.timestamps, batch.keys, batch.values)[part]()
+                    walk = partial(walked, batch)
+                    (batch.records, batch.offsets, batch.timestamps, batch.keys, batch.values, walk)[part]()
 
     check_balance(read_all, [*SHARED, data])
 
@@ -113,7 +120,12 @@ def test_an_allocation_that_fails_anywhere_ends_in_memory_error(implementation: 
         made.append(content, content, headers=headers)
 
     def fail() -> None:
-        for part, least in ((RecordPart.RECORDS, 120), (RecordPart.OFFSETS, 30), (RecordPart.VALUES, 30)):
+        for part, least in (
+            (RecordPart.RECORDS, 120),
+            (RecordPart.OFFSETS, 30),
+            (RecordPart.VALUES, 30),
+            (RecordPart.MARKS, 1),
+        ):
             for views in (False, True):
                 assert fail_each(lambda: read(part, data, 61, len(data), 30, 2**40, 2**40, None, views)) >= least  # noqa: B023
         assert fail_each(write) > 3
