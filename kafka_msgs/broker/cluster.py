@@ -15,10 +15,8 @@ from uuid import UUID
 
 from kafka_msgs.broker.call import Call, Session
 from kafka_msgs.broker.cluster_directory import ClusterDirectory
-from kafka_msgs.broker.config import SECURITY_PROTOCOLS, BrokerConfig
-from kafka_msgs.broker.controller.altering import MIN_IN_SYNC
+from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.controller.elections import broker_gone, brokers_here, give_leadership, replace_replicas
-from kafka_msgs.broker.controller.features import STARTING_FEATURES
 from kafka_msgs.broker.controller.image import Delta, Image
 from kafka_msgs.broker.controller.image_records import image_records
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
@@ -31,19 +29,16 @@ from kafka_msgs.broker.partition_table import OpenStore, PartitionTable, memory_
 from kafka_msgs.broker.partitions import Guard
 from kafka_msgs.broker.quotas import Quotas, Window
 from kafka_msgs.broker.recovery import adopt_partitions, recover_image
+from kafka_msgs.broker.registrations import begin_cluster, fenced, registered, retiring, said_goodbye, unfenced
 from kafka_msgs.broker.security.acls import AclAuthorizer
 from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, Credentials
 from kafka_msgs.broker.state_partition import state_partition
 from kafka_msgs.broker.timers import TimerHandle, Timers
 from kafka_msgs.broker.virtual_broker import Address, Network, VirtualBroker
-from kafka_msgs.enums import AclOperation, ConfigResourceType, ResourceType
+from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.errors import OptionError
 from kafka_msgs.log.writing.files import uuid_text
 from kafka_msgs.message import MetadataRecord
-from kafka_msgs.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
-from kafka_msgs.messages.config_record import ConfigRecord
-from kafka_msgs.messages.feature_level_record import FeatureLevelRecord
-from kafka_msgs.messages.register_broker_record import BrokerEndpoint, RegisterBrokerRecord
 
 __all__ = ["Authorizer", "Cluster", "VirtualBroker"]
 
@@ -218,7 +213,7 @@ class Cluster:
         if self.directory is not None:
             self._tell(recover_image(self, self.directory.records(), self.directory.end_offset))
         if self.directory is None or self.directory.is_new:
-            self._begin()
+            self.commit(begin_cluster(self))
         self.commit(Credentials(self).records())
         self._register(*self.brokers.values())
         adopt_partitions(self)
@@ -246,34 +241,17 @@ class Cluster:
     def _log_dir(self, broker_id: int) -> UUID:
         return self.new_id() if self.directory is None else self.directory.id_of(broker_id)
 
-    def _begin(self) -> None:
-        features = [FeatureLevelRecord(name=name, feature_level=level) for name, level in STARTING_FEATURES.items()]
-        if self.directory is not None:
-            self.directory.write_bootstrap(features, self.now)
-        # With eligible leader replicas the controller keeps the default of this setting itself (KIP-966).
-        least = ConfigRecord(
-            resource_type=ConfigResourceType.BROKER,
-            name=MIN_IN_SYNC,
-            value=self.settings.text(MIN_IN_SYNC),
-        )
-        self.commit((*features, least))
-
     def close(self) -> None:
         """End all connections, and close the directory. The cluster cannot be used afterwards."""
         for broker in self.brokers.values():
             for session in tuple(broker.sessions.values()):
                 session.end()
-        self._say_goodbye()
+        if self.directory is not None:
+            self.commit(said_goodbye(self))
         self.partitions.close()
         if self.directory is not None:
             self._snapshot(self.directory)
             self.directory.close({broker.id: broker.epoch for broker in self.image.brokers.values()})
-
-    def _say_goodbye(self) -> None:
-        """Let the metadata log say that all brokers stopped, so that whoever opens it may start them at once."""
-        if self.directory is not None:
-            running = [broker.id for broker in self.brokers.values() if broker.running]
-            self.commit(self._registration_change(each, fenced=_FENCE, in_controlled_shutdown=1) for each in running)
 
     def start_broker(self, broker_id: int) -> None:
         """Start a broker that does not run: it registers, listens at its addresses, and is in sync at once."""
@@ -288,7 +266,7 @@ class Cluster:
         """Stop a broker in order: others lead its partitions first, then its connections are closed."""
         broker = self._broker(broker_id)
         if broker.running:
-            self.commit([self._registration_change(broker_id, in_controlled_shutdown=1)])
+            self.commit([retiring(self, broker_id)])
             self._leave(broker, reset=False)
 
     def kill_broker(self, broker_id: int) -> None:
@@ -335,26 +313,10 @@ class Cluster:
         """Register brokers, give them their partitions, and end their fencing, as brokers that start do."""
         for broker in brokers:
             broker.running = True
-            self.commit([self._registration(broker)])
-        unfenced = [self._registration_change(broker.id, fenced=_UNFENCE) for broker in brokers]
-        self.commit([*unfenced, *brokers_here(self, [broker.id for broker in brokers])])
+            self.commit([registered(self, broker)])
+        self.commit([*unfenced(self, brokers), *brokers_here(self, [broker.id for broker in brokers])])
         if not self.brokers[self.controller_id].running:
             self.controller_id = brokers[0].id
-
-    def _registration(self, broker: VirtualBroker) -> RegisterBrokerRecord:
-        protocols = {listener.name: listener.protocol for listener in self.config.listeners}
-        endpoints = tuple(
-            BrokerEndpoint(name=name, host=host, port=port, security_protocol=_protocol_number(protocols[name]))
-            for name, (host, port) in broker.addresses.items()
-        )
-        return RegisterBrokerRecord(
-            broker_id=broker.id,
-            broker_epoch=self.image.offset,
-            incarnation_id=self.new_id(),
-            end_points=endpoints,
-            rack=self.config.rack(self.broker_ids.index(broker.id)),
-            log_dirs=(broker.log_dir,),
-        )
 
     def _leave(self, broker: VirtualBroker, *, reset: bool) -> None:
         broker.running = False
@@ -362,16 +324,12 @@ class Cluster:
             self.network.close_broker(broker.id, reset=reset)
         for session in tuple(broker.sessions.values()):
             session.end()
-        self.commit([self._registration_change(broker.id, fenced=_FENCE), *broker_gone(self, broker.id)])
+        self.commit([fenced(self, broker.id), *broker_gone(self, broker.id)])
         broker.parts.clear()
         broker.meters = self.quotas.new_meters()
         alive = self.image.alive()
         if alive and self.controller_id == broker.id:
             self.controller_id = alive[0].id
-
-    def _registration_change(self, broker_id: int, **changes: Any) -> BrokerRegistrationChangeRecord:
-        epoch = self.image.brokers[broker_id].epoch
-        return BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=epoch, **changes)
 
     def open_session(self, broker_id: int, **facts: Any) -> Session:
         """Return a new connection to a broker. ``facts`` are attributes of ``Session``."""
@@ -389,13 +347,7 @@ class Cluster:
 
 
 _PROBLEMS: Final = 1000
-_FENCE: Final = 1
-_UNFENCE: Final = -1
 
 
 def _wrong(option: str, value: object, reason: str) -> OptionError:
     return OptionError(source="Cluster", option=option, value=value, reason=reason)
-
-
-def _protocol_number(name: str) -> int:
-    return SECURITY_PROTOCOLS.index(name)

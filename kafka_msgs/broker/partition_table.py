@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from kafka_msgs.broker.controller.configs import topic_values
 from kafka_msgs.broker.controller.image import NO_LEADER, Delta, PartitionKey, PartitionState
 from kafka_msgs.broker.partitions import MemoryPartition, PartitionLog, TopicConfig
+from kafka_msgs.broker.partitions.cleaning import clean
 from kafka_msgs.enums import ConfigResourceType
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class PartitionTable:
         """
         for log in tuple(self._logs.values()):
             if log.config.compacts == compacted:
-                log.clean(self._cluster.now)
+                clean(log, self._cluster.now)
             log.checkpoint()
 
     def close(self) -> None:

@@ -2,8 +2,8 @@
 
 The partition has one log, whichever broker leads it. Offsets: ``log_start_offset`` <= ``last_stable_offset`` <=
 ``high_watermark`` <= ``log_end_offset``. ``incoming`` checks batches, ``producers`` checks who wrote them, ``segments``
-keeps them, ``loading`` opens a log that was stored, ``retention`` and ``compaction`` remove what is old. The clock is
-given to each method: ``now`` is in milliseconds since the epoch. In Kafka this is
+keeps them, ``loading`` opens a log that was stored, ``cleaning`` removes what is old. The clock is given to each
+method: ``now`` is in milliseconds since the epoch. In Kafka this is
 ``org.apache.kafka.storage.internals.log.UnifiedLog``.
 """
 
@@ -13,9 +13,8 @@ from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
-from kafka_msgs.broker.partitions import lookup, retention
+from kafka_msgs.broker.partitions import lookup
 from kafka_msgs.broker.partitions.appending import Append, placed, prepare
-from kafka_msgs.broker.partitions.compaction import MAX_KEYS, Dirty, compact, dirty_part
 from kafka_msgs.broker.partitions.config import TopicConfig
 from kafka_msgs.broker.partitions.epochs import LeaderEpochs
 from kafka_msgs.broker.partitions.headers import Header
@@ -23,7 +22,7 @@ from kafka_msgs.broker.partitions.incoming import Incoming, check_bytes, check_p
 from kafka_msgs.broker.partitions.loading import load, rebuild_producers
 from kafka_msgs.broker.partitions.producers import Origin, Prepared, Producers, WrittenBatch
 from kafka_msgs.broker.partitions.results import Appended, ReadResult
-from kafka_msgs.broker.partitions.segment import Found, Segment
+from kafka_msgs.broker.partitions.segment import Found
 from kafka_msgs.broker.partitions.segments import Segments
 from kafka_msgs.broker.partitions.stores import PartitionStore
 from kafka_msgs.broker.partitions.verification import Guard
@@ -316,7 +315,7 @@ class PartitionLog:
         return self.log_start_offset
 
     def start_at(self, offset: int) -> None:
-        """Let the log start at an offset, if it starts below. Segments are removed by the next ``clean``."""
+        """Let the log start at an offset, if it starts below. Segments are removed when the log is cleaned next."""
         if offset <= self.log_start_offset:
             return
         self.log_start_offset = offset
@@ -347,44 +346,6 @@ class PartitionLog:
         self.epochs.truncate_end(0)
         self.segments.store.save_epochs(self.epochs.entries)
         self.producers.reset((), offset)
-
-    def clean(self, now: int) -> None:
-        """Remove what the configs of the topic do not keep: old segments, old records of keys, idle producers.
-
-        Raises ``OSError``.
-        """
-        if self.config.compacts and self.dirty_part(now).is_enough(self.config):
-            self.compact(now)
-        self.delete_old_segments(now)
-        self.producers.expire(now, self.producer_expiration_ms)
-        self.segments.store.expire(now)
-
-    def dirty_part(self, now: int) -> Dirty:
-        """Return what a compaction would look at."""
-        offsets = self.clean_offset, self.log_start_offset, self.last_stable_offset
-        return dirty_part(self.segments, self.config, *offsets, now)
-
-    def compact(self, now: int, max_keys: int = MAX_KEYS) -> None:
-        """Keep only the latest record of each key, except in the last segment. Raises ``OSError``."""
-        dirty, states = self.dirty_part(now), self.producers.states
-        if dirty.size:
-            self.clean_offset = compact(self.segments, self.config, dirty, states, self.high_watermark, now, max_keys)
-
-    def delete_old_segments(self, now: int) -> None:
-        """Remove segments that are below the start of the log, over ``retention.bytes`` or over ``retention.ms``."""
-        segments, config = self.segments, self.config
-        self._remove(retention.below(segments, self.high_watermark, self.log_start_offset), now)
-        if config.deletes:
-            self._remove(retention.over_size(segments, self.high_watermark, config), now)
-            self._remove(retention.too_old(segments, self.high_watermark, config, now), now)
-
-    def _remove(self, old: list[Segment], now: int) -> None:
-        if not old:
-            return
-        if len(old) == len(self.segments):
-            self.roll(now)
-        self.start_at(self.segments.end_of(old[-1]))
-        self.segments.remove(old, now, self.config.file_delete_delay_ms)
 
     def roll(self, now: int, base_offset: int | None = None) -> None:
         """Begin a new segment at the end of the log, or at ``base_offset`` above it."""

@@ -12,6 +12,7 @@ from typing import Final
 
 from attrs import evolve
 
+from kafka_msgs.broker.partitions.cleaning import delete_old_segments
 from kafka_msgs.broker.partitions.config import TopicConfig
 from kafka_msgs.broker.partitions.directory import LogDirectoryStore
 from kafka_msgs.broker.partitions.log import PartitionLog
@@ -169,7 +170,7 @@ class MetadataLog:
         self._snapshot_end = end
         self._log.roll(now)
         self._log.start_at(end)
-        self._log.delete_old_segments(now)
+        delete_old_segments(self._log, now)
         for name in older:
             self._files.files.unlink(name)
 

@@ -22,6 +22,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from kafka_msgs.broker.partitions import Guard, MemoryPartition, Origin, PartitionLog, TopicConfig
+from kafka_msgs.broker.partitions.cleaning import compact, delete_old_segments, dirty_part
 from kafka_msgs.broker.partitions.directory_partition import DirectoryPartition
 from kafka_msgs.broker.partitions.opened_files import OpenedFiles
 from kafka_msgs.broker.partitions.partition_files import PartitionFiles
@@ -158,13 +159,13 @@ class Ours:
         return {}
 
     def _retain(self, command: Mapping[str, Any]) -> dict[str, Any]:
-        self.log.delete_old_segments(self._now)
+        delete_old_segments(self.log, self._now)
         return {}
 
     def _compact(self, command: Mapping[str, Any]) -> dict[str, Any]:
         self.log.clean_offset = command.get("clean_offset") or self.log.log_start_offset
-        dirty = self.log.dirty_part(self._now)
-        self.log.compact(self._now)
+        dirty = dirty_part(self.log, self._now)
+        compact(self.log, self._now)
         answer = {"ratio": dirty.ratio, "first_dirty": dirty.start, "uncleanable": dirty.end}
         return {**answer, "clean_offset": self.log.clean_offset} if dirty.size else answer
 
