@@ -6,7 +6,7 @@ a value counts. This is the work of Kafka's ``ConfigHelper`` and ``ServerTopicCo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Final
 
@@ -71,6 +71,8 @@ _BROKER_NAMES: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
     "min.cleanable.dirty.ratio": (("log.cleaner.min.cleanable.ratio", 1),),
 }
 """The broker settings that stand for a setting of a topic, the strongest first, and the factor of their unit."""
+_GROUPS: Final = {name: tuple((each, 1) for each, _ in names) for names in _BROKER_NAMES.values() for name, _ in names}
+"""The broker settings that stand for one another, by the name of each."""
 
 
 @frozen
@@ -104,28 +106,32 @@ class ConfigEntry:
         return self.setting.type == "password"
 
 
-def effective(setting: Setting, synonyms: tuple[Synonym, ...]) -> ConfigEntry:
-    """Return the entry of a setting, whose value is the first of its synonyms.
+def _entry(setting: Setting, counts: Synonym | None, shown: tuple[Synonym, ...]) -> ConfigEntry:
+    """Return the entry of a setting whose value is that of the synonym that ``counts``; None stands for the default.
 
     The value has Kafka's form, such as ``7`` for ``" +7 "``. Among the synonyms, values of brokers stay as given.
     """
-    first = synonyms[0] if synonyms else Synonym(setting.name, setting.default, ConfigSource.DEFAULT_CONFIG)
-    value = first.scaled()
+    value = setting.default if counts is None else counts.scaled()
     if value is not None:
         value = setting.normal(value)
-    if first.source in _OF_RESOURCES:
-        synonyms = (evolve(first, value=value), *synonyms[1:])
-    return ConfigEntry(setting, value, first.source, synonyms)
+    if shown and shown[0].source in _OF_RESOURCES:
+        shown = (evolve(shown[0], value=value), *shown[1:])
+    source = shown[0].source if shown else ConfigSource.DEFAULT_CONFIG
+    return ConfigEntry(setting, value, source, shown)
 
 
 def topic_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
     """Yield the entries of a topic whose own settings are ``own``, without internal ones."""
     for setting in settings_of(TOPIC).values():
         if not setting.internal:
-            entry = effective(setting, topic_synonyms(cluster, setting, own))
-            shown = _shown(setting, entry.synonyms)
-            source = shown[0].source if shown else ConfigSource.DEFAULT_CONFIG
-            yield evolve(entry, synonyms=shown, source=source)
+            names = _BROKER_NAMES.get(setting.name, ())
+            found = tuple(broker_synonyms(cluster, names, None))
+            counts = next((each for name, _ in names for each in found if each.name == name), None)
+            shown = _from(names[0][0], found) if names else ()
+            if setting.name in own:
+                counts = Synonym(setting.name, own[setting.name], ConfigSource.DYNAMIC_TOPIC_CONFIG)
+                shown = (counts, *shown)
+            yield _entry(setting, counts, shown)
 
 
 _OF_RESOURCES: Final = frozenset(
@@ -155,16 +161,21 @@ def resource_entries(cluster: Cluster, kind: ConfigResourceType, name: str) -> I
         synonyms = [Synonym(setting.name, own[setting.name], source)] if setting.name in own else []
         if kind is ConfigResourceType.GROUP:
             synonyms += _group_synonyms(cluster, setting)
-        yield effective(setting, tuple(synonyms))
+        yield _entry(setting, synonyms[0] if synonyms else None, tuple(synonyms))
 
 
 def _broker_entries(cluster: Cluster, broker_id: int | None, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
     """Yield the entries of a broker. None stands for what all brokers have: only settings that are dynamic there."""
     static = {**cluster.settings.static, **({} if broker_id is None else _settings_of_one(cluster, broker_id))}
     for setting in settings_of(BROKER).values():
-        if not setting.internal and (broker_id is not None or setting.name in own):
-            entry = effective(setting, tuple(broker_synonyms(cluster, setting, broker_id, static=static)))
-            yield entry if broker_id is not None else evolve(entry, value=own[setting.name])
+        if setting.internal or (broker_id is None and setting.name not in own):
+            continue
+        names = _GROUPS.get(setting.name, ((setting.name, 1),))
+        shown = _from(setting.name, tuple(broker_synonyms(cluster, names, broker_id, static)))
+        if broker_id is None:
+            shown = tuple(each for each in shown if each.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
+        entry = _entry(setting, next((each for each in shown if each.name == setting.name), None), shown)
+        yield entry if broker_id is not None else evolve(entry, value=own[setting.name])
 
 
 def _settings_of_one(cluster: Cluster, broker_id: int) -> dict[str, str]:
@@ -190,7 +201,7 @@ def _group_synonyms(cluster: Cluster, setting: Setting) -> Iterator[Synonym]:
     """Yield the values of a setting of groups that are not of one group: those of its broker setting."""
     broker = settings_of(BROKER).get(_GROUP_NAMES.get(setting.name, f"group.{setting.name}"))
     if broker is not None:
-        yield from broker_synonyms(cluster, broker, None)
+        yield from broker_synonyms(cluster, ((broker.name, 1),), None)
     else:
         yield Synonym(setting.name, setting.default, ConfigSource.DEFAULT_CONFIG)
 
@@ -214,44 +225,29 @@ def topic_values(cluster: Cluster, topic: str) -> dict[str, str | None]:
     return {entry.setting.name: entry.value for entry in topic_entries(cluster, own)}
 
 
-def topic_synonyms(cluster: Cluster, setting: Setting, own: Mapping[str, str]) -> tuple[Synonym, ...]:
-    """Return the values of a setting of a topic, the one that counts first."""
-    found: list[Synonym] = []
-    if setting.name in own:
-        found.append(Synonym(setting.name, own[setting.name], ConfigSource.DYNAMIC_TOPIC_CONFIG))
-    for name, factor in _BROKER_NAMES.get(setting.name, ()):
-        found += broker_synonyms(cluster, settings_of(BROKER)[name], None, factor)
-    return tuple(found)
-
-
-def _shown(setting: Setting, synonyms: tuple[Synonym, ...]) -> tuple[Synonym, ...]:
-    """Return the synonyms that an answer shows: Kafka leaves out those before the broker setting of the same unit."""
-    names = [name for name, _ in _BROKER_NAMES.get(setting.name, ())][:1]
-    own = tuple(each for each in synonyms if each.source is ConfigSource.DYNAMIC_TOPIC_CONFIG)
-    return own + tuple(dropwhile(lambda each: each.name not in names, synonyms[len(own) :]))
+def _from(name: str, synonyms: tuple[Synonym, ...]) -> tuple[Synonym, ...]:
+    """Return the synonyms that an answer shows: Kafka leaves out those before the first with the name itself."""
+    return tuple(dropwhile(lambda each: each.name != name, synonyms))
 
 
 def broker_synonyms(
-    cluster: Cluster,
-    setting: Setting,
-    broker_id: int | None,
-    factor: int = 1,
-    static: Mapping[str, str] | None = None,
+    cluster: Cluster, names: Iterable[tuple[str, int]], broker_id: int | None, static: Mapping[str, str] | None = None
 ) -> Iterator[Synonym]:
-    """Yield the values of a broker setting. None stands for what all brokers have.
+    """Yield the values of broker settings that stand for one another, given by names and factors, by their sources.
 
-    ``static`` has the settings that the broker was started with, if they are not those of all brokers.
+    ``broker_id`` None stands for what all brokers have. ``static`` has the settings that the broker was started with,
+    if they are not those of all brokers.
     """
-    static = cluster.settings.static if static is None else static
-    dynamic = (
-        (str(broker_id), ConfigSource.DYNAMIC_BROKER_CONFIG),
-        ("", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+    configs, known = cluster.image.configs, settings_of(BROKER)
+    own = {} if broker_id is None else configs.get((ConfigResourceType.BROKER, str(broker_id)), {})
+    sources: tuple[tuple[ConfigSource, Callable[[str], str | None]], ...] = (
+        (ConfigSource.DYNAMIC_BROKER_CONFIG, own.get),
+        (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, configs.get((ConfigResourceType.BROKER, ""), {}).get),
+        (ConfigSource.STATIC_BROKER_CONFIG, (cluster.settings.static if static is None else static).get),
+        (ConfigSource.DEFAULT_CONFIG, lambda name: known[name].default),
     )
-    for resource, source in dynamic if broker_id is not None else dynamic[1:]:
-        value = cluster.image.configs.get((ConfigResourceType.BROKER, resource), {}).get(setting.name)
-        if value is not None:
-            yield Synonym(setting.name, value, source, factor)
-    if setting.name in static:
-        yield Synonym(setting.name, static[setting.name], ConfigSource.STATIC_BROKER_CONFIG, factor)
-    if setting.default is not None:
-        yield Synonym(setting.name, setting.default, ConfigSource.DEFAULT_CONFIG, factor)
+    for source, value_of in sources:
+        for name, factor in names:
+            value = value_of(name)
+            if value is not None:
+                yield Synonym(name, value, source, factor)

@@ -227,7 +227,7 @@ def _describe_quorum(call: Call[DescribeQuorumRequest]) -> None:
     call.require_cluster(AclOperation.DESCRIBE)
     topics = []
     asked = [(topic.topic_name, each.partition_index) for topic in call.request.topics for each in topic.partitions]
-    known = asked == [(_METADATA, 0)]
+    known = asked == [(_METADATA, 0)] and len(call.request.topics) == 1
     for topic in call.request.topics:
         partitions = tuple(_quorum(call, each.partition_index, known=known) for each in topic.partitions)
         topics.append(quorum.TopicData(topic_name=topic.topic_name, partitions=partitions))

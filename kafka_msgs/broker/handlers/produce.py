@@ -6,12 +6,12 @@ Batches pass as they are: the log checks them and gives them offsets. This is th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Any, Final
 from uuid import UUID
 
-from attrs import define, evolve
+from attrs import Factory, define, evolve
 
 from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.controller.image import PartitionState, TopicState
@@ -63,6 +63,18 @@ class _Part:
     wanted: int | None = None
 
 
+@define
+class _Batches:
+    """What a request has for one partition: the batches that are sound, and answers to those that are not.
+
+    Of repeats the last one that is sound is appended, and the last one that is not sound is answered.
+    """
+
+    index: int
+    sound: list[tuple[TopicState, PartitionState, Buffer]] = Factory(list)
+    refused: list[PartitionProduceResponse] = Factory(list)
+
+
 def _produce(call: Call[ProduceRequest]) -> None:
     request = call.request
     try:
@@ -70,7 +82,7 @@ def _produce(call: Call[ProduceRequest]) -> None:
     except RefusedError:
         call.request = _without_repeats(request)
         raise
-    topics = [(topic, [_append(call, topic, each) for each in parts]) for topic, parts in _by_topic(request)]
+    topics = [(topic, [_appended(call, each) for each in parts]) for topic, parts in _checked(call)]
     if request.acks == _NONE:
         call.exempt = True
         _end_without_answer(call, topics)
@@ -92,19 +104,35 @@ def _check_transaction(call: Call[ProduceRequest]) -> None:
         raise RefusedError(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
 
-def _by_topic(request: ProduceRequest) -> list[tuple[TopicProduceData, list[PartitionProduceData]]]:
-    """Return what is there for each topic. Of a partition that is repeated, the last one counts."""
-    topics: dict[tuple[str, UUID], tuple[TopicProduceData, dict[int, PartitionProduceData]]] = {}
+def _by_topic(request: ProduceRequest) -> list[tuple[TopicProduceData, dict[int, list[PartitionProduceData]]]]:
+    """Return what is there for each topic and partition. Both may be repeated."""
+    topics: dict[tuple[str, UUID], tuple[TopicProduceData, dict[int, list[PartitionProduceData]]]] = {}
     for topic in request.topic_data:
         for part in topic.partition_data:
-            topics.setdefault((topic.name, topic.topic_id), (topic, {}))[1][part.index] = part
-    return [(topic, list(parts.values())) for topic, parts in topics.values()]
+            parts = topics.setdefault((topic.name, topic.topic_id), (topic, {}))[1]
+            parts.setdefault(part.index, []).append(part)
+    return list(topics.values())
 
 
 def _without_repeats(request: ProduceRequest) -> ProduceRequest:
     """Return the request of which the answer to a request that fails as a whole names the partitions."""
-    topics = (evolve(topic, partition_data=tuple(parts)) for topic, parts in _by_topic(request))
+    topics = (
+        evolve(topic, partition_data=tuple(each[-1] for each in parts.values())) for topic, parts in _by_topic(request)
+    )
     return evolve(request, topic_data=tuple(topics))
+
+
+def _checked(call: Call[ProduceRequest]) -> Iterator[tuple[TopicProduceData, list[_Batches]]]:
+    """Yield what is there for each topic, after the checks that come before any append."""
+    for topic, parts in _by_topic(call.request):
+        found = {index: _Batches(index) for index in parts}
+        for part in (each for repeats in parts.values() for each in repeats):
+            try:
+                found[part.index].sound.append(_sound(call, topic, part))
+            except RefusedError as error:
+                refused = _failed(call, part.index, error, message=_TEXTS.get(error.error))
+                found[part.index].refused.append(refused)
+        yield topic, list(found.values())
 
 
 _Topics = list[tuple[TopicProduceData, list[_Part]]]
@@ -144,25 +172,38 @@ class _Replication:
         _answer(self._call, self._topics)
 
 
-def _append(call: Call[ProduceRequest], topic: TopicProduceData, data: PartitionProduceData) -> _Part:
-    state: PartitionState | None = None
+def _sound(
+    call: Call[ProduceRequest], topic: TopicProduceData, data: PartitionProduceData
+) -> tuple[TopicState, PartitionState, Buffer]:
+    """Return the partition that records are for, and the records. Raises ``RefusedError``."""
+    topic_id = topic.topic_id if call.version >= _FIRST_WITH_IDS else None
+    found = find_topic(call, topic.name, topic_id, AclOperation.WRITE)
+    state = call.cluster.image.partition(found.id, data.index)
+    if state is None:
+        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     records = data.records if data.records is not None else b""
+    check_produced(read_incoming(records), call.version)
+    return found, state, records
+
+
+def _appended(call: Call[ProduceRequest], batches: _Batches) -> _Part:
+    outcomes = [_append(call, batches.index, *each) for each in batches.sound[-1:]]
+    return [*outcomes, *map(_Part, batches.refused)][-1]
+
+
+def _append(call: Call[ProduceRequest], index: int, topic: TopicState, state: PartitionState, records: Buffer) -> _Part:
     try:
-        found = find_topic(
-            call, topic.name, topic.topic_id if call.version >= _FIRST_WITH_IDS else None, AclOperation.WRITE
-        )
-        state = call.cluster.image.partition(found.id, data.index)
-        led = _writable(call, found, state, data.index, records)
+        led = _writable(call, topic, index, records)
         guard = _guard(call, led.log, records)
     except RefusedError as error:
-        return _Part(_failed(call, data.index, error, state, message=_TEXTS.get(error.error)))
+        return _Part(_failed(call, index, error, state, message=_TEXTS.get(error.error)))
     try:
         appended = _write(call, led, records, guard)
     except RefusedError as error:
         start = -1 if error.error in _WITHOUT_START else led.log.log_start_offset
-        return _Part(_failed(call, data.index, error, state, log_start_offset=start))
+        return _Part(_failed(call, index, error, state, log_start_offset=start))
     response = PartitionProduceResponse(
-        index=data.index,
+        index=index,
         base_offset=appended.base_offset,
         log_append_time_ms=appended.log_append_time,
         log_start_offset=appended.log_start_offset,
@@ -170,13 +211,8 @@ def _append(call: Call[ProduceRequest], topic: TopicProduceData, data: Partition
     return _Part(response, led.log, appended.last_offset + 1)
 
 
-def _writable(
-    call: Call[ProduceRequest], topic: TopicState, state: PartitionState | None, index: int, records: Buffer
-) -> Led:
-    """Return the partition that records are for. Raises ``RefusedError`` for what is checked before the append."""
-    if state is None:
-        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    check_produced(read_incoming(records), call.version)
+def _writable(call: Call[ProduceRequest], topic: TopicState, index: int, records: Buffer) -> Led:
+    """Return the partition that records are for, as its leader. Raises ``RefusedError``."""
     if call.request.acks not in (_ALL, _NONE, 1):
         raise RefusedError(error=ErrorCode.INVALID_REQUIRED_ACKS)
     if call.request.transactional_id is not None and is_transactional(records):

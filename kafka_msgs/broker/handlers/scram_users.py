@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import starmap
-from typing import Final
+from typing import Final, ParamSpec, TypeAlias, TypeVar
 
 from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.security.credentials import MECHANISMS, scram_keys
-from kafka_msgs.enums import AclOperation
+from kafka_msgs.enums import AclOperation, ScramMechanism
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
 from kafka_msgs.message import MetadataRecord
@@ -31,6 +32,10 @@ from kafka_msgs.messages.remove_user_scram_credential_record import RemoveUserSc
 from kafka_msgs.messages.user_scram_credential_record import UserScramCredentialRecord
 
 __all__ = ["HANDLERS"]
+
+_Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _BY_NUMBER: Final = {mechanism.number: mechanism for mechanism in MECHANISMS.values()}
 _MAX_ITERATIONS: Final = 16384
@@ -73,21 +78,22 @@ def _described(
 def _alter(call: Call[AlterUserScramCredentialsRequest]) -> None:
     call.require_cluster(AclOperation.ALTER)
     request = call.request
-    changes: list[ScramCredentialDeletion | ScramCredentialUpsertion] = [*request.deletions, *request.upsertions]
-    outcomes: dict[str, MetadataRecord | RefusedError] = {}
-    for change in changes:
-        before = outcomes.get(change.name)
+    changes: dict[str, _Change | RefusedError] = {}
+    asked: list[_Change] = [*request.deletions, *request.upsertions]
+    for change in asked:
+        before = changes.get(change.name)
         if not isinstance(before, RefusedError):
-            outcomes[change.name] = _TWICE if before is not None else _outcome(call, change)
+            changes[change.name] = _TWICE if before is not None else _outcome(_checked, call, change)
+    outcomes = {
+        user: each if isinstance(each, RefusedError) else _outcome(_record, each) for user, each in changes.items()
+    }
     call.cluster.commit(each for each in outcomes.values() if not isinstance(each, RefusedError))
     call.answer(AlterUserScramCredentialsResponse(results=tuple(starmap(_result, outcomes.items()))))
 
 
-def _outcome(
-    call: Call[AlterUserScramCredentialsRequest], change: ScramCredentialDeletion | ScramCredentialUpsertion
-) -> MetadataRecord | RefusedError:
+def _outcome(step: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | RefusedError:
     try:
-        return _record(call, change)
+        return step(*arguments, **options)
     except RefusedError as error:
         return error
 
@@ -98,10 +104,8 @@ def _result(user: str, outcome: MetadataRecord | RefusedError) -> AlterUserScram
     return AlterUserScramCredentialsResult(user=user, error_message=None)
 
 
-def _record(
-    call: Call[AlterUserScramCredentialsRequest], change: ScramCredentialDeletion | ScramCredentialUpsertion
-) -> MetadataRecord:
-    """The record of a change. Raises ``RefusedError``."""
+def _checked(call: Call[AlterUserScramCredentialsRequest], change: _Change) -> _Change:
+    """Return a change that can be. Raises ``RefusedError``."""
     mechanism = _BY_NUMBER.get(change.mechanism)  # type: ignore[call-overload]
     if not change.name:
         raise RefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Username must not be empty")
@@ -111,14 +115,21 @@ def _record(
         if (change.name, change.mechanism) not in call.cluster.image.scram:
             message = "Attempt to delete a user credential that does not exist"
             raise RefusedError(error=ErrorCode.RESOURCE_NOT_FOUND, message=message)
-        return RemoveUserScramCredentialRecord(name=change.name, mechanism=change.mechanism)
+        return change
     if change.iterations < mechanism.min_iterations:
         raise RefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Too few iterations")
     if change.iterations > _MAX_ITERATIONS:
         raise RefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Too many iterations")
+    return change
+
+
+def _record(change: _Change) -> MetadataRecord:
+    """Return the record of a change. Raises ``RefusedError``."""
+    if isinstance(change, ScramCredentialDeletion):
+        return RemoveUserScramCredentialRecord(name=change.name, mechanism=change.mechanism)
     if not change.salted_password:  # Java has no HMAC with an empty key
         raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
-    stored_key, server_key = scram_keys(change.salted_password, mechanism.hash_name)
+    stored_key, server_key = scram_keys(change.salted_password, _BY_NUMBER[ScramMechanism(change.mechanism)].hash_name)
     return UserScramCredentialRecord(
         name=change.name,
         mechanism=change.mechanism,

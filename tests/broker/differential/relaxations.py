@@ -78,15 +78,6 @@ def _repeats(values: list[str]) -> bool:
     return len(set(values)) < len(values)
 
 
-def _places_of(produced: dict[str, Any]) -> list[str]:
-    """The partitions that a Produce request names."""
-    return [
-        f"{topic.get('name', topic.get('topicId'))} {part['index']}"
-        for topic in produced["topicData"]
-        for part in topic["partitionData"]
-    ]
-
-
 def _resources_of(altered: dict[str, Any]) -> list[str]:
     """The resources whose settings a request changes."""
     return [f"{each['resourceType']} {each['resourceName']}" for each in altered["resources"]]
@@ -173,12 +164,6 @@ RELAXATIONS: Final[tuple[Relaxation, ...]] = (
         "acks that are wrong are refused before the coordinator of a transaction is asked",
         lambda place: place.command["body"]["acks"] not in (-1, 0, 1),
     ),
-    Relaxation(
-        "Produce",
-        r"^answer",
-        "Kafka answers for any of the batches for a partition that is named twice",
-        lambda place: _repeats(_places_of(place.command["body"])),
-    ),
     Relaxation("*", r"ErrorMessage$", "the text has the present", _texts(r"(?<=within )\[-?\d+, \d+\]")),
     Relaxation(
         "StreamsGroupTopologyDescriptionUpdate",
@@ -241,8 +226,8 @@ RELAXATIONS: Final[tuple[Relaxation, ...]] = (
     Relaxation(
         "AlterClientQuotas",
         r"errorMessage$",
-        "of several keys that are wrong, the first in a hash table is named",
-        _texts(r"(?<=configuration key )[\w.]*"),
+        "of several keys or types that are wrong, the first in a hash table is named",
+        _texts(r"(?<=configuration key )[\w.]*|(?<=entity type: )[\w-]*"),
     ),
     Relaxation(
         "StreamsGroup*",
