@@ -1,8 +1,8 @@
 """Clusters of real Apache Kafka nodes on loopback, for tests: three nodes, each broker and controller.
 
-This file owns what a node is configured with, formatting its storage, starting nodes and ending them, and running
-Kafka's own command-line classes against them. :mod:`tests.support.shared_cluster` shares one cluster among the
-processes of a test run; :mod:`tests.support.kafka_listeners` has the listeners, the users and the certificates.
+This file owns what a node is configured with, and starting nodes and ending them. :mod:`tests.support.shared_cluster`
+shares one cluster among the processes of a test run; :mod:`tests.support.kafka_listeners` has the listeners, the users
+and the certificates; :mod:`tests.support.kafka_storage` has formatted storage and archives of classes.
 
 Needs Java 17 or newer, Maven, and ``timeout`` and ``setpriv``: these end the nodes even when the process that started
 them was killed. Nodes listen on loopback only, and their files go with the cluster.
@@ -10,21 +10,15 @@ them was killed. Nodes listen on loopback only, and their files go with the clus
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import importlib.util
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
-import uuid
-from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -32,19 +26,18 @@ from typing import Final
 from kafka_msgs import MetadataRequest, MetadataResponse
 from tests.recorders.asking import Conversation
 from tests.recorders.broker import BrokerError, Jars, answers, free_ports, java_command
+from tests.support.kafka_classes import run_kafka_class
 from tests.support.kafka_listeners import (
     HOST,
-    SCRAM_MECHANISMS,
     USERS,
     Certificates,
     Listener,
     listener_settings,
 )
+from tests.support.kafka_storage import copy_formatted, shared_classes, write_properties
 
-__all__ = ["ClusterAddresses", "KafkaCluster", "cluster_needs", "run_kafka_class", "shared_settings"]
+__all__ = ["ClusterAddresses", "KafkaCluster", "cluster_needs", "shared_settings"]
 
-_CACHE: Final = Path(__file__).parents[1] / "recorders" / "target"
-_CLUSTER_ID: Final = "a2Fma2EtbXNncy10ZXN0cw"
 _START_SECONDS: Final = 120
 _STOP_SECONDS: Final = 90
 _LIFETIME_SECONDS: Final = 3600
@@ -183,26 +176,6 @@ class ClusterAddresses:
         return cls({int(node): ports for node, ports in known["ports"].items()}, Path(known["home"]))
 
 
-def run_kafka_class(
-    class_name: str, arguments: Sequence[str], *, stdin: str = "", timeout: float = 60, jars: Jars = Jars.TOOLS
-) -> str:
-    """Run a Kafka class, or a Java source file, to its end and return what it printed.
-
-    Raises :class:`~tests.recorders.broker.BrokerError` when it fails, and ``subprocess.TimeoutExpired``.
-    """
-    done = subprocess.run(
-        java_command(class_name, arguments, heap_mb=128, jars=jars),
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise BrokerError(f"{class_name} ended with {done.returncode}: {done.stdout}{done.stderr}")
-    return done.stdout
-
-
 class KafkaCluster(ClusterAddresses):
     """A cluster of one's own, alive inside a ``with`` block; its nodes may be stopped, killed and started again.
 
@@ -305,11 +278,8 @@ class KafkaCluster(ClusterAddresses):
     def _prepare(self, node: int) -> None:
         """Write a node's configuration and its formatted storage."""
         self._properties(node).parent.mkdir()
-        _write_properties(self._properties(node), self._settings(node))
-        shutil.copytree(_formatted(), self.log_dir(node))
-        meta = self.log_dir(node) / "meta.properties"
-        own = re.sub(r"(?m)^node\.id=.*$", f"node.id={node}", meta.read_text())
-        meta.write_text(re.sub(r"(?m)^directory\.id=.*$", f"directory.id={_kafka_uuid()}", own))
+        write_properties(self._properties(node), self._settings(node))
+        copy_formatted(self.log_dir(node), node)
 
     def _settings(self, node: int) -> dict[str, str]:
         voters = (f"{each}@{HOST}:{self.port(each, Listener.CONTROLLER)}" for each in self.nodes)
@@ -336,7 +306,9 @@ class KafkaCluster(ClusterAddresses):
 
     def _launch(self, node: int) -> None:
         arguments = [str(self._properties(node))]
-        options = self._options if self._options is not None else [f"-XX:SharedArchiveFile={_shared_classes()}"]
+        options = (
+            self._options if self._options is not None else [f"-XX:SharedArchiveFile={shared_classes(_fill_archive)}"]
+        )
         java = java_command("kafka.Kafka", arguments, heap_mb=self._heap_mb, jars=Jars.NODE, options=options)
         limits = ["setpriv", "--pdeathsig", "TERM", "timeout", "--kill-after=60", str(self._lifetime)]
         with self._output(node).open("ab") as output:
@@ -393,62 +365,7 @@ def _children(process: int) -> list[int]:
     return [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
-def _kafka_uuid() -> str:
-    """A random UUID in Kafka's own form, which is base64 without padding; a leading dash is not allowed."""
-    text = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    return _kafka_uuid() if text.startswith("-") else text
-
-
-def _write_properties(path: Path, settings: Mapping[str, str]) -> None:
-    path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-
-
-def _formatted() -> Path:
-    """A formatted storage directory, with the SCRAM credentials of all users; made once and kept."""
-    arguments = ["format", "-t", _CLUSTER_ID]
-    for mechanism in SCRAM_MECHANISMS:
-        for name, password in USERS.items():
-            arguments += ["--add-scram", f"{mechanism}=[name={name},password={password},iterations=4096]"]
-    digest = hashlib.sha256(json.dumps(arguments).encode()).hexdigest()[:12]
-    kept = _CACHE / f"storage-{Jars.NODE.release}-{digest}"
-    with _locked("storage"):
-        if not kept.exists():
-            _format(arguments, kept)
-    return kept
-
-
-def _format(arguments: Sequence[str], kept: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="kafka-msgs-format-") as directory:
-        properties = Path(directory, "server.properties")
-        settings = {
-            "process.roles": "broker,controller",
-            "node.id": "1",
-            "controller.quorum.voters": f"1@{HOST}:1",
-            "controller.listener.names": "CONTROLLER",
-            "listeners": f"CONTROLLER://{HOST}:1,PLAINTEXT://{HOST}:2",
-            "log.dirs": str(Path(directory, "data")),
-        }
-        _write_properties(properties, settings)
-        run_kafka_class("kafka.tools.StorageTool", [*arguments, "-c", str(properties)], jars=Jars.NODE)
-        shutil.copytree(Path(directory, "data"), kept)
-
-
-def _shared_classes() -> Path:
-    """The archive of loaded classes that halves the start of a node (class data sharing); made once and kept."""
-    kept = _CACHE / f"classes-{Jars.NODE.release}.jsa"
-    with _locked("classes"):
-        if not kept.exists():
-            new = kept.with_suffix(".new")
-            with KafkaCluster(nodes=1, options=[f"-XX:ArchiveClassesAtExit={new}"]) as cluster:
-                cluster.stop(1)
-            new.rename(kept)
-    return kept
-
-
-@contextmanager
-def _locked(name: str) -> Iterator[None]:
-    """Only one process of this machine at a time is inside, for one working tree."""
-    _CACHE.mkdir(exist_ok=True)
-    with (_CACHE / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def _fill_archive(archive: Path) -> None:
+    """Let a node write its loaded classes when it ends."""
+    with KafkaCluster(nodes=1, options=[f"-XX:ArchiveClassesAtExit={archive}"]) as cluster:
+        cluster.stop(1)

@@ -25,7 +25,8 @@ from kafka_msgs.redaction import Redaction
 from tests.recorders.asking import Conversation
 from tests.support.cluster_topics import new_topic
 from tests.support.eventually import until
-from tests.support.kafka_cluster import ClusterAddresses, run_kafka_class
+from tests.support.kafka_classes import run_kafka_class
+from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.kafka_listeners import USERS, Listener
 from tests.support.streams_application import streams_application
 from tests.support.tapped import TappedCluster

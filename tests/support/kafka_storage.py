@@ -1,0 +1,94 @@
+"""What nodes of Kafka need before they start, made once and kept: a formatted storage, and an archive of classes."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.recorders.broker import Jars
+from tests.support.kafka_classes import run_kafka_class
+from tests.support.kafka_listeners import HOST, SCRAM_MECHANISMS, USERS
+
+__all__ = ["copy_formatted", "shared_classes", "write_properties"]
+
+_CACHE: Final = Path(__file__).parents[1] / "recorders" / "target"
+_CLUSTER_ID: Final = "a2Fma2EtbXNncy10ZXN0cw"
+
+
+def copy_formatted(directory: Path, node: int) -> None:
+    """Make a formatted storage directory of a node."""
+    shutil.copytree(_formatted(), directory)
+    meta = directory / "meta.properties"
+    own = re.sub(r"(?m)^node\.id=.*$", f"node.id={node}", meta.read_text())
+    meta.write_text(re.sub(r"(?m)^directory\.id=.*$", f"directory.id={_kafka_uuid()}", own))
+
+
+def write_properties(path: Path, settings: Mapping[str, str]) -> None:
+    """Write a file of settings."""
+    path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+
+
+def shared_classes(fill: Callable[[Path], None]) -> Path:
+    """The archive of loaded classes, which halves the start of a node (class data sharing); ``fill`` has it written."""
+    kept = _CACHE / f"classes-{Jars.NODE.release}.jsa"
+    with _locked("classes"):
+        if not kept.exists():
+            new = kept.with_suffix(".new")
+            fill(new)
+            new.rename(kept)
+    return kept
+
+
+def _formatted() -> Path:
+    """A formatted storage directory, with the SCRAM credentials of all users; made once and kept."""
+    arguments = ["format", "-t", _CLUSTER_ID]
+    for mechanism in SCRAM_MECHANISMS:
+        for name, password in USERS.items():
+            arguments += ["--add-scram", f"{mechanism}=[name={name},password={password},iterations=4096]"]
+    digest = hashlib.sha256(json.dumps(arguments).encode()).hexdigest()[:12]
+    kept = _CACHE / f"storage-{Jars.NODE.release}-{digest}"
+    with _locked("storage"):
+        if not kept.exists():
+            _format(arguments, kept)
+    return kept
+
+
+def _format(arguments: Sequence[str], kept: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="kafka-msgs-format-") as directory:
+        properties = Path(directory, "server.properties")
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@{HOST}:1",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"CONTROLLER://{HOST}:1,PLAINTEXT://{HOST}:2",
+            "log.dirs": str(Path(directory, "data")),
+        }
+        write_properties(properties, settings)
+        run_kafka_class("kafka.tools.StorageTool", [*arguments, "-c", str(properties)], jars=Jars.NODE)
+        shutil.copytree(Path(directory, "data"), kept)
+
+
+def _kafka_uuid() -> str:
+    """A random UUID in Kafka's own form, which is base64 without padding; a leading dash is not allowed."""
+    text = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    return _kafka_uuid() if text.startswith("-") else text
+
+
+@contextmanager
+def _locked(name: str) -> Iterator[None]:
+    """Only one process of this machine at a time is inside, for one working tree."""
+    _CACHE.mkdir(exist_ok=True)
+    with (_CACHE / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
