@@ -34,10 +34,12 @@ __all__ = [
     "NewTopic",
     "add_partitions",
     "auto_create",
+    "check_new_name",
     "check_topic_configs",
     "check_topic_name",
     "create_topic",
     "delete_topic",
+    "topic_records",
     "why_missing",
 ]
 
@@ -64,10 +66,20 @@ class NewTopic:
 
 def create_topic(cluster: Cluster, new: NewTopic) -> list[MetadataRecord]:
     """Return the records that create a topic. Raises ``RefusedError``."""
-    check_topic_name(new.name)
-    if new.name in cluster.image.topics:
-        raise RefusedError(error=ErrorCode.TOPIC_ALREADY_EXISTS, message=f"Topic '{new.name}' already exists.")
-    _check_collision(cluster.image, new.name)
+    check_new_name(cluster.image, new.name)
+    return topic_records(cluster, new)
+
+
+def check_new_name(image: Image, name: str) -> None:
+    """Raise ``RefusedError`` for a name that no new topic can have."""
+    check_topic_name(name)
+    if name in image.topics:
+        raise RefusedError(error=ErrorCode.TOPIC_ALREADY_EXISTS, message=f"Topic '{name}' already exists.")
+    _check_collision(image, name)
+
+
+def topic_records(cluster: Cluster, new: NewTopic) -> list[MetadataRecord]:
+    """Return the records that create a topic whose name was checked. Raises ``RefusedError``."""
     configs = check_topic_configs(new.configs)
     replicas = _assigned(cluster, new) if new.assignments else _placed(cluster, new)
     topic_id = cluster.new_id()

@@ -150,6 +150,10 @@ def _altered(
     """
     times = Counter((each.resource_type, each.resource_name) for each in call.request.resources)
     outcomes = [_outcome(_check_request, each, times) for each in call.request.resources]
+    outcomes = [
+        error or _outcome(_resource, call, AclOperation.ALTER_CONFIGS, each.resource_type, each.resource_name)
+        for each, error in zip(call.request.resources, outcomes, strict=True)
+    ]
     handed_on = [each for each, error in zip(call.request.resources, outcomes, strict=True) if error is None]
     lost = any(map(_has_unknown_operation, handed_on))
     for each, error in zip(call.request.resources, outcomes, strict=True):
@@ -161,7 +165,7 @@ def _altered(
             yield result(error_code=outcome.error, error_message=outcome.message, **facts)
 
 
-def _outcome(run: Callable[..., None], *arguments: Any) -> RefusedError | None:
+def _outcome(run: Callable[..., object], *arguments: Any) -> RefusedError | None:
     try:
         run(*arguments)
     except RefusedError as error:
@@ -190,7 +194,7 @@ def _has_unknown_operation(resource: Any) -> bool:
 def _change(
     call: Call[Any], resource: Any, records: Callable[[ConfigResourceType, Any], Iterable[MetadataRecord]], lost: bool
 ) -> None:
-    kind = _resource(call, AclOperation.ALTER_CONFIGS, resource.resource_type, resource.resource_name)
+    kind = ConfigResourceType(resource.resource_type)
     if lost and kind is not ConfigResourceType.BROKER:
         raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     if kind is ConfigResourceType.BROKER and resource.resource_name:

@@ -10,7 +10,14 @@ from typing import Any, Final
 from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.controller.configs import topic_entries
 from kafka_msgs.broker.controller.image import TopicState
-from kafka_msgs.broker.controller.topics import MAX_PARTITIONS, NewTopic, add_partitions, create_topic, delete_topic
+from kafka_msgs.broker.controller.topics import (
+    MAX_PARTITIONS,
+    NewTopic,
+    add_partitions,
+    check_new_name,
+    delete_topic,
+    topic_records,
+)
 from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -44,14 +51,19 @@ def _create_topics(call: Call[CreateTopicsRequest]) -> None:
         raise RefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
     counts = Counter(each.name for each in request.topics)
     unique = {each.name: each for each in request.topics}
-    results = tuple(_created(call, each, counts[each.name]) for each in unique.values())
+    # As in Kafka, the names are checked before any topic is created.
+    errors = {name: _wrong_name(call, name, counts[name]) for name in unique}
+    results = tuple(_created(call, each, errors[each.name]) for each in unique.values())
     call.answer(CreateTopicsResponse(topics=results))
 
 
-def _created(call: Call[CreateTopicsRequest], asked: CreatableTopic, times: int) -> CreatableTopicResult:
+def _created(
+    call: Call[CreateTopicsRequest], asked: CreatableTopic, wrong: RefusedError | None
+) -> CreatableTopicResult:
     try:
-        _check_create(call, asked, times)
-        records = create_topic(
+        if wrong is not None:
+            raise wrong
+        records = topic_records(
             call.cluster,
             NewTopic(
                 name=asked.name,
@@ -78,16 +90,20 @@ def _charge(call: Call[Any], partitions: int) -> None:
     call.charge_mutations(partitions, strict=call.version >= _FIRST_STRICT[type(call.request)])
 
 
-def _check_create(call: Call[CreateTopicsRequest], asked: CreatableTopic, times: int) -> None:
+def _wrong_name(call: Call[CreateTopicsRequest], name: str, times: int) -> RefusedError | None:
+    """Return why a topic with a name that a request has so many ``times`` cannot be created, or None."""
     if times > 1:
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
-    if asked.name == _CLUSTER_METADATA:
+        return RefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
+    if name == _CLUSTER_METADATA:
         message = f"Creation of internal topic {_CLUSTER_METADATA} is prohibited."
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
-    if not (
-        call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, asked.name)
-    ):
-        raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+    if not (call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)):
+        return RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    try:
+        check_new_name(call.cluster.image, name)
+    except RefusedError as error:
+        return error
+    return None
 
 
 def _success(
