@@ -5,6 +5,7 @@ With ``KAFKA_MSGS_REQUIRE_ORACLE=1`` they fail instead: a run that has to prove 
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -54,6 +55,12 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run first what starts Spark: its files are slow, so no process begins one when the others have ended."""
     items.sort(key=lambda item: not _on_spark(item))
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what was collected: hundreds of thousands of objects that stay."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,6 +1,6 @@
 """Checks that calls leave the counts of references and of memory blocks as they were.
 
-What was there before is frozen meanwhile: the garbage collector passes over it, so that collecting takes the time of
+What was there before is frozen: the garbage collector passes over it from then on, so that collecting takes the time of
 what a test makes, and not of all that a run of thousands of tests holds.
 """
 
@@ -18,16 +18,6 @@ import pytest
 ROUNDS = 20
 
 
-@contextmanager
-def only_new_objects() -> Iterator[None]:
-    """Let the garbage collector see only objects that are made in this block."""
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
 def counts(objects: list[Any]) -> list[int]:
     """The references to each object, and how many blocks of memory Python holds."""
     gc.collect()
@@ -41,14 +31,14 @@ def check_balance(action: Callable[[], Any], objects: list[Any]) -> None:
     every one.
     """
     grown: list[int] = []
-    with only_new_objects():
-        for _ in range(12):
-            before = counts(objects)
-            for _ in range(ROUNDS):
-                action()
-            grown = [now - then for now, then in zip(counts(objects), before, strict=True)]
-            if max(map(abs, grown)) < ROUNDS // 2:
-                return
+    gc.freeze()
+    for _ in range(12):
+        before = counts(objects)
+        for _ in range(ROUNDS):
+            action()
+        grown = [now - then for now, then in zip(counts(objects), before, strict=True)]
+        if max(map(abs, grown)) < ROUNDS // 2:
+            return
     pytest.fail(f"{grown} after {ROUNDS} rounds, for {objects} and blocks of memory")
 
 
