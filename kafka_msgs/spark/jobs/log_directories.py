@@ -19,6 +19,8 @@ from kafka_msgs.log.files import read_partition_metadata
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.offline.directories import end_of_segment, end_offsets_in
 from kafka_msgs.spark.sources.files import LogFile, local_copy, log_files
+from kafka_msgs.spark.sources.lookup import SegmentLookup
+from kafka_msgs.spark.sources.ranges import LARGEST
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,8 +72,13 @@ def partitions_in(paths: Sequence[str | os.PathLike[str]], topic: str | None = N
 
 
 def end_of(partition: StoredPartition) -> int:
-    """Return the offset after the last record of a partition, by its last segment; raises ``OSError``."""
-    with local_copy(partition.segments[-1]) as (path, _):
+    """Return the offset after the last record of a partition, by its last segment; raises ``OSError``.
+
+    Of another filesystem only the batches after the last entry of the offset index are fetched.
+    """
+    last = partition.segments[-1]
+    start = SegmentLookup(last).position_before(LARGEST) if last.root else 0
+    with local_copy(last, start) as (path, _):
         return end_of_segment(Segment(path))
 
 

@@ -1,0 +1,33 @@
+"""What jobs ask of log directories on the driver."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from pyarrow import fs
+
+from kafka_msgs.spark.jobs.log_directories import end_of, partitions_in
+from kafka_msgs.spark.sources import files
+from tests.support.counted_files import CountedFiles
+from tests.support.transactional_log import History
+
+
+@pytest.mark.parametrize("indexed", [True, False], ids=["indexed", "bare"])
+def test_the_end_of_a_remote_partition_is_found_near_it(
+    indexed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "events-0"
+    home.mkdir()
+    history = History(home, random.Random(5), size=1000)
+    history.write(segments=2, steps=200)
+    last = max(home.glob("*.log"))
+    if not indexed:
+        last.with_suffix(".index").unlink()
+    counted = CountedFiles(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()))
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "_filesystem", lambda _: (counted, ""))
+        (partition,) = partitions_in(["s3://bucket/events-0"])
+        assert end_of(partition) == history.next_offset
+    assert counted.total <= (last.stat().st_size // 5 if indexed else last.stat().st_size)
