@@ -15,11 +15,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import pyarrow as pa
+from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType
 from rich.console import Console
@@ -29,12 +31,15 @@ from kafka_msgs import OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.log.writing.segments import SegmentWriter
 from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.records import BatchBuilder, BatchHeader
-from kafka_msgs.spark import from_kafka, register, schema_of
+from kafka_msgs.spark import count_records, from_kafka, register, schema_of
 from kafka_msgs.spark.functions import column_function, decode
+from kafka_msgs.spark.sources import files
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.plans import Plan
 from kafka_msgs.spark.types import without_notes
 from kafka_msgs.topics.records import TopicRecord, encode_record
+from tests.support.counted_files import CountedFiles
+from tests.support.transactional_log import History
 
 __all__ = ["run"]
 
@@ -61,7 +66,9 @@ _PARQUET: Final = "Parquet, five columns"
 _LOG: Final = "kafka-log, the same columns"
 _LOG_ALL: Final = "kafka-log, all columns"
 _COUNT: Final = "count() of all columns, as it was before there was a choice"
+_COUNT_USUAL: Final = "count() of the default columns"
 _HEADERS: Final = "count() of the column partition, by headers"
+_COUNTED: Final = "count_records, by headers"
 _FUSED: Final = "kafka-log, decodedValue instead of value"
 
 PROTOTYPE: Final = 0.16 / 1.55
@@ -74,6 +81,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
         home = Path(directory)
         size = _write(home / "log")
         last = _read_for_last_percent(home / "log")
+        driver = _read_by_driver(home / "remote")
         session = _session(home)
         try:
             taken = _taken(_cases(session, home), min(rounds, ROUNDS))
@@ -104,6 +112,15 @@ def run(console: Console, rounds: int) -> list[Figure]:
             seconds[_COUNT] / seconds[_HEADERS],
             target=5.0,
         ),
+        Figure("count_records, over count() of all columns", seconds[_COUNT] / seconds[_COUNTED], target=5.0),
+        Figure("count_records, over count() of the default columns", seconds[_COUNT_USUAL] / seconds[_COUNTED]),
+        Figure(
+            "kafka-log: bytes that the driver reads of a remote log for read_committed",
+            100 * driver,
+            unit="%",
+            target=2.0,
+            at_most=True,
+        ),
         Figure("kafka-log: bytes read for the last 1 % by time", 100 * last / size, unit="%", target=3.0, at_most=True),
         Figure("kafka-log: a core reads", size / seconds[_LOG] / CORES / 1e6, unit="MB/s"),
     ]
@@ -129,6 +146,18 @@ def _read_for_last_percent(directory: Path) -> int:
     given = Options("kafka-log", {"path": str(directory), "startingTimestamp": str(time)})
     parts = (part for split in Plan.of("kafka-log", given).splits() for part in split)
     return sum(part.size for part in parts) + sum(path.stat().st_size for path in directory.rglob("*index"))
+
+
+def _read_by_driver(directory: Path) -> float:
+    """Return the share of a running broker's log that planning a read of committed records fetches."""
+    home = directory / "events-0"
+    home.mkdir(parents=True)
+    History(home, random.Random(1), size=1000).write(segments=10, steps=1000)
+    counted = CountedFiles(fs.SubTreeFileSystem(str(directory), fs.LocalFileSystem()))
+    given = Options("kafka-log", {"path": "s3://bucket/events-0", "isolation": "read_committed"})
+    with patch.object(files, "_filesystem", lambda _: (counted, "")):
+        Plan.of("kafka-log", given).splits()
+    return counted.total / sum(path.stat().st_size for path in home.glob("*.log"))
 
 
 def _batch(dice: random.Random, first: int) -> bytes:
@@ -184,7 +213,13 @@ def _cases(session: SparkSession, home: Path) -> dict[str, Callable[[], Any]]:
         _ONE: stored.select(from_kafka("value", "OffsetCommitValue", columns=_FIELDS[:1], mode="FAILFAST")),
         _DECODE: stored.select(from_kafka("value", "OffsetCommitValue", columns=_FIELDS, mode="FAILFAST")),
     }
-    return {name: _thrown_away(rows) for name, rows in made.items()} | {_COUNT: whole.count, _HEADERS: headers.count}
+    counts: dict[str, Callable[[], Any]] = {
+        _COUNT: whole.count,
+        _COUNT_USUAL: session.read.format("kafka-log").load(source).count,
+        _HEADERS: headers.count,
+        _COUNTED: partial(count_records, session, source),
+    }
+    return {name: _thrown_away(rows) for name, rows in made.items()} | counts
 
 
 @cache

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from kafka_msgs.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from kafka_msgs.spark.counting import count_records
     from kafka_msgs.spark.functions import from_kafka, to_kafka
     from kafka_msgs.spark.hadoop import read_log_through_spark
     from kafka_msgs.spark.session import register
     from kafka_msgs.spark.types import schema_of
 else:
     _LAZY = {
+        "count_records": "counting",
         "from_kafka": "functions",
         "read_log_through_spark": "hadoop",
         "register": "session",
@@ -36,4 +38,4 @@ else:
         return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
 
 
-__all__ = ["from_kafka", "read_log_through_spark", "register", "schema_of", "to_kafka"]
+__all__ = ["count_records", "from_kafka", "read_log_through_spark", "register", "schema_of", "to_kafka"]

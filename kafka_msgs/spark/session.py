@@ -18,6 +18,7 @@ __all__ = ["register"]
 
 _SOURCES: Final = {
     "kafka_msgs.spark.sources.log": "KafkaLogSource",
+    "kafka_msgs.spark.sources.counts": "KafkaLogCountsSource",
     "kafka_msgs.spark.sources.offsets": "KafkaOffsetsSource",
     "kafka_msgs.spark.sources.cluster_metadata": "KafkaClusterMetadataSource",
     "kafka_msgs.spark.sources.capture": "KafkaCaptureSource",
