@@ -31,6 +31,7 @@ __all__ = [
     "DecodedColumn",
     "OnBadRow",
     "all_bad",
+    "binary_column",
     "check_on_error",
     "decode_column",
     "error_column",
@@ -94,7 +95,7 @@ def decode_column(
     if options.utf8_errors == "surrogateescape":
         reason = "it is one of strict, replace: Arrow strings are UTF-8"
         raise OptionError(source="decode_column", option="utf8_errors", value=options.utf8_errors, reason=reason)
-    source = _binary(column)
+    source = binary_column(column)
     type_ = arrow_type(message, version, columns=columns)
     # Only CPython replaces bytes that are not UTF-8.
     used = _IMPLEMENTATION if options.utf8_errors == "strict" else python
@@ -104,7 +105,8 @@ def decode_column(
     return _over_chunks(work, source, type_, workers)
 
 
-def _binary(column: Any) -> Any:
+def binary_column(column: Any) -> Any:
+    """Return what ``Column`` allows as an array or a chunked array; raises ``ColumnTypeError`` for anything else."""
     if isinstance(column, pa.Array | pa.ChunkedArray):
         if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
             raise ColumnTypeError(column="", expected="binary or large_binary", found=str(column.type))

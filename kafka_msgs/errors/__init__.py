@@ -50,6 +50,7 @@ from kafka_msgs.errors.records import (
     RecordWriteError,
     UnsupportedMagicError,
 )
+from kafka_msgs.errors.registry import PayloadError, RegisteredSchemaError, RegistryError, UnknownSchemaError
 from kafka_msgs.errors.schema import SchemaError
 from kafka_msgs.errors.tap import TapError
 from kafka_msgs.errors.testing import CassetteError
@@ -90,6 +91,7 @@ __all__ = [
     "LogFileError",
     "MissingExtraError",
     "OptionError",
+    "PayloadError",
     "PositionError",
     "ProducerClosedError",
     "ProducerFencedError",
@@ -99,6 +101,8 @@ __all__ = [
     "RecordWriteError",
     "RefusedError",
     "RefusedRecordsError",
+    "RegisteredSchemaError",
+    "RegistryError",
     "RemoteProtocolError",
     "RequestLimitError",
     "SchemaError",
@@ -110,6 +114,7 @@ __all__ = [
     "UnknownColumnError",
     "UnknownMessageError",
     "UnknownNameError",
+    "UnknownSchemaError",
     "UnknownTopicError",
     "UnsupportedFieldError",
     "UnsupportedMagicError",

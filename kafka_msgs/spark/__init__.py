@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_msgs.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from kafka_msgs.spark.confluent import from_confluent
     from kafka_msgs.spark.counting import count_records
     from kafka_msgs.spark.functions import from_kafka, to_kafka
     from kafka_msgs.spark.hadoop import read_log_through_spark
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 else:
     _LAZY = {
         "count_records": "counting",
+        "from_confluent": "confluent",
         "from_kafka": "functions",
         "read_log_through_spark": "hadoop",
         "register": "session",
@@ -38,4 +40,12 @@ else:
         return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
 
 
-__all__ = ["count_records", "from_kafka", "read_log_through_spark", "register", "schema_of", "to_kafka"]
+__all__ = [
+    "count_records",
+    "from_confluent",
+    "from_kafka",
+    "read_log_through_spark",
+    "register",
+    "schema_of",
+    "to_kafka",
+]

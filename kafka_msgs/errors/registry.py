@@ -1,0 +1,63 @@
+"""Errors of schema registries, their schemas, and payloads that name one."""
+
+from __future__ import annotations
+
+from attrs import define
+
+from kafka_msgs.errors.base import KafkaMsgsError, shown
+
+__all__ = ["PayloadError", "RegisteredSchemaError", "RegistryError", "UnknownSchemaError"]
+
+
+@define(kw_only=True, slots=False, repr=False)
+class RegistryError(KafkaMsgsError):
+    """A registry that did not answer, or a list of schemas that cannot be read.
+
+    Attributes: ``source`` (an address, a path or a topic), ``status`` (of HTTP; None if there is none) and ``reason``.
+    """
+
+    source: str
+    status: int | None = None
+    reason: str
+
+    def _text(self) -> str:
+        status = "" if self.status is None else f" status {self.status}:"
+        return f"{self.source}:{status} {self.reason}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class UnknownSchemaError(KafkaMsgsError, LookupError):
+    """A schema that a registry does not have. Attributes: ``source`` and ``schema`` (what was asked for)."""
+
+    source: str
+    schema: str
+
+    def _text(self) -> str:
+        return f"{self.source} has no {self.schema}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class RegisteredSchemaError(KafkaMsgsError, ValueError):
+    """A registered schema that cannot become a column. Attributes: ``schema_id`` and ``reason``."""
+
+    schema_id: int
+    reason: str
+
+    def _text(self) -> str:
+        return f"schema {self.schema_id}: {self.reason}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class PayloadError(KafkaMsgsError, ValueError):
+    """Bytes that are not a value of the schema that they name.
+
+    Attributes: ``row``, ``schema_id`` (None if the bytes name none) and ``reason``.
+    """
+
+    row: int
+    schema_id: int | None
+    reason: str
+
+    def _text(self) -> str:
+        schema = "" if self.schema_id is None else f" of schema {self.schema_id}"
+        return f"row {self.row}{schema}: {shown(self.reason)[1:-1]}"

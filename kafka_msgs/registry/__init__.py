@@ -1,0 +1,38 @@
+"""Payloads of a schema registry, in Avro, Protobuf and JSON: bytes that name their schema by an id.
+
+``schemas`` has the registered schemas, from a file or from the registry's own topic; ``api`` asks a registry.
+``decode`` reads columns of payloads as Arrow arrays; ``avro``, ``protobuf`` and ``json`` know the formats, each through
+a library of the extra ``registry``.
+"""
+
+from typing import TYPE_CHECKING
+
+from kafka_msgs.lazy import lazy_attributes
+
+if TYPE_CHECKING:
+    from kafka_msgs.registry.api import RegistryApi
+    from kafka_msgs.registry.decode import PayloadReader, decode_payloads
+    from kafka_msgs.registry.schemas import Reference, RegisteredSchema, Schemas, SchemaSource
+else:
+    __getattr__, __dir__ = lazy_attributes(
+        __name__,
+        {
+            "PayloadReader": "decode",
+            "Reference": "schemas",
+            "RegisteredSchema": "schemas",
+            "RegistryApi": "api",
+            "SchemaSource": "schemas",
+            "Schemas": "schemas",
+            "decode_payloads": "decode",
+        },
+    )
+
+__all__ = [
+    "PayloadReader",
+    "Reference",
+    "RegisteredSchema",
+    "RegistryApi",
+    "SchemaSource",
+    "Schemas",
+    "decode_payloads",
+]

@@ -1,0 +1,158 @@
+"""``decode_payloads``: payloads with the header of a schema registry to an Arrow array, with an error for each bad row.
+
+Owns the header: a zero, and the id of the schema in four bytes, big-endian, as Confluent's serializers write it. The
+formats read what follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Final, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from kafka_msgs.columns import DecodedColumn
+from kafka_msgs.columns.decode import Column, OnBadRow, binary_column, check_on_error
+from kafka_msgs.columns.types import ERROR_TYPE
+from kafka_msgs.errors import ColumnSizeError, OptionError, PayloadError, RegistryError
+from kafka_msgs.registry.schemas import RegisteredSchema, SchemaSource
+
+__all__ = ["PayloadReader", "decode_payloads"]
+
+_HEADER: Final = 5
+_FORMATS: Final = {
+    "AVRO": ("avro", "AvroReader"),
+    "PROTOBUF": ("protobuf", "ProtobufReader"),
+    "JSON": ("json", "JsonReader"),
+}
+
+_Decode: TypeAlias = Callable[[bytes], object]
+
+
+class _Format(Protocol):
+    """What reads the values of one format as those of one schema."""
+
+    @property
+    def type(self) -> pa.DataType: ...
+
+    def decoder(self, writer: RegisteredSchema) -> _Decode: ...
+
+    def array(self, values: list[object]) -> pa.Array: ...
+
+
+def decode_payloads(
+    column: Column,
+    target: RegisteredSchema,
+    schemas: SchemaSource,
+    *,
+    message: str | None = None,
+    on_error: OnBadRow = "null",
+) -> DecodedColumn:
+    """Decode payloads of a schema registry to an array of the type that ``target`` describes.
+
+    Each row names the schema that it was written with. ``schemas`` gives that one, and it is resolved to ``target`` by
+    the rules of the format. For Protobuf ``message`` is the full name of a message of ``target``; without it the first.
+    Null stays null. A bad row becomes null and has an entry in ``errors``, whose offset is null; so does a row whose
+    schema the registry does not have. With ``on_error="raise"`` a ``PayloadError`` is raised.
+
+    An array gives arrays; a chunked array gives chunked ones. Raises ``RegisteredSchemaError`` if ``target`` cannot
+    become a column, ``RegistryError`` if the registry does not answer, and ``ColumnTypeError``, ``ColumnSizeError`` and
+    ``OptionError`` as ``decode_column``.
+    """
+    return PayloadReader(target, schemas, message=message).decode(column, on_error=on_error)
+
+
+class PayloadReader:
+    """What ``decode_payloads`` does, for column after column: schemas are asked for and prepared once."""
+
+    def __init__(self, target: RegisteredSchema, schemas: SchemaSource, *, message: str | None = None) -> None:
+        """See ``decode_payloads``."""
+        self._target = target
+        self._schemas = schemas
+        self._format = _format(target, schemas, message)
+        self._decoders: dict[int, _Decode] = {}
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the arrays."""
+        return self._format.type
+
+    def decode(self, column: Column, *, on_error: OnBadRow = "null") -> DecodedColumn:
+        """Decode a column; see ``decode_payloads``."""
+        check_on_error("decode_payloads", on_error)
+        source = binary_column(column)
+        if not isinstance(source, pa.ChunkedArray):
+            return self._array(source, on_error)
+        parts = [self._array(chunk, on_error) for chunk in source.chunks]
+        return DecodedColumn(
+            pa.chunked_array([each.values for each in parts], self.type),
+            pa.chunked_array([each.errors for each in parts], ERROR_TYPE),
+        )
+
+    def _array(self, column: pa.Array, on_error: OnBadRow) -> DecodedColumn:
+        payloads = column.to_pylist()
+        values, reasons = list[object](), dict[int, str]()
+        for row, payload in enumerate(payloads):
+            values.append(None if payload is None else _tried(self._value, payload, row, reasons))
+        made = _tried(self._format.array, values, -1, {})
+        if made is None:
+            made = pa.concat_arrays([self._row(value, row, reasons) for row, value in enumerate(values)])
+        if isinstance(made, pa.ChunkedArray):
+            raise ColumnSizeError(rows=len(column), size=column.nbytes)
+        if reasons and on_error == "raise":
+            row = min(reasons)
+            raise PayloadError(row=row, schema_id=_schema_id(payloads[row]), reason=reasons[row])
+        errors = [_error(reasons[row]) if row in reasons else None for row in range(len(payloads))]
+        return DecodedColumn(made, pa.array(errors, ERROR_TYPE))
+
+    def _row(self, value: object, row: int, reasons: dict[int, str]) -> pa.Array:
+        """Return one value as an array: null, with a reason, if the type cannot hold it."""
+        made = _tried(self._format.array, [value], row, reasons)
+        return pa.nulls(1, self.type) if made is None else made
+
+    def _value(self, payload: bytes) -> object:
+        number = _schema_id(payload)
+        if number is None:
+            raise ValueError(f"it does not start with the header of a schema registry: {payload[:_HEADER].hex()}")
+        if number not in self._decoders:
+            self._decoders[number] = self._decoder(self._schemas.by_id(number))
+        return self._decoders[number](payload[_HEADER:])
+
+    def _decoder(self, writer: RegisteredSchema) -> _Decode:
+        if writer.kind != self._target.kind:
+            raise ValueError(f"its schema is of the kind {writer.kind}, expected {self._target.kind}")
+        return self._format.decoder(writer)
+
+
+def _format(target: RegisteredSchema, schemas: SchemaSource, message: str | None) -> _Format:
+    module, name = _FORMATS[target.kind]
+    made = getattr(import_module(f"kafka_msgs.registry.{module}"), name)
+    if message is None:
+        return made(target, schemas)  # type: ignore[no-any-return]
+    if target.kind != "PROTOBUF":
+        raise OptionError(source="decode_payloads", option="message", value=message, reason="it is for Protobuf only")
+    return made(target, schemas, message)  # type: ignore[no-any-return]
+
+
+def _schema_id(payload: bytes) -> int | None:
+    """Return the id in the header of a payload; None if it has no header."""
+    return int.from_bytes(payload[1:_HEADER]) if len(payload) >= _HEADER and payload[0] == 0 else None
+
+
+def _tried(work: Callable[[Any], Any], given: Any, row: int, reasons: dict[int, str]) -> Any:
+    """Return what comes of ``given``, or None after noting the reason why nothing does.
+
+    The libraries of the formats raise exceptions of many kinds for bytes that are not theirs.
+    """
+    try:
+        return work(given)
+    except (RegistryError, MemoryError):
+        raise
+    except Exception as error:
+        reasons[row] = str(error) or type(error).__name__
+        return None
+
+
+def _error(reason: str) -> dict[str, object]:
+    return {"path": "", "offset": None, "reason": reason}

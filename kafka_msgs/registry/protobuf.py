@@ -1,0 +1,251 @@
+"""Protobuf: messages as Arrow arrays.
+
+Owns the Arrow type of a message, the way from the text of a schema to its types, and the place of a message in its
+file. ``protoc``, from ``grpcio-tools``, compiles the text, and ``protobuf`` reads the bytes.
+
+===================================  ==============================================================================
+Protobuf                             Arrow
+===================================  ==============================================================================
+int32, int64 and their kin           int32, int64
+uint32, fixed32                      int64
+uint64, fixed64                      decimal128(20, 0)
+float, double, bool, string, bytes   float, double, bool, string, binary
+enum                                 int32, its number: one without a name is kept too
+repeated, map                        list, map
+message                              struct
+Timestamp                            timestamp in microseconds, with UTC; nanoseconds are cut off
+Duration                             duration in microseconds, likewise
+the wrappers, such as StringValue    their value
+===================================  ==============================================================================
+
+A field that can be absent is null then; another one has the default of its type. Fields that the reader's schema does
+not have are left out.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from operator import attrgetter
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError
+from kafka_msgs.primitives import read_uvarint
+from kafka_msgs.registry.schemas import RegisteredSchema, SchemaSource, referenced
+from kafka_msgs.registry.shapes import Fields, Shape
+
+try:
+    import grpc_tools
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+    from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorSet
+    from google.protobuf.descriptor_pool import DescriptorPool
+    from google.protobuf.message_factory import GetMessageClass
+except ImportError as error:
+    raise MissingExtraError(feature="reading Protobuf", extra="registry", package="grpcio-tools") from error
+
+__all__ = ["ProtobufReader"]
+
+_SCALARS: Final = {
+    FieldDescriptor.TYPE_BOOL: pa.bool_(),
+    FieldDescriptor.TYPE_BYTES: pa.binary(),
+    FieldDescriptor.TYPE_DOUBLE: pa.float64(),
+    FieldDescriptor.TYPE_ENUM: pa.int32(),
+    FieldDescriptor.TYPE_FIXED32: pa.int64(),
+    FieldDescriptor.TYPE_FIXED64: pa.decimal128(20, 0),
+    FieldDescriptor.TYPE_FLOAT: pa.float32(),
+    FieldDescriptor.TYPE_INT32: pa.int32(),
+    FieldDescriptor.TYPE_INT64: pa.int64(),
+    FieldDescriptor.TYPE_SFIXED32: pa.int32(),
+    FieldDescriptor.TYPE_SFIXED64: pa.int64(),
+    FieldDescriptor.TYPE_SINT32: pa.int32(),
+    FieldDescriptor.TYPE_SINT64: pa.int64(),
+    FieldDescriptor.TYPE_STRING: pa.string(),
+    FieldDescriptor.TYPE_UINT32: pa.int64(),
+    FieldDescriptor.TYPE_UINT64: pa.decimal128(20, 0),
+}
+_US: Final = 1_000_000
+_WELL_KNOWN: Final = {
+    "google.protobuf.Timestamp": Shape(pa.timestamp("us", "UTC"), lambda value: _microseconds(value)),
+    "google.protobuf.Duration": Shape(pa.duration("us"), lambda value: _microseconds(value)),
+}
+_WRAPPERS: Final = frozenset(
+    f"google.protobuf.{name}Value"
+    for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+)
+_FILE: Final = "kafka_msgs_schema.proto"
+_COMPILE_S: Final = 60
+
+
+class ProtobufReader:
+    """Reads messages as those of one schema, the reader's: ``message``, or else the first message of its file.
+
+    Raises ``RegisteredSchemaError`` for a schema that is not one of Protobuf, that lacks the message, that contains
+    itself, or that has too many fields, and what ``source`` raises.
+    """
+
+    def __init__(self, schema: RegisteredSchema, source: SchemaSource, message: str | None = None) -> None:
+        self._source = source
+        self._id = schema.id
+        self._pool, self._names = _compiled(schema, source)
+        name = message or self._names.first
+        try:
+            found: Descriptor = self._pool.FindMessageTypeByName(name)
+        except KeyError as error:
+            raise RegisteredSchemaError(schema_id=schema.id, reason=f"it has no message {name}") from error
+        self._shape = _Shapes(schema.id).of(found)
+        self._message: Any = GetMessageClass(found)
+        self._name = name
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the arrays."""
+        return self._shape.type
+
+    def decoder(self, writer: RegisteredSchema) -> Callable[[bytes], object]:
+        """Return the function that makes a value of the bytes after the header, written with the schema ``writer``.
+
+        It raises some ``Exception`` for bytes that are no such message.
+        """
+        names = self._names if writer.id == self._id else _compiled(writer, self._source)[1]
+        change = self._shape.change
+
+        def decoded(payload: bytes) -> object:
+            place, start = _message_indexes(payload)
+            if (name := names.at(place)) != self._name:
+                raise ValueError(f"it is a {name}, not a {self._name}")
+            message = self._message.FromString(payload[start:])
+            return change(message) if change else message
+
+        return decoded
+
+    def array(self, values: Sequence[object]) -> pa.Array:
+        """Return values as an array; raises ``pa.ArrowException`` for one that its type cannot hold."""
+        return self._shape.array(values)
+
+
+class _Shapes:
+    """Makes the shape of each part of a message."""
+
+    def __init__(self, schema_id: int) -> None:
+        self._fields = Fields(schema_id)
+
+    def of(self, message: Descriptor) -> Shape:
+        name = message.full_name
+        if name in _WELL_KNOWN:
+            return _WELL_KNOWN[name]
+        if name in _WRAPPERS:
+            return self._one(message.fields[0]).after(attrgetter("value"))
+        with self._fields.inside(name, name):
+            parts = {each.name: self._field(each) for each in message.fields}
+        absent = frozenset(each.name for each in message.fields if each.has_presence)
+        return Shape.of_fields(parts).after(partial(_content, list(parts), absent))
+
+    def _field(self, field: FieldDescriptor) -> Shape:
+        self._fields.count()
+        if not field.is_repeated:
+            return self._one(field)
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            key, value = field.message_type.fields
+            return self._one(value).mapped(_SCALARS[key.type]).after(dict)
+        return self._one(field).listed().after(list)
+
+    def _one(self, field: FieldDescriptor) -> Shape:
+        return Shape(_SCALARS[field.type]) if field.message_type is None else self.of(field.message_type)
+
+
+def _content(names: Sequence[str], absent: frozenset[str], message: Any) -> dict[str, Any]:
+    """Return the fields of a message; None for those of ``absent`` that it does not have."""
+    return {name: None if name in absent and not message.HasField(name) else getattr(message, name) for name in names}
+
+
+def _microseconds(value: Any) -> int:
+    """Return a Timestamp or a Duration in microseconds; the nanoseconds of a Duration have its sign."""
+    return int(value.seconds) * _US + int(value.nanos / 1000)
+
+
+def _message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
+    """Return the place of a message in its file, by numbers from outside in, and where the message begins.
+
+    The numbers are zigzag varints after their count. No number at all stands for the first message. The messages that
+    stand for the entries of maps have no number.
+    """
+    count, at = _number(payload, 0)
+    if not 0 <= count <= len(payload):
+        raise ValueError(f"its message has {count} numbers")
+    place = []
+    for _ in range(count):
+        index, at = _number(payload, at)
+        place.append(index)
+    return tuple(place) or (0,), at
+
+
+def _number(payload: bytes, at: int) -> tuple[int, int]:
+    value, end = read_uvarint(payload, at)
+    return value >> 1 ^ -(value & 1), end
+
+
+class _Names:
+    """The names of the messages in a file, by their places."""
+
+    def __init__(self, package: str, messages: Sequence[DescriptorProto]) -> None:
+        self._package = package
+        self._messages = messages
+
+    @property
+    def first(self) -> str:
+        return self.at((0,)) if self._messages else ""
+
+    def at(self, place: tuple[int, ...]) -> str:
+        """Return the full name of the message at a place; raises ``ValueError`` if there is none."""
+        names, messages = [self._package] if self._package else [], self._messages
+        for index in place:
+            if not 0 <= index < len(messages):
+                raise ValueError(f"its schema has no message {list(place)}")
+            names.append(messages[index].name)
+            messages = [each for each in messages[index].nested_type if not each.options.map_entry]
+        return ".".join(names)
+
+
+def _compiled(schema: RegisteredSchema, source: SchemaSource) -> tuple[DescriptorPool, _Names]:
+    """Return the types of a schema and of those that it needs, and the names of its own messages."""
+    files = tuple((name, other.text) for name, other in referenced(schema, source))
+    found = FileDescriptorSet.FromString(_protoc(schema.id, schema.text, files))
+    pool = DescriptorPool()
+    for file in found.file:
+        pool.AddSerializedFile(file.SerializeToString())
+    own = found.file[-1]
+    return pool, _Names(own.package, own.message_type)
+
+
+@lru_cache(maxsize=256)
+def _protoc(schema_id: int, text: str, files: tuple[tuple[str, str], ...]) -> bytes:
+    """Return the descriptors of a file and of all that it imports, from ``files`` and of Protobuf's own."""
+    with TemporaryDirectory(prefix="kafka-msgs-") as directory:
+        folder = Path(directory, "in")
+        folder.mkdir()
+        for name, other in files:
+            _check_name(schema_id, name)
+            folder.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
+            folder.joinpath(name).write_text(other, encoding="utf-8")
+        folder.joinpath(_FILE).write_text(text, encoding="utf-8")
+        made, known = Path(directory, "out"), Path(grpc_tools.__file__).parent / "_proto"
+        command = [sys.executable, "-m", "grpc_tools.protoc", "--include_imports", f"--descriptor_set_out={made}"]
+        command += [f"--proto_path={folder}", f"--proto_path={known}", _FILE]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_S, check=False)
+        if done.returncode:
+            said = [line.replace(f"{folder}/", "") for line in done.stderr.splitlines() if ".proto:" in line]
+            reason = f"it is not a schema of Protobuf: {'; '.join(said).replace(f'{_FILE}:', 'line ')}"
+            raise RegisteredSchemaError(schema_id=schema_id, reason=reason)
+        return made.read_bytes()
+
+
+def _check_name(schema_id: int, name: str) -> None:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
+        raise RegisteredSchemaError(schema_id=schema_id, reason=f"a reference has the name {name!r}: not one of a file")

@@ -1,0 +1,218 @@
+"""Registered schemas, and where they come from: the interface of a registry, a list in a file, or the registry's topic.
+
+Owns the form of a registered schema. A registry's REST interface, its list of all schemas (``GET /schemas``) and the
+values of its topic ``_schemas`` describe a schema by the same object of JSON, so one function reads all three.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, get_args
+
+from attrs import field, frozen
+
+from kafka_msgs.errors import RegistryError, UnknownSchemaError
+from kafka_msgs.log import Partition
+
+__all__ = ["Reference", "RegisteredSchema", "SchemaKind", "SchemaSource", "Schemas", "referenced", "schema_of_json"]
+
+SchemaKind = Literal["AVRO", "PROTOBUF", "JSON"]
+_KINDS: Final = get_args(SchemaKind)
+_VERSION: Final = "SCHEMA"
+_SUBJECT_DELETED: Final = "DELETE_SUBJECT"
+_Key = tuple[str | None, str, int]
+"""Of a record of the topic: its kind, subject and version; other kinds than these two have configuration."""
+
+
+@frozen
+class Reference:
+    """A schema that another one uses: ``name`` as it is used there, and ``subject`` and ``version`` of what it is.
+
+    The name is that of a type in Avro, of a file in Protobuf, and an address in JSON Schema.
+    """
+
+    name: str
+    subject: str
+    version: int
+
+
+@frozen
+class RegisteredSchema:
+    """A schema as a registry has it.
+
+    ``id`` is the number in front of the payloads. ``text`` is the schema in its own notation. ``subject`` and
+    ``version`` are None where the registry was asked by id only.
+    """
+
+    id: int
+    kind: SchemaKind
+    text: str = field(repr=False)
+    references: tuple[Reference, ...] = ()
+    subject: str | None = None
+    version: int | None = None
+
+
+class SchemaSource(Protocol):
+    """What gives schemas. It must be possible to pickle it: tasks of Spark ask it too.
+
+    All methods raise ``UnknownSchemaError`` for what is not there, and ``RegistryError`` if it cannot be found out.
+    """
+
+    def __hash__(self) -> int: ...
+
+    def by_id(self, schema_id: int) -> RegisteredSchema:
+        """Return the schema with the id, also one of a deleted version."""
+        ...
+
+    def version(self, subject: str, version: int) -> RegisteredSchema:
+        """Return one version of a subject, also a deleted one: others may refer to it."""
+        ...
+
+    def latest(self, subject: str) -> RegisteredSchema:
+        """Return the last version of a subject that is not deleted."""
+        ...
+
+
+def schema_of_json(found: object, source: str, schema_id: int | None = None) -> RegisteredSchema:
+    """Return the schema that an object of JSON describes; ``schema_id`` is for an object that lacks it.
+
+    Raises ``RegistryError`` for an object that describes no schema.
+    """
+    try:
+        if not isinstance(found, Mapping):
+            raise TypeError("it is not an object")
+        return _of_object(found, schema_id)
+    except (TypeError, ValueError, KeyError) as error:
+        raise RegistryError(source=source, reason=f"not a registered schema: {error!r}") from error
+
+
+def _of_object(found: Mapping[str, Any], schema_id: int | None) -> RegisteredSchema:
+    """Return the schema of an object; raises ``TypeError``, ``ValueError`` or ``KeyError``."""
+    kind: SchemaKind = found.get("schemaType") or "AVRO"
+    if kind not in _KINDS:
+        raise ValueError(f"schemaType is {kind!r}, expected one of {', '.join(_KINDS)}")
+    uses = found.get("references") or ()
+    references = tuple(Reference(str(each["name"]), str(each["subject"]), int(each["version"])) for each in uses)
+    number, text = found["id"] if schema_id is None else schema_id, found["schema"]
+    if not (isinstance(number, int) and isinstance(text, str)):
+        raise TypeError("its id is not a number, or its schema is no text")
+    return RegisteredSchema(number, kind, text, references, found.get("subject"), found.get("version"))
+
+
+class Schemas:
+    """A fixed list of schemas: from a file, from the log of the topic ``_schemas``, or given."""
+
+    def __init__(self, schemas: Iterable[RegisteredSchema], *, deleted: Iterable[tuple[str, int]] = (), source: str):
+        """``deleted`` names versions (subject, version) that are not the latest ones; ``source`` is for errors."""
+        self.source = source
+        self._ids: dict[int, RegisteredSchema] = {}
+        self._versions: dict[tuple[str, int], RegisteredSchema] = {}
+        self._latest: dict[str, int] = {}
+        gone = frozenset(deleted)
+        for schema in schemas:
+            self._ids[schema.id] = schema
+            if schema.subject is not None and schema.version is not None:
+                name = schema.subject, schema.version
+                self._versions[name] = schema
+                if name not in gone:
+                    self._latest[schema.subject] = max(schema.version, self._latest.get(schema.subject, 0))
+
+    def __repr__(self) -> str:
+        return f"Schemas({len(self._ids)} of {self.source})"
+
+    def __iter__(self) -> Iterator[RegisteredSchema]:
+        """Yield the versions of all subjects, in the order in which they came."""
+        return iter(self._versions.values())
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Schemas:
+        """Read a list of schemas in JSON: what a registry answers to ``GET /schemas``.
+
+        Raises ``OSError``, and ``RegistryError`` for another content.
+        """
+        source = str(path)
+        try:
+            found = json.loads(Path(path).read_bytes())
+        except ValueError as error:
+            raise RegistryError(source=source, reason=f"it is not JSON: {error}") from error
+        if not isinstance(found, list):
+            raise RegistryError(source=source, reason="it is not a list of schemas")
+        deleted = [(each["subject"], each["version"]) for each in found if isinstance(each, dict) and _deleted(each)]
+        return cls((schema_of_json(each, source) for each in found), deleted=deleted, source=source)
+
+    @classmethod
+    def from_log(cls, path: str | Path) -> Schemas:
+        """Read the topic of a registry: ``path`` is the directory of its one partition, ``.../_schemas-0``.
+
+        As in a registry the last record of a key counts, and a null takes its version away. Raises ``OSError``,
+        ``LogFileError``, and ``RegistryError`` for a record that a registry did not write.
+        """
+        last: dict[_Key, tuple[int, Any]] = {}
+        for batch in Partition(Path(path)).batches():
+            if not getattr(batch, "is_control", False):
+                for record in batch.records():
+                    key, body = _entry(record.key, record.value, f"{path} at offset {record.offset}")
+                    last[key] = record.offset, body
+        versions, deleted = [], []
+        for (kind, subject, version), (offset, body) in last.items():
+            if kind == _VERSION and body is not None:
+                versions.append(schema_of_json(body, str(path)))
+                gone_at, gone = last.get((_SUBJECT_DELETED, subject, 0), (-1, None))
+                if _deleted(body) or (gone is not None and gone_at > offset and version <= gone["version"]):
+                    deleted.append((subject, version))
+        return cls(versions, deleted=deleted, source=str(path))
+
+    def by_id(self, schema_id: int) -> RegisteredSchema:
+        """Return the schema with the id; raises ``UnknownSchemaError``."""
+        return self._found(self._ids.get(schema_id), f"schema {schema_id}")
+
+    def version(self, subject: str, version: int) -> RegisteredSchema:
+        """Return one version of a subject; raises ``UnknownSchemaError``."""
+        return self._found(self._versions.get((subject, version)), f"version {version} of subject {subject!r}")
+
+    def latest(self, subject: str) -> RegisteredSchema:
+        """Return the last version of a subject that is not deleted; raises ``UnknownSchemaError``."""
+        return self._found(self._versions.get((subject, self._latest.get(subject, 0))), f"subject {subject!r}")
+
+    def _found(self, schema: RegisteredSchema | None, what: str) -> RegisteredSchema:
+        if schema is None:
+            raise UnknownSchemaError(source=self.source, schema=what)
+        return schema
+
+
+def _deleted(found: Mapping[str, Any]) -> bool:
+    return bool(found.get("deleted"))
+
+
+def _entry(key: Any, value: Any, place: str) -> tuple[_Key, Any]:
+    """Return what a record of the topic is about, and its value; raises ``RegistryError``."""
+    try:
+        name = {} if key is None else json.loads(bytes(key))
+        kind, body = name.get("keytype"), None if value is None else json.loads(bytes(value))
+        if kind == _SUBJECT_DELETED and body is not None:
+            body = {"version": int(body["version"])}
+        return (kind, str(name.get("subject")), int(name["version"]) if kind == _VERSION else 0), body
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise RegistryError(source=place, reason=f"not a record of a schema registry: {error!r}") from error
+
+
+def referenced(schema: RegisteredSchema, source: SchemaSource) -> list[tuple[str, RegisteredSchema]]:
+    """Return all schemas that a schema needs, with their names, each after those that it needs itself.
+
+    Raises what ``source`` raises.
+    """
+    entered: dict[tuple[str, int], tuple[str, RegisteredSchema]] = {}
+    done: dict[tuple[str, int], tuple[str, RegisteredSchema]] = {}
+    waiting = list(reversed(schema.references))
+    while waiting:
+        reference = waiting[-1]
+        place = reference.subject, reference.version
+        if place in entered:
+            waiting.pop()
+            done.setdefault(place, entered[place])
+        else:
+            entered[place] = reference.name, source.version(*place)
+            waiting += (each for each in entered[place][1].references if (each.subject, each.version) not in entered)
+    return list(done.values())

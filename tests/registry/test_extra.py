@@ -1,0 +1,21 @@
+"""Payloads of a registry without the libraries of their formats."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from kafka_msgs.errors import MissingExtraError
+from kafka_msgs.registry import PayloadReader, RegisteredSchema, Schemas
+from kafka_msgs.registry.schemas import SchemaKind
+
+
+@pytest.mark.parametrize(
+    ("kind", "package"), [("AVRO", "fastavro"), ("PROTOBUF", "grpc_tools"), ("JSON", "referencing")]
+)
+def test_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, kind: SchemaKind, package: str) -> None:
+    monkeypatch.delitem(sys.modules, f"kafka_msgs.registry.{kind.lower()}", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'kafka-msgs\[registry\]'"):
+        PayloadReader(RegisteredSchema(1, kind, "{}"), Schemas([], source="a test"))
