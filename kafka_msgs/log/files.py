@@ -29,7 +29,14 @@ from kafka_msgs.messages.quorum_state_data import QuorumStateData
 from kafka_msgs.prefixed import Versioned, decode_versioned
 
 __all__ = [
+    "CHECKPOINTS",
+    "CLEAN_OFFSETS",
     "DATA_VERSION",
+    "HIGH_WATERMARKS",
+    "LEADER_EPOCHS",
+    "LOG_STARTS",
+    "PARTITION_METADATA",
+    "RECOVERY_POINTS",
     "CleanShutdown",
     "LeaderEpoch",
     "MetaProperties",
@@ -42,6 +49,21 @@ __all__ = [
     "read_producer_snapshot",
     "read_quorum_state",
 ]
+
+RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
+"""The file with the offsets up to which logs are on the disk."""
+HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
+"""The file with the high watermarks."""
+LOG_STARTS: Final = "log-start-offset-checkpoint"
+"""The file with the first offsets of logs that do not begin with a segment."""
+CLEAN_OFFSETS: Final = "cleaner-offset-checkpoint"
+"""The file with the offsets up to which logs are compacted."""
+CHECKPOINTS: Final = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEAN_OFFSETS)
+"""The checkpoint files of a log directory: offsets by topic and partition."""
+LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
+"""The file of a partition with its leader epochs."""
+PARTITION_METADATA: Final = "partition.metadata"
+"""The file of a partition with the id of its topic."""
 
 _CRC_COVERS_FROM: Final = 6
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")

@@ -18,6 +18,8 @@ from attrs import frozen
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.faults import raising
 from kafka_msgs.log.files import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
     LeaderEpoch,
     MetaProperties,
     PartitionMetadata,
@@ -141,11 +143,11 @@ class Partition:
 
     def leader_epochs(self) -> tuple[LeaderEpoch, ...]:
         """Return the content of ``leader-epoch-checkpoint``; raises what ``read_leader_epochs`` raises."""
-        return read_leader_epochs(self.path / "leader-epoch-checkpoint")
+        return read_leader_epochs(self.path / LEADER_EPOCHS)
 
     def metadata(self) -> PartitionMetadata:
         """Return the content of ``partition.metadata``; raises what ``read_partition_metadata`` raises."""
-        return read_partition_metadata(self.path / "partition.metadata")
+        return read_partition_metadata(self.path / PARTITION_METADATA)
 
     def quorum_state(self) -> Versioned[QuorumStateData]:
         """Return the content of the ``quorum-state`` of the metadata log; raises what ``read_quorum_state`` raises."""

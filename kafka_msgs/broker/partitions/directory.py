@@ -11,23 +11,22 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from kafka_msgs.broker.partitions.directory_lock import DirectoryLock
-from kafka_msgs.broker.partitions.directory_partition import (
-    CHECKPOINTS,
-    LOG_STARTS,
-    RECOVERY_POINTS,
-    DirectoryPartition,
-)
+from kafka_msgs.broker.partitions.directory_partition import DirectoryPartition
 from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
 from kafka_msgs.broker.partitions.opened_files import OpenedFiles
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.files import (
+    CHECKPOINTS,
+    LOG_STARTS,
+    PARTITION_METADATA,
+    RECOVERY_POINTS,
     CleanShutdown,
     MetaProperties,
     read_meta_properties,
     read_offset_checkpoint,
     read_partition_metadata,
 )
+from kafka_msgs.log.writing.directory_lock import DirectoryLock
 from kafka_msgs.log.writing.files import (
     format_clean_shutdown,
     format_meta_properties,
@@ -44,7 +43,6 @@ _DISPENSABLE: Final = (RECOVERY_POINTS, LOG_STARTS)
 """The checkpoint files without which logs are recovered from their beginning, as in Kafka, if they are damaged."""
 
 _CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
-_METADATA: Final = "partition.metadata"
 _DELETED: Final = "-delete"
 _STRAY: Final = "-stray"
 
@@ -98,7 +96,7 @@ class LogDirectoryStore:
 
     def has(self, topic: str, topic_id: UUID, partition: int) -> bool:
         """Return whether the directory has a partition of this topic; raises ``OSError`` and ``LogFileError``."""
-        metadata = self.path / f"{topic}-{partition}" / _METADATA
+        metadata = self.path / f"{topic}-{partition}" / PARTITION_METADATA
         return metadata.exists() and read_partition_metadata(metadata).topic_id == topic_id
 
     def make(self, topic: str, topic_id: UUID, partition: int) -> Path:
@@ -107,12 +105,12 @@ class LogDirectoryStore:
         One of an older topic of the same name gets another name, as in Kafka.
         """
         path = self.path / f"{topic}-{partition}"
-        if path.exists() and not self.has(topic, topic_id, partition) and (path / _METADATA).exists():
-            older = read_partition_metadata(path / _METADATA).topic_id
+        if path.exists() and not self.has(topic, topic_id, partition) and (path / PARTITION_METADATA).exists():
+            older = read_partition_metadata(path / PARTITION_METADATA).topic_id
             path.rename(self.path / f"{path.name}.{older.hex}{_STRAY}")
         path.mkdir(exist_ok=True)
-        if not (path / _METADATA).exists():
-            self.files.replace(path / _METADATA, format_partition_metadata(topic_id))
+        if not (path / PARTITION_METADATA).exists():
+            self.files.replace(path / PARTITION_METADATA, format_partition_metadata(topic_id))
         return path
 
     def offset(self, name: str, place: Place) -> int:

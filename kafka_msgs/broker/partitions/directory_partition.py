@@ -15,27 +15,20 @@ from kafka_msgs.broker.partitions.producers import ProducerState
 from kafka_msgs.broker.partitions.snapshots import from_snapshot, to_snapshot
 from kafka_msgs.broker.partitions.stores import SegmentStore, Stored
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.files import LeaderEpoch, read_leader_epochs, read_producer_snapshot
+from kafka_msgs.log.files import (
+    CLEAN_OFFSETS,
+    HIGH_WATERMARKS,
+    LEADER_EPOCHS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    LeaderEpoch,
+    read_leader_epochs,
+    read_producer_snapshot,
+)
 from kafka_msgs.log.writing.files import format_leader_epochs, format_producer_snapshot
 
-__all__ = [
-    "CHECKPOINTS",
-    "CLEAN_OFFSETS",
-    "EPOCHS",
-    "LOG_STARTS",
-    "RECOVERY_POINTS",
-    "DirectoryPartition",
-    "file_segments",
-]
+__all__ = ["DirectoryPartition", "file_segments"]
 
-RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
-HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
-LOG_STARTS: Final = "log-start-offset-checkpoint"
-CLEAN_OFFSETS: Final = "cleaner-offset-checkpoint"
-CHECKPOINTS: Final = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEAN_OFFSETS)
-"""The names of the checkpoint files that a log directory has."""
-
-EPOCHS: Final = "leader-epoch-checkpoint"
 _SNAPSHOT: Final = ".snapshot"
 
 
@@ -66,7 +59,7 @@ class DirectoryPartition:
         """Return what is there; raises ``OSError`` and ``LogFileError``."""
         for directory in self.files.directories:
             finish_interrupted_work(directory)
-        epochs = self.files.path(EPOCHS)
+        epochs = self.files.path(LEADER_EPOCHS)
         return Stored(
             segments=file_segments(self.files),
             epochs=read_leader_epochs(epochs) if epochs.exists() else (),
@@ -134,7 +127,7 @@ class DirectoryPartition:
 
     def save_epochs(self, epochs: tuple[LeaderEpoch, ...]) -> None:
         """Write the leader epochs; raises ``OSError``."""
-        self.files.replace(EPOCHS, format_leader_epochs(epochs))
+        self.files.replace(LEADER_EPOCHS, format_leader_epochs(epochs))
 
     def checkpoint(
         self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int, clean_offset: int

@@ -16,20 +16,13 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from kafka_msgs.broker.partitions.directory import LogDirectoryStore, Place
-from kafka_msgs.broker.partitions.directory_partition import (
-    CLEAN_OFFSETS,
-    EPOCHS,
-    LOG_STARTS,
-    RECOVERY_POINTS,
-    DirectoryPartition,
-    file_segments,
-)
+from kafka_msgs.broker.partitions.directory_partition import DirectoryPartition, file_segments
 from kafka_msgs.broker.partitions.epochs import NO_EPOCH
 from kafka_msgs.broker.partitions.leftovers import finish_interrupted_work
 from kafka_msgs.broker.partitions.loading import sound_batches
 from kafka_msgs.broker.partitions.opened_files import OpenedFiles
 from kafka_msgs.broker.partitions.partition_files import PartitionFiles
-from kafka_msgs.log.files import read_leader_epochs
+from kafka_msgs.log.files import CLEAN_OFFSETS, LEADER_EPOCHS, LOG_STARTS, RECOVERY_POINTS, read_leader_epochs
 from kafka_msgs.log.partition import Partition
 
 __all__ = ["Replicas"]
@@ -113,8 +106,8 @@ def _progress(store: LogDirectoryStore, place: Place) -> _Progress:
     path = store.path / f"{place[0]}-{place[1]}"
     finish_interrupted_work(path)
     files, epoch = PartitionFiles(OpenedFiles(1), path), NO_EPOCH
-    if (path / EPOCHS).exists():
-        epoch = max((each.epoch for each in read_leader_epochs(path / EPOCHS)), default=NO_EPOCH)
+    if (path / LEADER_EPOCHS).exists():
+        epoch = max((each.epoch for each in read_leader_epochs(path / LEADER_EPOCHS)), default=NO_EPOCH)
     end = max((each.end_offset for each in Partition(path).snapshots), default=0)
     for segment in file_segments(files)[-1:]:
         end = max(end, segment.base_offset, *(each.last_offset + 1 for each in sound_batches(segment)))
@@ -128,7 +121,7 @@ def _alike(one: Path, other: Path) -> bool:
     if known != _files(other):
         return False
     last = max((name for name in known if name.endswith(".log")), default=None)
-    compared = [name for name in (EPOCHS, last) if name in known]
+    compared = [name for name in (LEADER_EPOCHS, last) if name in known]
     return all(filecmp.cmp(one / name, other / name, shallow=False) for name in compared if name)
 
 

@@ -6,6 +6,7 @@ The files are those that a broker leaves when it begins the next segment. In Kaf
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -15,7 +16,7 @@ from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.layouts import HEADER_SIZE, SIZE_AND_OFFSET, header_struct
 from kafka_msgs.log.index import AbortedTransaction
 from kafka_msgs.log.writing.files import replace_file
-from kafka_msgs.log.writing.indexes import DEFAULT_INTERVAL, Indexes
+from kafka_msgs.log.writing.indexes import DEFAULT_INDEX_BYTES, DEFAULT_INTERVAL, Indexes
 
 __all__ = ["SegmentWriter"]
 
@@ -55,18 +56,33 @@ class SegmentWriter:
         self.size += size
         self.next_offset = first + delta + 1
 
+    def has_room(self, size: int, last_offset: int, max_bytes: int) -> bool:
+        """Whether a batch of ``size`` bytes that ends with ``last_offset`` belongs into this segment.
+
+        ``max_bytes`` is ``segment.bytes``. The first batch does, of any size. The indexes have the sizes of Kafka's
+        defaults.
+        """
+        fits = self.size + size <= max_bytes and not self._indexes.is_full(DEFAULT_INDEX_BYTES)
+        return not self.size or (fits and self._indexes.can_hold(last_offset))
+
     def add_aborted(self, transaction: AbortedTransaction) -> None:
         """Add an aborted transaction to the index. Its marker is in this segment."""
         self._indexes.aborted.append(transaction)
 
     def close(self) -> None:
-        """End the segment, and write its indexes."""
+        """End the segment, and write its indexes. All of it is on the disk then."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
         self._file.close()
         self._indexes.add_latest_time()
         replace_file(self.path.with_suffix(".index"), self._indexes.offset_index())
         replace_file(self.path.with_suffix(".timeindex"), self._indexes.time_index())
         if self._indexes.aborted:
             replace_file(self.path.with_suffix(".txnindex"), self._indexes.transaction_index())
+
+    def abandon(self) -> None:
+        """Close the file without the indexes: then the segment has to be recovered."""
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -77,7 +93,7 @@ class SegmentWriter:
         if kind is None:
             self.close()
         else:
-            self._file.close()
+            self.abandon()
 
 
 def _refused(value: object, reason: str) -> RecordWriteError:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from attrs import frozen
 
 from kafka_msgs.errors import JobPathError, LogFileError, OptionError
-from kafka_msgs.log.files import read_partition_metadata
+from kafka_msgs.log.files import PARTITION_METADATA, read_partition_metadata
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.offline.directories import end_of_segment, end_offsets_in
 from kafka_msgs.spark.sources.files import LogFile, local_copy, log_files
@@ -96,7 +96,7 @@ def partitions_frame(spark: SparkSession, partitions: Iterable[StoredPartition])
 
 def _topic_id(partition: StoredPartition) -> str | None:
     try:
-        with local_copy(partition.segments[0].beside("partition.metadata")) as (path, _):
+        with local_copy(partition.segments[0].beside(PARTITION_METADATA)) as (path, _):
             return str(read_partition_metadata(path).topic_id)
     except (LogFileError, OSError):
         return None

@@ -31,6 +31,7 @@ __all__ = [
     "described",
     "is_there",
     "local_copy",
+    "local_directory",
     "log_files",
     "neighbours",
     "opened",
@@ -149,6 +150,16 @@ def _refuse_copies(source: str, files: Iterable[LogFile]) -> None:
             path, copy = (each.name.rpartition("/")[0] for each in (file, other))
             reason = f"another copy of this partition is {copy}; give one of them"
             raise OptionError(source=source, option="path", value=path, reason=reason)
+
+
+def local_directory(source: str, path: str) -> Path:
+    """Return the directory that a path means on this machine, there or not. Raises ``OptionError`` for other paths."""
+    match = _URI.fullmatch(path)
+    if match is not None and match["scheme"].lower() != "file":
+        reason = "it is written to a path that the driver and the executors both see, not to another filesystem"
+        raise OptionError(source=source, option="path", value=path, reason=reason)
+    found = [Path(each) for each in _resolved(source, path)[1]]
+    return next((each for each in found if each.exists()), found[-1])
 
 
 def described(uri: str, size: int) -> LogFile:

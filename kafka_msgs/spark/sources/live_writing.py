@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from attrs import field, frozen
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
@@ -21,19 +20,19 @@ from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.client.producer import Delivery, ProducerConfig
 from kafka_msgs.errors import InternalError
 from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.sink_rows import WHOLE, check_columns, records_in
 
 __all__ = ["LiveStreamWriter", "LiveWriter", "Writing", "Written"]
 
 _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "topic": ("string",),
-    "partition": ("integer", "long", "short", "byte"),
+    "partition": WHOLE,
     "timestamp": ("timestamp",),
     "key": ("binary", "string"),
     "value": ("binary", "string"),
     "headers": ("array",),
 }
 """The columns that can be written, and the types that they may have."""
-_BYTES: Final = frozenset({"key", "value"})
 _OF_SPARK: Final = ("checkpointLocation", "path", "queryName")
 """Options that are for Spark itself, and that it hands over all the same."""
 _BATCH: Final = "streaming.sql.batchId"
@@ -53,7 +52,6 @@ class Writing:
 
     properties: Mapping[str, str] = field(repr=False)
     topic: str | None
-    columns: tuple[str, ...]
     producer: Mapping[str, Any]
     transactional_id: str | None
 
@@ -62,13 +60,9 @@ class Writing:
         """Return what the options ask for. Raises ``OptionError``, also for a column that cannot be written."""
         for name in _OF_SPARK:
             options.text(name)
-        topic, columns = options.text("topic"), tuple(schema.names)
-        for column in schema:
-            if column.dataType.typeName() not in _COLUMNS.get(column.name, ()):
-                known = ", ".join(f"{name} ({' or '.join(types)})" for name, types in _COLUMNS.items())
-                reason = f"the column {column.name} ({column.dataType.typeName()}) cannot be written: there are {known}"
-                options.refuse("columns", reason)
-        if topic is None and "topic" not in columns:
+        topic = options.text("topic")
+        check_columns(options, schema, _COLUMNS)
+        if topic is None and "topic" not in schema.names:
             options.refuse("topic", "it is needed if the rows have no column topic")
         acks = options.choice("acks", ("all", "1", "0"), "all")
         producer: dict[str, Any] = {
@@ -82,7 +76,6 @@ class Writing:
         return cls(
             properties=options.properties("kafka."),
             topic=topic,
-            columns=columns,
             producer=producer,
             transactional_id=found,
         )
@@ -129,25 +122,9 @@ class Writing:
         return count
 
     def _records(self, batch: pa.RecordBatch) -> Iterator[tuple[str, dict[str, Any]]]:
-        columns = {name: _values(batch.column(name), as_bytes=name in _BYTES) for name in self.columns}
-        topics = columns.pop("topic", None)
-        if self.topic is not None or topics is None:
-            topics = [self.topic] * batch.num_rows
-        names = list(columns)
-        for topic, *values in zip(topics, *columns.values(), strict=True):
-            record = {name: value for name, value in zip(names, values, strict=True) if value is not None}
-            if "headers" in record:
-                record["headers"] = [(each["key"], each["value"]) for each in record["headers"]]
-            yield topic, record
-
-
-def _values(column: pa.Array, *, as_bytes: bool) -> list[Any]:
-    """Return a column as the producer takes it: texts as bytes in keys and values, times in ms."""
-    if as_bytes and not pa.types.is_binary(column.type):
-        column = column.cast(pa.binary())
-    if pa.types.is_timestamp(column.type):
-        column = pc.cast(column, pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())
-    return list(column.to_pylist())
+        for record in records_in(batch):
+            topic = record.pop("topic", None)
+            yield self.topic or topic, record
 
 
 def _unfinished(deliveries: list[Delivery]) -> list[Delivery]:

@@ -1,7 +1,7 @@
 """The data source ``kafka-log``: the segments of partitions as a table, one row per record.
 
 Owns the options that choose the content of rows, which the sources of internal topics share. What is read is left to
-``plans``, how a part becomes rows to ``rows``, and streams to ``log_stream``.
+``plans``, how a part becomes rows to ``rows``, streams to ``log_stream``, and writing to ``log_writing``.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceWriter
 from pyspark.sql.types import StructType
 
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.spark.sources.log_stream import Following, LogStreamReader
+from kafka_msgs.spark.sources.log_writing import LogWriter, LogWriting
 from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
 from kafka_msgs.spark.sources.plans import LogReader, Plan
 from kafka_msgs.spark.sources.rows import Decoded, Reading, log_columns
@@ -48,11 +49,7 @@ class KafkaLogSource(DataSource):
     """The data source ``kafka-log``; the documentation of Spark sources describes its options and columns."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        given = Options(self.name(), options)
-        self._plan = Plan.of(self.name(), given)
-        self._reading = log_reading(given)
-        self._following = Following.of(given)
-        given.done()
+        self._options = dict(options)
 
     @classmethod
     def name(cls) -> str:
@@ -61,15 +58,30 @@ class KafkaLogSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns."""
-        return self._reading.schema
+        reader, _ = self._read()
+        return reader.reading.schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a table."""
-        return LogReader(self._plan, self._reading)
+        reader, _ = self._read()
+        return reader
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of a stream."""
-        return LogStreamReader(LogReader(self._plan, self._reading), self._following)
+        return LogStreamReader(*self._read())
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Return the writer of a table. The mode append adds partitions, the mode overwrite also replaces them."""
+        options = Options(self.name(), self._options)
+        writing = LogWriting.of(options, schema, overwrite=overwrite)
+        options.done()
+        return LogWriter(writing)
+
+    def _read(self) -> tuple[LogReader, Following]:
+        options = Options(self.name(), self._options)
+        found = LogReader(Plan.of(self.name(), options), log_reading(options)), Following.of(options)
+        options.done()
+        return found
 
 
 def decoded_columns(options: Options) -> Iterator[Decoded]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import groupby, pairwise
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from attrs import field, frozen
 
 from kafka_msgs.errors import OptionError, PositionError
-from kafka_msgs.log.files import read_partition_metadata
+from kafka_msgs.log.files import PARTITION_METADATA, read_partition_metadata
 from kafka_msgs.spark.sources.committed import trail_of
 from kafka_msgs.spark.sources.files import LogFile, local_copy
 from kafka_msgs.spark.sources.lookup import SegmentLookup
@@ -24,8 +24,6 @@ from kafka_msgs.spark.sources.ranges import LARGEST, Place, Position, offsets_in
 __all__ = ["GrowingLog", "GrowingPartition", "LogOffsets", "Offsets"]
 
 Offsets: TypeAlias = dict[Place, int]
-
-_METADATA: Final = "partition.metadata"
 
 
 @frozen
@@ -179,7 +177,7 @@ def _place(file: LogFile) -> Place | None:
 def _topic_id(file: LogFile) -> str | None:
     """Return the id of the topic of a file, or None without the file that tells it."""
     try:
-        with local_copy(file.beside(_METADATA)) as (path, _):
+        with local_copy(file.beside(PARTITION_METADATA)) as (path, _):
             return str(read_partition_metadata(path).topic_id)
     except FileNotFoundError:
         return None

@@ -1,0 +1,286 @@
+"""Writing with ``kafka-log``: rows of a table become the directories of partitions, as a broker has them.
+
+Each task writes whole partitions into a directory of its own below the log directory. When all are done, the driver
+moves them to their places; if not, it removes them. How records become files is left to ``kafka_msgs.log.writing``.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import pyarrow as pa
+from attrs import frozen
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from kafka_msgs.errors import OptionError, RecordWriteError
+from kafka_msgs.log.files import (
+    CHECKPOINTS,
+    HIGH_WATERMARKS,
+    PARTITION_METADATA,
+    RECOVERY_POINTS,
+    read_offset_checkpoint,
+)
+from kafka_msgs.log.writing.directory_lock import DirectoryLock
+from kafka_msgs.log.writing.files import format_offset_checkpoint, replace_file
+from kafka_msgs.log.writing.partitions import DEFAULT_LAYOUT, LogLayout, PartitionWriter
+from kafka_msgs.records import NO_TIMESTAMP, Compression
+from kafka_msgs.spark.sources.files import local_directory
+from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.ranges import Place
+from kafka_msgs.spark.sources.sink_rows import WHOLE, check_columns, records_in
+
+__all__ = ["LogWriter", "LogWriting", "WrittenPartition", "WrittenPartitions"]
+
+_SOURCE: Final = "kafka-log"
+_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "topic": ("string",),
+    "partition": WHOLE,
+    "offset": WHOLE,
+    "timestamp": ("timestamp",),
+    "timestampMs": WHOLE,
+    "timestampType": WHOLE,
+    "key": ("binary", "string"),
+    "value": ("binary", "string"),
+    "headers": ("array",),
+    "leaderEpoch": WHOLE,
+    "_error": ("string",),
+}
+"""The columns that can be written, and the types that they may have."""
+_PASSED_ON: Final = frozenset({"key", "value", "headers", "offset"})
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_LARGEST: Final = 2**31 - 1
+_BROKERS_TIME: Final = 1
+_STAGING: Final = ".kafka-msgs-"
+"""How the directory begins that is removed in the end. No broker must find it."""
+_OLD: Final = "old"
+
+
+@frozen
+class WrittenPartition:
+    """A partition that a task has written: where it is, its first offset, and the offset after its last record."""
+
+    place: Place
+    directory: Path
+    first: int
+    end: int
+
+
+@frozen
+class WrittenPartitions(WriterCommitMessage):
+    """What a task has written."""
+
+    partitions: tuple[WrittenPartition, ...]
+
+
+@frozen(kw_only=True)
+class LogWriting:
+    """Where and how partitions are written; the options of the sink."""
+
+    home: Path
+    topic: str | None
+    layout: LogLayout
+    overwrite: bool
+    run: str
+    """The name of the directory that holds what is not complete."""
+
+    @classmethod
+    def of(cls, options: Options, schema: StructType, *, overwrite: bool) -> LogWriting:
+        """Return what the options ask for. Raises ``OptionError``, also for a column that cannot be written."""
+        check_columns(options, schema, _COLUMNS)
+        topic = options.text("topic")
+        if topic is None and "topic" not in schema.names:
+            options.refuse("topic", "it is needed if the rows have no column topic")
+        if "partition" not in schema.names:
+            options.refuse("columns", "the column partition is needed: it says which directory a row belongs to")
+        path, *more = options.paths()
+        if more:
+            options.refuse("path", "one directory is needed")
+        names = tuple(codec.name.lower() for codec in Compression)
+        return cls(
+            home=local_directory(_SOURCE, path),
+            topic=topic,
+            layout=LogLayout(
+                codec=Compression[options.choice("compression", names, "none").upper()],
+                batch_bytes=_below_2_gib(options, "batchBytes", DEFAULT_LAYOUT.batch_bytes),
+                segment_bytes=_below_2_gib(options, "segmentBytes", DEFAULT_LAYOUT.segment_bytes),
+            ),
+            overwrite=overwrite,
+            run=f"{_STAGING}{uuid4().hex}",
+        )
+
+    @property
+    def staging(self) -> Path:
+        """The directory that holds what is not complete."""
+        return self.home / self.run
+
+    def target(self, place: Place) -> Path:
+        """Return the directory of a partition. Raises ``OptionError`` if it is there, and is not to be replaced."""
+        found = self.home / _name(place)
+        if found.exists() and not self.overwrite:
+            reason = f"there is a partition {_name(place)}; the mode overwrite replaces it"
+            raise OptionError(source=_SOURCE, option="mode", value="append", reason=reason)
+        return found
+
+
+def _below_2_gib(options: Options, name: str, default: int) -> int:
+    found = options.size(name, default)
+    if found > _LARGEST:
+        options.refuse(name, "it is below 2 GiB")
+    return found
+
+
+def _name(place: Place) -> str:
+    return f"{place[0]}-{place[1]}"
+
+
+class LogWriter(DataSourceArrowWriter):
+    """Writes a table. Nothing of it is in its place before all of it is written."""
+
+    def __init__(self, writing: LogWriting) -> None:
+        self.writing = writing
+        writing.staging.mkdir(parents=True)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write the rows of a task: the partitions that they are of, each whole."""
+        directory = self.writing.staging / uuid4().hex
+        # The driver has made what this is in: a task on a machine that does not see the same files fails here.
+        directory.mkdir()
+        task = _Task(self.writing, directory)
+        try:
+            for batch in iterator:
+                for record in records_in(batch):
+                    task.add(record)
+            return task.close()
+        except BaseException:
+            task.abandon()
+            raise
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Move the partitions to their places. Raises ``OptionError`` if two tasks have written one partition."""
+        written = [each for found in messages if isinstance(found, WrittenPartitions) for each in found.partitions]
+        try:
+            _refuse_shared(written)
+            lock = DirectoryLock(self.writing.home)
+            try:
+                _put_in_place(self.writing, written)
+                _note_offsets(self.writing.home, written)
+            finally:
+                lock.release()
+        finally:
+            self._remove()
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Remove what was written."""
+        self._remove()
+
+    def _remove(self) -> None:
+        """Remove what is not in its place. Under another name, where tasks that still run cannot add to it."""
+        gone = self.writing.staging.with_name(f"{self.writing.run}-gone")
+        with suppress(FileNotFoundError):
+            self.writing.staging.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+class _Task:
+    """The partitions that one task writes, by place."""
+
+    def __init__(self, writing: LogWriting, directory: Path) -> None:
+        self._writing = writing
+        self._directory = directory
+        self._writers: dict[Place, PartitionWriter] = {}
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Add a record to its partition. Raises ``RecordWriteError``."""
+        if "_error" in record:
+            raise RecordWriteError(field="_error", value=record["_error"], reason=f"no record: {record['_error']}")
+        place = _place(record, self._writing.topic)
+        writer = self._writers.get(place) or self._begin(place)
+        time = record.get("timestampMs", record.get("timestamp", NO_TIMESTAMP))
+        broker_has_set = record.get("timestampType") == _BROKERS_TIME and time >= 0
+        content = {name: record[name] for name in _PASSED_ON if name in record}
+        writer.append(
+            content.pop("key", None),
+            content.pop("value", None),
+            timestamp=time,
+            leader_epoch=record.get("leaderEpoch", 0),
+            log_append_timestamp=time if broker_has_set else None,
+            **content,
+        )
+
+    def _begin(self, place: Place) -> PartitionWriter:
+        self._writing.target(place)
+        writer = self._writers[place] = PartitionWriter(self._directory / _name(place), self._writing.layout)
+        return writer
+
+    def close(self) -> WrittenPartitions:
+        """Complete all partitions."""
+        for writer in self._writers.values():
+            writer.close()
+        return WrittenPartitions(
+            tuple(
+                WrittenPartition(place, writer.directory, writer.first_offset or 0, writer.next_offset)
+                for place, writer in self._writers.items()
+            )
+        )
+
+    def abandon(self) -> None:
+        """Remove all that was written."""
+        for writer in self._writers.values():
+            writer.abandon()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _place(record: Mapping[str, Any], topic: str | None) -> Place:
+    name = topic or record.get("topic")
+    if name is None or _TOPIC.fullmatch(name) is None or set(name) == {"."}:
+        raise RecordWriteError(field="topic", value=name, reason="it is not the name of a topic")
+    number = record.get("partition")
+    if number is None or not 0 <= number <= _LARGEST:
+        raise RecordWriteError(field="partition", value=number, reason="it is not the number of a partition")
+    return name, number
+
+
+def _refuse_shared(written: Iterable[WrittenPartition]) -> None:
+    shared = sorted(place for place, count in Counter(each.place for each in written).items() if count > 1)
+    if shared:
+        reason = f'{_name(shared[0])} was written by more than one task: use repartition("topic", "partition") first'
+        raise OptionError(source=_SOURCE, option="partition", value=None, reason=reason)
+
+
+def _put_in_place(writing: LogWriting, written: Iterable[WrittenPartition]) -> None:
+    """Rename all directories, or none. A partition that is replaced keeps the id of its topic."""
+    old = writing.staging / _OLD
+    old.mkdir()
+    moved: list[tuple[Path, Path]] = []
+    try:
+        for each in written:
+            target = writing.target(each.place)
+            if target.exists():
+                if (target / PARTITION_METADATA).exists():
+                    replace_file(each.directory / PARTITION_METADATA, (target / PARTITION_METADATA).read_bytes())
+                moved.append((target, target.rename(old / target.name)))
+            moved.append((each.directory, each.directory.rename(target)))
+    except BaseException:
+        for before, now in reversed(moved):
+            now.rename(before)
+        raise
+
+
+def _note_offsets(home: Path, written: Iterable[WrittenPartition]) -> None:
+    """Write the offsets of partitions to the checkpoint files: all of them is on the disk, and committed."""
+    ends = {each.place: each.end for each in written}
+    for name in CHECKPOINTS:
+        path = home / name
+        known = read_offset_checkpoint(path) if path.exists() else {}
+        kept = {place: offset for place, offset in known.items() if place not in ends}
+        replace_file(
+            path, format_offset_checkpoint(kept | (ends if name in (RECOVERY_POINTS, HIGH_WATERMARKS) else {}))
+        )
