@@ -70,10 +70,14 @@ def _arguments() -> argparse.Namespace:
 
 
 def save(file: Path, name: str, figures: list[Figure]) -> None:
-    """Append one run of a benchmark to a file of JSON lines."""
-    rows = [attrs.asdict(figure) | {"value": float(f"{figure.value:.4g}")} for figure in figures]
+    """Append one run of a benchmark to a file of JSON lines: whole numbers as they are, others with four digits."""
+    rows = [attrs.asdict(figure) | {"value": _kept(figure.value)} for figure in figures]
     with file.open("a", encoding="utf-8") as lines:
         lines.write(json.dumps({"benchmark": name, "figures": rows}) + "\n")
+
+
+def _kept(value: float) -> float:
+    return value if isinstance(value, int) else float(f"{value:.4g}")
 
 
 if __name__ == "__main__":

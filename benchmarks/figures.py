@@ -1,38 +1,30 @@
-"""The figures of ``docs/performance.jsonl`` as the tables and the plot of ``docs/performance.md``.
+"""The figures of ``docs/performance.jsonl`` as the tables and the plots of ``docs/performance.md``.
 
     python -m benchmarks.figures [--check]
 
-Each line of that file is one run of a benchmark (``python -m benchmarks --save``); a figure on the page is the median
-of its runs, with the least and the greatest. With ``--check`` nothing is written, and the exit status is 1 when the
-tables are not up to date. Owns nothing of how figures come about.
+With ``--check`` nothing is written, and the exit status is 1 when the tables are not up to date. ``summaries`` has the
+figures, and ``plots`` draws.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from statistics import median
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from attrs import frozen
+from benchmarks import plots
+from benchmarks.summaries import DOCS, benchmarks, named, summaries
 
-from benchmarks.report import Figure
+__all__ = ["PAGE", "main", "written"]
 
-__all__ = ["MEASURED", "PAGE", "PLOT", "Summary", "draw", "main", "summaries", "written"]
-
-DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
-MEASURED: Final = DOCS / "performance.jsonl"
 PAGE: Final = DOCS / "performance.md"
-PLOT: Final = DOCS / "performance.svg"
 
 _REGION: Final = re.compile(r"(<!-- figures: (?P<name>[a-z_ ]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Bring page and plot up to date, or with ``--check`` report whether the page is; return the exit status."""
+    """Bring page and plots up to date, or with ``--check`` report whether the page is; return the exit status."""
     text = PAGE.read_text(encoding="utf-8")
     if "--check" in arguments:
         stale = written(text) != text
@@ -40,66 +32,50 @@ def main(arguments: Sequence[str]) -> int:
             print(f"docs/{PAGE.name}: the tables are not up to date; run python -m benchmarks.figures")
         return stale
     PAGE.write_text(written(text), encoding="utf-8")
-    draw()
+    plots.draw()
     return 0
 
 
 def written(text: str) -> str:
-    """Return a page with the tables that it should have: each region names a form and, mostly, a benchmark."""
+    """Return a page with the tables that it should have: each region names a form and what it is of."""
 
     def region(match: re.Match[str]) -> str:
-        form, *benchmarks = match["name"].split()
-        return f"{match[1]}{_FORMS[form](*benchmarks)}{match[3]}"
+        form, *arguments = match["name"].split()
+        return f"{match[1]}{_FORMS[form](*arguments)}{match[3]}"
 
     return _REGION.sub(region, text)
 
 
-_VERDICTS: Final = {"MISSED": "missed", "stretch": "exceeded"}
+_LANGUAGES: Final = ("Java", "Go", "Rust")
 
 
-@frozen
-class Summary:
-    """One figure over several runs."""
+def _languages(caches: str) -> str:
+    """Return the table of messages: ours in microseconds, then how many times as long other languages take."""
+    found = named("languages")
 
-    figure: Figure
-    values: tuple[float, ...]
+    def cell(what: str) -> str:
+        return found[what].cells()[1].removesuffix(" us").removesuffix("x") if what in found else "-"
 
-    def cells(self) -> tuple[str, ...]:
-        """Return what was measured, the median, the range, the target and what became of it."""
-        middle, target = self.figure, ""
-        if middle.target is not None:
-            target = f"{'at most' if middle.at_most else 'at least'} {middle.shown(middle.target)}"
-        spread = f"{middle.shown(min(self.values))} to {middle.shown(max(self.values))}" if len(self.values) > 1 else ""
-        return middle.what, middle.shown(middle.value), spread, target, _VERDICTS.get(middle.verdict, middle.verdict)
+    def cells(direction: str, message: str) -> list[str]:
+        which = f"{caches}, {direction}, {message}"
+        return [cell(f"{which}: kafka-msgs"), *(cell(f"{which}: {language} takes") for language in _LANGUAGES)]
 
-
-def summaries(benchmark: str) -> list[Summary]:
-    """Return the figures of a benchmark in the order in which it prints them."""
-    runs: dict[str, list[Figure]] = {}
-    for line in MEASURED.read_text(encoding="utf-8").splitlines():
-        run = json.loads(line)
-        for row in run["figures"] if run["benchmark"] == benchmark else ():
-            runs.setdefault(row["what"], []).append(Figure(**row))
-    return [_summary(figures) for figures in runs.values()]
+    messages = [what.removesuffix(": bytes") for what in found if what.endswith(": bytes")]
+    rows = ([each, cell(f"{each}: bytes"), *cells("decode", each), *cells("encode", each)] for each in messages)
+    return _markdown(("message", "bytes", "decode, us", *_LANGUAGES, "encode, us", *_LANGUAGES), rows)
 
 
-def _summary(figures: list[Figure]) -> Summary:
-    values = tuple(figure.value for figure in figures)
-    last = figures[-1]
-    middle = Figure(last.what, median(values), last.unit, last.target, last.stretch, last.at_most)
-    return Summary(middle, values)
-
-
-def _targets() -> str:
-    """Return the table of all figures that have targets."""
-    benchmarks = dict.fromkeys(json.loads(line)["benchmark"] for line in MEASURED.read_text("utf-8").splitlines())
-    judged = (each.cells() for name in benchmarks for each in summaries(name) if each.figure.target is not None)
-    return _markdown(("what", "median", "range", "target", ""), judged)
+def _missed() -> str:
+    """Return the table of figures that miss their targets."""
+    missed = (each.cells()[:4] for name in benchmarks() for each in summaries(name) if each.verdict == "missed")
+    return _markdown(("what", "median", "range", "target"), missed)
 
 
 def _list(benchmark: str) -> str:
-    """Return the table of a benchmark's figures, one in a row."""
-    return _markdown(("what", "median", "range"), (each.cells()[:3] for each in summaries(benchmark)))
+    """Return the table of a benchmark's figures, one in a row, with their targets where some have one."""
+    rows = [each.cells() for each in summaries(benchmark)]
+    width = 5 if any(row[3] for row in rows) else 3
+    return _markdown(("what", "median", "range", "target", "")[:width], (row[:width] for row in rows))
 
 
 def _matrix(benchmark: str) -> str:
@@ -113,62 +89,16 @@ def _matrix(benchmark: str) -> str:
     return _markdown(("what", *peers), ((what, *(row.get(peer, "") for peer in peers)) for what, row in cells.items()))
 
 
-_FORMS: Final[dict[str, Callable[..., str]]] = {"targets": _targets, "list": _list, "matrix": _matrix}
+_FORMS: Final[dict[str, Callable[..., str]]] = {
+    "languages": _languages,
+    "missed": _missed,
+    "list": _list,
+    "matrix": _matrix,
+}
 
 
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *rows))
-
-
-_BARS: Final = (
-    ("codec_metadata", "decode, {}", ("varied", "fixed", "small", "worst")),
-    ("held_trees", "decode and hold, {}", ("varied",)),
-    ("codec_metadata", "encode, {}", ("varied",)),
-)
-_PEERS: Final = {"kafka-python": "#8a8a8a", "kio": "#c44e52", "msgspec": "#4c72b0"}
-"""The peers drawn, with their colours."""
-
-_TICKS: Final = (1, 2, 5, 10, 20, 50, 100, 200)
-
-
-def _rows() -> Iterator[tuple[str, str, Summary]]:
-    """Yield the label, the peer and the figure of each bar, from the top."""
-    for benchmark, label, contents in _BARS:
-        found = {each.figure.what: each for each in summaries(benchmark)}
-        for content in contents:
-            for peer in _PEERS:
-                what = label.format(content)
-                yield what, peer, found[f"c, {what}: {peer} takes"]
-
-
-def draw() -> None:
-    """Write the plot: how many times as long as the C core each peer takes, on a logarithmic scale."""
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    # Text stays text, and nothing depends on when or where the plot was drawn.
-    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "kafka-msgs", "font.size": 9})
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(7.5, 5))
-    labels = list(dict.fromkeys(label for label, _, _ in _rows()))
-    for label, peer, summary in _rows():
-        place = labels.index(label) + 0.27 * (list(_PEERS).index(peer) - 1)
-        value = summary.figure.value
-        errors = [[value - min(summary.values)], [max(summary.values) - value]]
-        axes.barh(place, value, 0.25, xerr=errors, color=_PEERS[peer], label=peer if label == labels[0] else None)
-        axes.text(max(summary.values) * 1.06, place, f"{value:.3g}", va="center", fontsize=8)
-    axes.set_yticks(range(len(labels)), labels)
-    axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.set_xticks(_TICKS, map(str, _TICKS))
-    axes.minorticks_off()
-    axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_xlim(0.8, 500)
-    axes.set_xlabel("MetadataResponse v12: times as long as the C core takes (logarithmic)")
-    axes.legend(loc="upper right")
-    figure.tight_layout()
-    figure.savefig(PLOT, metadata={"Date": None})
 
 
 if __name__ == "__main__":

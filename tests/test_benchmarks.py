@@ -11,7 +11,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from benchmarks import content, figures, hostile, languages, languages_cases, languages_peers, measure, report, segment
+from benchmarks import (
+    content,
+    figures,
+    hostile,
+    languages,
+    languages_cases,
+    languages_peers,
+    measure,
+    report,
+    segment,
+    summaries,
+)
 from benchmarks.__main__ import NAMES, save
 from benchmarks.report import Figure
 from kafka_msgs import CreateDelegationTokenResponse, HeartbeatResponse, KafkaMsgsError
@@ -226,19 +237,29 @@ def test_a_segment_is_scanned_without_java_too(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_saved_runs_are_summed_up_by_their_median(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "MEASURED", tmp_path / "runs.jsonl")
+    monkeypatch.setattr(summaries, "MEASURED", tmp_path / "runs.jsonl")
     for value in (3.0, 5.0, 9.0):
-        save(figures.MEASURED, "speed", [Figure("c, decode: peer takes", value, target=4)])
-    save(figures.MEASURED, "other", [Figure("else", 1)])
-    end = "<!-- end of figures -->\n"
-    page = f"<!-- figures: targets -->\nold\n{end}<!-- figures: matrix speed -->\n{end}"
-    assert [each.cells() for each in figures.summaries("speed")] == [
-        ("c, decode: peer takes", "5.00x", "3.00x to 9.00x", "at least 4.00x", "reached")
-    ]
-    written = figures.written(page)
-    assert "| c, decode: peer takes | 5.00x | 3.00x to 9.00x | at least 4.00x | reached |" in written
+        save(summaries.MEASURED, "speed", [Figure("c, decode: peer takes", value, target=6)])
+    save(summaries.MEASURED, "other", [Figure("else", 1)])
+    cells = ("c, decode: peer takes", "5.00x", "3.00x to 9.00x", "at least 6.00x", "missed")
+    assert [each.cells() for each in summaries.summaries("speed")] == [cells]
+    forms = ("missed", "matrix speed", "list speed", "list other")
+    written = figures.written("".join(f"<!-- figures: {form} -->\nold\n<!-- end of figures -->\n" for form in forms))
+    assert "| c, decode: peer takes | 5.00x | 3.00x to 9.00x | at least 6.00x |\n" in written
     assert "| what | peer |\n| --- | --- |\n| c, decode | 5.00 |\n" in written
+    assert "| at least 6.00x | missed |\n" in written
+    assert "| what | median | range |\n| --- | --- | --- |\n| else | 1.00x |  |\n" in written
     assert "old" not in written
+
+
+def test_the_table_of_languages_has_a_place_for_a_message_that_one_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summaries, "MEASURED", tmp_path / "runs.jsonl")
+    took = [Figure("M.1: bytes", 7, ""), Figure("cold, decode, M.1: kafka-msgs", 2.5, "us")]
+    save(summaries.MEASURED, "languages", [*took, Figure("cold, decode, M.1: Go takes", 0.5)])
+    written = figures.written("<!-- figures: languages cold -->\n<!-- end of figures -->\n")
+    assert "| M.1 | 7 | 2.50 | - | 0.50 | - | - | - | - | - |\n" in written
 
 
 def test_the_page_of_figures_shows_what_was_measured() -> None:
