@@ -87,7 +87,7 @@ class Peer:
             stdout=subprocess.PIPE,
             text=True,
         )
-        # The clock of another process's processor time: clock_getcpuclockid(3) computes the same number.
+        # The clock of another process's processor time: Linux' clock_getcpuclockid(3) computes the same number.
         self._clock = (~self._process.pid << 3) | 2
 
     def __enter__(self) -> Self:

@@ -47,6 +47,8 @@ for line in sys.stdin:
 @pytest.fixture
 def quick_languages(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The benchmark of languages with one call in a round."""
+    if sys.platform != "linux":
+        pytest.skip("the processor time of other processes is read as Linux has it")
     monkeypatch.setattr(languages, "_WARM_UP", 0.0)
     monkeypatch.setattr(languages, "_SHORTEST", 0.0)
     monkeypatch.setattr(languages, "_COLD_CALLS", 1)
@@ -172,7 +174,7 @@ def test_languages_without_their_tools_are_named(quick_languages: Any, monkeypat
         assert tools in printed.getvalue()
     assert {figure.unit for figure in found} == {"", "us"}
     assert sum(figure.unit == "us" for figure in found) == 2 * 2 * len(languages_cases.cases())
-    assert all(figure.value > 0 for figure in found)
+    assert all(figure.value >= 0 for figure in found)
 
 
 def test_languages_take_part_with_the_messages_that_they_have(quick_languages: Any, tmp_path: Path) -> None:
