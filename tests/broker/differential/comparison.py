@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from tests.broker.differential.plain import is_unordered
+from tests.broker.differential.plain import is_unordered, without
 from tests.broker.differential.relaxations import RELAXATIONS, Place
 from tests.broker.differential.side import Command, Result
 
@@ -58,9 +58,10 @@ def _tidied(api: str, value: Any, path: str = "") -> Any:
     if not isinstance(value, list):
         return value
     found = [_tidied(api, each, path) for each in value]
-    return sorted(found, key=str) if is_unordered(f"{api}{path}") else found
+    return sorted(found, key=lambda each: without(each, _TEXTS)) if is_unordered(f"{api}{path}") else found
 
 
+_TEXTS: Final = frozenset({"errorMessage"})
 _ABSENT: Final = "<nothing>"
 
 

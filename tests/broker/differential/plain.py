@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from fnmatch import fnmatch
 from functools import cache
 from typing import Any, Final
@@ -17,7 +17,7 @@ from attrs import Factory, define
 from tests.broker.differential.records import batches, shown
 from tests.broker.differential.relaxations import OTHERS, PLACED_BY_KAFKA, UNORDERED
 
-__all__ = ["IDS", "NODES", "PLACES", "TIMES", "Plain", "is_unordered"]
+__all__ = ["IDS", "NODES", "PLACES", "TIMES", "Plain", "is_unordered", "without"]
 
 IDS: Final[Mapping[str, str]] = {
     "topicId": "topicId",
@@ -45,6 +45,8 @@ TIMES: Final = frozenset(
 )
 """Moments. One that is near the present stands for it."""
 _NEAR_MS: Final = 3_600_000
+_MADE_UP: Final = frozenset({*IDS, "errorMessage"})
+"""What differs between clusters, or may."""
 _NOTHING: Final = (None, "", 0, -1, "AAAAAAAAAAAAAAAAAAAAAA")
 _SYMBOL: Final = re.compile(r"<(\w+) (-?\d+)>")
 _GIVEN_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -115,7 +117,7 @@ class Plain:
         if isinstance(value, list):
             found = [each for each in value if self._is_own(f"{api}{path}", each, asked)]
             if is_unordered(f"{api}{path}"):
-                found.sort(key=_without_ids)
+                found.sort(key=lambda each: without(each, _MADE_UP))
             return [self.shown(api, each, asked, path, name) for each in found]
         if name == "records" and isinstance(value, str):
             return self.shown(api, shown(b64decode(value)), asked, path)
@@ -169,8 +171,8 @@ def is_unordered(path: str) -> bool:
     return any(fnmatch(path, each) for each in UNORDERED)
 
 
-def _without_ids(value: Any) -> str:
-    """What a list can be sorted by at both clusters: all that neither of them made up."""
+def without(value: Any, names: Container[str]) -> str:
+    """What a list can be sorted by at both clusters: all but the fields that may differ."""
     if isinstance(value, dict):
-        return str([_without_ids(each) for name, each in value.items() if name not in IDS])
-    return str([_without_ids(each) for each in value]) if isinstance(value, list) else str(value)
+        return str([without(each, names) for name, each in value.items() if name not in names])
+    return str([without(each, names) for each in value]) if isinstance(value, list) else str(value)
