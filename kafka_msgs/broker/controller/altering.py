@@ -99,8 +99,7 @@ def _operated(
         raise _invalid(f"Unknown operations type {operation}")
     known = settings_of(RESOURCES[kind][0]).get(setting)
     if known is None or known.type != "list" or kind not in _WITH_LISTS:
-        word = AlterConfigOp(operation).name
-        raise _bad_config(f"Can't {word} to key {setting} because its type is not LIST.")
+        raise _bad_config(_no_list(kind, setting, AlterConfigOp(operation).name, is_known=known is not None))
     parts = [each for each in own.get(setting, known.default or "").split(",") if each]
     given, there = _split(value or ""), set(parts)
     if operation == AlterConfigOp.APPEND:
@@ -113,6 +112,15 @@ def _operated(
         else:
             kept.append(each)
     return ",".join(kept)
+
+
+def _no_list(kind: ConfigResourceType, setting: str, operation: str, *, is_known: bool) -> str:
+    """Return the text for a setting that is no list: brokers look at their own settings, controllers at the others."""
+    if kind is not ConfigResourceType.BROKER:
+        return f"Can't {operation} to key {setting} because its type is not LIST."
+    if not is_known:
+        return f"Unknown config name: {setting}"
+    return f"Config value {operation.lower()} is not allowed for config key: {setting}"
 
 
 def _split(text: str) -> list[str]:

@@ -46,13 +46,14 @@ _FIRST_STRICT: Final = {CreateTopicsRequest: 6, DeleteTopicsRequest: 5, CreatePa
 
 def _create_topics(call: Call[CreateTopicsRequest]) -> None:
     request = call.request
-    if sum(max(each.num_partitions, len(each.assignments), 0) for each in request.topics) > MAX_PARTITIONS:
-        message = "Excessively large number of partitions per request."
-        raise RefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
     counts = Counter(each.name for each in request.topics)
     unique = {each.name: each for each in request.topics}
+    errors = {name: _forbidden(call, name, counts[name]) for name in unique}
+    if sum(_size(call, each) for each in unique.values() if errors[each.name] is None) > MAX_PARTITIONS:
+        message = "Excessively large number of partitions per request."
+        raise RefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
     # As in Kafka, the names are checked before any topic is created.
-    errors = {name: _wrong_name(call, name, counts[name]) for name in unique}
+    errors = {name: error or _wrong_name(call, name) for name, error in errors.items()}
     results = tuple(_created(call, each, errors[each.name]) for each in unique.values())
     call.answer(CreateTopicsResponse(topics=results))
 
@@ -90,8 +91,17 @@ def _charge(call: Call[Any], partitions: int) -> None:
     call.charge_mutations(partitions, strict=call.version >= _FIRST_STRICT[type(call.request)])
 
 
-def _wrong_name(call: Call[CreateTopicsRequest], name: str, times: int) -> RefusedError | None:
-    """Return why a topic with a name that a request has so many ``times`` cannot be created, or None."""
+def _size(call: Call[CreateTopicsRequest], asked: CreatableTopic) -> int:
+    """Return how many partitions a new topic would have."""
+    if asked.assignments:
+        return len(asked.assignments)
+    return (
+        call.cluster.settings.number("num.partitions") if asked.num_partitions == -1 else max(0, asked.num_partitions)
+    )
+
+
+def _forbidden(call: Call[CreateTopicsRequest], name: str, times: int) -> RefusedError | None:
+    """Return why the client may not create a topic that the request has so many ``times``, or None."""
     if times > 1:
         return RefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
     if name == _CLUSTER_METADATA:
@@ -99,6 +109,11 @@ def _wrong_name(call: Call[CreateTopicsRequest], name: str, times: int) -> Refus
         return RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
     if not (call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)):
         return RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return None
+
+
+def _wrong_name(call: Call[CreateTopicsRequest], name: str) -> RefusedError | None:
+    """Return why no topic can be created with a name, or None."""
     try:
         check_new_name(call.cluster.image, name)
     except RefusedError as error:
@@ -189,15 +204,21 @@ def _topic_to_delete(
 
 
 def _create_partitions(call: Call[CreatePartitionsRequest]) -> None:
-    known = call.cluster.image.topics
-    present = {each.name: len(known[each.name].partitions) for each in call.request.topics if each.name in known}
-    added = sum(max(0, each.count - present.get(each.name, each.count)) for each in call.request.topics)
+    counts = Counter(each.name for each in call.request.topics)
+    unique = {each.name: each for each in call.request.topics}
+    added = sum(_added(call, each) for each in unique.values() if counts[each.name] == 1)
     if added > MAX_PARTITIONS:
         message = "Excessively large number of additional partitions per request."
         raise RefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
-    counts = Counter(each.name for each in call.request.topics)
-    unique = {each.name: each for each in call.request.topics}
     call.answer(CreatePartitionsResponse(results=tuple(_grown(call, unique.values(), counts))))
+
+
+def _added(call: Call[CreatePartitionsRequest], asked: CreatePartitionsTopic) -> int:
+    """Return how many partitions a topic is to get; 0 if the client may not change it."""
+    topic = call.cluster.image.topics.get(asked.name)
+    if topic is None or not call.allows(AclOperation.ALTER, ResourceType.TOPIC, asked.name):
+        return 0
+    return max(0, asked.count - len(topic.partitions))
 
 
 def _grown(

@@ -224,6 +224,12 @@ RELAXATIONS: Final[tuple[Relaxation, ...]] = (
         _texts(r"(?<=^1f8b080000000000..)(ff|03)"),
     ),
     Relaxation(
+        "IncrementalAlterConfigs",
+        r"errorMessage$",
+        "of several settings that are no lists, the first in a hash table is named",
+        _texts(r"(?<=Can't )(APPEND|SUBTRACT) to key [\w.]*"),
+    ),
+    Relaxation(
         "FindCoordinator",
         r"nodeId$",
         "the coordinator follows from a key with an id that each cluster makes up",
