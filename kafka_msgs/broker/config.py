@@ -16,13 +16,13 @@ from kafka_msgs.option_checks import choice, whole
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["SECURITY_PROTOCOLS", "BrokerConfig", "ListenerConfig"]
+__all__ = ["LAST_PORT", "SECURITY_PROTOCOLS", "BrokerConfig", "ListenerConfig"]
 
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 """The security protocols of listeners. The place of each is its number in records."""
 
 _MOST_BROKERS: Final = 100
-_LAST_PORT: Final = 65535
+LAST_PORT: Final = 65535
 
 
 @frozen(kw_only=True)
@@ -34,7 +34,7 @@ class ListenerConfig:
 
     name: str = "PLAINTEXT"
     protocol: str = field(default="PLAINTEXT", validator=choice(*SECURITY_PROTOCOLS))
-    port: int = field(default=0, validator=whole(0, _LAST_PORT))
+    port: int = field(default=0, validator=whole(0, LAST_PORT))
     tls: ssl.SSLContext | None = None
 
     @property

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.broker.clock import Clock
+from kafka_msgs.broker.config import LAST_PORT, ListenerConfig
 from kafka_msgs.broker.connection import Connection
 from kafka_msgs.errors import BrokerStartError
 
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
-    from kafka_msgs.broker.config import ListenerConfig
     from kafka_msgs.broker.virtual_broker import Address
 
 __all__ = ["BrokerServer"]
@@ -39,7 +39,7 @@ class BrokerServer:
         self._empty = asyncio.Event()
 
     def start(self) -> None:
-        """Bind all listeners and start the brokers. Raises ``BrokerStartError`` if a port is not free."""
+        """Bind all listeners and start the brokers. Raises ``BrokerStartError`` if a port is not free or not there."""
         config = self.cluster.config
         addresses: dict[int, dict[str, Address]] = {}
         try:
@@ -114,6 +114,8 @@ class BrokerServer:
         found: dict[str, Address] = {}
         for listener in self.cluster.config.listeners:
             host, port = wanted[listener.name]
+            if port > LAST_PORT:
+                raise BrokerStartError(address=f"{host}:{port}", reason="there is no such port")
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             try:
                 listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)

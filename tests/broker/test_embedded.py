@@ -55,6 +55,11 @@ def test_a_port_that_is_taken_is_an_error() -> None:
             broker.start()
 
 
+def test_a_broker_whose_port_cannot_be_is_an_error() -> None:
+    with pytest.raises(BrokerStartError):
+        EmbeddedBroker(brokers=2, listeners=(ListenerConfig(port=65_535),)).start()
+
+
 @pytest.mark.parametrize("settings", [{"brokers": 0}, {"release": "0.7"}, {"configs": {"no.such": "1"}}])
 def test_wrong_settings_are_errors(settings: dict[str, Any]) -> None:
     with pytest.raises(OptionError), EmbeddedBroker(**settings):

@@ -19,6 +19,7 @@ __all__ = [
     "UNORDERED",
     "Place",
     "Relaxation",
+    "is_forgetful",
 ]
 
 
@@ -323,6 +324,15 @@ Such a topic is seen in the answer of CreateTopics only.
 
 NEVER_EMPTY: Final = frozenset({("AddPartitionsToTxn", "transactions")})
 """Lists that scripts do not leave empty: the real cluster would not answer in time."""
+
+
+def is_forgetful(api: str, body: Mapping[str, Any]) -> bool:
+    """Whether Kafka may lose a group by a request, in memory but not in its log, so that scripts leave it out.
+
+    It forgets an empty group of consumers or streams that a classic member joins with an id that it does not have.
+    """
+    return api == "JoinGroup" and bool(body["memberId"]) and body["groupId"] != "<p>-g1"
+
 
 TRANSIENT: Final = frozenset({14, 51})
 """COORDINATOR_LOAD_IN_PROGRESS and CONCURRENT_TRANSACTIONS: the real cluster is asked again.

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tests.broker.differential.flows import FLOWS, command, fetch, to_group, to_leader, to_transaction
 from tests.broker.differential.modern_flows import MODERN_FLOWS
 from tests.broker.differential.pools import BASE_TOPICS, GROUPS, OTHER_TOPICS, POOLS, TRANSACTIONS
-from tests.broker.differential.relaxations import NEVER_EMPTY, NOT_THERE, PLACED_BY_KAFKA
+from tests.broker.differential.relaxations import NEVER_EMPTY, NOT_THERE, PLACED_BY_KAFKA, is_forgetful
 from tests.broker.differential.side import Command
 from tests.coordinator.bodies import random_body, request_class
 
@@ -150,7 +150,7 @@ def _request(random: Random, api: str, versions: Mapping[str, tuple[int, int]]) 
     elif random.random() < 0.04:
         found["on"] = random.choice(("alice", "bob"))
     body = random_body(api, version, POOLS, random)
-    while any(body.get(name) == [] for each, name in NEVER_EMPTY if each == api):
+    while is_forgetful(api, body) or any(body.get(name) == [] for each, name in NEVER_EMPTY if each == api):
         body = random_body(api, version, POOLS, random)
     return found | {"body": body}
 
