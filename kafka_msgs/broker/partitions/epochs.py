@@ -57,7 +57,7 @@ class LeaderEpochs:
 
     def end_offset(self, epoch: int, log_end_offset: int) -> LeaderEpoch:
         """Return the highest epoch up to ``epoch``, and the offset after its last record. Both are -1 if unknown."""
-        if epoch < 0 or self.latest is None:
+        if epoch == NO_EPOCH or self.latest is None:
             return LeaderEpoch(NO_EPOCH, -1)
         if epoch == self.latest:
             return LeaderEpoch(epoch, log_end_offset)
