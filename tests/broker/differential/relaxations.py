@@ -201,6 +201,15 @@ RELAXATIONS: Final[tuple[Relaxation, ...]] = (
         lambda place: (_fails_whole(place) or not place.kafka) and "'acknowledgeTypes'" in str(place.command["body"]),
     ),
     Relaxation(
+        "Share*",
+        r"^answer\.(error(Code|Message)|responses|acquisitionLockTimeoutMs)$",
+        "Kafka fails if it does not know the id of a topic",
+        lambda place: (
+            (_fails_whole(place) or not place.kafka)
+            and re.search(f"{ZERO}|<topicId (4|77)>", str(place.command["body"])) is not None
+        ),
+    ),
+    Relaxation(
         "Fetch",
         r"^answer\.(errorCode|responses|sessionId)$",
         "Kafka fails if the topic id zero is answered before other partitions",
@@ -235,6 +244,14 @@ RELAXATIONS: Final[tuple[Relaxation, ...]] = (
         r"nodeId$",
         "the coordinator follows from a key with an id that each cluster makes up",
         lambda place: "<topicId" in str(place.command["body"]),
+    ),
+    Relaxation(
+        "AlterClientQuotas",
+        r"errorMessage$",
+        "of several quotas that are wrong, the first in a hash table is named",
+        lambda place: (
+            bool(place.kafka and place.ours) and any(len(each["ops"]) > 1 for each in place.command["body"]["entries"])
+        ),
     ),
     Relaxation(
         "AlterClientQuotas",
