@@ -34,6 +34,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "share-groups": "share_groups.share_groups_command",
     "lag": "lag.lag_command",
     "profile": "profile.profile_command",
+    "sql": "sql.sql_command",
     "dump-log": "dump_log.dump_log_command",
     "capture": "capture.capture_command",
     "tap": "tap.tap_command",

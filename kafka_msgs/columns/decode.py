@@ -67,6 +67,13 @@ class DecodedColumn:
         """How many rows are bad."""
         return len(self.errors) - int(self.errors.null_count)
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the rows as Arrow's PyCapsule interface has tables: a column for each field, null in null rows."""
+        chunks = self.values.chunks if isinstance(self.values, pa.ChunkedArray) else [self.values]
+        tables = map(pa.RecordBatch.from_struct_array, chunks)
+        reader = pa.RecordBatchReader.from_batches(pa.schema(list(self.values.type)), tables)
+        return reader.__arrow_c_stream__(requested_schema)
+
 
 def decode_column(
     column: Column,

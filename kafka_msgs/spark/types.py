@@ -8,31 +8,25 @@ differ as a struct of nulls.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from kafka_msgs.columns.types import KAFKA_TYPE, arrow_type
 from kafka_msgs.lookup import message_named
 from kafka_msgs.message import Message
+from kafka_msgs.offline.tables import ERROR
 
 __all__ = [
     "ERROR",
     "arrow_schema",
     "message_of",
     "schema_of",
-    "spark_times",
     "spark_type",
     "with_error",
     "without_notes",
 ]
-
-_MOST_MS: Final = (2**63 - 1) // 1000
-ERROR = "_error"
-"""Name of the column with the reason why a row, or a part of it, could not be read; otherwise null."""
 
 
 def message_of(message: str | type[Message]) -> type[Message]:
@@ -83,13 +77,6 @@ def spark_type(given: pa.DataType) -> DataType:
     if pa.types.is_map(given):
         return MapType(spark_type(given.key_type), spark_type(given.item_type))
     return from_arrow_type(given)
-
-
-def spark_times(times: pa.TimestampArray) -> pa.TimestampArray:
-    """Return times with microseconds, as Spark has them; null for those that its 64 bits cannot hold."""
-    numbers = times.cast(pa.int64())
-    held = pc.and_(pc.greater_equal(numbers, -_MOST_MS), pc.less_equal(numbers, _MOST_MS))
-    return pc.multiply(pc.if_else(held, numbers, None), 1000).cast(pa.timestamp("us", tz="UTC"))
 
 
 def _struct(given: pa.StructType) -> StructType:

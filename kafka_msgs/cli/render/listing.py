@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import click
@@ -28,15 +28,16 @@ _TEXT_WIDTHS: Final = (40, 24, 12)
 def print_listing(
     form: str,
     columns: Sequence[str],
-    listed: Sequence[Mapping[str, Any]],
+    listed: Iterable[Mapping[str, Any]],
     *,
     title: str = "",
     in_table: Sequence[str] | None = None,
 ) -> None:
     """Print rows, each a mapping with the keys ``columns``, in the order of these.
 
-    ``form`` is one of ``FORMS``. Values are those that JSON has. A table has the columns ``in_table``, by default all:
-    None is an empty cell, numbers are aligned to the right, and a column that is empty in every row is left out.
+    ``form`` is one of ``FORMS``. Values are those that JSON has. Lines of JSON and of CSV are printed as rows come.
+    A table has the columns ``in_table``, by default all: None is an empty cell, numbers are aligned to the right, and a
+    column that is empty in every row is left out.
     """
     if form == "json":
         print_json([{name: row[name] for name in columns} for row in listed])
@@ -47,7 +48,7 @@ def print_listing(
         lines = csv.writer(sys.stdout, lineterminator="\n")
         lines.writerows([columns, *([_field(row[name]) for name in columns] for row in listed)])
     else:
-        _print_table(columns if in_table is None else in_table, listed, title)
+        _print_table(columns if in_table is None else in_table, list(listed), title)
 
 
 def _print_table(columns: Sequence[str], listed: Sequence[Mapping[str, Any]], title: str) -> None:
@@ -96,6 +97,8 @@ def _cell(value: Any) -> str:
         return f"{value:.3g}" if value < 100 else f"{value:.0f}"
     if isinstance(value, list | tuple):
         return ", ".join(map(_cell, value))
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
     return str(value)
 
 

@@ -15,6 +15,7 @@ from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, Stri
 
 from kafka_msgs.columns.values import timestamps
 from kafka_msgs.message import Message
+from kafka_msgs.offline.tables import in_microseconds
 from kafka_msgs.records import ControlType
 from kafka_msgs.schema import fields
 from kafka_msgs.spark.sources.internal import (
@@ -27,7 +28,7 @@ from kafka_msgs.spark.sources.internal import (
     record_types,
     scattered,
 )
-from kafka_msgs.spark.types import arrow_schema, spark_times
+from kafka_msgs.spark.types import arrow_schema
 from kafka_msgs.topics.records import TOPICS
 
 __all__ = ["KafkaOffsetsSource"]
@@ -111,7 +112,7 @@ class OffsetsTable(InternalTable):
                 for column, place in wanted.items():
                     content = pc.struct_field(values, place)
                     is_time = isinstance(self.from_messages[column], TimestampType)
-                    content = spark_times(timestamps(content)) if is_time else content
+                    content = in_microseconds(timestamps(content)) if is_time else content
                     found.setdefault(column, []).append((places, content))
                 wrong += [scattered([(places, errors)], count)] if errors.null_count < len(errors) else []
         made = {name: scattered(parts, count) for name, parts in found.items()}

@@ -7,7 +7,6 @@ there are is left to ``splits``.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,41 +17,26 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, Struc
 
 from kafka_msgs.columns import decode_column, record_schema, walk_record_table
 from kafka_msgs.columns.records import BATCH_LEVEL, walk_batch_table
-from kafka_msgs.errors import LogFileError, RecordError, UnknownColumnError
+from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.scan import AnyBatch
 from kafka_msgs.message import Message
+from kafka_msgs.offline.tables import (
+    FROM_RECORDS,
+    USUAL,
+    chosen_columns,
+    fault_in_file,
+    in_microseconds,
+    with_header_names,
+)
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 from kafka_msgs.spark.functions import error_texts
 from kafka_msgs.spark.sources.files import LogFile
 from kafka_msgs.spark.sources.offset_range import walk_range
 from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
 from kafka_msgs.spark.sources.splits import Part, copied, is_cut_tail
-from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of, spark_times, spark_type
+from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of, spark_type
 
 __all__ = ["Decoded", "Reading", "RowMaker", "column_type", "log_columns", "rows_in", "rows_of"]
-
-FROM_RECORDS: Final[Mapping[str, str]] = {
-    "offset": "offset",
-    "timestamp": "timestamp",
-    "timestampMs": "timestamp_ms",
-    "timestampType": "timestamp_type",
-    "key": "key",
-    "value": "value",
-    "headers": "headers",
-    "leaderEpoch": "partition_leader_epoch",
-    "producerId": "producer_id",
-    "producerEpoch": "producer_epoch",
-    "sequence": "sequence",
-    "transactional": "is_transactional",
-    "control": "is_control",
-    "codec": "codec",
-    "magic": "magic",
-    "batchOffset": "batch_offset",
-    "batchPosition": "batch_position",
-    "batchSize": "batch_size",
-    "rawHeaderKeys": "raw_header_names",
-}
-"""The columns that records have, named as Spark's own Kafka source names them, and their names in ``record_table``."""
 
 FROM_FILES: Final[Mapping[str, Callable[[LogFile], Any]]] = {
     "topic": lambda file: file.topic,
@@ -62,14 +46,8 @@ FROM_FILES: Final[Mapping[str, Callable[[LogFile], Any]]] = {
 """The columns that all records of a file share."""
 
 _KEYS_AND_VALUES: Final = {"decodedKey": "key", "decodedValue": "value"}
-_USUAL: Final = frozenset(
-    {"topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers", ERROR, *_KEYS_AND_VALUES}
-)
-"""The columns without the option: those of Spark's own source ``kafka`` with headers, and what is made of the bytes."""
-_ON_REQUEST: Final = frozenset({"rawHeaderKeys", "timestampMs"})
-"""Columns that are not meant by ``_ALL``, but only by their names."""
-_ALL: Final = "*"
-"""All columns, in the option ``columns``."""
+_USUAL: Final = USUAL.union(_KEYS_AND_VALUES)
+"""The columns without the option: those of every log, and what is made of the bytes."""
 
 _HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 _GONE: Final = "the file was deleted after the read was planned"
@@ -128,12 +106,7 @@ def log_columns(
     """
     own = ["topic", "partition", *FROM_RECORDS, *(each.name for each in decoded), "file"]
     own = [name for name in own if name not in without] + ([ERROR] if mode == PERMISSIVE else [])
-    for name in asked or ():
-        if name not in (*own, _ALL):
-            raise UnknownColumnError(source=source, column=name, near=tuple(get_close_matches(name, own)))
-    wanted = _USUAL if asked is None else {*asked, ERROR}
-    every = _ALL in wanted
-    return tuple(name for name in own if name in wanted or (every and name not in _ON_REQUEST))
+    return chosen_columns(source, own, asked, _USUAL)
 
 
 def column_type(name: str) -> DataType:
@@ -212,8 +185,8 @@ class RowMaker:
             return pa.repeat(pa.scalar(self._known[wanted.name], wanted.type), count)
         found = records.column(FROM_RECORDS[wanted.name])
         if wanted.name == "timestamp":
-            return spark_times(found)
-        return _renamed(found, wanted.type) if wanted.name == "headers" else found
+            return in_microseconds(found)
+        return with_header_names(found, wanted.type) if wanted.name == "headers" else found
 
 
 class _PartRows:
@@ -270,16 +243,7 @@ class _PartRows:
 
     def _fault(self, error: Any) -> LogFileError:
         """Return an error as one of this file: the local copy may be another, and start elsewhere."""
-        if isinstance(error, RecordError):
-            index = getattr(error, "index", None)
-            reason = error.reason if index is None else f"record {index}: {error.reason}"
-            skipped = 0
-        else:
-            reason, skipped = error.reason, error.skipped
-        position = error.position + self._shift
-        fault = LogFileError(file=self._part.file.name, position=position, skipped=skipped, reason=reason)
-        fault.__cause__ = error if isinstance(error, RecordError) else error.__cause__
-        return fault
+        return fault_in_file(error, self._part.file.name, self._shift)
 
     def _row(self, fault: LogFileError) -> pa.RecordBatch:
         """Return the row of damage: where it is, and what; all else is null."""
@@ -287,13 +251,3 @@ class _PartRows:
         schema = self._maker.schema
         arrays = [pa.array([known.get(each.name)], each.type) for each in schema]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _renamed(lists: pa.ListArray, type_: pa.ListType) -> pa.ListArray:
-    """Return an array of lists of structs with the names of the fields that ``type_`` has."""
-    structs = lists.values
-    fields = list(type_.value_type)
-    inner = pa.StructArray.from_arrays([structs.field(number) for number in range(len(fields))], fields=fields)
-    return pa.Array.from_buffers(
-        type_, len(lists), lists.buffers()[:2], null_count=lists.null_count, offset=lists.offset, children=[inner]
-    )

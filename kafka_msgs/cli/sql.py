@@ -1,0 +1,187 @@
+"""SQL over log directories: what a query asks for, and its answer in values that JSON has.
+
+Owns how DuckDB gets to the tables of ``kafka_msgs.offline.tables``. A query is parsed by DuckDB itself, which tells
+which directories it names, and which words in it may be columns: only those are read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import click
+
+from kafka_msgs.cli.render.records import text_of
+from kafka_msgs.errors import MissingExtraError
+from kafka_msgs.offline.directories import Progress
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from kafka_msgs.offline.tables import LogTable
+
+__all__ = ["Question"]
+
+_FUNCTION: Final = "log"
+_EVERY: Final = frozenset({"star", "positional_reference", "natural", "show_ref"})
+"""What DuckDB calls parts of a query that mean columns without their names."""
+_ROWS: Final = 1000
+"""How many rows are taken from DuckDB at a time."""
+
+
+class Question:
+    """A query. Raises ``click.ClickException`` for one that is not a SELECT statement, and ``MissingExtraError``."""
+
+    def __init__(self, query: str) -> None:
+        self._query = query
+        self._nodes = list(_nodes(_parsed(query)))
+        self.paths = [_path_of(each) for each in self._nodes if _is_log(each)]
+        """The paths that the query names, in its order."""
+
+    def files(self, path: str) -> list[Path]:
+        """Return the segments below a path."""
+        return self._table(path, Progress()).files
+
+    def answer(self, progress: Progress) -> tuple[list[str], Iterator[dict[str, Any]]]:
+        """Return the names of the columns, and the rows, which are read as they are taken."""
+        tables = {path: self._table(path, progress) for path in self.paths}
+        rows = _answered(self._query, tables)
+        return next(rows), rows
+
+    def _table(self, path: str, progress: Progress) -> LogTable:
+        from kafka_msgs.offline.tables import LogTable
+
+        return LogTable(path, columns=self.columns, progress=progress)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that the query may mean, all where that is not sure.
+
+        Every text in the query that is a column's name counts, whatever it is there.
+        """
+        from kafka_msgs.offline.tables import columns_of_logs
+
+        words = {text.lower() for node in self._nodes for text in _texts(node)}
+        named = [name for name in columns_of_logs() if name.lower() in words]
+        every = words & _EVERY or self._whole_rows() or any(each.get("column_name_alias") for each in self._nodes)
+        return ["*", *named] if every else named
+
+    def _whole_rows(self) -> set[str]:
+        """Return the names that stand for whole rows: ``SELECT l FROM log('DIR') l``."""
+        return {str(each["alias"] or _FUNCTION).lower() for each in self._nodes if _is_log(each)} & {
+            str(each["column_names"][-1]).lower() for each in self._nodes if each.get("type") == "COLUMN_REF"
+        }
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    """Return a database of its own, in memory, that reaches no file and loads nothing."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise MissingExtraError(feature="kafka-msgs sql", extra="sql", package="duckdb") from error
+    settings: dict[str, Any] = {"enable_external_access": False, "autoload_known_extensions": False}
+    connection = duckdb.connect(config=settings)
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def _parsed(query: str) -> Any:
+    with _connection() as connection:
+        rows = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+    parsed = json.loads(rows[0][0])
+    if parsed["error"]:
+        raise click.ClickException(f"the query cannot be read: {parsed['error_message']}")
+    if len(parsed["statements"]) != 1:
+        raise click.ClickException("a query is one statement")
+    return parsed["statements"]
+
+
+def _nodes(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield all objects in what DuckDB has parsed."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            yield each
+            waiting += reversed(each.values())
+        elif isinstance(each, list):
+            waiting += reversed(each)
+
+
+def _texts(node: Mapping[str, Any]) -> Iterator[str]:
+    for value in node.values():
+        yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))
+
+
+def _is_log(node: Mapping[str, Any]) -> bool:
+    return node.get("type") == "TABLE_FUNCTION" and node["function"]["function_name"].lower() == _FUNCTION
+
+
+def _path_of(node: Mapping[str, Any]) -> str:
+    match node["function"]["arguments"]:
+        case [{"expression": {"literal": {"kind": "STRING", "text": str(path)}}}]:
+            return path
+    raise click.ClickException("log() takes one text, the path of a log directory or of a partition's directory")
+
+
+def _answered(query: str, tables: Mapping[str, LogTable]) -> Iterator[Any]:
+    """Yield the names of the columns, and then the rows."""
+    import duckdb
+
+    with _connection() as connection:
+        for path, table in tables.items():
+            connection.register(_view_of(path), table)
+        connection.execute(f"CREATE MACRO {_FUNCTION}(path) AS TABLE FROM query_table(hex(path))")
+        try:
+            found = connection.execute(query)
+            names = _distinct([each[0] for each in found.description])
+            yield names
+            while rows := found.fetchmany(_ROWS):
+                yield from (dict(zip(names, map(_value, row), strict=True)) for row in rows)
+        except duckdb.Error as error:
+            raise click.ClickException(str(error).partition("\n")[0]) from None
+
+
+def _view_of(path: str) -> str:
+    """Return the name of the view of a path, as SQL makes it: names of views have dots and no case."""
+    return path.encode().hex().upper()
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return names of columns; one that there was already has its number behind it."""
+    found: list[str] = []
+    for name in names:
+        found.append(name if name not in found else f"{name}:{len(found) + 1}")
+    return found
+
+
+def _value(value: Any) -> Any:
+    """Return a value of DuckDB as JSON has it."""
+    if isinstance(value, dict):
+        return {str(name): _value(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_value(each) for each in value]
+    return next((shown(value) for kind, shown in _SHOWN.items() if isinstance(value, kind)), value)
+
+
+def _time(value: datetime) -> str:
+    return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+_SHOWN: Final[Mapping[type, Callable[[Any], Any]]] = {
+    bytes: text_of,
+    datetime: _time,
+    date: str,
+    time: str,
+    timedelta: str,
+    Decimal: float,
+    UUID: str,
+    float: lambda number: number if isfinite(number) else str(number),
+}
+"""How values that JSON does not have are shown; a ``datetime`` is a ``date``, too, and comes first."""

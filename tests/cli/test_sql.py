@@ -1,0 +1,136 @@
+"""``kafka-msgs sql``: log directories in SQL."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from kafka_msgs.cli.sql import Question
+from kafka_msgs.offline.directories import Progress
+from kafka_msgs.offline.tables import LogTable
+from tests.support.command_line import Run
+from tests.support.recordings import GROUP_LOGS
+
+ORDERS = GROUP_LOGS / "orders-0"
+EVERY = ["*", "rawHeaderKeys", "timestampMs"]
+
+
+def rows(run: Run, query: str) -> list[dict[str, Any]]:
+    result = run("sql", query, "--json")
+    assert result.exit_code == 0, result.output
+    found: list[dict[str, Any]] = json.loads(result.stdout)
+    return found
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) n FROM {log}",
+        "SELECT topic, partition, max(l.offset) AS last FROM {log} l GROUP BY ALL ORDER BY last, topic, partition",
+        "SELECT l FROM {log} l WHERE topic = 'orders' ORDER BY partition, l.offset",
+        "SELECT len(CAST(l AS VARCHAR)) AS size FROM {log} l ORDER BY ALL",
+        'SELECT a.key FROM {log} a JOIN {log} b USING (topic, partition, "offset", KEY) ORDER BY ALL',
+        "SELECT count(*) AS n FROM {log} a NATURAL JOIN {log} b",
+        "SELECT a, c FROM {log} l(a, b, c) ORDER BY ALL",
+        "SELECT #2, #3 FROM {log} ORDER BY ALL",
+        "WITH w AS (FROM {log} WHERE CODEC <> 'zstd') SELECT topic, \"batchSize\" FROM w ORDER BY ALL",
+        "SELECT column_name FROM (DESCRIBE FROM {log}) ORDER BY ALL",
+        'SELECT len(headers) AS n, sum(octet_length("value")) AS bytes FROM {log} GROUP BY ALL ORDER BY ALL',
+        "SELECT epoch_ms(timestamp) AS t, topic FROM {log} WHERE topic IN (SELECT topic FROM {log}) ORDER BY ALL",
+    ],
+)
+def test_an_answer_is_that_of_a_table_with_every_column(query: str) -> None:
+    """Columns that a query cannot mean are not read, which changes nothing."""
+    columns = ["*"] if "DESCRIBE" in query or "SELECT l " in query or "len(CAST" in query else EVERY
+    whole = pa.table(LogTable(GROUP_LOGS, columns=columns))
+    with duckdb.connect() as connection:
+        connection.register("whole", whole)
+        expected = connection.execute(query.format(log="whole")).fetchall()
+    question = Question(query.format(log=f"log('{GROUP_LOGS}')"))
+    with duckdb.connect() as connection:
+        connection.register("whole", pa.table(LogTable(GROUP_LOGS, columns=question.columns)))
+        assert connection.execute(query.format(log="whole")).fetchall() == expected
+    names, found = question.answer(Progress())
+    assert len(list(found)) == len(expected) > 0
+    assert names
+
+
+def test_only_columns_that_a_query_may_mean_are_read() -> None:
+    assert Question(f"SELECT count(*) FROM log('{ORDERS}')").columns == []
+    named = Question(f"SELECT Topic, l.offset FROM log('{ORDERS}') l WHERE codec = 'zstd'")
+    assert named.columns == ["topic", "offset", "codec"]
+    assert Question(f"FROM log('{ORDERS}')").columns == ["*"]
+
+
+def test_values_are_as_other_commands_show_them(run: Run, tmp_path: Path) -> None:
+    first = rows(run, f"SELECT topic, l.offset, timestamp, key, value, headers FROM log('{ORDERS}') l LIMIT 1")
+    assert first == [
+        {
+            "topic": "orders",
+            "offset": 0,
+            "timestamp": "2026-11-21T18:49:29.249Z",
+            "key": "order-1000",
+            "value": '{"order":1000,"item":"green tea"}',
+            "headers": [],
+        }
+    ]
+    others = rows(
+        run, "SELECT 'a'::BLOB AS b, '\\xff'::BLOB AS x, 1.5::DECIMAL(3, 1) AS d, 'inf'::DOUBLE AS i, NULL AS n"
+    )
+    assert others == [{"b": "a", "x": {"hex": "ff"}, "d": 1.5, "i": "inf", "n": None}]
+    assert rows(run, "SELECT 1 AS a, 2 AS a") == [{"a": 1, "a:2": 2}]
+
+
+def test_forms_are_those_of_every_listing(run: Run) -> None:
+    query = f"SELECT topic, count(*) AS n FROM log('{GROUP_LOGS}') WHERE topic LIKE 'or%' GROUP BY topic"
+    (row,) = rows(run, query)
+    assert [json.loads(line) for line in run("sql", query, "--output", "jsonl").stdout.splitlines()] == [row]
+    assert list(csv.reader(run("sql", query, "--output", "csv").stdout.splitlines())) == [
+        ["topic", "n"],
+        ["orders", str(row["n"])],
+    ]
+    assert f"orders  {row['n']}" in run("sql", query).stdout
+
+
+def test_paths_are_told_apart_whatever_their_names(run: Run, tmp_path: Path) -> None:
+    names = ["logs", "LOGS", "a.b", 'it"s', "it's"]
+    for number, name in enumerate(names):
+        shutil.copytree(ORDERS, tmp_path / name / f"t{number}-0")
+    for number, name in enumerate(names):
+        path = str(tmp_path / name).replace("'", "''")
+        assert rows(run, f"SELECT DISTINCT topic FROM log('{path}')") == [{"topic": f"t{number}"}]
+    both = f"SELECT DISTINCT topic FROM log('{tmp_path}/logs') UNION FROM (SELECT topic FROM log('{tmp_path}/LOGS'))"
+    assert sorted(row["topic"] for row in rows(run, both)) == ["t0", "t1"]
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("SELECT", "the query cannot be read"),
+        ("DROP TABLE x", "Only SELECT statements"),
+        ("SELECT 1; SELECT 2", "a query is one statement"),
+        ("", "a query is one statement"),
+        ("SELECT * FROM log(1)", "log() takes one text"),
+        ("SELECT * FROM log('a', 'b')", "log() takes one text"),
+        ("SELECT * FROM log('nowhere')", "nowhere: is not a directory"),
+        (f"SELECT nothing FROM log('{ORDERS}')", '"nothing" not found'),
+        ("SELECT * FROM 'pyproject.toml'", "pyproject.toml"),
+        ("SELECT * FROM read_text('pyproject.toml')", "disabled"),
+    ],
+)
+def test_a_query_that_cannot_be_answered_is_refused(fails: Callable[..., str], query: str, words: str) -> None:
+    assert words in fails("sql", query)
+
+
+def test_the_extra_is_named_where_it_is_missing(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert "kafka-msgs sql needs duckdb: pip install 'kafka-msgs[sql]'" in fails("sql", "SELECT 1")
