@@ -27,7 +27,8 @@ from tests.support.kafka_cluster import ClusterAddresses
 pytestmark = pytest.mark.spark
 
 APPLICATION = Path(__file__).parent / "kafka_live_app.py"
-SECONDS = 240
+SECONDS = 900
+"""How long an application may run: starting Spark alone has taken minutes where the machine is busy."""
 KEPT = {"retention.ms": "-1"}
 """Records have timestamps of 1970: without this the broker may delete them."""
 
