@@ -2,6 +2,7 @@
 #ifndef KAFKA_MSGS_BYTES_H
 #define KAFKA_MSGS_BYTES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 static inline uint16_t load16(const unsigned char *p) {
@@ -29,6 +30,38 @@ static inline void store32(unsigned char *p, uint32_t value) {
 static inline void store64(unsigned char *p, uint64_t value) {
     store32(p, (uint32_t)(value >> 32));
     store32(p + 4, (uint32_t)value);
+}
+
+/* Loads an unsigned varint of at most `bits` bits; returns the place behind it, or NULL if it is longer or not there. */
+static inline const unsigned char *load_varint(const unsigned char *p, const unsigned char *end, int bits,
+                                               uint64_t *value) {
+    uint64_t result = 0;
+    for (int shift = 0; shift < bits; shift += 7) {
+        if (end - p < 1) return NULL;
+        uint64_t byte = *p++, low = byte & 0x7F;
+        if (bits - shift < 7 && low >> (bits - shift)) return NULL;
+        result |= low << shift;
+        if (byte < 0x80) {
+            *value = result;
+            return p;
+        }
+    }
+    return NULL;
+}
+
+/* Stores an unsigned varint and returns the place behind it. */
+static inline unsigned char *store_varint(unsigned char *p, uint64_t value) {
+    for (; value > 0x7F; value >>= 7)
+        *p++ = (unsigned char)(value | 0x80);
+    *p++ = (unsigned char)value;
+    return p;
+}
+
+/* Stores the lowest `size` bytes of a number. */
+static inline unsigned char *store_number(unsigned char *p, int size, int64_t value) {
+    for (int i = size - 1; i >= 0; i--, value >>= 8)
+        p[i] = (unsigned char)value;
+    return p + size;
 }
 
 #endif

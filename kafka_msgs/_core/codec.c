@@ -22,13 +22,10 @@
 #include "lengths.h"
 #include "objects.h"
 #include "ops.h"
+#include "plan.h"
 #include "values.h"
 
 /* ------------------------------------------------------------------------------------------------ 1 Programs */
-
-/* Labels of ops besides their codes: an array of int32 with a compact length that is not null, of which Kafka's messages
- * are full; a value that is passed over; and the end, behind the last op of every struct. */
-enum { OP_IDS = OP_STRUCT + 1, OP_PASS, OP_END };
 
 /* Jumps to the label of an op. With computed gotos every op has a jump of its own, which branch predictors reward; other
  * compilers go through one switch in each interpreter. */
@@ -44,7 +41,9 @@ enum { OP_IDS = OP_STRUCT + 1, OP_PASS, OP_END };
     };                                                                                                                 \
     DISPATCH(op)
 #else
-#define DISPATCH(op) goto dispatch
+#define DISPATCH(op)                                                                                                   \
+    (void)(op);                                                                                                        \
+    goto dispatch
 #define LABELS(op)                                                                                                     \
     dispatch:                                                                                                          \
     if ((op)->label == OP_INT16) goto int16;                                                                           \
@@ -56,35 +55,6 @@ enum { OP_IDS = OP_STRUCT + 1, OP_PASS, OP_END };
     if ((op)->label <= OP_UUID) goto fixed;                                                                            \
     goto sized
 #endif
-
-struct Struct;
-
-typedef struct {
-    unsigned char code, flags, label;
-    unsigned char item_code, item_flags; /* arrays: how an element is written */
-    unsigned char ignorable;             /* fields that the version lacks */
-    uint32_t tag;
-    int edit;           /* the number of the edit of the value, negative for that of each element; 0 for none */
-    Py_ssize_t size;    /* arrays: the least size of an element */
-    Py_ssize_t run;     /* bytes of the fixed-size values that follow, up to the next op that is not */
-    Py_ssize_t offset;  /* of the attribute in the object */
-    struct Struct *sub; /* structs and arrays of structs; borrowed from the program */
-    PyObject *initial;  /* the default; owned */
-} Op;
-
-typedef struct Struct {
-    PyTypeObject *type; /* owned */
-    Py_ssize_t unknown; /* offset of unknown_tagged_fields */
-    int flexible;
-    int partial; /* unknown tagged fields are passed over */
-    Py_ssize_t op_count, tagged_count, absent_count, inactive_count;
-    Op *ops;            /* positional */
-    Py_ssize_t run;     /* bytes of the fixed-size values that the struct begins with */
-    int comparable;     /* the class is sealed, and has no floats, which need not equal themselves */
-    Op *tagged;         /* in ascending order of tag */
-    Op *absent;         /* as they would be written at a version that has them */
-    uint32_t *inactive; /* declared tags that are not valid at this version */
-} Struct;
 
 typedef struct {
     PyObject_HEAD
@@ -116,54 +86,24 @@ static int is_default(const Codec *self, int code, PyObject *initial) {
     return code == OP_BOOL ? PyBool_Check(initial) : PyLong_CheckExact(initial);
 }
 
-/* Reads (code, flags, descriptor, item code, item flags, item's least size, struct index, tag, default, ignorable,
- * edit). */
-static int load_op(Codec *self, Struct *owner, PyObject *spec, Op *op) {
-    PyObject *descriptor, *initial;
-    int code, flags, item_code, item_flags, ignorable;
+static int load_op(void *codec, Struct *owner, PyObject *spec, Op *op) {
+    Codec *self = codec;
+    PyObject *descriptor;
     Py_ssize_t sub;
-    if (!PyArg_ParseTuple(spec, "iiOiinnIOpi", &code, &flags, &descriptor, &item_code, &item_flags, &op->size, &sub,
-                          &op->tag, &initial, &ignorable, &op->edit))
-        return -1;
-    if (code < 0 || code > OP_STRUCT || item_code < 0 || item_code > OP_STRUCT || item_code == OP_ARRAY ||
-        op->size < 1 || op->size < FIXED_SIZE[item_code] || sub >= self->struct_count ||
-        ((code == OP_STRUCT || item_code == OP_STRUCT) && sub < 0) || !is_default(self, code, initial) ||
-        op->edit < -INT16_MAX || op->edit > INT16_MAX || (op->edit < 0 && code != OP_ARRAY))
+    if (read_op(spec, op, &sub, &descriptor, &op->edit) < 0) return -1;
+    if (op->code == OP_SKIP || sub >= self->struct_count ||
+        ((op->code == OP_STRUCT || op->item_code == OP_STRUCT) && sub < 0) ||
+        !is_default(self, op->code, op->initial) || op->edit < -INT16_MAX || op->edit > INT16_MAX ||
+        (op->edit < 0 && op->code != OP_ARRAY))
         return refuse(PyExc_ValueError, "not an op of a plan");
-    op->offset = slot_offset(descriptor, owner->type);
-    if (op->offset < 0) return -1;
-    op->code = (unsigned char)code;
-    op->flags = (unsigned char)flags;
-    op->item_code = (unsigned char)item_code;
-    op->item_flags = (unsigned char)item_flags;
-    op->ignorable = (unsigned char)ignorable;
-    op->label = op->code;
-    if (code == OP_ARRAY && item_code == OP_INT32 && flags == COMPACT) op->label = OP_IDS;
-    if (flags & SKIPPED) op->label = OP_PASS;
+    op->place = slot_offset(descriptor, owner->type);
+    if (op->place < 0) return -1;
+    if (op->code == OP_ARRAY && op->item_code == OP_INT32 && op->flags == COMPACT) op->label = OP_IDS;
+    if (op->flags & SKIPPED) op->label = OP_PASS;
     if (self->edits < abs(op->edit)) self->edits = abs(op->edit);
-    if (code == OP_FLOAT64) owner->comparable = 0;
+    if (op->code == OP_FLOAT64) owner->comparable = 0;
     op->sub = sub < 0 ? NULL : &self->structs[sub];
-    op->initial = Py_NewRef(initial);
     return 0;
-}
-
-static int load_ops(Codec *self, Struct *owner, PyObject *specs, Op **ops, Py_ssize_t *count) {
-    *ops = new_items(PyTuple_GET_SIZE(specs), sizeof(Op));
-    if (*ops == NULL) return -1;
-    for (; *count < PyTuple_GET_SIZE(specs); ++*count)
-        if (load_op(self, owner, PyTuple_GET_ITEM(specs, *count), *ops + *count) < 0) return -1;
-    return 0;
-}
-
-/* Finds the runs of fixed-size values among the positional ones: each is checked for or reserved at once. */
-static void find_runs(Struct *s) {
-    Py_ssize_t *run = &s->run;
-    for (Op *op = s->ops; op < s->ops + s->op_count; op++)
-        if (FIXED_SIZE[op->code])
-            *run += FIXED_SIZE[op->code];
-        else
-            run = &op->run;
-    s->ops[s->op_count].label = OP_END;
 }
 
 /* Reads (class, unknown_tagged_fields descriptor, flexible, partial, steps, tagged, absent, inactive tags). */
@@ -180,33 +120,7 @@ static int load_struct(Codec *self, PyObject *spec, Struct *target) {
     }
     target->comparable = layout_of(target->type) != NULL;
     target->unknown = slot_offset(unknown, target->type);
-    if (target->unknown < 0 || load_ops(self, target, steps, &target->ops, &target->op_count) < 0 ||
-        load_ops(self, target, tagged, &target->tagged, &target->tagged_count) < 0 ||
-        load_ops(self, target, absent, &target->absent, &target->absent_count) < 0)
-        return -1;
-    find_runs(target);
-    return load_numbers(inactive, &target->inactive, &target->inactive_count);
-}
-
-static void clear_ops(Op **ops, Py_ssize_t *count) {
-    for (; *count > 0; --*count)
-        Py_CLEAR((*ops)[*count - 1].initial);
-    PyMem_Free(*ops);
-    *ops = NULL;
-}
-
-static void clear_program(Codec *self) {
-    for (Py_ssize_t i = 0; i < self->struct_count; i++) {
-        Struct *each = &self->structs[i];
-        clear_ops(&each->ops, &each->op_count);
-        clear_ops(&each->tagged, &each->tagged_count);
-        clear_ops(&each->absent, &each->absent_count);
-        PyMem_Free(each->inactive);
-        Py_CLEAR(each->type);
-    }
-    PyMem_Free(self->structs);
-    self->structs = NULL;
-    self->struct_count = 0;
+    return target->unknown < 0 ? -1 : load_fields(self, target, steps, tagged, absent, inactive);
 }
 
 /* ------------------------------------------------------------------------------------------- 2 Reading bytes */
@@ -222,11 +136,6 @@ typedef struct {
     int64_t elements, room; /* what is left of the budget */
     const TupleEntry *last; /* the memo of the last short int32 array, any entry at first */
 } Reader;
-
-static inline int read_uvarint(Reader *r, uint32_t *value) {
-    r->p = take_uvarint(r->p, r->end, value);
-    return r->p == NULL ? malformed(r->state) : 0;
-}
 
 /* Reads a length or count; -1 is a null that the flags allow. */
 static inline int read_length(Reader *r, int code, int flags, Py_ssize_t *length) {
@@ -248,30 +157,18 @@ static inline int read_marker(Reader *r, const Op *op, int *present) {
     return r->p == NULL ? malformed(r->state) : 0;
 }
 
-static int is_inactive(const Struct *s, uint32_t tag) {
-    for (Py_ssize_t i = 0; i < s->inactive_count; i++)
-        if (s->inactive[i] == tag) return 1;
-    return 0;
-}
-
 /* Reads the count of the tags of a section. */
 static inline int read_tag_count(Reader *r, uint32_t *count) {
-    if (read_uvarint(r, count) < 0) return -1;
-    return *count > MAX_TAGS ? malformed(r->state) : 0;
+    r->p = take_uvarint(r->p, r->end, count);
+    return r->p == NULL || *count > MAX_TAGS ? malformed(r->state) : 0;
 }
 
 /* Reads a tag above the last one and the size of its value; `*op` is the field, NULL if the schema does not know it. */
 static inline int read_tag(Reader *r, const Struct *s, int64_t *last, const Op **op, uint32_t *size) {
-    uint32_t tag;
-    if (read_uvarint(r, &tag) < 0) return -1;
-    r->size_at = r->p;
-    if (read_uvarint(r, size) < 0) return -1;
-    if (tag <= *last || tag > MAX_TAG || *size > (size_t)(r->end - r->p)) return malformed(r->state);
-    *last = tag;
-    *op = NULL;
-    for (const Op *each = s->tagged; each < s->tagged + s->tagged_count; each++)
-        if (each->tag == tag) *op = each;
-    return *op == NULL && is_inactive(s, tag) ? malformed(r->state) : 0;
+    r->p = take_tag(r->p, r->end, last, &r->size_at, size);
+    if (r->p == NULL) return malformed(r->state);
+    *op = find_tag(s, *last);
+    return *op == NULL && is_inactive(s, *last) ? malformed(r->state) : 0;
 }
 
 /* ------------------------------------------------------------------------------------- 3 Passing over values */
@@ -377,30 +274,18 @@ static PyObject *make_uuid(CodecState *state, const unsigned char *raw) {
 
 /* Makes the value of a fixed-size op; its bytes are known to be there. */
 static inline PyObject *make_fixed(CodecState *state, int code, const unsigned char *p) {
-    switch (code) {
-    case OP_BOOL:
-        return Py_NewRef(*p ? Py_True : Py_False);
-    case OP_INT8:
-        return PyLong_FromLong((int8_t)*p);
-    case OP_INT16:
-        return make_int(state, (int16_t)load16(p));
-    case OP_INT32:
-        return make_int(state, (int32_t)load32(p));
-    case OP_INT64:
-        return PyLong_FromLongLong((int64_t)load64(p)); /* offsets and times rarely repeat */
-    case OP_UINT16:
-        return make_int(state, load16(p));
-    case OP_UINT32:
-        return make_int(state, load32(p));
-    case OP_FLOAT64: {
-        double value;
-        uint64_t bits = load64(p);
-        memcpy(&value, &bits, 8);
-        return PyFloat_FromDouble(value);
-    }
-    default:
-        return make_uuid(state, p);
-    }
+    if (code == OP_INT32) return make_int(state, (int32_t)load32(p));
+    if (code == OP_INT64) return PyLong_FromLongLong((int64_t)load64(p)); /* offsets and times rarely repeat */
+    if (code == OP_INT16) return make_int(state, (int16_t)load16(p));
+    if (code == OP_BOOL) return Py_NewRef(*p ? Py_True : Py_False);
+    if (code == OP_UUID) return make_uuid(state, p);
+    if (code == OP_INT8) return PyLong_FromLong((int8_t)*p);
+    if (code == OP_UINT16) return make_int(state, load16(p));
+    if (code == OP_UINT32) return make_int(state, load32(p));
+    uint64_t bits = load64(p);
+    double value;
+    memcpy(&value, &bits, 8);
+    return PyFloat_FromDouble(value);
 }
 
 static PyObject *decode_sized(Reader *r, int code, int flags) {
@@ -506,23 +391,14 @@ static PyObject *decode_array(Reader *r, const Op *op) {
     return decode_items(r, op, count);
 }
 
-static PyObject *decode_nullable_struct(Reader *r, const Op *op) {
+/* Reads a value that is not of fixed size. */
+static inline PyObject *decode_value(Reader *r, const Op *op) {
     int present;
+    if (op->code == OP_ARRAY) return decode_array(r, op);
+    if (op->code != OP_STRUCT) return decode_sized(r, op->code, op->flags);
     if (read_marker(r, op, &present) < 0) return NULL;
     if (!present) Py_RETURN_NONE;
     return decode_struct(r, op->sub);
-}
-
-/* Reads a value that is not of fixed size. */
-static inline PyObject *decode_value(Reader *r, const Op *op) {
-    switch (op->code) {
-    case OP_ARRAY:
-        return decode_array(r, op);
-    case OP_STRUCT:
-        return op->flags & NULLABLE ? decode_nullable_struct(r, op) : decode_struct(r, op->sub);
-    default:
-        return decode_sized(r, op->code, op->flags);
-    }
 }
 
 static PyObject *decode_any(Reader *r, const Op *op) {
@@ -542,7 +418,7 @@ static int decode_tagged(Reader *r, const Op *op, PyObject *object, uint32_t siz
     r->end = stop;
     PyObject *value = decode_any(r, op);
     if (value == NULL) return -1;
-    Py_XSETREF(*slot_of(object, op->offset), value);
+    Py_XSETREF(*slot_of(object, op->place), value);
     r->end = outer;
     return r->p == stop ? 0 : malformed(r->state);
 }
@@ -629,9 +505,8 @@ fixed:
     p += FIXED_SIZE[op->code];
 store:
     if (value == NULL) goto error;
-    *slot_of(object, op->offset) = value;
-    op++;
-    DISPATCH(op);
+    *slot_of(object, op->place) = value;
+    DISPATCH(++op);
 pass:
     value = Py_NewRef(op->initial);
     p = pass_value(r, p, op);
@@ -656,19 +531,18 @@ sized:
     p = r->p;
 run:
     if (value == NULL) goto error;
-    *slot_of(object, op->offset) = value;
+    *slot_of(object, op->place) = value;
     if (r->end - p < op->run) {
         malformed(state);
         goto error;
     }
-    op++;
-    DISPATCH(op);
+    DISPATCH(++op);
 end:
     *slot_of(object, s->unknown) = Py_NewRef(state->empty_tuple);
     for (Py_ssize_t i = 0; i < s->absent_count; i++)
-        *slot_of(object, s->absent[i].offset) = Py_NewRef(s->absent[i].initial);
+        *slot_of(object, s->absent[i].place) = Py_NewRef(s->absent[i].initial);
     for (Py_ssize_t i = 0; i < s->tagged_count; i++)
-        *slot_of(object, s->tagged[i].offset) = Py_NewRef(s->tagged[i].initial);
+        *slot_of(object, s->tagged[i].place) = Py_NewRef(s->tagged[i].initial);
     r->p = p;
     if (s->flexible && decode_tag_section(r, s, object) < 0) goto error;
     return object;
@@ -714,31 +588,11 @@ static inline int reserve(Writer *w, size_t need) {
     return (size_t)(w->end - w->p) >= need ? 0 : grow(w, need);
 }
 
-/* Stores a varint where at least five bytes are reserved. */
-static inline void store_uvarint(Writer *w, uint32_t value) {
-    while (value > 0x7F) {
-        *w->p++ = (unsigned char)(value | 0x80);
-        value >>= 7;
-    }
-    *w->p++ = (unsigned char)value;
-}
-
 /* Writes a length and makes room for `extra` bytes after it. */
 static inline int write_length(Writer *w, int code, int flags, Py_ssize_t length, size_t extra) {
     if (length > (code == OP_STRING ? MAX_STRING : MAX_LENGTH)) return malformed(w->state);
     if (reserve(w, 5 + extra) < 0) return -1;
-    if (flags & COMPACT) {
-        if (length < 0x7F)
-            *w->p++ = (unsigned char)(length + 1);
-        else
-            store_uvarint(w, (uint32_t)length + 1);
-    } else if (code == OP_STRING) {
-        store16(w->p, (uint16_t)length);
-        w->p += 2;
-    } else {
-        store32(w->p, (uint32_t)length);
-        w->p += 4;
-    }
+    w->p = store_length(w->p, code == OP_STRING ? 2 : 4, flags, length);
     return 0;
 }
 
@@ -772,10 +626,15 @@ static inline int read_int(Writer *w, PyObject *item, int64_t low, int64_t high,
     return read_any_int(w, item, low, high, value);
 }
 
+/* Writes the bytes of a UUID; -1, perhaps without an exception, if it is none. */
+static int uuid_bytes(const CodecState *state, PyObject *item, unsigned char *raw) {
+    if (!PyObject_TypeCheck(item, state->uuid_type)) return -1;
+    PyObject *number = *slot_of(item, state->uuid_int);
+    return number == NULL || !PyLong_Check(number) ? -1 : long_as_16_bytes(number, raw);
+}
+
 static int encode_uuid(Writer *w, PyObject *item) {
-    if (!PyObject_TypeCheck(item, w->state->uuid_type)) return malformed(w->state);
-    PyObject *number = *slot_of(item, w->state->uuid_int);
-    if (number == NULL || !PyLong_Check(number) || long_as_16_bytes(number, w->p) < 0) return malformed(w->state);
+    if (uuid_bytes(w->state, item, w->p) < 0) return malformed(w->state);
     w->p += 16;
     return 0;
 }
@@ -795,8 +654,6 @@ static int encode_float(Writer *w, PyObject *item) {
 /* Writes a fixed-size value where its bytes are reserved. Positional ints of the most frequent kinds do not come here:
  * encode_fields has them inline. */
 static int encode_fixed(Writer *w, int code, PyObject *item) {
-    static const int64_t low[] = {0, INT8_MIN, INT16_MIN, INT32_MIN, INT64_MIN, 0, 0};
-    static const int64_t high[] = {0, INT8_MAX, INT16_MAX, INT32_MAX, INT64_MAX, UINT16_MAX, UINT32_MAX};
     if (code == OP_UUID) return encode_uuid(w, item);
     if (code == OP_FLOAT64) return encode_float(w, item);
     if (code == OP_BOOL) {
@@ -805,10 +662,8 @@ static int encode_fixed(Writer *w, int code, PyObject *item) {
         return 0;
     }
     int64_t value;
-    if (read_int(w, item, low[code], high[code], &value) < 0) return -1;
-    for (int i = FIXED_SIZE[code] - 1; i >= 0; i--, value >>= 8)
-        w->p[i] = (unsigned char)value;
-    w->p += FIXED_SIZE[code];
+    if (read_int(w, item, LOWEST[code], HIGHEST[code], &value) < 0) return -1;
+    w->p = store_number(w->p, FIXED_SIZE[code], value);
     return 0;
 }
 
@@ -888,13 +743,7 @@ static int encode_array(Writer *w, const Op *op, PyObject *value) {
 static int encode_null(Writer *w, const Op *op) {
     if (!(op->flags & NULLABLE)) return malformed(w->state);
     if (reserve(w, 4) < 0) return -1;
-    if (op->flags & COMPACT) {
-        *w->p++ = 0;
-        return 0;
-    }
-    size_t size = op->code == OP_STRUCT ? 1 : op->code == OP_STRING ? 2 : 4;
-    memset(w->p, 0xFF, size);
-    w->p += size;
+    w->p = store_length(w->p, op->code == OP_STRUCT ? 1 : op->code == OP_STRING ? 2 : 4, op->flags, -1);
     return 0;
 }
 
@@ -957,21 +806,15 @@ static int bytes_differ(PyObject *value, PyObject *initial) {
 
 static int uuid_differs(const CodecState *state, PyObject *value, PyObject *initial) {
     unsigned char found[16], expected[16];
-    PyObject *number = *slot_of(initial, state->uuid_int);
-    if (!PyObject_TypeCheck(value, state->uuid_type)) return 1;
-    if (number == NULL || long_as_16_bytes(number, expected) < 0) return -1;
-    number = *slot_of(value, state->uuid_int);
-    if (number == NULL || !PyLong_Check(number)) return 1;
-    if (long_as_16_bytes(number, found) < 0) {
-        PyErr_Clear();
-        return 1;
-    }
-    return memcmp(found, expected, 16) != 0;
+    if (uuid_bytes(state, initial, expected) < 0) return -1;
+    int same = uuid_bytes(state, value, found) == 0 && memcmp(found, expected, 16) == 0;
+    PyErr_Clear();
+    return !same;
 }
 
 /* Whether a field of a struct, which holds the value, is not the default. */
 static int field_differs(Writer *w, const Op *op, PyObject *object) {
-    PyObject *value = Py_XNewRef(*slot_of(object, op->offset));
+    PyObject *value = Py_XNewRef(*slot_of(object, op->place));
     int different = value == NULL ? malformed(w->state) : differs(w, op, value);
     Py_XDECREF(value);
     return different;
@@ -1001,32 +844,20 @@ static inline int same_slots(const Op *op, PyObject *value) {
 static int differs(Writer *w, const Op *op, PyObject *value) {
     if (value == op->initial && !PyFloat_Check(value)) return 0;
     if (value == Py_None || op->initial == Py_None) return 1;
-    switch (op->code) {
-    case OP_ARRAY:
-        return is_set(value);
-    case OP_STRUCT:
-        return !same_slots(op, value) && struct_differs(w, op->sub, value);
-    case OP_STRING:
-        return !PyUnicode_Check(value) || PyUnicode_Compare(value, op->initial) != 0;
-    case OP_BYTES:
-    case OP_RECORDS:
-        return bytes_differ(value, op->initial);
-    case OP_UUID:
-        return uuid_differs(w->state, value, op->initial);
-    case OP_FLOAT64:
-        return float_differs(value, op->initial);
-    case OP_BOOL:
-        return 1;
-    default:
-        return int_differs(value, op->initial);
-    }
+    if (op->code == OP_ARRAY) return is_set(value);
+    if (op->code == OP_STRUCT) return same_slots(op, value) ? 0 : struct_differs(w, op->sub, value);
+    if (op->code == OP_STRING) return !PyUnicode_Check(value) || PyUnicode_Compare(value, op->initial) != 0;
+    if (op->code == OP_BYTES || op->code == OP_RECORDS) return bytes_differ(value, op->initial);
+    if (op->code == OP_UUID) return uuid_differs(w->state, value, op->initial);
+    if (op->code == OP_FLOAT64) return float_differs(value, op->initial);
+    return op->code == OP_BOOL ? 1 : int_differs(value, op->initial);
 }
 
 static int check_absent(Writer *w, const Struct *s, PyObject *object) {
     for (Py_ssize_t i = 0; i < s->absent_count; i++) {
         const Op *absent = &s->absent[i];
         if (absent->ignorable) continue;
-        PyObject *value = *slot_of(object, absent->offset);
+        PyObject *value = *slot_of(object, absent->place);
         if (value == absent->initial && !PyFloat_Check(value)) continue;
         int different = field_differs(w, absent, object);
         if (different) return different < 0 ? -1 : malformed(w->state);
@@ -1036,27 +867,16 @@ static int check_absent(Writer *w, const Struct *s, PyObject *object) {
 
 /* Writes a number in front of what was written behind `place`, where a byte was left for it. */
 static int write_before(Writer *w, size_t place, size_t number) {
-    if (number < 0x80) {
-        w->start[place] = (unsigned char)number;
-        return 0;
-    }
     if (number > MAX_LENGTH) return malformed(w->state);
     if (reserve(w, 4) < 0) return -1;
-    unsigned char *content = w->start + place + 1, *end = w->p;
-    size_t extra = 0;
-    for (size_t rest = number >> 7; rest; rest >>= 7)
-        extra++;
-    memmove(content + extra, content, (size_t)(end - content));
-    w->p = content - 1;
-    store_uvarint(w, (uint32_t)number);
-    w->p = end + extra;
+    w->p = store_before(w->start + place, w->p, (uint32_t)number);
     return 0;
 }
 
 /* Writes tag, size and value. */
 static int encode_tagged(Writer *w, const Op *op, PyObject *value) {
     if (reserve(w, 5 + 1 + 16) < 0) return -1;
-    store_uvarint(w, op->tag);
+    w->p = store_varint(w->p, op->tag);
     size_t place = w->p++ - w->start;
     if (FIXED_SIZE[op->code] ? encode_fixed(w, op->code, value) < 0 : encode_value(w, op, value) < 0) return -1;
     return write_before(w, place, w->p - w->start - place - 1);
@@ -1068,9 +888,7 @@ static int encode_unknown_tag(Writer *w, const Struct *s, PyObject *pair, int64_
     int64_t tag;
     if (read_int(w, PyTuple_GET_ITEM(pair, 0), *last + 1, MAX_TAG, &tag) < 0) return -1;
     *last = tag;
-    for (Py_ssize_t i = 0; i < s->tagged_count; i++)
-        if (s->tagged[i].tag == tag) return malformed(w->state);
-    if (is_inactive(s, (uint32_t)tag)) return malformed(w->state);
+    if (find_tag(s, tag) || is_inactive(s, tag)) return malformed(w->state);
     PyObject *content = PyTuple_GET_ITEM(pair, 1);
     if (!PyBytes_Check(content) && !PyByteArray_Check(content) && !PyMemoryView_Check(content))
         return malformed(w->state);
@@ -1079,8 +897,7 @@ static int encode_unknown_tag(Writer *w, const Struct *s, PyObject *pair, int64_
     Py_ssize_t size = PyBytes_GET_SIZE(content);
     int failed = size > MAX_LENGTH ? malformed(w->state) : reserve(w, 10 + size);
     if (!failed) {
-        store_uvarint(w, (uint32_t)tag);
-        store_uvarint(w, (uint32_t)size);
+        w->p = store_varint(store_varint(w->p, (uint64_t)tag), (uint64_t)size);
         memcpy(w->p, PyBytes_AS_STRING(content), size);
         w->p += size;
     }
@@ -1094,7 +911,7 @@ static int encode_tag_section(Writer *w, const Struct *s, PyObject *object, PyOb
     size_t place = w->p++ - w->start;
     Py_ssize_t count = 0;
     for (Py_ssize_t i = 0; i < s->tagged_count; i++) {
-        PyObject *value = Py_XNewRef(*slot_of(object, s->tagged[i].offset));
+        PyObject *value = Py_XNewRef(*slot_of(object, s->tagged[i].place));
         int different = value == NULL ? malformed(w->state) : differs(w, &s->tagged[i], value);
         int failed = different < 0 || (different && encode_tagged(w, &s->tagged[i], value) < 0);
         Py_XDECREF(value);
@@ -1154,49 +971,43 @@ static int encode_fields(Writer *w, const Struct *s, PyObject *object) {
     int64_t number;
     LABELS(op);
 int16:
-    value = *slot_of(object, op->offset);
+    value = *slot_of(object, op->place);
     if (value == NULL || read_int(w, value, INT16_MIN, INT16_MAX, &number) < 0) goto refused;
     store16(p, (uint16_t)number);
     p += 2;
-    op++;
-    DISPATCH(op);
+    DISPATCH(++op);
 int32:
-    value = *slot_of(object, op->offset);
+    value = *slot_of(object, op->place);
     if (value == NULL || read_wide_int(w, value, INT32_MIN, INT32_MAX, &number) < 0) goto refused;
     store32(p, (uint32_t)number);
     p += 4;
-    op++;
-    DISPATCH(op);
+    DISPATCH(++op);
 int64:
-    value = *slot_of(object, op->offset);
+    value = *slot_of(object, op->place);
     if (value == NULL || read_wide_int(w, value, INT64_MIN, INT64_MAX, &number) < 0) goto refused;
     store64(p, (uint64_t)number);
     p += 8;
-    op++;
-    DISPATCH(op);
+    DISPATCH(++op);
 fixed:
-    value = *slot_of(object, op->offset);
+    value = *slot_of(object, op->place);
     w->p = p;
     if (value == NULL || encode_fixed(w, op->code, value) < 0) goto refused;
     p = w->p;
-    op++;
-    DISPATCH(op);
+    DISPATCH(++op);
 ids:
-    value = *slot_of(object, op->offset);
+    value = *slot_of(object, op->place);
     next = value == NULL ? NULL : encode_ids(w, op, value, p);
     if (next != NULL) {
         p = next;
-        op++;
-        DISPATCH(op);
+        DISPATCH(++op);
     }
 pass: /* never: what is written is whole */
 sized:
-    value = *slot_of(object, op->offset);
+    value = *slot_of(object, op->place);
     w->p = p;
     if (value == NULL || encode_value(w, op, value) < 0 || reserve(w, op->run + SLACK) < 0) goto refused;
     p = w->p;
-    op++;
-    DISPATCH(op);
+    DISPATCH(++op);
 end:
     w->p = p;
     return 0;
@@ -1241,7 +1052,7 @@ static int codec_init(Codec *self, PyObject *args, PyObject *kwargs) {
     self->struct_count = count;
     for (Py_ssize_t i = 0; i < count; i++) {
         if (load_struct(self, PyTuple_GET_ITEM(specs, i), &self->structs[i]) < 0) {
-            clear_program(self);
+            clear_structs(&self->structs, &self->struct_count);
             return -1;
         }
     }
@@ -1430,7 +1241,7 @@ static int codec_traverse(Codec *self, visitproc visit, void *arg) {
 }
 
 static int codec_clear(Codec *self) {
-    clear_program(self);
+    clear_structs(&self->structs, &self->struct_count);
     Py_CLEAR(self->errors);
     Py_CLEAR(self->encode_failure);
     Py_CLEAR(self->decode_failure);
@@ -1459,32 +1270,19 @@ static PyType_Slot codec_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec codec_spec = {
-    .name = CORE_NAME ".Codec",
-    .basicsize = sizeof(Codec),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .slots = codec_slots,
-};
-
 /* ---------------------------------------------------------------------------------------------- 8 What the module keeps */
 
 static int load_uuid(CodecState *state) {
-    PyObject *type = import_attribute("uuid", "UUID");
-    if (type == NULL || !PyType_Check(type) || !PyType_IS_GC((PyTypeObject *)type)) {
-        Py_XDECREF(type);
+    state->uuid_type = (PyTypeObject *)import_attribute("uuid", "UUID");
+    PyObject *safe = import_attribute("uuid", "SafeUUID");
+    if (safe != NULL) state->uuid_unknown = PyObject_GetAttrString(safe, "unknown");
+    Py_XDECREF(safe);
+    if (state->uuid_type == NULL || state->uuid_unknown == NULL || !PyType_Check(state->uuid_type) ||
+        !PyType_IS_GC(state->uuid_type))
         return -1;
-    }
-    state->uuid_type = (PyTypeObject *)type;
     state->uuid_int = named_slot(state->uuid_type, "int");
     state->uuid_is_safe = named_slot(state->uuid_type, "is_safe");
-    PyObject *safe = import_attribute("uuid", "SafeUUID");
-    if (safe == NULL || state->uuid_int < 0 || state->uuid_is_safe < 0) {
-        Py_XDECREF(safe);
-        return -1;
-    }
-    state->uuid_unknown = PyObject_GetAttrString(safe, "unknown");
-    Py_DECREF(safe);
-    return state->uuid_unknown == NULL ? -1 : 0;
+    return state->uuid_int < 0 || state->uuid_is_safe < 0 ? -1 : 0;
 }
 
 int codec_add(PyObject *module, CodecState *state) {
@@ -1497,25 +1295,11 @@ int codec_add(PyObject *module, CodecState *state) {
     }
     if (state->malformed == NULL || state->zero_uuid == NULL || state->empty_tuple == NULL || load_uuid(state) < 0)
         return -1;
-    return core_add_type(module, &codec_spec) == NULL ? -1 : 0;
-}
-
-int codec_visit(CodecState *state, visitproc visit, void *arg) {
-    Py_VISIT(state->malformed);
-    Py_VISIT(state->uuid_type);
-    Py_VISIT(state->uuid_unknown);
-    Py_VISIT(state->zero_uuid);
-    return 0;
+    return core_add_type(module, CORE_NAME ".Codec", sizeof(Codec), Py_TPFLAGS_HAVE_GC, codec_slots, NULL) ? 0 : -1;
 }
 
 void codec_forget(CodecState *state) {
-    Py_CLEAR(state->malformed);
-    Py_CLEAR(state->uuid_type);
-    Py_CLEAR(state->uuid_unknown);
-    Py_CLEAR(state->zero_uuid);
-    Py_CLEAR(state->empty_tuple);
-    for (int i = 0; i < SMALL_INTS; i++)
-        Py_CLEAR(state->small[i]);
+    clear_all(state->owned, 5 + SMALL_INTS);
     for (int i = 0; i < INT_MEMO; i++)
         Py_CLEAR(state->ints[i].value);
     for (int i = 0; i < TUPLE_MEMO; i++)

@@ -65,6 +65,12 @@ static inline size_t bitmap_size(int64_t count) {
     return (size_t)(count + 7) / 8;
 }
 
+/* The bytes of as many values of fixed size; 0 for columns of others. */
+static inline size_t fixed_bytes(const Column *column, int64_t count) {
+    if (column->kind == COLUMN_BITS) return bitmap_size(count);
+    return column->kind == COLUMN_FIXED ? (size_t)count * column->width : 0;
+}
+
 /* Gives a column larger memory, which holds what the old one held; NULL with an exception set. */
 static void *grow_memory(Table *table, const Column *column, int which, size_t size) {
     Py_buffer *held = &table->memory[column - table->columns][which], grown;
@@ -117,9 +123,7 @@ static Status grow_offsets(Table *table, Column *column, int64_t capacity) {
 
 static Status grow_column(Table *table, Column *column, int64_t count) {
     int64_t capacity = count < column->capacity * 2 ? column->capacity * 2 : count;
-    size_t size = column->kind == COLUMN_FIXED  ? (size_t)capacity * column->width
-                  : column->kind == COLUMN_BITS ? bitmap_size(capacity)
-                                                : 0;
+    size_t size = fixed_bytes(column, capacity);
     if (count > MAX_OFFSET) return FULL;
     if (column->valid != NULL && grow_bitmap(table, column, column->capacity, capacity) != DONE) return NO_MEMORY;
     if (has_offsets(column) && grow_offsets(table, column, capacity) != DONE) return NO_MEMORY;
@@ -206,7 +210,7 @@ static void take_back(Column *column, int64_t index) {
 
 /* Lets go of all that a table holds. */
 static void free_table(Table *table) {
-    for (int32_t i = 0; table->memory != NULL && i < table->columns->span; i++)
+    for (int32_t i = 0; table->memory != NULL && table->columns != NULL && i < table->columns->span; i++)
         for (int which = 0; which < MEMORIES; which++)
             PyBuffer_Release(&table->memory[i][which]);
     PyMem_Free(table->memory);
@@ -224,11 +228,7 @@ static int new_table(Table *table, const Column *shape, PyObject *allocate, int6
     table->columns = PyMem_Calloc((size_t)shape->span, sizeof(Column));
     table->memory = PyMem_Calloc((size_t)shape->span, sizeof(*table->memory));
     if (table->columns == NULL || table->memory == NULL) {
-        PyMem_Free(table->columns);
-        PyMem_Free(table->memory);
-        table->columns = NULL;
-        table->memory = NULL;
-        Py_CLEAR(table->allocate);
+        free_table(table);
         PyErr_NoMemory();
         return -1;
     }
@@ -252,10 +252,7 @@ static PyObject *object_or_none(PyObject *object) {
 static int list_columns(const Table *table, Column *column, int64_t length, PyObject *list) {
     for (Column *end = column + column->span; column < end; column = next_alike(column)) {
         const Py_buffer *memory = table->memory[column - table->columns];
-        int64_t size = column->kind == COLUMN_FIXED  ? length * column->width
-                       : column->kind == COLUMN_BITS ? (int64_t)bitmap_size(length)
-                       : column->kind == COLUMN_TEXT ? column->offsets[length]
-                                                     : 0;
+        int64_t size = column->kind == COLUMN_TEXT ? column->offsets[length] : (int64_t)fixed_bytes(column, length);
         PyObject *one =
             Py_BuildValue("(LLNNNL)", (long long)length, (long long)column->nulls, object_or_none(memory[VALID].obj),
                           object_or_none(memory[OFFSETS].obj), object_or_none(memory[DATA].obj), (long long)size);

@@ -72,50 +72,39 @@ static inline void put_uuid(Column *column, int64_t index, Place raw) {
 
 /* Puts the value of a fixed-size op; its bytes are known to be there. */
 static inline void put_fixed(Column *column, int code, int64_t index, Place p) {
-    switch (code) {
-    case OP_BOOL:
-        put_bit(column, index, *p != 0);
-        break;
-    case OP_INT8:
-        column->data[index] = *p;
-        break;
-    case OP_INT16:
+    if (code == OP_INT64 || code == OP_FLOAT64)
+        ((uint64_t *)column->data)[index] = load64(p);
+    else if (code == OP_INT32 || code == OP_UINT16)
+        ((uint32_t *)column->data)[index] = code == OP_INT32 ? load32(p) : load16(p);
+    else if (code == OP_INT16)
         ((uint16_t *)column->data)[index] = load16(p);
-        break;
-    case OP_UINT16:
-        ((uint32_t *)column->data)[index] = load16(p);
-        break;
-    case OP_INT32:
-        ((uint32_t *)column->data)[index] = load32(p);
-        break;
-    case OP_UINT32:
-        ((uint64_t *)column->data)[index] = load32(p);
-        break;
-    case OP_UUID:
+    else if (code == OP_BOOL)
+        put_bit(column, index, *p != 0);
+    else if (code == OP_UUID)
         put_uuid(column, index, p);
-        break;
-    default:
-        ((uint64_t *)column->data)[index] = load64(p); /* int64 and float64 */
-    }
+    else if (code == OP_INT8)
+        column->data[index] = *p;
+    else
+        ((uint64_t *)column->data)[index] = load32(p); /* uint32 */
 }
 
 /* Puts the value that a field has where it is not in the bytes. */
-static Status put_constant(Table *table, const Constant *constant, int64_t index) {
-    Column *column = table->columns + constant->column;
+static Status put_initial(Table *table, const Op *op, int64_t index) {
+    Column *column = table->columns + op->place;
     Status status = DONE;
-    if (constant->column == 0) return DONE;
-    if (constant->null) return put_null(table, column, index);
-    if (constant->sub != NULL) {
-        for (Py_ssize_t i = 0; i < constant->sub->absent_count && status == DONE; i++)
-            status = put_constant(table, &constant->sub->absent[i], index);
-    } else if (constant->raw == NULL) {
+    if (op->place == 0) return DONE;
+    if (op->initial == Py_None) return put_null(table, column, index);
+    if (op->code == OP_STRUCT) {
+        for (Py_ssize_t i = 0; i < op->empty->absent_count && status == DONE; i++)
+            status = put_initial(table, &op->empty->absent[i], index);
+    } else if (op->code == OP_ARRAY) {
         put_empty(column, index);
     } else {
-        Place raw = (Place)PyBytes_AS_STRING(constant->raw);
-        if (FIXED_SIZE[constant->code])
-            put_fixed(column, constant->code, index, raw);
+        Place raw = (Place)PyBytes_AS_STRING(op->initial);
+        if (FIXED_SIZE[op->code])
+            put_fixed(column, op->code, index, raw);
         else
-            status = put_text(table, column, index, raw, PyBytes_GET_SIZE(constant->raw));
+            status = put_text(table, column, index, raw, PyBytes_GET_SIZE(op->initial));
     }
     return status;
 }
@@ -141,7 +130,7 @@ static Place read_struct(Reader *r, Place p, const Struct *s, int64_t index);
 /* Reads the elements of an array; the bytes that they take at least are known to be there. */
 static Place read_items(Reader *r, Place p, const Op *op, int64_t count, int64_t first) {
     Py_ssize_t size = FIXED_SIZE[op->item_code];
-    int32_t column = op->column == 0 ? 0 : op->column + 1;
+    int32_t column = op->place == 0 ? 0 : op->place + 1;
     if (size) {
         for (int64_t i = 0; column != 0 && i < count; i++)
             put_fixed(r->columns + column, op->item_code, first + i, p + i * size);
@@ -158,31 +147,20 @@ static Place read_array(Reader *r, Place p, const Op *op, int64_t index) {
     int64_t first = 0;
     p = take_length(p, r->end, 4, op->flags, &count);
     if (p == NULL) return NULL;
-    if (count < 0) return skip_null(r, p, op->column, index);
+    if (count < 0) return skip_null(r, p, op->place, index);
     if (count > (r->end - p) / op->size || (r->elements -= count) < 0) return NULL;
-    if (op->column != 0) p = then(r, put_list(r->table, r->columns + op->column, index, count, &first), p);
+    if (op->place != 0) p = then(r, put_list(r->table, r->columns + op->place, index, count, &first), p);
     return p == NULL ? NULL : read_items(r, p, op, count, first);
-}
-
-static Place read_nullable_struct(Reader *r, Place p, const Op *op, int64_t index) {
-    int present;
-    if (op->flags & COMPACT) {
-        uint32_t marker;
-        p = take_uvarint(p, r->end, &marker);
-        if (p == NULL) return NULL;
-        present = (int32_t)marker > 0; /* as Kafka reads it */
-    } else {
-        if (p >= r->end) return NULL;
-        present = (int8_t)*p++ >= 0;
-    }
-    return present ? read_struct(r, p, op->sub, index) : skip_null(r, p, op->column, index);
 }
 
 /* Reads a value that is not of fixed size. */
 static inline Place read_value(Reader *r, Place p, const Op *op, int64_t index) {
+    int present = 1;
     if (op->code == OP_ARRAY) return read_array(r, p, op, index);
-    if (op->code != OP_STRUCT) return read_sized(r, p, op->code, op->flags, op->column, index);
-    return op->flags & NULLABLE ? read_nullable_struct(r, p, op, index) : read_struct(r, p, op->sub, index);
+    if (op->code != OP_STRUCT) return read_sized(r, p, op->code, op->flags, op->place, index);
+    if (op->flags & NULLABLE) p = take_marker(p, r->end, op->flags, &present);
+    if (p == NULL) return NULL;
+    return present ? read_struct(r, p, op->sub, index) : skip_null(r, p, op->place, index);
 }
 
 /* Reads a known tagged field, which must take exactly the bytes it declares. */
@@ -191,19 +169,13 @@ static inline Place read_tagged(Reader *r, Place p, const Op *op, int64_t index,
     Py_ssize_t fixed = FIXED_SIZE[op->code];
     if (fixed) {
         if (size != (uint32_t)fixed) return NULL;
-        if (op->column != 0) put_fixed(r->columns + op->column, op->code, index, p);
+        if (op->place != 0) put_fixed(r->columns + op->place, op->code, index, p);
         return stop;
     }
     r->end = stop;
     p = read_value(r, p, op, index);
     r->end = outer;
     return p == stop ? stop : NULL;
-}
-
-static int is_inactive(const Struct *s, uint32_t tag) {
-    for (Py_ssize_t i = 0; i < s->inactive_count; i++)
-        if (s->inactive[i] == tag) return 1;
-    return 0;
 }
 
 /* Keeps an unknown tag as the next entry of the map at an index, whose end grows with each. */
@@ -224,21 +196,19 @@ static inline Place read_tags(Reader *r, Place p, const Struct *s, int64_t index
     const Op *next = s->tagged, *end = next + s->tagged_count;
     int64_t last = -1;
     for (uint32_t i = 0; i < count && p != NULL; i++) {
-        uint32_t tag, size;
-        p = take_uvarint(p, r->end, &tag);
-        if (p != NULL) p = take_uvarint(p, r->end, &size);
-        if (p == NULL || tag <= last || tag > MAX_TAG || size > (size_t)(r->end - p)) return NULL;
-        last = tag;
-        for (; next < end && next->tag < tag && p != NULL; next++)
-            p = then(r, put_constant(r->table, &next->initial, index), p);
+        Place size_at;
+        uint32_t size = 0;
+        p = take_tag(p, r->end, &last, &size_at, &size);
+        for (; next < end && next->tag < last && p != NULL; next++)
+            p = then(r, put_initial(r->table, next, index), p);
         if (p == NULL) return NULL;
-        if (next < end && next->tag == tag)
+        if (next < end && next->tag == last)
             p = read_tagged(r, p, next++, index, size);
         else
-            p = is_inactive(s, tag) ? NULL : read_unknown_tag(r, p, s, index, tag, size);
+            p = is_inactive(s, last) ? NULL : read_unknown_tag(r, p, s, index, (uint32_t)last, size);
     }
     for (; next < end && p != NULL; next++)
-        p = then(r, put_constant(r->table, &next->initial, index), p);
+        p = then(r, put_initial(r->table, next, index), p);
     return p;
 }
 
@@ -256,9 +226,9 @@ static inline Place read_tag_section(Reader *r, Place p, const Struct *s, int64_
 
 static Place read_struct(Reader *r, Place p, const Struct *s, int64_t index) {
     if (r->end - p < s->run) return NULL;
-    for (const Op *op = s->ops; op->code != OP_END; op++) {
+    for (const Op *op = s->ops; op->label != OP_END; op++) {
         if (op->code <= OP_UUID) {
-            put_fixed(r->columns + op->column, op->code, index, p);
+            put_fixed(r->columns + op->place, op->code, index, p);
             p += FIXED_SIZE[op->code];
         } else if (op->code == OP_SKIP) {
             p += op->size;
@@ -268,7 +238,7 @@ static Place read_struct(Reader *r, Place p, const Struct *s, int64_t index) {
         }
     }
     for (Py_ssize_t i = 0; i < s->absent_count && p != NULL; i++)
-        p = then(r, put_constant(r->table, &s->absent[i], index), p);
+        p = then(r, put_initial(r->table, &s->absent[i], index), p);
     return p == NULL ? NULL : read_tag_section(r, p, s, index);
 }
 
@@ -356,9 +326,6 @@ typedef struct {
 
 typedef unsigned char *Spot;
 
-static const int64_t LOWEST[] = {0, INT8_MIN, INT16_MIN, INT32_MIN, INT64_MIN, 0, 0},
-                     HIGHEST[] = {0, INT8_MAX, INT16_MAX, INT32_MAX, INT64_MAX, UINT16_MAX, UINT32_MAX};
-
 static Spot fail(Writer *w, Status status) {
     w->status = status;
     return NULL;
@@ -376,23 +343,6 @@ static Spot more_room(Writer *w, Spot p, int64_t size) {
 /* Reserves bytes. What was written may move: the spot of it is then another one. */
 static inline Spot room_for(Writer *w, Spot p, int64_t size) {
     return w->end - p >= size ? p : more_room(w, p, size);
-}
-
-static inline Spot put_uvarint(Spot p, uint32_t value) {
-    for (; value >= 0x80; value >>= 7)
-        *p++ = (unsigned char)(value | 0x80);
-    *p++ = (unsigned char)value;
-    return p;
-}
-
-/* Puts a length or count, of `size` bytes (2 or 4) where it is not compact; -1 is null. */
-static inline Spot put_length(Spot p, int size, int flags, int64_t length) {
-    if (flags & COMPACT) return put_uvarint(p, (uint32_t)(length + 1));
-    if (size == 2)
-        store16(p, (uint16_t)length);
-    else
-        store32(p, (uint32_t)length);
-    return p + size;
 }
 
 /* Returns the int of 8 hexadecimal digits; `wrong` is not 0 from then on if they are others. */
@@ -421,30 +371,19 @@ static inline Spot write_uuid(Writer *w, Spot p, const Input *input, int64_t at)
     return wrong ? NULL : p + 16;
 }
 
-static inline Spot put_int(Spot p, int size, int64_t value) {
-    switch (size) {
-    case 1:
-        *p = (unsigned char)value;
-        break;
-    case 2:
-        store16(p, (uint16_t)value);
-        break;
-    case 4:
-        store32(p, (uint32_t)value);
-        break;
-    default:
-        store64(p, (uint64_t)value);
-    }
-    return p + size;
-}
-
 /* Writes the value of a fixed-size op where there is room for it. */
 static inline Spot write_fixed(Writer *w, Spot p, int code, const Input *input, int64_t index) {
     int64_t at = place_of(input, index), value;
     uint32_t half;
+    uint16_t quarter;
     if (is_null(input, at)) return NULL;
     switch (code) {
-    case OP_INT32: /* the widths that most have need no check */
+    case OP_INT16: /* the widths that most have need no check */
+        if (input->width != -2) break;
+        memcpy(&quarter, input->data + at * 2, 2);
+        store16(p, quarter);
+        return p + 2;
+    case OP_INT32:
         if (input->width != -4) break;
         memcpy(&half, input->data + at * 4, 4);
         store32(p, half);
@@ -466,14 +405,14 @@ static inline Spot write_fixed(Writer *w, Spot p, int code, const Input *input, 
         return p + 8;
     }
     if (!int_at(input, at, &value) || value < LOWEST[code] || value > HIGHEST[code]) return NULL;
-    return put_int(p, FIXED_SIZE[code], value);
+    return store_number(p, FIXED_SIZE[code], value);
 }
 
 /* Writes null, of a size that is `size` bytes where it is not compact. */
 static Spot write_null(Writer *w, Spot p, int size, int flags) {
     if (!(flags & NULLABLE)) return NULL;
     p = room_for(w, p, size);
-    return p == NULL ? NULL : put_length(p, size, flags, -1);
+    return p == NULL ? NULL : store_length(p, size, flags, -1);
 }
 
 /* Writes a string, bytes or records. */
@@ -487,7 +426,7 @@ static inline Spot write_sized(Writer *w, Spot p, int code, int flags, const Inp
     if (code == OP_STRING ? size > MAX_STRING || !is_utf8(content, content + size) : size > MAX_LENGTH) return NULL;
     p = room_for(w, p, 5 + size);
     if (p == NULL) return NULL;
-    p = put_length(p, width, flags, size);
+    p = store_length(p, width, flags, size);
     if (size > 0) memcpy(p, content, (size_t)size);
     return p + size;
 }
@@ -495,7 +434,7 @@ static inline Spot write_sized(Writer *w, Spot p, int code, int flags, const Inp
 static Spot write_struct(Writer *w, Spot p, const Struct *s, int64_t index);
 
 static Spot write_array(Writer *w, Spot p, const Op *op, int64_t index) {
-    const Input *list = w->inputs + op->column;
+    const Input *list = w->inputs + op->place;
     int64_t at = place_of(list, index), first, count;
     int fixed = FIXED_SIZE[op->item_code];
     if (is_null(list, at)) return write_null(w, p, 4, op->flags);
@@ -504,7 +443,7 @@ static Spot write_array(Writer *w, Spot p, const Op *op, int64_t index) {
     if (count > MAX_LENGTH) return NULL;
     p = room_for(w, p, 5 + count * fixed);
     if (p == NULL) return NULL;
-    p = put_length(p, 4, op->flags, count);
+    p = store_length(p, 4, op->flags, count);
     for (int64_t i = first; i < first + count && p != NULL; i++)
         if (fixed)
             p = write_fixed(w, p, op->item_code, list + 1, i);
@@ -517,7 +456,7 @@ static Spot write_array(Writer *w, Spot p, const Op *op, int64_t index) {
 
 /* Writes a value that is not of fixed size. */
 static inline Spot write_value(Writer *w, Spot p, const Op *op, int64_t index) {
-    const Input *input = w->inputs + op->column;
+    const Input *input = w->inputs + op->place;
     if (op->code == OP_ARRAY) return write_array(w, p, op, index);
     if (op->code != OP_STRUCT) return write_sized(w, p, op->code, op->flags, input, index);
     if (is_null(input, place_of(input, index))) return write_null(w, p, 1, op->flags);
@@ -530,10 +469,10 @@ static inline Spot write_value(Writer *w, Spot p, const Op *op, int64_t index) {
 }
 
 /* Whether bytes that were written are those of a default of fixed size; floats are compared as numbers. */
-static int is_same(const Constant *constant, const unsigned char *raw) {
-    if (constant->raw == NULL) return 0;
-    const unsigned char *expected = (const unsigned char *)PyBytes_AS_STRING(constant->raw);
-    if (constant->code != OP_FLOAT64) return memcmp(raw, expected, FIXED_SIZE[constant->code]) == 0;
+static int is_same(const Op *op, const unsigned char *raw) {
+    if (op->initial == Py_None) return 0;
+    const unsigned char *expected = (const unsigned char *)PyBytes_AS_STRING(op->initial);
+    if (op->code != OP_FLOAT64) return memcmp(raw, expected, FIXED_SIZE[op->code]) == 0;
     uint64_t bits[] = {load64(raw), load64(expected)};
     double numbers[2];
     memcpy(numbers, bits, sizeof(numbers));
@@ -541,24 +480,23 @@ static int is_same(const Constant *constant, const unsigned char *raw) {
 }
 
 /* Whether a value is the default of its field. No other struct than the one of all defaults is a default. */
-static int is_default(Writer *w, const Constant *constant, int64_t index) {
-    const Input *input = w->inputs + constant->column;
+static int is_default(Writer *w, const Op *op, int64_t index) {
+    const Input *input = w->inputs + op->place;
     int64_t at = place_of(input, index), start, size;
     unsigned char raw[16];
     int null = is_null(input, at);
     if (input->kind == COLUMN_LIST && input->width < 0) return null || range_at(input, at, &start) == 0;
-    if (null || constant->null) return null == constant->null;
-    if (constant->code == OP_ARRAY) return range_at(input, at, &start) == 0;
-    if (constant->code == OP_STRUCT) {
-        for (Py_ssize_t i = 0; i < constant->sub->absent_count; i++)
-            if (!is_default(w, &constant->sub->absent[i], index & input->mask)) return 0;
+    if (null || op->initial == Py_None) return null == (op->initial == Py_None);
+    if (op->code == OP_ARRAY) return range_at(input, at, &start) == 0;
+    if (op->code == OP_STRUCT) {
+        for (Py_ssize_t i = 0; i < op->empty->absent_count; i++)
+            if (!is_default(w, &op->empty->absent[i], index & input->mask)) return 0;
         return 1;
     }
-    if (FIXED_SIZE[constant->code])
-        return write_fixed(w, raw, constant->code, input, index) != NULL && is_same(constant, raw);
+    if (FIXED_SIZE[op->code]) return write_fixed(w, raw, op->code, input, index) != NULL && is_same(op, raw);
     size = range_at(input, at, &start);
-    return size == PyBytes_GET_SIZE(constant->raw) &&
-           memcmp(input->data + start, PyBytes_AS_STRING(constant->raw), (size_t)size) == 0;
+    return size == PyBytes_GET_SIZE(op->initial) &&
+           memcmp(input->data + start, PyBytes_AS_STRING(op->initial), (size_t)size) == 0;
 }
 
 static inline int64_t distance(const Writer *w, Spot p) {
@@ -567,37 +505,25 @@ static inline int64_t distance(const Writer *w, Spot p) {
 
 /* Writes a varint `at` bytes from the start, where one byte was left for it; what follows moves up if it needs more. */
 static inline Spot fill_in(Writer *w, Spot p, int64_t at, uint32_t value) {
-    unsigned char raw[5];
-    int64_t extra = put_uvarint(raw, value) - raw - 1;
-    if (extra) p = room_for(w, p, extra);
-    if (p == NULL) return NULL;
-    Spot gap = w->table->columns->data + at;
-    if (extra) memmove(gap + 1 + extra, gap + 1, (size_t)(p - gap - 1));
-    memcpy(gap, raw, (size_t)extra + 1);
-    return p + extra;
+    p = room_for(w, p, 4);
+    return p == NULL ? NULL : store_before(w->table->columns->data + at, p, value);
 }
 
 /* Writes a tagged field, and counts it, unless it has its default. */
 static Spot write_tagged(Writer *w, Spot p, const Op *op, int64_t index, int64_t *known) {
     int fixed = FIXED_SIZE[op->code];
-    if (op->column == 0) return NULL;
-    if (!fixed && is_default(w, &op->initial, index)) return p;
+    if (op->place == 0) return NULL;
+    if (!fixed && is_default(w, op, index)) return p;
     p = room_for(w, p, 5 + 1 + 16);
     if (p == NULL) return NULL;
     Spot start = p;
-    p = put_uvarint(p, op->tag);
+    p = store_varint(p, op->tag);
     int64_t at = distance(w, p++);
-    p = fixed ? write_fixed(w, p, op->code, w->inputs + op->column, index) : write_value(w, p, op, index);
+    p = fixed ? write_fixed(w, p, op->code, w->inputs + op->place, index) : write_value(w, p, op, index);
     if (p == NULL) return NULL;
-    if (fixed && is_same(&op->initial, p - fixed)) return start;
+    if (fixed && is_same(op, p - fixed)) return start;
     ++*known;
     return fill_in(w, p, at, (uint32_t)(distance(w, p) - at - 1));
-}
-
-static int is_declared(const Struct *s, int64_t tag) {
-    for (Py_ssize_t i = 0; i < s->tagged_count; i++)
-        if (s->tagged[i].tag == tag) return 1;
-    return is_inactive(s, (uint32_t)tag);
 }
 
 /* Writes the entries of a map of unknown tags, which must ascend. */
@@ -606,7 +532,8 @@ static Spot write_unknown_tags(Writer *w, Spot p, const Struct *s, int64_t first
     int64_t tag, last = -1, start;
     for (int64_t i = first; i < first + count; i++, last = tag) {
         int64_t at = place_of(tags, i);
-        if (is_null(tags, at) || !int_at(tags, at, &tag) || tag <= last || tag > MAX_TAG || is_declared(s, tag))
+        if (is_null(tags, at) || !int_at(tags, at, &tag) || tag <= last || tag > MAX_TAG || find_tag(s, tag) ||
+            is_inactive(s, tag))
             return NULL;
         at = place_of(contents, i);
         if (is_null(contents, at)) return NULL;
@@ -614,7 +541,7 @@ static Spot write_unknown_tags(Writer *w, Spot p, const Struct *s, int64_t first
         if (size < 0) return fail(w, BROKEN);
         p = room_for(w, p, 10 + size);
         if (p == NULL) return NULL;
-        p = put_uvarint(put_uvarint(p, (uint32_t)tag), (uint32_t)size);
+        p = store_varint(store_varint(p, (uint64_t)tag), (uint64_t)size);
         if (size > 0) memcpy(p, contents->data + start, (size_t)size);
         p += size;
     }
@@ -639,17 +566,17 @@ static Spot write_tags(Writer *w, Spot p, const Struct *s, int64_t index) {
 
 static Spot write_struct(Writer *w, Spot p, const Struct *s, int64_t index) {
     p = room_for(w, p, s->run);
-    for (const Op *op = s->ops; op->code != OP_END && p != NULL; op++) {
-        if (op->column == 0) return NULL; /* such programs are not meant for encoding */
+    for (const Op *op = s->ops; op->label != OP_END && p != NULL; op++) {
+        if (op->place == 0) return NULL; /* such programs are not meant for encoding */
         if (op->code <= OP_UUID) {
-            p = write_fixed(w, p, op->code, w->inputs + op->column, index);
+            p = write_fixed(w, p, op->code, w->inputs + op->place, index);
         } else {
             p = write_value(w, p, op, index);
             if (p != NULL) p = room_for(w, p, op->run);
         }
     }
-    for (const Constant *c = s->absent; c < s->absent + s->absent_count && p != NULL; c++)
-        if (!c->ignorable && c->column != 0 && !is_default(w, c, index)) return NULL;
+    for (const Op *op = s->absent; op < s->absent + s->absent_count && p != NULL; op++)
+        if (!op->ignorable && op->place != 0 && !is_default(w, op, index)) return NULL;
     return p == NULL ? NULL : write_tags(w, p, s, index);
 }
 
@@ -678,46 +605,28 @@ static Status encode_row(Run *run, int64_t row) {
 static int program_init(Program *self, PyObject *args, PyObject *kwargs) {
     PyObject *columns, *structs, *forms, *allocate;
     long long elements, room;
-    if (self->shape != NULL || (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0)) {
-        PyErr_SetString(PyExc_TypeError, "a program is made once, of positional arguments");
-        return -1;
-    }
+    if (self->shape != NULL || (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0))
+        return refuse(PyExc_TypeError, "a program is made once, of positional arguments");
     if (!PyArg_ParseTuple(args, "O!O!O!pLLO", &PyTuple_Type, &columns, &PyTuple_Type, &structs, &PyTuple_Type, &forms,
                           &self->prefixed, &elements, &room, &allocate))
         return -1;
     self->elements = elements;
     self->room = room;
     self->allocate = Py_NewRef(allocate);
-    if (load_columns(self, columns) < 0 || load_structs(self, structs) < 0 || check_constants(self) < 0) return -1;
-    return load_forms(self, forms);
+    return load_columns(self, columns) < 0 || load_structs(self, structs) < 0 ? -1 : load_forms(self, forms);
 }
 
 static void program_dealloc(Program *self) {
-    PyTypeObject *type = Py_TYPE(self);
     free_program(self);
-    type->tp_free((PyObject *)self);
-    Py_DECREF(type);
+    free_instance((PyObject *)self);
 }
 
 static PyObject *raise_status(Status status) {
     if (status == NO_MEMORY) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
-    PyErr_SetString(PyExc_ValueError, "the offsets of the rows are not ascending or not within the data");
-    return NULL;
+    return PyErr_Format(PyExc_ValueError, "the offsets of the rows are not ascending or not within the data");
 }
 
-static PyObject *bad_rows(const Run *run) {
-    PyObject *rows = PyList_New(run->bad_count);
-    for (Py_ssize_t i = 0; rows != NULL && i < run->bad_count; i++) {
-        PyObject *row = PyLong_FromLongLong(run->bad[i]);
-        if (row == NULL)
-            Py_CLEAR(rows);
-        else
-            PyList_SET_ITEM(rows, i, row);
-    }
-    return rows;
-}
-
-/* Does the rows without the GIL, and returns (rows done, bad rows, columns). */
+/* Does the rows without the GIL, and returns (rows done, numbers of bad rows as bytes, columns). */
 static PyObject *do_run(Run *run, const Column *shape) {
     int64_t done = 0;
     PyObject *result = NULL;
@@ -731,7 +640,10 @@ static PyObject *do_run(Run *run, const Column *shape) {
         raise_status(status);
     } else {
         PyObject *columns = finish_table(&run->table, done);
-        if (columns != NULL) result = Py_BuildValue("(LNN)", (long long)done, bad_rows(run), columns);
+        Py_ssize_t size = run->bad_count * (Py_ssize_t)sizeof(int64_t);
+        if (columns != NULL)
+            result =
+                Py_BuildValue("(LNN)", (long long)done, PyBytes_FromStringAndSize((char *)run->bad, size), columns);
     }
     PyMem_RawFree(run->bad);
     return result;
@@ -764,10 +676,7 @@ static int load_inputs(Run *run, const Column *kinds, PyObject *specs, PyObject 
 
 static PyObject *do_loaded(Run *run, const Column *from, const Column *to, PyObject *specs, PyObject *numbers) {
     PyObject *result = NULL;
-    if (run->program->form_count == 0) {
-        PyErr_SetString(PyExc_TypeError, "the program was not initialised");
-        return NULL;
-    }
+    if (run->program->form_count == 0) return PyErr_Format(PyExc_TypeError, "the program was not initialised");
     run->inputs = new_items(from->span, sizeof(Input));
     if (run->inputs == NULL) return NULL;
     if (load_inputs(run, from, specs, numbers) == 0) result = do_run(run, to);
@@ -812,13 +721,6 @@ static PyType_Slot program_slots[] = {
     {Py_tp_dealloc, program_dealloc},
     {Py_tp_methods, program_methods},
     {0, NULL},
-};
-
-static PyType_Spec program_spec = {
-    .name = CORE_NAME ".ColumnProgram",
-    .basicsize = sizeof(Program),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = program_slots,
 };
 
 /* ------------------------------------------------------------------------------------------------- 4 Records */
@@ -926,16 +828,12 @@ static Status put_reserved(RecordColumns *self, const Source *source) {
     return p != source->end || beyond >> 63 ? MALFORMED : DONE;
 }
 
-static Status put_records(RecordColumns *self, const Source *source) {
-    Status status = reserve_batch(self, source);
-    return status == DONE ? put_reserved(self, source) : status;
-}
-
 /* Puts the records of a batch without the GIL, or nothing. */
 static Status append_batch(RecordColumns *self, const Source *source) {
     self->busy = 1;
     self->table.thread = PyEval_SaveThread();
-    Status status = put_records(self, source);
+    Status status = reserve_batch(self, source);
+    if (status == DONE) status = put_reserved(self, source);
     if (status != DONE) take_back(self->table.columns, self->rows);
     PyEval_RestoreThread(self->table.thread);
     self->busy = 0;
@@ -948,10 +846,8 @@ static Status append_batch(RecordColumns *self, const Source *source) {
 
 /* Makes the table for `count` records, if there is none; -1 with an exception, if it cannot be used either. */
 static int start_table(RecordColumns *self, int64_t count) {
-    if (self->allocate == NULL || self->busy) {
-        PyErr_SetString(PyExc_RuntimeError, "the columns were not initialised, or another thread is appending");
-        return -1;
-    }
+    if (self->allocate == NULL || self->busy)
+        return refuse(PyExc_RuntimeError, "the columns were not initialised, or another thread is appending");
     if (self->table.columns != NULL) return 0;
     self->busy = 1; /* other threads run meanwhile */
     int failed = new_table(&self->table, self->shape, self->allocate, count);
@@ -963,9 +859,8 @@ static PyObject *append_checked(RecordColumns *self, const Source *source) {
     if (source->count > (source->end - source->p) / WALK_SMALLEST) Py_RETURN_FALSE;
     if (start_table(self, source->count) < 0) return NULL;
     Status status = append_batch(self, source);
-    if (status == FULL) PyErr_SetString(PyExc_OverflowError, "the columns would hold more than 2 GiB");
-    if (status == NO_MEMORY) return raise_status(status);
-    return status == FULL ? NULL : PyBool_FromLong(status == DONE);
+    if (status == FULL) return PyErr_Format(PyExc_OverflowError, "the columns would hold more than 2 GiB");
+    return status == NO_MEMORY ? raise_status(status) : PyBool_FromLong(status == DONE);
 }
 
 /* append(body, at, end, count, base_offset, base_timestamp, append_timestamp). */
@@ -1017,10 +912,8 @@ static int add_part(RecordColumns *self, const char *name) {
 /* RecordColumns(names, allocate). */
 static int records_init(RecordColumns *self, PyObject *args, PyObject *kwargs) {
     PyObject *names, *allocate;
-    if (self->allocate != NULL || (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0)) {
-        PyErr_SetString(PyExc_TypeError, "columns are made once, of positional arguments");
-        return -1;
-    }
+    if (self->allocate != NULL || (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0))
+        return refuse(PyExc_TypeError, "columns are made once, of positional arguments");
     if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &names, &allocate)) return -1;
     self->shape[0].kind = COLUMN_STRUCT;
     self->shape[0].span = 1;
@@ -1033,11 +926,9 @@ static int records_init(RecordColumns *self, PyObject *args, PyObject *kwargs) {
 }
 
 static void records_dealloc(RecordColumns *self) {
-    PyTypeObject *type = Py_TYPE(self);
     if (self->table.columns != NULL) free_table(&self->table);
     Py_XDECREF(self->allocate);
-    type->tp_free((PyObject *)self);
-    Py_DECREF(type);
+    free_instance((PyObject *)self);
 }
 
 static PyMethodDef records_methods[] = {
@@ -1054,13 +945,7 @@ static PyType_Slot records_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec records_spec = {
-    .name = CORE_NAME ".RecordColumns",
-    .basicsize = sizeof(RecordColumns),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = records_slots,
-};
-
 int columns_add(PyObject *module) {
-    return core_add_type(module, &program_spec) == NULL || core_add_type(module, &records_spec) == NULL ? -1 : 0;
+    if (!core_add_type(module, CORE_NAME ".ColumnProgram", sizeof(Program), 0, program_slots, NULL)) return -1;
+    return core_add_type(module, CORE_NAME ".RecordColumns", sizeof(RecordColumns), 0, records_slots, NULL) ? 0 : -1;
 }

@@ -34,12 +34,8 @@ static inline int long_as_16_bytes(PyObject *number, unsigned char *raw) {
     Py_ssize_t needed = PyLong_AsNativeBytes(number, raw, 16,
                                              Py_ASNATIVEBYTES_BIG_ENDIAN | Py_ASNATIVEBYTES_UNSIGNED_BUFFER |
                                                  Py_ASNATIVEBYTES_REJECT_NEGATIVE);
-    if (needed < 0) return -1;
-    if (needed > 16) {
-        PyErr_SetString(PyExc_OverflowError, "int too large for 16 bytes");
-        return -1;
-    }
-    return 0;
+    if (needed > 16) PyErr_SetString(PyExc_OverflowError, "int too large for 16 bytes");
+    return needed < 0 || needed > 16 ? -1 : 0;
 #else
     return _PyLong_AsByteArray((PyLongObject *)number, raw, 16, 0, 0);
 #endif

@@ -53,15 +53,18 @@ typedef struct {
 } TupleEntry;
 
 typedef struct {
-    ValuesState *values; /* of the same module */
-    PyObject *malformed; /* the exception that means: let the reference explain */
-    PyTypeObject *uuid_type;
+    ValuesState *values;     /* of the same module */
     Py_ssize_t uuid_int;     /* offset of UUID.int */
     Py_ssize_t uuid_is_safe; /* offset of UUID.is_safe */
-    PyObject *uuid_unknown;  /* SafeUUID.unknown */
-    PyObject *zero_uuid;
-    PyObject *empty_tuple;
-    PyObject *small[SMALL_INTS]; /* owned */
+    union {
+        struct {
+            PyObject *malformed; /* the exception that means: let the reference explain */
+            PyTypeObject *uuid_type;
+            PyObject *uuid_unknown; /* SafeUUID.unknown */
+            PyObject *zero_uuid, *empty_tuple, *small[SMALL_INTS];
+        };
+        PyObject *owned[5 + SMALL_INTS]; /* all of these */
+    };
     IntEntry ints[INT_MEMO];
     TupleEntry tuples[TUPLE_MEMO];
 } CodecState;
@@ -75,25 +78,25 @@ PyObject *codec_of(PyObject *codec);
 PyObject *codec_run(PyObject *codec, int verb, PyObject *subject, PyObject *offset);
 
 int codec_add(PyObject *module, CodecState *state);
-int codec_visit(CodecState *state, visitproc visit, void *arg);
 void codec_forget(CodecState *state);
 
 /* ---------------------------------------------------------------------------------------------------- records.c */
 
 enum { ARGUMENTS = 5 }; /* that append takes for a record */
 
-typedef struct {
-    PyTypeObject *storage_type;
-    PyTypeObject *record_type;                       /* a subclass that adds nothing to it; NULL until it is bound */
-    PyTypeObject *placed_storage_type, *placed_type; /* the same for records that know where they come from */
-    PyObject *empty_tuple, *no_timestamp;
-    PyObject *checked;          /* the function that makes arguments exact, or raises; NULL until it is bound */
-    PyObject *names[ARGUMENTS]; /* of append's arguments */
+typedef union {
+    struct {
+        PyTypeObject *storage_type;
+        PyTypeObject *record_type;                       /* a subclass that adds nothing; NULL until it is bound */
+        PyTypeObject *placed_storage_type, *placed_type; /* the same for records that know where they come from */
+        PyObject *empty_tuple, *no_timestamp;
+        PyObject *checked;          /* the function that makes arguments exact, or raises; NULL until it is bound */
+        PyObject *names[ARGUMENTS]; /* of append's arguments */
+    };
+    PyObject *owned[7 + ARGUMENTS]; /* all of these */
 } RecordsState;
 
 int records_add(PyObject *module, RecordsState *state);
-int records_visit(RecordsState *state, visitproc visit, void *arg);
-void records_forget(RecordsState *state);
 
 /* ------------------------------------------------------------------------------------------- columns.c and log.c */
 
@@ -120,9 +123,12 @@ static inline CoreState *core_of_module(PyObject *module) {
     return PyModule_GetState(module);
 }
 
-/* Makes a type and adds it to the module, which keeps it alive; returns it, borrowed, or NULL with an exception. */
-static inline PyTypeObject *core_add_type(PyObject *module, PyType_Spec *spec) {
-    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+/* Makes a type, of a base or NULL, and adds it to the module, which keeps it alive; returns it, borrowed, or NULL with an
+ * exception. */
+static inline PyTypeObject *core_add_type(PyObject *module, const char *name, size_t size, unsigned flags,
+                                          PyType_Slot *slots, PyTypeObject *base) {
+    PyType_Spec spec = {name, (int)size, 0, Py_TPFLAGS_DEFAULT | flags, slots};
+    PyObject *type = PyType_FromModuleAndSpec(module, &spec, (PyObject *)base);
     if (type == NULL) return NULL;
     int failed = PyModule_AddType(module, (PyTypeObject *)type);
     Py_DECREF(type);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "column.h"
+#include "objects.h"
 
 typedef struct {
     unsigned char kind;
@@ -23,8 +24,7 @@ typedef struct {
 } Input;
 
 static int refuse_input(void) {
-    PyErr_SetString(PyExc_ValueError, "the buffers do not hold as many rows");
-    return -1;
+    return refuse(PyExc_ValueError, "the buffers do not hold as many rows");
 }
 
 static void free_input(Input *input) {
@@ -99,32 +99,11 @@ static inline int64_t range_at(const Input *input, int64_t at, int64_t *start) {
 
 /* Reads an integer; 0 if it has more than 64 bits with its sign. */
 static inline int int_at(const Input *input, int64_t at, int64_t *value) {
-    const unsigned char *data = input->data;
-    uint16_t two;
-    uint32_t four;
-    uint64_t eight;
-    switch (input->width) {
-    case -1:
-        *value = (int8_t)data[at];
-        return 1;
-    case 1:
-        *value = data[at];
-        return 1;
-    case -2:
-    case 2:
-        memcpy(&two, data + at * 2, 2);
-        *value = input->width < 0 ? (int16_t)two : two;
-        return 1;
-    case -4:
-    case 4:
-        memcpy(&four, data + at * 4, 4);
-        *value = input->width < 0 ? (int32_t)four : (int64_t)four;
-        return 1;
-    default:
-        memcpy(&eight, data + at * 8, 8);
-        *value = (int64_t)eight;
-        return input->width < 0 || *value >= 0;
-    }
+    int is_signed = input->width < 0, size = is_signed ? -input->width : input->width, rest = 64 - 8 * size;
+    uint64_t raw = 0; /* the number, at its highest end */
+    memcpy((char *)&raw + (PY_BIG_ENDIAN ? 0 : 8 - size), input->data + at * size, (size_t)size);
+    *value = is_signed ? (int64_t)raw >> rest : (int64_t)(raw >> rest);
+    return is_signed || *value >= 0;
 }
 
 #endif

@@ -1,38 +1,31 @@
 /* Unsigned varints and lengths, as places in bytes: no Python object is read or made here.
  *
- * Every function takes a place `p` and the `end` before which it must stay, and returns the place after the bytes that it
- * read, or NULL if they are malformed.
+ * Functions that take something have a place `p` and the `end` before which they must stay, and return the place after the
+ * bytes that they read, or NULL if they are malformed. Those that store have a place where there is room.
  */
 #ifndef KAFKA_MSGS_LENGTHS_H
 #define KAFKA_MSGS_LENGTHS_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "bytes.h"
 #include "layouts.h"
+#include "ops.h"
 
-static inline const unsigned char *take_long_uvarint(const unsigned char *p, const unsigned char *end,
-                                                     uint32_t *value) {
-    uint64_t result = 0;
-    for (int shift = 0; shift < 35; shift += 7) {
-        if (p >= end) return NULL;
-        unsigned char byte = *p++;
-        result |= (uint64_t)(byte & 0x7F) << shift;
-        if (byte < 0x80) {
-            *value = (uint32_t)result;
-            return result > UINT32_MAX ? NULL : p;
-        }
-    }
-    return NULL;
-}
+/* The least and the greatest value of an integer, by its op. */
+static const int64_t LOWEST[] = {0, INT8_MIN, INT16_MIN, INT32_MIN, INT64_MIN, 0, 0},
+                     HIGHEST[] = {0, INT8_MAX, INT16_MAX, INT32_MAX, INT64_MAX, UINT16_MAX, UINT32_MAX};
 
 static inline const unsigned char *take_uvarint(const unsigned char *p, const unsigned char *end, uint32_t *value) {
-    if (p < end && *p < 0x80) {
-        *value = *p;
-        return p + 1;
-    }
-    return take_long_uvarint(p, end, value);
+    uint64_t wide = 0;
+    if (p < end && *p < 0x80)
+        wide = *p++;
+    else
+        p = load_varint(p, end, 32, &wide);
+    *value = (uint32_t)wide;
+    return p;
 }
 
 /* Takes a length or count, of `size` bytes (2 or 4) where it is not compact; -1 is a null that the flags allow. Anything
@@ -51,6 +44,38 @@ static inline const unsigned char *take_length(const unsigned char *p, const uns
         p += size;
     }
     return *length < -1 || (*length == -1 && !(flags & NULLABLE)) ? NULL : p;
+}
+
+/* Stores a length or count as `take_length` takes it; -1 is null. */
+static inline unsigned char *store_length(unsigned char *p, int size, int flags, ptrdiff_t length) {
+    if (flags & COMPACT) return store_varint(p, (uint32_t)(length + 1));
+    if (size == 4)
+        store32(p, (uint32_t)length);
+    else
+        store_number(p, size, length);
+    return p + size;
+}
+
+/* Stores a number at a place where one byte was left for it, in front of what ends at `end`, which moves up if it needs
+ * more: up to 4 bytes of room behind the end. Returns the new end. */
+static inline unsigned char *store_before(unsigned char *p, unsigned char *end, uint32_t number) {
+    unsigned char raw[5];
+    ptrdiff_t extra = store_varint(raw, number) - raw - 1;
+    if (extra) memmove(p + 1 + extra, p + 1, (size_t)(end - p - 1));
+    for (ptrdiff_t i = 0; i <= extra; i++)
+        p[i] = raw[i];
+    return end + extra;
+}
+
+/* Takes a tag above the last one, and the size of its value, whose bytes are there. */
+static inline const unsigned char *take_tag(const unsigned char *p, const unsigned char *end, int64_t *last,
+                                            const unsigned char **size_at, uint32_t *size) {
+    uint32_t tag;
+    *size_at = p = take_uvarint(p, end, &tag);
+    if (p != NULL) p = take_uvarint(p, end, size);
+    if (p == NULL || tag <= *last || tag > MAX_TAG || *size > (size_t)(end - p)) return NULL;
+    *last = tag;
+    return p;
 }
 
 /* Takes the marker in front of a nullable struct, as Kafka reads it. */

@@ -90,23 +90,10 @@ static PyObject *time_or_none(const Tally *tally, int64_t time) {
 }
 
 static PyObject *counted(const Tally *tally) {
-    PyObject *codecs = PyTuple_New(CODECS);
-    if (codecs == NULL) return NULL;
-    for (int i = 0; i < CODECS; i++) {
-        PyObject *number = PyLong_FromLongLong(tally->codecs[i]);
-        if (number == NULL) {
-            Py_DECREF(codecs);
-            return NULL;
-        }
-        PyTuple_SET_ITEM(codecs, i, number);
-    }
-    return Py_BuildValue("nnLLNNNO", tally->at, tally->last, (long long)tally->batches, (long long)tally->records,
-                         time_or_none(tally, tally->first_time), time_or_none(tally, tally->last_time), codecs,
-                         tally->producers);
+    return Py_BuildValue("nnLLNNy#O", tally->at, tally->last, (long long)tally->batches, (long long)tally->records,
+                         time_or_none(tally, tally->first_time), time_or_none(tally, tally->last_time), tally->codecs,
+                         (Py_ssize_t)sizeof(tally->codecs), tally->producers);
 }
-
-PyDoc_STRVAR(count_doc,
-             "count_batches(data, position, stop, checksum, /)\n--\n\nDo what log.python.count_batches does.");
 
 static PyObject *count(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_buffer data;
@@ -125,7 +112,8 @@ static PyObject *count(PyObject *Py_UNUSED(module), PyObject *args) {
 }
 
 static PyMethodDef log_functions[] = {
-    {"count_batches", count, METH_VARARGS, count_doc},
+    {"count_batches", count, METH_VARARGS,
+     "count_batches(data, position, stop, checksum, /)\n--\n\nDo what log.python.count_batches does."},
     {NULL, NULL, 0, NULL},
 };
 

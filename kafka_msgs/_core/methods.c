@@ -21,20 +21,10 @@ typedef struct {
     PyObject *names[PARAMETERS]; /* of parameters, interned; NULL for those that it does not have */
 } Method;
 
-/* Finds the arguments by position and by name; returns 0 if they are not what the method in Python takes. */
+/* Sorts the arguments; returns 0 if they are not what the method in Python takes. */
 static int bind(const Method *self, PyObject *const *args, Py_ssize_t count, PyObject *names, PyObject **bound) {
-    Py_ssize_t given = 0;
-    for (int i = OWNER; i < OPTIONS && given < count; i++)
-        if (self->names[i] != NULL) bound[i] = args[given++];
-    if (given < count) return 0;
-    for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++) {
-        int parameter = DATA;
-        while (parameter < PARAMETERS && self->names[parameter] != PyTuple_GET_ITEM(names, i))
-            parameter++;
-        if (parameter == PARAMETERS || bound[parameter] != NULL) return 0;
-        bound[parameter] = args[count + i];
-    }
-    return bound[OWNER] != NULL && bound[VERSION] != NULL && (self->names[DATA] == NULL || bound[DATA] != NULL);
+    return sort_arguments(self->names, PARAMETERS, OPTIONS, args, count, names, bound) && bound[OWNER] != NULL &&
+           bound[VERSION] != NULL && (self->names[DATA] == NULL || bound[DATA] != NULL);
 }
 
 /* Returns the codec of the core for a class, a version and options; NULL, perhaps without an exception, without one. */
@@ -145,13 +135,7 @@ static PyType_Slot method_slots[] = {
     {Py_tp_methods, method_methods}, {0, NULL},
 };
 
-static PyType_Spec method_spec = {
-    .name = CORE_NAME ".Method",
-    .basicsize = sizeof(Method),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
-    .slots = method_slots,
-};
-
 int methods_add(PyObject *module) {
-    return core_add_type(module, &method_spec) == NULL ? -1 : 0;
+    unsigned flags = Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
+    return core_add_type(module, CORE_NAME ".Method", sizeof(Method), flags, method_slots, NULL) == NULL ? -1 : 0;
 }

@@ -3,28 +3,27 @@
 #include <Python.h>
 
 #include "core.h"
+#include "objects.h"
 
 static int module_exec(PyObject *module) {
     CoreState *state = core_of_module(module);
     state->codec.values = &state->values;
-    if (values_add(module, &state->values) < 0 || codec_add(module, &state->codec) < 0 ||
-        records_add(module, &state->records) < 0)
-        return -1;
-    if (methods_add(module) < 0) return -1;
-    return columns_add(module) < 0 ? -1 : log_add(module);
+    int failed = values_add(module, &state->values) < 0 || codec_add(module, &state->codec) < 0 ||
+                 records_add(module, &state->records) < 0 || methods_add(module) < 0 || columns_add(module) < 0;
+    return failed ? -1 : log_add(module);
 }
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg) {
     CoreState *state = core_of_module(module);
-    int stopped = codec_visit(&state->codec, visit, arg);
-    return stopped ? stopped : records_visit(&state->records, visit, arg);
+    int stopped = visit_all(state->codec.owned, 5 + SMALL_INTS, visit, arg);
+    return stopped ? stopped : visit_all(state->records.owned, 7 + ARGUMENTS, visit, arg);
 }
 
 static int module_clear(PyObject *module) {
     CoreState *state = core_of_module(module);
     values_forget(&state->values);
     codec_forget(&state->codec);
-    records_forget(&state->records);
+    clear_all(state->records.owned, 7 + ARGUMENTS);
     return 0;
 }
 

@@ -68,13 +68,50 @@ static inline int load_numbers(PyObject *tuple, uint32_t **numbers, Py_ssize_t *
     return 0;
 }
 
-/* Frees an instance of a type of the core that the garbage collector knows: clears it, then gives back its memory. */
-static inline void dealloc_tracked(PyObject *self) {
+/* Gives back the memory of an instance that holds nothing any more. */
+static inline void free_instance(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    type->tp_clear(self);
     type->tp_free(self);
     Py_DECREF(type);
+}
+
+/* Frees an instance of a type of the core that the garbage collector knows: clears it, then gives back its memory. */
+static inline void dealloc_tracked(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    Py_TYPE(self)->tp_clear(self);
+    free_instance(self);
+}
+
+/* For the collector: visits references that stand side by side. */
+static inline int visit_all(PyObject *const *first, size_t count, visitproc visit, void *arg) {
+    for (size_t i = 0; i < count; i++)
+        Py_VISIT(first[i]);
+    return 0;
+}
+
+static inline void clear_all(PyObject **first, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        Py_CLEAR(first[i]);
+}
+
+/* Sorts the arguments of a call by the parameters that they are for, of which the first `positional` may be given by
+ * position; a parameter that is NULL is none. Returns 0 if an argument is for no parameter, or for one that has another. */
+static inline int sort_arguments(PyObject *const *parameters, int total, int positional, PyObject *const *args,
+                                 Py_ssize_t count, PyObject *names, PyObject **sorted) {
+    Py_ssize_t given = 0;
+    for (int i = 0; i < positional && given < count; i++)
+        if (parameters[i] != NULL) sorted[i] = args[given++];
+    for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i);
+        int at = 0;
+        while (at < total && parameters[at] != name)
+            at++;
+        for (int j = 0; at == total && j < total; j++) /* a name that was made at run time */
+            if (parameters[j] != NULL && PyUnicode_Compare(parameters[j], name) == 0) at = j;
+        if (at == total || sorted[at] != NULL) return 0;
+        sorted[at] = args[count + i];
+    }
+    return given == count;
 }
 
 static inline PyObject *import_attribute(const char *module_name, const char *name) {

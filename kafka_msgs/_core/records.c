@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "compat.h"
 #include "core.h"
 #include "layouts.h"
@@ -50,10 +51,7 @@ typedef struct {
 } Placed;
 
 static int storage_set_offset(Storage *self, PyObject *value, void *Py_UNUSED(closure)) {
-    if (value == NULL) {
-        PyErr_SetString(PyExc_AttributeError, "the offset of a record cannot be deleted");
-        return -1;
-    }
+    if (value == NULL) return refuse(PyExc_AttributeError, "the offset of a record cannot be deleted");
     Py_XSETREF(self->wide, read_int(value, &self->offset) ? NULL : Py_NewRef(value));
     return 0;
 }
@@ -63,14 +61,12 @@ static PyObject *storage_offset(Storage *self, void *Py_UNUSED(closure)) {
 }
 
 static void storage_dealloc(Storage *self) {
-    PyTypeObject *type = Py_TYPE(self);
     Py_XDECREF(self->wide);
     Py_XDECREF(self->timestamp);
     Py_XDECREF(self->key);
     Py_XDECREF(self->value);
     Py_XDECREF(self->headers);
-    type->tp_free((PyObject *)self);
-    Py_DECREF(type);
+    free_instance((PyObject *)self);
 }
 
 /* Frees a record, or what is a record of an instance of a subclass. Classes made in Python share a function that looks for
@@ -115,13 +111,6 @@ static PyType_Slot storage_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec storage_spec = {
-    .name = CORE_NAME ".RecordStorage",
-    .basicsize = sizeof(Storage),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .slots = storage_slots,
-};
-
 static PyMemberDef placed_objects[] = {
     {"topic", T_OBJECT_EX, offsetof(Placed, topic), 0, NULL},
     {"partition", T_OBJECT_EX, offsetof(Placed, partition), 0, NULL},
@@ -135,13 +124,6 @@ static PyType_Slot placed_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec placed_spec = {
-    .name = CORE_NAME ".PlacedRecordStorage",
-    .basicsize = sizeof(Placed),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .slots = placed_slots,
-};
-
 /* Takes a subclass that adds nothing to its base, and gives it a deallocator. */
 static int bind_type(PyTypeObject **place, PyTypeObject *type, PyTypeObject *base, destructor dealloc) {
     if (!PyType_IsSubtype(type, base) || type->tp_basicsize != base->tp_basicsize || !PyType_IS_GC(type)) {
@@ -152,9 +134,6 @@ static int bind_type(PyTypeObject **place, PyTypeObject *type, PyTypeObject *bas
     type->tp_dealloc = dealloc;
     return 0;
 }
-
-PyDoc_STRVAR(bind_doc, "bind_records(record_type, placed_type, checked, /)\n--\n\n"
-                       "Say which subclasses of the storages the records are of, and what makes arguments exact.");
 
 static PyObject *bind(PyObject *module, PyObject *args) {
     RecordsState *state = &core_of_module(module)->records;
@@ -305,22 +284,14 @@ static inline int fill_record(Reader *r, const WalkRecord *record, Storage *obje
 
 /* Makes a Record without __init__, which has nothing to check, and unknown to the collector. */
 static inline PyObject *make_record(Reader *r, const WalkRecord *record) {
-    Storage *object = PyObject_GC_New(Storage, r->state->record_type);
+    Storage *object = PyObject_GC_New(Storage, r->topic == NULL ? r->state->record_type : r->state->placed_type);
     if (object == NULL) return NULL;
     object->wide = object->timestamp = object->key = object->value = object->headers = NULL;
+    if (r->topic != NULL) {
+        ((Placed *)object)->topic = Py_NewRef(r->topic);
+        ((Placed *)object)->partition = Py_NewRef(r->partition);
+    }
     if (fill_record(r, record, object) < 0) Py_CLEAR(object);
-    return (PyObject *)object;
-}
-
-/* The same for a record that knows where it comes from. */
-static inline PyObject *make_placed(Reader *r, const WalkRecord *record) {
-    Placed *object = PyObject_GC_New(Placed, r->state->placed_type);
-    if (object == NULL) return NULL;
-    Storage *inner = &object->record;
-    inner->wide = inner->timestamp = inner->key = inner->value = inner->headers = NULL;
-    object->topic = Py_NewRef(r->topic);
-    object->partition = Py_NewRef(r->partition);
-    if (fill_record(r, record, inner) < 0) Py_CLEAR(object);
     return (PyObject *)object;
 }
 
@@ -371,23 +342,13 @@ static PyObject *make_marks(Reader *r) {
 
 /* Each call is a loop of its own, with what it makes inlined. */
 static PyObject *make_part(Reader *r, int part) {
-    switch (part) {
-    case PART_RECORDS:
-        return r->topic == NULL ? make_list(r, make_record, 1) : make_list(r, make_placed, 1);
-    case PART_OFFSETS:
-        return make_list(r, make_offset, 0);
-    case PART_TIMESTAMPS:
-        return make_list(r, make_timestamp, 0);
-    case PART_KEYS:
-        return make_list(r, make_key, 0);
-    case PART_VALUES:
-        return make_list(r, make_value, 0);
-    case PART_MARKS:
-        return make_marks(r);
-    default:
-        PyErr_SetString(PyExc_ValueError, "not a part of records");
-        return NULL;
-    }
+    if (part == PART_RECORDS) return make_list(r, make_record, 1);
+    if (part == PART_OFFSETS) return make_list(r, make_offset, 0);
+    if (part == PART_TIMESTAMPS) return make_list(r, make_timestamp, 0);
+    if (part == PART_KEYS) return make_list(r, make_key, 0);
+    if (part == PART_VALUES) return make_list(r, make_value, 0);
+    if (part == PART_MARKS) return make_marks(r);
+    return PyErr_Format(PyExc_ValueError, "not a part of records");
 }
 
 static void clear_reader(Reader *r) {
@@ -397,18 +358,13 @@ static void clear_reader(Reader *r) {
         Py_CLEAR(r->names[i].name);
 }
 
-PyDoc_STRVAR(exceed_doc, "records_exceed(body, at, end, count, limit)\n--\n\n"
-                         "Return whether the bytes hold `count` records with more than `limit` elements.");
-
 static PyObject *records_exceed(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *body;
     Py_ssize_t at, end;
     long long count, limit;
     if (!PyArg_ParseTuple(args, "SnnLL:records_exceed", &body, &at, &end, &count, &limit)) return NULL;
-    if (at < 0 || at > end || end > PyBytes_GET_SIZE(body) || limit < 0) {
-        PyErr_SetString(PyExc_ValueError, "not a part of the bytes, or a negative limit");
-        return NULL;
-    }
+    if (at < 0 || at > end || end > PyBytes_GET_SIZE(body) || limit < 0)
+        return PyErr_Format(PyExc_ValueError, "not a part of the bytes, or a negative limit");
     const unsigned char *start = (const unsigned char *)PyBytes_AS_STRING(body);
     return PyBool_FromLong(walk_exceeds(start + at, start + end, count, limit));
 }
@@ -431,10 +387,8 @@ static PyObject *read_part(PyObject *module, PyObject *args) {
     }
     if (r.partition == NULL) r.topic = NULL;
     if (r.state->record_type == NULL) return PyErr_Format(PyExc_TypeError, "nothing was bound");
-    if (at < 0 || at > end || end > PyBytes_GET_SIZE(r.body)) {
-        PyErr_SetString(PyExc_ValueError, "not a part of the bytes");
-        return NULL;
-    }
+    if (at < 0 || at > end || end > PyBytes_GET_SIZE(r.body))
+        return PyErr_Format(PyExc_ValueError, "not a part of the bytes");
     if (r.count < 0) r.count = 0;
     if (r.count > (end - at) / WALK_SMALLEST) Py_RETURN_NONE;
     r.start = (const unsigned char *)PyBytes_AS_STRING(r.body);
@@ -443,10 +397,8 @@ static PyObject *read_part(PyObject *module, PyObject *args) {
     r.base_offset = base_offset;
     r.base_timestamp = base_timestamp;
     if (r.append_timestamp == Py_None) r.append_timestamp = NULL;
-    if (r.append_timestamp != NULL && !PyLong_Check(r.append_timestamp)) {
-        PyErr_SetString(PyExc_TypeError, "a timestamp is an int");
-        return NULL;
-    }
+    if (r.append_timestamp != NULL && !PyLong_Check(r.append_timestamp))
+        return PyErr_Format(PyExc_TypeError, "a timestamp is an int");
     if (views && (r.whole = PyMemoryView_FromObject(r.body)) == NULL) return NULL;
     PyObject *list = make_part(&r, part);
     clear_reader(&r);
@@ -494,10 +446,7 @@ static int make_room(Collector *self, size_t need) {
         PyErr_NoMemory();
         return -1;
     }
-    if (self->exports > 0) {
-        PyErr_SetString(PyExc_BufferError, "Existing exports of data: object cannot be re-sized");
-        return -1;
-    }
+    if (self->exports > 0) return refuse(PyExc_BufferError, "Existing exports of data: object cannot be re-sized");
     Py_ssize_t used = self->size + (Py_ssize_t)need;
     if (self->sealed) return move_records(self, used + used / 2);
     if (HEADER_SIZE + used <= PyBytes_GET_SIZE(self->buffer)) return 0;
@@ -528,15 +477,6 @@ static inline size_t varint_size(uint64_t raw) {
     while (raw >>= 7)
         size++;
     return size;
-}
-
-static inline unsigned char *store_varint(unsigned char *p, uint64_t raw) {
-    while (raw > 0x7F) {
-        *p++ = (unsigned char)(raw | 0x80);
-        raw >>= 7;
-    }
-    *p++ = (unsigned char)raw;
-    return p;
 }
 
 static inline Content content_of(PyObject *content) {
@@ -667,48 +607,13 @@ static int add_checked(Collector *self, PyObject *const *values) {
     return taken;
 }
 
-static int find_name_of(const RecordsState *state, PyObject *keyword) {
-    for (int i = 0; i < ARGUMENTS; i++)
-        if (state->names[i] == keyword) return i;
-    for (int i = 0; i < ARGUMENTS; i++)
-        if (PyUnicode_Compare(state->names[i], keyword) == 0) return i;
-    return -1;
-}
-
-/* Sorts the arguments of append(key, value, *, timestamp=-1, headers=(), offset=None) by what they are. */
-static int sort_arguments(const RecordsState *state, PyObject *const *args, Py_ssize_t count, PyObject *keywords,
-                          PyObject **values) {
-    if (count > 2) {
-        PyErr_Format(PyExc_TypeError, "append() takes 2 positional arguments but %zd were given", count);
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < count; i++)
-        values[i] = args[i];
-    for (Py_ssize_t i = 0; keywords != NULL && i < PyTuple_GET_SIZE(keywords); i++) {
-        PyObject *keyword = PyTuple_GET_ITEM(keywords, i);
-        int place = find_name_of(state, keyword);
-        if (place < 0 || place < count) {
-            PyErr_Format(PyExc_TypeError, "append() got an unexpected keyword argument %R", keyword);
-            return -1;
-        }
-        values[place] = args[count + i];
-    }
-    if (values[KEY] == NULL || values[VALUE] == NULL) {
-        PyErr_SetString(PyExc_TypeError, "append() needs a key and a value");
-        return -1;
-    }
-    return 0;
-}
-
-PyDoc_STRVAR(append_doc,
-             "append($self, key, value, *, timestamp=-1, headers=(), offset=None)\n--\n\n"
-             "Add a record; return False, and add nothing, when it would take the batch beyond its size limit.\n\n"
-             "The same as BatchBuilder.append.");
-
 static PyObject *collector_append(Collector *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     PyObject *values[ARGUMENTS] = {NULL};
     Draft draft = {0};
-    if (sort_arguments(self->state, args, count, keywords, values) < 0) return NULL;
+    if (!sort_arguments(self->state->names, ARGUMENTS, VALUE + 1, args, count, keywords, values) ||
+        values[KEY] == NULL || values[VALUE] == NULL)
+        return PyErr_Format(PyExc_TypeError,
+                            "append() takes a key and a value, and by name timestamp, headers, offset");
     int taken = read_draft(self, values, 0, &draft) ? add_record(self, &draft) : add_checked(self, values);
     return taken < 0 ? NULL : Py_NewRef(taken ? Py_True : Py_False);
 }
@@ -754,21 +659,14 @@ static Py_ssize_t add_rows(Collector *self, Py_ssize_t start, Py_ssize_t stop, i
         Draft draft = {.offset = self->next_offset, .timestamp = timestamp};
         if (times->buf != NULL) draft.timestamp = number_at(times, first_time + row);
         if (draft.offset > self->highest_offset || draft.timestamp < -1 || !delta_fits(self, draft.timestamp)) break;
-        if (!content_at(keys, row, &draft.key) || !content_at(values, row, &draft.value)) {
-            PyErr_SetString(PyExc_ValueError, "the offsets of a column lead out of its bytes");
-            return -1;
-        }
+        if (!content_at(keys, row, &draft.key) || !content_at(values, row, &draft.value))
+            return refuse(PyExc_ValueError, "the offsets of a column lead out of its bytes");
         int taken = add_record(self, &draft);
         if (taken < 0) return -1;
         if (!taken) break;
     }
     return row - start;
 }
-
-PyDoc_STRVAR(append_rows_doc,
-             "append_rows($self, start, stop, timestamp, key_offsets, key_data, key_valid, key_first, value_offsets, "
-             "value_data, value_valid, value_first, times, first_time, /)\n--\n\n"
-             "Add rows of columns until one does not fit or cannot be written as it is; return how many were added.");
 
 static PyObject *collector_append_rows(Collector *self, PyObject *args) {
     Py_ssize_t start, stop, first_time, added = -1;
@@ -792,15 +690,11 @@ static PyObject *collector_append_rows(Collector *self, PyObject *args) {
     return added < 0 ? NULL : PyLong_FromSsize_t(added);
 }
 
-PyDoc_STRVAR(sealed_doc, "sealed($self, head, /)\n--\n\nReturn the header and the records, as bytes.");
-
 /* Turns the buffer itself into the batch: it has grown to the size that is needed, and is never copied again unless
  * more records follow. */
 static PyObject *collector_sealed(Collector *self, PyObject *head) {
-    if (!PyBytes_Check(head) || PyBytes_GET_SIZE(head) != HEADER_SIZE) {
-        PyErr_SetString(PyExc_ValueError, "not the header of a batch");
-        return NULL;
-    }
+    if (!PyBytes_Check(head) || PyBytes_GET_SIZE(head) != HEADER_SIZE)
+        return PyErr_Format(PyExc_ValueError, "not the header of a batch");
     if (make_room(self, 0) < 0 || _PyBytes_Resize(&self->buffer, HEADER_SIZE + self->size) < 0) return NULL;
     memcpy(PyBytes_AS_STRING(self->buffer), PyBytes_AS_STRING(head), HEADER_SIZE);
     self->sealed = 1;
@@ -830,10 +724,8 @@ static PyObject *collector_records(Collector *self, void *Py_UNUSED(closure)) {
 static PyObject *collector_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     unsigned long long base_offset, highest_offset;
     PyObject *base_timestamp, *room;
-    if (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0) {
-        PyErr_SetString(PyExc_TypeError, "a collector is made of positional arguments");
-        return NULL;
-    }
+    if (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0)
+        return PyErr_Format(PyExc_TypeError, "a collector is made of positional arguments");
     if (!PyArg_ParseTuple(args, "KKOO:RecordCollector", &base_offset, &highest_offset, &base_timestamp, &room))
         return NULL;
     CoreState *core = core_of_type(type);
@@ -854,16 +746,21 @@ static PyObject *collector_new(PyTypeObject *type, PyObject *args, PyObject *kwa
 }
 
 static void collector_dealloc(Collector *self) {
-    PyTypeObject *type = Py_TYPE(self);
     Py_XDECREF(self->buffer);
-    type->tp_free((PyObject *)self);
-    Py_DECREF(type);
+    free_instance((PyObject *)self);
 }
 
 static PyMethodDef collector_methods[] = {
-    {"append", (PyCFunction)(void (*)(void))collector_append, METH_FASTCALL | METH_KEYWORDS, append_doc},
-    {"append_rows", (PyCFunction)collector_append_rows, METH_VARARGS, append_rows_doc},
-    {"sealed", (PyCFunction)collector_sealed, METH_O, sealed_doc},
+    {"append", (PyCFunction)(void (*)(void))collector_append, METH_FASTCALL | METH_KEYWORDS,
+     "append($self, key, value, *, timestamp=-1, headers=(), offset=None)\n--\n\n"
+     "Add a record; return False, and add nothing, when it would take the batch beyond its size limit.\n\n"
+     "The same as BatchBuilder.append."},
+    {"append_rows", (PyCFunction)collector_append_rows, METH_VARARGS,
+     "append_rows($self, start, stop, timestamp, key_offsets, key_data, key_valid, key_first, value_offsets, "
+     "value_data, value_valid, value_first, times, first_time, /)\n--\n\n"
+     "Add rows of columns until one does not fit or cannot be written as it is; return how many were added."},
+    {"sealed", (PyCFunction)collector_sealed, METH_O,
+     "sealed($self, head, /)\n--\n\nReturn the header and the records, as bytes."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -894,13 +791,6 @@ static PyType_Slot collector_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec collector_spec = {
-    .name = CORE_NAME ".RecordCollector",
-    .basicsize = sizeof(Collector),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = collector_slots,
-};
-
 /* What the delivery of a record keeps: a batch, the place in it, and the timestamp. A producer makes one for each record.
  * The collector does not visit it: a batch never refers to its deliveries, and to its producer only until it is done. */
 typedef struct {
@@ -912,10 +802,8 @@ typedef struct {
 
 /* Delivery(batch, index, timestamp) */
 static PyObject *delivery_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    if (kwargs != NULL || PyTuple_GET_SIZE(args) != 3) {
-        PyErr_SetString(PyExc_TypeError, "a delivery is made of a batch, an index and a timestamp");
-        return NULL;
-    }
+    if (kwargs != NULL || PyTuple_GET_SIZE(args) != 3)
+        return PyErr_Format(PyExc_TypeError, "a delivery is made of a batch, an index and a timestamp");
     Py_ssize_t index = PyLong_AsSsize_t(PyTuple_GET_ITEM(args, 1));
     long long timestamp = PyLong_AsLongLong(PyTuple_GET_ITEM(args, 2));
     if (PyErr_Occurred()) return NULL;
@@ -929,10 +817,8 @@ static PyObject *delivery_new(PyTypeObject *type, PyObject *args, PyObject *kwar
 }
 
 static void delivery_dealloc(Delivery *self) {
-    PyTypeObject *type = Py_TYPE(self);
     Py_XDECREF(self->batch);
-    type->tp_free((PyObject *)self);
-    Py_DECREF(type);
+    free_instance((PyObject *)self);
 }
 
 static PyMemberDef delivery_members[] = {
@@ -948,13 +834,6 @@ static PyType_Slot delivery_slots[] = {
     {Py_tp_dealloc, delivery_dealloc},
     {Py_tp_members, delivery_members},
     {0, NULL},
-};
-
-static PyType_Spec delivery_spec = {
-    .name = CORE_NAME ".DeliveryStorage",
-    .basicsize = sizeof(Delivery),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .slots = delivery_slots,
 };
 
 /* ------------------------------------------------------------------------------------------------- 4 Hashing */
@@ -982,9 +861,6 @@ static uint32_t hash_of(const unsigned char *p, size_t size) {
     return hash ^ hash >> 15;
 }
 
-PyDoc_STRVAR(murmur2_doc,
-             "murmur2(key, /)\n--\n\nReturn the 32 bit hash by which Kafka's producer chooses a partition.");
-
 static PyObject *murmur2(PyObject *Py_UNUSED(module), PyObject *key) {
     Py_buffer view;
     if (PyObject_GetBuffer(key, &view, PyBUF_SIMPLE) < 0) return NULL;
@@ -995,33 +871,36 @@ static PyObject *murmur2(PyObject *Py_UNUSED(module), PyObject *key) {
 
 /* ---------------------------------------------------------------------------------------------- 5 What the module keeps */
 
-/* Makes the base class of records. With __slots__ named, attrs takes its fields for those of the subclass. */
-static int add_storage(PyObject *module, RecordsState *state) {
-    state->storage_type = (PyTypeObject *)Py_XNewRef(core_add_type(module, &storage_spec));
-    PyObject *slots = Py_BuildValue("(sssss)", "offset", "timestamp", "key", "value", "headers");
-    int failed = state->storage_type == NULL || slots == NULL ||
-                 PyObject_SetAttrString((PyObject *)state->storage_type, "__slots__", slots) < 0;
-    Py_XDECREF(slots);
-    return failed ? -1 : 0;
-}
-
-/* The same for the base class of records that know where they come from. */
-static int add_placed(PyObject *module, RecordsState *state) {
-    PyObject *bases = PyTuple_Pack(1, state->storage_type), *slots = Py_BuildValue("(ss)", "topic", "partition");
-    PyObject *type = bases == NULL ? NULL : PyType_FromModuleAndSpec(module, &placed_spec, bases);
-    int failed = type == NULL || slots == NULL || PyObject_SetAttrString(type, "__slots__", slots) < 0 ||
-                 PyModule_AddObjectRef(module, "PlacedRecordStorage", type) < 0;
-    state->placed_storage_type = (PyTypeObject *)type;
-    Py_XDECREF(bases);
-    Py_XDECREF(slots);
+/* Makes the base classes of records. With __slots__ named, attrs takes their fields for those of the subclass. */
+static int add_storages(PyObject *module, RecordsState *state) {
+    const unsigned flags = Py_TPFLAGS_BASETYPE;
+    PyTypeObject *plain =
+        core_add_type(module, CORE_NAME ".RecordStorage", sizeof(Storage), flags, storage_slots, NULL);
+    state->storage_type = (PyTypeObject *)Py_XNewRef(plain);
+    if (plain == NULL) return -1;
+    PyTypeObject *placed =
+        core_add_type(module, CORE_NAME ".PlacedRecordStorage", sizeof(Placed), flags, placed_slots, plain);
+    state->placed_storage_type = (PyTypeObject *)Py_XNewRef(placed);
+    PyObject *fields = Py_BuildValue("(sssss)", "offset", "timestamp", "key", "value", "headers");
+    PyObject *more = Py_BuildValue("(ss)", "topic", "partition");
+    int failed = placed == NULL || fields == NULL || more == NULL ||
+                 PyObject_SetAttrString((PyObject *)plain, "__slots__", fields) < 0 ||
+                 PyObject_SetAttrString((PyObject *)placed, "__slots__", more) < 0;
+    Py_XDECREF(fields);
+    Py_XDECREF(more);
     return failed ? -1 : 0;
 }
 
 static PyMethodDef records_functions[] = {
     {"read_records", read_part, METH_VARARGS, read_doc},
-    {"records_exceed", records_exceed, METH_VARARGS, exceed_doc},
-    {"bind_records", bind, METH_VARARGS, bind_doc},
-    {"murmur2", murmur2, METH_O, murmur2_doc},
+    {"records_exceed", records_exceed, METH_VARARGS,
+     "records_exceed(body, at, end, count, limit)\n--\n\n"
+     "Return whether the bytes hold `count` records with more than `limit` elements."},
+    {"bind_records", bind, METH_VARARGS,
+     "bind_records(record_type, placed_type, checked, /)\n--\n\n"
+     "Say which subclasses of the storages the records are of, and what makes arguments exact."},
+    {"murmur2", murmur2, METH_O,
+     "murmur2(key, /)\n--\n\nReturn the 32 bit hash by which Kafka's producer chooses a partition."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -1033,29 +912,11 @@ int records_add(PyObject *module, RecordsState *state) {
     }
     state->empty_tuple = PyTuple_New(0);
     state->no_timestamp = PyLong_FromLong(-1);
-    if (state->empty_tuple == NULL || state->no_timestamp == NULL || add_storage(module, state) < 0) return -1;
-    if (add_placed(module, state) < 0 || core_add_type(module, &collector_spec) == NULL) return -1;
-    if (core_add_type(module, &delivery_spec) == NULL) return -1;
+    if (state->empty_tuple == NULL || state->no_timestamp == NULL || add_storages(module, state) < 0 ||
+        !core_add_type(module, CORE_NAME ".RecordCollector", sizeof(Collector), Py_TPFLAGS_IMMUTABLETYPE,
+                       collector_slots, NULL) ||
+        !core_add_type(module, CORE_NAME ".DeliveryStorage", sizeof(Delivery), Py_TPFLAGS_BASETYPE, delivery_slots,
+                       NULL))
+        return -1;
     return PyModule_AddFunctions(module, records_functions);
-}
-
-int records_visit(RecordsState *state, visitproc visit, void *arg) {
-    Py_VISIT(state->storage_type);
-    Py_VISIT(state->record_type);
-    Py_VISIT(state->placed_storage_type);
-    Py_VISIT(state->placed_type);
-    Py_VISIT(state->checked);
-    return 0;
-}
-
-void records_forget(RecordsState *state) {
-    Py_CLEAR(state->storage_type);
-    Py_CLEAR(state->record_type);
-    Py_CLEAR(state->placed_storage_type);
-    Py_CLEAR(state->placed_type);
-    Py_CLEAR(state->checked);
-    Py_CLEAR(state->empty_tuple);
-    Py_CLEAR(state->no_timestamp);
-    for (int i = 0; i < ARGUMENTS; i++)
-        Py_CLEAR(state->names[i]);
 }

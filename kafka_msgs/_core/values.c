@@ -321,13 +321,6 @@ static PyType_Slot layout_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec layout_spec = {
-    .name = CORE_NAME ".Layout",
-    .basicsize = sizeof(Layout),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .slots = layout_slots,
-};
-
 /* ---------------------------------------------------------------------------------------- 5 What the module keeps */
 
 static PyMethodDef functions[] = {
@@ -340,7 +333,7 @@ int values_add(PyObject *module, ValuesState *state) {
     for (size_t slots = 1; slots < FREE_SIZES; slots++)
         state->room[slots] = FREE_BYTES / (int)(sizeof(PyObject) + slots * sizeof(PyObject *));
     if (PyModule_AddFunctions(module, functions) < 0) return -1;
-    return core_add_type(module, &layout_spec) == NULL ? -1 : 0;
+    return core_add_type(module, CORE_NAME ".Layout", sizeof(Layout), Py_TPFLAGS_HAVE_GC, layout_slots, NULL) ? 0 : -1;
 }
 
 /* Frees the memory that was kept; no more is kept from now on. */

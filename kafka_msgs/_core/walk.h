@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bytes.h"
+
 #define WALK_SMALLEST        7 /* bytes of a record: each of its parts has one at least */
 #define WALK_SMALLEST_HEADER 2 /* bytes of a header */
 
@@ -39,24 +41,9 @@ typedef struct {
     int32_t name_size, value_size;     /* value_size is -1 for null */
 } WalkHeader;
 
-/* Reads a varint of at most `bits` bits as it stands, before zig-zag. */
-static inline const unsigned char *walk_raw(const unsigned char *p, const unsigned char *end, int bits, uint64_t *raw) {
-    uint64_t result = 0;
-    for (int shift = 0; shift < bits; shift += 7) {
-        if (end - p < 1) return NULL;
-        uint64_t byte = *p++, low = byte & 0x7F;
-        if (bits - shift < 7 && low >> (bits - shift)) return NULL;
-        result |= low << shift;
-        if (byte < 0x80) {
-            *raw = result;
-            return p;
-        }
-    }
-    return NULL;
-}
-
-/* Reads a zig-zag varint of 32 bits; most sizes and deltas take one byte or two. */
-static inline const unsigned char *walk_varint(const unsigned char *p, const unsigned char *end, int32_t *value) {
+/* Reads a zig-zag varint of at most `bits` bits; most sizes and deltas take one byte or two. */
+static inline const unsigned char *walk_zigzag(const unsigned char *p, const unsigned char *end, int bits,
+                                               int64_t *value) {
     uint64_t raw;
     if (end - p >= 1 && p[0] < 0x80) {
         raw = *p++;
@@ -64,26 +51,17 @@ static inline const unsigned char *walk_varint(const unsigned char *p, const uns
         raw = (uint64_t)(p[0] & 0x7F) | (uint64_t)p[1] << 7;
         p += 2;
     } else {
-        p = walk_raw(p, end, 32, &raw);
-        if (p == NULL) return NULL;
-    }
-    *value = (int32_t)((uint32_t)raw >> 1 ^ (0 - ((uint32_t)raw & 1)));
-    return p;
-}
-
-/* Reads a zig-zag varint of 64 bits. */
-static inline const unsigned char *walk_varlong(const unsigned char *p, const unsigned char *end, int64_t *value) {
-    uint64_t raw;
-    if (end - p >= 1 && p[0] < 0x80) {
-        raw = *p++;
-    } else if (end - p >= 2 && p[1] < 0x80) {
-        raw = (uint64_t)(p[0] & 0x7F) | (uint64_t)p[1] << 7;
-        p += 2;
-    } else {
-        p = walk_raw(p, end, 64, &raw);
+        p = load_varint(p, end, bits, &raw);
         if (p == NULL) return NULL;
     }
     *value = (int64_t)(raw >> 1 ^ (0 - (raw & 1)));
+    return p;
+}
+
+static inline const unsigned char *walk_varint(const unsigned char *p, const unsigned char *end, int32_t *value) {
+    int64_t wide = 0;
+    p = walk_zigzag(p, end, 32, &wide);
+    *value = (int32_t)wide;
     return p;
 }
 
@@ -116,16 +94,13 @@ static inline const unsigned char *walk_record(const unsigned char *p, const uns
     if (p == NULL || size < 1 || size > end - p) return NULL;
     const unsigned char *stop = p + size;
     p++; /* attributes of a record: no bit has a meaning yet */
-    p = walk_varlong(p, stop, &record->timestamp_delta);
-    if (p == NULL) return NULL;
-    p = walk_varint(p, stop, &record->offset_delta);
-    if (p == NULL) return NULL;
-    p = walk_payload(p, stop, &record->key, &record->key_size);
-    if (p == NULL) return NULL;
-    p = walk_payload(p, stop, &record->value, &record->value_size);
-    if (p == NULL) return NULL;
-    p = walk_varint(p, stop, &record->header_count);
-    if (p == NULL || record->header_count < 0 || record->header_count > stop - p) return NULL;
+    if ((p = walk_zigzag(p, stop, 64, &record->timestamp_delta)) == NULL ||
+        (p = walk_varint(p, stop, &record->offset_delta)) == NULL ||
+        (p = walk_payload(p, stop, &record->key, &record->key_size)) == NULL ||
+        (p = walk_payload(p, stop, &record->value, &record->value_size)) == NULL ||
+        (p = walk_varint(p, stop, &record->header_count)) == NULL)
+        return NULL;
+    if (record->header_count < 0 || record->header_count > stop - p) return NULL;
     if (record->header_count == 0 && p != stop) return NULL;
     record->headers = p;
     record->end = stop;

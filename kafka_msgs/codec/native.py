@@ -98,7 +98,6 @@ class _Lowering:
         return (
             value.op,
             _flags(value) | LengthFlag.SKIPPED * skipped,
-            getattr(cls, step.attribute),
             item.op,
             _flags(item),
             item.min_size,
@@ -106,6 +105,7 @@ class _Lowering:
             (step.tag if isinstance(step, Step) else None) or 0,
             step.default,
             isinstance(step, Absent) and step.ignorable,
+            getattr(cls, step.attribute),
             -edit if each else edit,
         )
 

@@ -117,42 +117,43 @@ class Lowering:
                 skipped += FIXED[step.value.op][1]
                 continue
             if skipped:
-                yield (SKIP, 0, 0, 0, skipped, -1, 0, 0, None)
+                yield _skip(skipped)
                 skipped = 0
-            yield self.op(step, target, None)
+            yield self.op(step, target)
         if skipped:
-            yield (SKIP, 0, 0, 0, skipped, -1, 0, 0, None)
+            yield _skip(skipped)
 
     def tagged(self, step: Step, info: FieldInfo, column: _Column | None) -> _Spec:
         target = column and column.get(step.attribute)
-        initial = (
-            (step.value.op, 0, True, False, None, -1) if target is None else self.constant(info, step.default, column)
-        )
-        return self.op(step, target, initial)
+        return self.op(step, target, *(self.initial(info, step.default, target) if target else ()))
 
-    def op(self, step: Step, target: _Column | None, initial: _Spec | None) -> _Spec:
+    def op(self, step: Step, target: _Column | None, initial: Any = None, empty: int = -1) -> _Spec:
+        """Describe a field that is in the bytes; see ``initial`` for the last two."""
         value, item, place = step.value, step.value, target
         if value.op is Op.ARRAY:
             item, place = value.item, target and target.get("")
         nested = self.struct(item.inner, place) if item.op is Op.STRUCT else -1
         return (
-            value.op, _flags(value), item.op, _flags(item), item.min_size, nested, _number(target), step.tag or 0,
-            initial,
+            value.op, _flags(value), item.op, _flags(item), item.min_size, nested, step.tag or 0, initial, False,
+            _number(target), empty,
         )  # fmt: skip
 
     # Defaults
 
     def constant(self, info: FieldInfo, default: Any, column: _Column | None, ignorable: bool = False) -> _Spec:
-        """Describe the value of a wanted column whose field is not in the bytes."""
+        """Describe a wanted column whose field is not in the bytes."""
         target = column and column.get(info.attribute)
         assert target is not None, "only wanted fields have constants"
-        op = Op.ARRAY if info.is_array else PRIMITIVES.get(info.type, Op.STRUCT)
+        initial, empty = self.initial(info, default, target)
+        return _absent(_op(info), initial, ignorable, target, empty)
+
+    def initial(self, info: FieldInfo, default: Any, target: _Column) -> tuple[Any, int]:
+        """Return the default of a field as the core has it: None, bytes, or anything and the number of a struct."""
+        op = _op(info)
         if default is None or op is Op.ARRAY:
             assert default in (None, ()), "arrays are empty by default"
-            return (op, target.number, default is None, ignorable, None, -1)
-        if op is Op.STRUCT:
-            return (op, target.number, False, ignorable, None, self.constants(default, target))
-        return (op, target.number, False, ignorable, _raw(op, default), -1)
+            return default, -1
+        return ((), self.constants(default, target)) if op is Op.STRUCT else (_raw(op, default), -1)
 
     def constants(self, default: Any, column: _Column) -> int:
         """Describe a struct that is a default value, and return its number."""
@@ -165,7 +166,7 @@ class Lowering:
         ]
         tags = column.get(UNKNOWN_TAGS)
         if tags:
-            found.append((Op.ARRAY, tags.number, True, False, None, -1))
+            found.append(_absent(Op.ARRAY, None, False, tags, -1))
         self.structs[number] = (column.number, 0, False, (), (), tuple(found), ())
         return number
 
@@ -196,6 +197,18 @@ def _raw(op: Op, default: Any) -> bytes:
     if op is Op.UUID:
         return bytes(default.bytes)
     return struct.pack(f">{FIXED[op][0]}", default) if op in FIXED else bytes(default)
+
+
+def _op(info: FieldInfo) -> Op:
+    return Op.ARRAY if info.is_array else PRIMITIVES.get(info.type, Op.STRUCT)
+
+
+def _skip(size: int) -> _Spec:
+    return (SKIP, 0, 0, 0, size, -1, 0, None, False, 0, -1)
+
+
+def _absent(op: Op, initial: Any, ignorable: bool, target: _Column, empty: int) -> _Spec:
+    return (op, 0, 0, 0, 1, -1, 0, initial, ignorable, target.number, empty)
 
 
 def _number(column: _Column | None) -> int:

@@ -65,7 +65,7 @@ def _parts(program: extension.ColumnProgram, array: pa.Array, layout: _Layout) -
         rows, bad, columns = program.decode(source, done, left)
         if left and not rows:
             raise ColumnSizeError(rows=1, size=len(array[done].as_buffer()))
-        yield Part(_array(layout, iter(columns)), bad)
+        yield Part(_array(layout, iter(columns)), _numbers(bad))
         done += rows
         if done == len(array):
             return
@@ -91,7 +91,7 @@ def encoder(cls: Any, version: int | None, type_: pa.StructType, prefix: bool) -
             rows, refused, filled = program.encode(columns, numbers, prefix, done, len(array) - done)
             if not rows:
                 raise ColumnSizeError(rows=1, size=int(array.slice(done, 1).nbytes))
-            yield Part(_array(_BYTES, iter(filled)), refused)
+            yield Part(_array(_BYTES, iter(filled)), _numbers(refused))
             done += rows
 
     return encode
@@ -155,6 +155,11 @@ def _leaf(array: pa.Array, repeated: bool) -> _Read:
 def _defaults(cls: Any, type_: pa.StructType) -> pa.StructArray:
     """Return one row: a struct of which nothing was given."""
     return struct_array([cls()], type_)
+
+
+def _numbers(raw: bytes) -> list[int]:
+    """Return the numbers of rows, which the core gives as it has them."""
+    return memoryview(raw).cast("q").tolist()
 
 
 def _allocate(size: int) -> pa.ResizableBuffer:

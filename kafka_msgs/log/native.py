@@ -13,4 +13,5 @@ __all__ = ["count_batches"]
 
 def count_batches(data: Mapped, position: int, stop: int, check_crc: bool) -> Counted:
     """Do what ``python.count_batches`` does."""
-    return Counted._make(extension.count_batches(data, position, stop, crc32c if check_crc else None))
+    *counts, by_codec, producers = extension.count_batches(data, position, stop, crc32c if check_crc else None)
+    return Counted._make((*counts, tuple(memoryview(by_codec).cast("q")), producers))

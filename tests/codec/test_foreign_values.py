@@ -25,6 +25,7 @@ Message: Any = message_class(
     parts=field("Parts", "[]Part", default=(), struct=Part),
     later=field("Later", "int32", default=0, versions="1+"),
     mark=field("Mark", "int32", default=0, tag=0, tagged="0+"),
+    part=field("Part", "Part", default=Part(), tag=1, tagged="0+", struct=Part),
 )
 
 
@@ -61,9 +62,14 @@ def test_an_interrupt_passes_through(codecs: Codecs, place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrap", [lambda value: {"numbers": (1, value)}, lambda value: {"parts": (Part(number=value),)}]
+    "wrap",
+    [
+        lambda value: {"numbers": (1, value)},
+        lambda value: {"parts": (Part(number=value),)},
+        lambda value: {"part": Part(number=value)},
+    ],
 )
-def test_an_interrupt_passes_through_arrays(codecs: Codecs, wrap: Any) -> None:
+def test_an_interrupt_passes_through_arrays_and_structs(codecs: Codecs, wrap: Any) -> None:
     value = Interrupted()
     with pytest.raises(Stop):
         codecs.encode(Message(**wrap(value)), 0)

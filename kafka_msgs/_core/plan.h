@@ -1,0 +1,132 @@
+/* Plans, as the codec and the columns execute them: structs, and an op for each of their fields.
+ *
+ * Python lowers plans to tuples. What is read and checked here is all that the bytes depend on. Where values go, into
+ * attributes or columns, is up to the file that includes this one and has the function `load_op`.
+ */
+#ifndef KAFKA_MSGS_PLAN_H
+#define KAFKA_MSGS_PLAN_H
+
+#include <Python.h>
+#include <stdint.h>
+
+#include "objects.h"
+#include "ops.h"
+
+/* Labels of ops besides their codes: an array of int32 with a compact length that is not null, of which Kafka's messages
+ * are full; a value that is passed over; and the end, behind the last op of every struct. */
+enum { OP_IDS = OP_SKIP + 1, OP_PASS, OP_END };
+
+struct Struct;
+
+typedef struct {
+    unsigned char code, flags, label;
+    unsigned char item_code, item_flags; /* arrays: how an element is written */
+    unsigned char ignorable;             /* whether encoding drops the value of a field that the version lacks */
+    uint32_t tag;
+    int edit;                   /* the number of the edit of the value, negative for that of each element; 0 for none */
+    Py_ssize_t place;           /* the offset of the attribute in the object, or the number of the column, 0 for none */
+    Py_ssize_t size;            /* arrays: the least size of an element; OP_SKIP: bytes */
+    Py_ssize_t run;             /* bytes of the fixed-size values that follow, up to the next op that is not */
+    const struct Struct *sub;   /* structs and arrays of structs; borrowed from the program */
+    const struct Struct *empty; /* columns: the default of a struct, which has absent fields only */
+    PyObject *initial;          /* the default, in columns as bytes without a length; owned */
+} Op;
+
+typedef struct Struct {
+    PyTypeObject *type; /* owned, NULL in columns */
+    int32_t home;       /* the column whose children its values are; -1: none is wanted */
+    int flexible;
+    int partial;        /* unknown tagged fields are passed over */
+    int comparable;     /* the class is sealed, and has no floats, which need not equal themselves */
+    Py_ssize_t unknown; /* the place of unknown tagged fields */
+    Py_ssize_t op_count, tagged_count, absent_count, inactive_count;
+    Py_ssize_t run;     /* bytes of the fixed-size values that the struct begins with */
+    Op *ops;            /* positional */
+    Op *tagged;         /* in ascending order of tag */
+    Op *absent;         /* fields that this version lacks, as they would be written at a version that has them */
+    uint32_t *inactive; /* declared tags that are not valid at this version */
+} Struct;
+
+static int load_op(void *program, Struct *owner, PyObject *spec, Op *op);
+
+/* Reads (code, flags, item code, item flags, item's least size or bytes to skip, struct index, tag, default, ignorable,
+ * place, a number); what the last two and the struct are is not checked. */
+static int read_op(PyObject *spec, Op *op, Py_ssize_t *sub, PyObject **place, int *number) {
+    int code, flags, item_code, item_flags, ignorable;
+    PyObject *initial;
+    if (!PyArg_ParseTuple(spec, "iiiinnIOpOi", &code, &flags, &item_code, &item_flags, &op->size, sub, &op->tag,
+                          &initial, &ignorable, place, number))
+        return -1;
+    if (code < 0 || code > OP_SKIP || item_code < 0 || item_code > OP_STRUCT || item_code == OP_ARRAY || op->size < 1 ||
+        op->size < FIXED_SIZE[item_code])
+        return refuse(PyExc_ValueError, "not an op of a plan");
+    op->code = op->label = (unsigned char)code;
+    op->flags = (unsigned char)flags;
+    op->item_code = (unsigned char)item_code;
+    op->item_flags = (unsigned char)item_flags;
+    op->ignorable = (unsigned char)ignorable;
+    op->initial = Py_NewRef(initial);
+    return 0;
+}
+
+static int load_ops(void *program, Struct *owner, PyObject *specs, Op **ops, Py_ssize_t *count) {
+    *ops = new_items(PyTuple_GET_SIZE(specs), sizeof(Op));
+    if (*ops == NULL) return -1;
+    for (; *count < PyTuple_GET_SIZE(specs); ++*count)
+        if (load_op(program, owner, PyTuple_GET_ITEM(specs, *count), *ops + *count) < 0) return -1;
+    return 0;
+}
+
+/* Fills in the fields of a struct, and the runs of fixed-size values among them: each is checked for or reserved at once. */
+static int load_fields(void *program, Struct *target, PyObject *steps, PyObject *tagged, PyObject *absent,
+                       PyObject *inactive) {
+    if (load_ops(program, target, steps, &target->ops, &target->op_count) < 0 ||
+        load_ops(program, target, tagged, &target->tagged, &target->tagged_count) < 0 ||
+        load_ops(program, target, absent, &target->absent, &target->absent_count) < 0)
+        return -1;
+    Py_ssize_t *run = &target->run;
+    for (Op *op = target->ops; op < target->ops + target->op_count; op++)
+        if (op->code == OP_SKIP || FIXED_SIZE[op->code])
+            *run += op->code == OP_SKIP ? op->size : FIXED_SIZE[op->code];
+        else
+            run = &op->run;
+    target->ops[target->op_count].label = OP_END;
+    return load_numbers(inactive, &target->inactive, &target->inactive_count);
+}
+
+/* Frees ops, the one at which loading stopped included. */
+static void clear_ops(Op **ops, Py_ssize_t *count) {
+    for (; *ops != NULL && *count >= 0; --*count)
+        Py_CLEAR((*ops)[*count].initial);
+    PyMem_Free(*ops);
+    *ops = NULL;
+    *count = 0;
+}
+
+static void clear_structs(Struct **structs, Py_ssize_t *count) {
+    for (; *count > 0; --*count) {
+        Struct *each = *structs + *count - 1;
+        clear_ops(&each->ops, &each->op_count);
+        clear_ops(&each->tagged, &each->tagged_count);
+        clear_ops(&each->absent, &each->absent_count);
+        PyMem_Free(each->inactive);
+        Py_CLEAR(each->type);
+    }
+    PyMem_Free(*structs);
+    *structs = NULL;
+}
+
+/* Returns the field that a tag stands for; NULL if the schema does not know it, or not at this version. */
+static inline const Op *find_tag(const Struct *s, int64_t tag) {
+    for (Py_ssize_t i = 0; i < s->tagged_count; i++)
+        if (s->tagged[i].tag == tag) return &s->tagged[i];
+    return NULL;
+}
+
+static inline int is_inactive(const Struct *s, int64_t tag) {
+    for (Py_ssize_t i = 0; i < s->inactive_count; i++)
+        if (s->inactive[i] == tag) return 1;
+    return 0;
+}
+
+#endif
