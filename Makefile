@@ -81,19 +81,20 @@ valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memche
 	$(RUN_CHECKED) KAFKA_MSGS_TEST_CORE=$(CHECKED)/plain.so \
 	valgrind --quiet --error-exitcode=99 --num-callers=20 --suppressions=tests/valgrind.supp \
 	$(BIN)/python -m pytest $(SELECTION) tests/records/test_batch.py tests/log/test_headers.py \
-	$(addprefix tests/codec/test_,encodings.py rules.py refusals.py foreign_values.py liars.py)
+	$(addprefix tests/codec/test_,encodings.py rules.py refusals.py foreign_values.py liars.py parts.py) \
+	tests/columns/test_native_encode.py
 
 .venv/fuzz: .venv/dev
 	$(BIN)/pip install --quiet --disable-pip-version-check atheris==3.0.0
 	@touch $@
 
-# The targets of the fuzzer, one after the other: messages, records, columns, headers of batches.
+# The targets of the fuzzer, one after the other: messages, parts of them, records, columns, headers of batches.
 fuzz: .venv/fuzz $(CORE) ## fuzz the C core, guided by its coverage: make fuzz MINUTES=5; needs clang (or CLANG=clang-14)
 	$(call instrumented,$(CLANG) -fsanitize=address$(,)undefined$(,)fuzzer-no-link -fno-sanitize-recover=all,build/fuzz/core.so)
-	set -e; for target in messages records columns headers; do \
+	set -e; for target in messages parts records columns headers; do \
 	$(RUN_CHECKED):quarantine_size_mb=16 KAFKA_MSGS_TEST_CORE=build/fuzz/core.so \
 	LD_PRELOAD=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/asan_with_fuzzer.so \
-	$(BIN)/python -m tests.campaigns.fuzz $$target build/fuzz/$$target -max_total_time=$$(($(MINUTES) * 15)) -timeout=20 \
+	$(BIN)/python -m tests.campaigns.fuzz $$target build/fuzz/$$target -max_total_time=$$(($(MINUTES) * 12)) -timeout=20 \
 	-rss_limit_mb=0 -detect_leaks=0 -print_final_stats=1; done
 
 damage: .venv/dev ## damage the files of logs at random and read them: make damage MINUTES=5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
@@ -16,34 +16,11 @@ from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.codec.selection import select
 from kafka_msgs.schema import FieldInfo, Struct, fields
 from kafka_msgs.testing.random_values import random_message
+from tests.support.paths import chosen
 
 CLASSES: Final = sorted(message_classes(), key=lambda cls: cls.INFO.name)
 NEW: Final = {"string": "a patched text", "int32": 7_700_077, "int16": 7_707, "bytes": b"patched" * 30}
 """Values that are the default of no field."""
-
-
-def paths(cls: type[Struct], version: int, above: str = "") -> Iterator[str]:
-    """All paths of a class at a version, to arrays, elements, structs and values."""
-    for each in fields(cls):
-        if version in each.versions:
-            yield f"{above}{each.attribute}"
-            path = f"{above}{each.attribute}{'[]' * each.is_array}"
-            if each.is_array:
-                yield path
-            if each.struct is not None:
-                yield from paths(each.struct, version, f"{path}.")
-
-
-def chosen(cls: Any, version: int, rng: Random) -> list[str]:
-    """A few paths of which none is within another one."""
-    known = list(paths(cls, version))
-    found: list[str] = []
-    for path in rng.sample(known, min(len(known), 3)):
-        if not any(
-            f"{a}.".startswith((f"{b}.", f"{b}[")) for other in found for a, b in ((path, other), (other, path))
-        ):
-            found.append(path)
-    return found
 
 
 def reached(value: Any, parts: list[str], change: Callable[[Any], Any]) -> Any:

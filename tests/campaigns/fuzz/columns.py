@@ -1,4 +1,5 @@
-"""Columns, and what must hold for any input: in C and in Python the same rows are bad and the others equal.
+"""Columns, and what must hold for any input: in C and in Python the same rows are bad and the others equal. What
+was decoded is encoded as its rows are.
 
 The first two bytes of an input choose a message at a version, or with the version in front of each row; the third the
 columns that are wanted. The rest is the rows, each behind a byte that tells its size; 255 stands for null. Seeds are
@@ -14,11 +15,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kafka_msgs.codec import DEFAULT_OPTIONS
-from kafka_msgs.columns import native, python
+from kafka_msgs.columns import encode_column, native, python
 from kafka_msgs.columns.types import arrow_type
+from kafka_msgs.columns.values import structs
 from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.testing.random_values import random_message
 from tests.campaigns.fuzz.messages import PAIRS
+from tests.support.damage import outcome
 
 __all__ = ["MAX_SIZE", "check", "seeds"]
 
@@ -59,6 +62,19 @@ def check(data: bytes) -> None:
     assert found.bad == expected.bad, f"{found.bad}, not {expected.bad}"
     # By their text, in which NaN is NaN.
     assert repr(found.values.to_pylist()) == repr(expected.values.to_pylist())
+    versions = cls.INFO.versions
+    _check_encoding(cls, versions.lowest + data[2] % (versions.highest - versions.lowest + 1), found.values)
+
+
+def _check_encoding(cls: Any, version: int, values: pa.StructArray) -> None:
+    """Columns are encoded as the rows are that they hold, or refused alike, also at versions that are not theirs."""
+    found = encode_column(values, cls, version)
+    found.values.validate(full=True)
+    expected = [row if row is None else outcome(lambda each: each.encode(version), row) for row in structs(values, cls)]
+    bad = [number for number, each in enumerate(expected) if each is not None and each[0] != "value"]
+    assert [number for number, error in enumerate(found.errors.to_pylist()) if error is not None] == bad
+    rows = [each[1] if each is not None and each[0] == "value" else None for each in expected]
+    assert found.values.to_pylist() == rows
 
 
 def _rows(data: bytes) -> Iterator[bytes | None]:
