@@ -100,9 +100,20 @@ static inline int64_t range_at(const Input *input, int64_t at, int64_t *start) {
 /* Reads an integer; 0 if it has more than 64 bits with its sign. */
 static inline int int_at(const Input *input, int64_t at, int64_t *value) {
     int is_signed = input->width < 0, size = is_signed ? -input->width : input->width, rest = 64 - 8 * size;
-    uint64_t raw = 0; /* the number, at its highest end */
-    memcpy((char *)&raw + (PY_BIG_ENDIAN ? 0 : 8 - size), input->data + at * size, (size_t)size);
-    *value = is_signed ? (int64_t)raw >> rest : (int64_t)(raw >> rest);
+    const unsigned char *data = input->data + at * size;
+    uint64_t raw = *data;
+    uint32_t four;
+    uint16_t two;
+    if (size == 8) {
+        memcpy(&raw, data, 8);
+    } else if (size == 4) {
+        memcpy(&four, data, 4);
+        raw = four;
+    } else if (size == 2) {
+        memcpy(&two, data, 2);
+        raw = two;
+    }
+    *value = is_signed ? (int64_t)(raw << rest) >> rest : (int64_t)raw;
     return is_signed || *value >= 0;
 }
 
