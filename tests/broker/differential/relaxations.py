@@ -71,6 +71,9 @@ ZERO: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 """The topic id of zeros, as requests in JSON have it."""
 
 
+_WRONG_SETTING: Final = re.compile(r"(?:Invalid value .* for configuration |Configuration ')([\w.]+)", re.DOTALL)
+
+
 def _not_there(place: Place) -> bool:
     return place.api in NOT_THERE and (place.ours is True or (place.path == "answer" and place.ours == "<nothing>"))
 
@@ -92,6 +95,12 @@ def _is_silence(place: Place) -> bool:
 def _fails_whole(place: Place) -> bool:
     """Whether Kafka's answer is an unexpected error of the whole request, where ours is about its partitions."""
     return place.kafka in ([], UNKNOWN_SERVER_ERROR) or "unexpected error" in str(place.kafka)
+
+
+def _name_other_settings(place: Place) -> bool:
+    """Whether both texts are about the value of a setting, but not of the same."""
+    found = [_WRONG_SETTING.match(str(each)) for each in (place.kafka, place.ours)]
+    return None not in found and len({each[1] for each in found if each}) > 1
 
 
 def _texts(pattern: str) -> Callable[[Place], bool]:
@@ -238,6 +247,12 @@ RELAXATIONS: Final[tuple[Relaxation, ...]] = (
         r"errorMessage$",
         "of several settings that are no lists, the first in a hash table is named",
         _texts(r"(?<=Can't )(APPEND|SUBTRACT) to key [\w.]*"),
+    ),
+    Relaxation(
+        "*",
+        r"errorMessage$",
+        "of several settings that are wrong, Kafka names the first one that it defines",
+        _name_other_settings,
     ),
     Relaxation(
         "FindCoordinator",
