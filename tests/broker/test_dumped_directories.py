@@ -31,7 +31,7 @@ from kafka_msgs.messages.create_acls_request import AclCreation
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from tests.broker.partitions.lockstep import Ours
 from tests.broker.partitions.scripts import Script
-from tests.support.kafka_classes import run_kafka_class
+from tests.recorders.broker import run_kafka_class
 from tests.support.kafka_dump import dumped_file, sections_of
 from tests.support.virtual_brokers import START, VirtualCluster, batch
 

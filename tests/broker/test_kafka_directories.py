@@ -14,7 +14,7 @@ from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.client import Consumer, Producer, TopicPartition
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log import LogDirectory, check_offset_index, check_time_index, read_quorum_state
-from tests.support.kafka_classes import run_kafka_class
+from tests.recorders.broker import run_kafka_class
 from tests.support.kafka_directory import KafkaNodes, claim_for_node
 
 TOPIC: Final = "orders"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import shutil
 from typing import Final
 
-from tests.recorders.broker import Broker
+from tests.recorders.broker import Broker, run_kafka_class
 from tests.recorders.log_directory import dump_of
 from tests.support.recordings import ACTIVE_LOGS
 
@@ -32,9 +32,9 @@ def main() -> None:
     options = [part for name, value in _TOPIC.items() for part in ("--config", f"{name}={value}")]
     with Broker() as broker:
         where = ["--bootstrap-server", broker.bootstrap, "--topic", "drafts"]
-        broker.run_class(f"{_TOOLS}TopicCommand", [*where, "--create", *options])
+        run_kafka_class(f"{_TOOLS}TopicCommand", [*where, "--create", *options])
         for number in range(8):
-            broker.run_class(f"{_TOOLS}ConsoleProducer", where, stdin=f"draft {number}\n" * 6)
+            run_kafka_class(f"{_TOOLS}ConsoleProducer", where, stdin=f"draft {number}\n" * 6)
         shutil.rmtree(ACTIVE_LOGS, ignore_errors=True)
         shutil.copytree(broker.log_dir / "drafts-0", ACTIVE_LOGS / "drafts-0")
         broker.stop()

@@ -26,7 +26,17 @@ from typing import Final
 
 from tests.support.releases import maven_releases, release_of
 
-__all__ = ["LOOPBACK", "Broker", "BrokerError", "Jars", "answers", "classpath", "free_ports", "java_command"]
+__all__ = [
+    "LOOPBACK",
+    "Broker",
+    "BrokerError",
+    "Jars",
+    "answers",
+    "classpath",
+    "free_ports",
+    "java_command",
+    "run_kafka_class",
+]
 
 LOOPBACK: Final = "127.0.0.1"
 
@@ -165,31 +175,6 @@ class Broker:
         """The directory that holds the partitions' segment files."""
         return self.home / "data"
 
-    def run_class(
-        self,
-        class_name: str,
-        arguments: Sequence[str] = (),
-        *,
-        stdin: str = "",
-        timeout: float = 60,
-        jars: Jars = Jars.TOOLS,
-    ) -> str:
-        """Run a Kafka command-line class to its end and return what it printed.
-
-        Raises :class:`BrokerError` when it fails, and ``subprocess.TimeoutExpired`` after ``timeout`` seconds.
-        """
-        done = subprocess.run(
-            java_command(class_name, arguments, heap_mb=128, jars=jars),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise BrokerError(f"{class_name} ended with {done.returncode}: {done.stdout}{done.stderr}")
-        return done.stdout
-
     def stop(self) -> None:
         """End the node in an orderly way; what it wrote is then complete, and stays as long as ``home`` does."""
         if self._process is not None and self._process.poll() is None:
@@ -246,7 +231,7 @@ class Broker:
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()))
         quorum = ["--standalone"] if self._standalone else []
         arguments = ["format", "-t", _CLUSTER_ID, "-c", str(self._properties), *quorum]
-        self.run_class("kafka.tools.StorageTool", arguments, jars=Jars.NODE)
+        run_kafka_class("kafka.tools.StorageTool", arguments, jars=Jars.NODE)
 
     def _start(self) -> None:
         java = java_command("kafka.Kafka", [str(self._properties)], heap_mb=self._heap_mb, jars=Jars.NODE)
@@ -275,3 +260,23 @@ class Broker:
 
 def _listener_list(ports: Mapping[str, int]) -> str:
     return ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in ports.items())
+
+
+def run_kafka_class(
+    class_name: str, arguments: Sequence[str], *, stdin: str = "", timeout: float = 60, jars: Jars = Jars.TOOLS
+) -> str:
+    """Run a Kafka class, or a Java source file, to its end and return what it printed.
+
+    Raises ``BrokerError`` when it fails, and ``subprocess.TimeoutExpired``.
+    """
+    done = subprocess.run(
+        java_command(class_name, arguments, heap_mb=128, jars=jars),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise BrokerError(f"{class_name} ended with {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout

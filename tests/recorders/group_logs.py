@@ -50,7 +50,7 @@ from kafka_msgs.messages.offset_commit_request import OffsetCommitRequestPartiti
 from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequestGroup
 from tests.recorders.asking import Conversation
-from tests.recorders.broker import Broker, BrokerError, Jars, java_command
+from tests.recorders.broker import Broker, BrokerError, Jars, java_command, run_kafka_class
 from tests.recorders.client_traffic import python_with_clients, write_recording
 from tests.recorders.configuring import share_from_earliest
 from tests.recorders.log_directory import take_directory
@@ -89,7 +89,7 @@ def main() -> None:
         with Broker(settings=_SETTINGS, lifetime=_LIFETIME_SECONDS) as broker:
             with _groups(broker, python):
                 frames = _questions(broker)
-                ends = broker.run_class(_GET_OFFSETS, ["--bootstrap-server", broker.bootstrap])
+                ends = run_kafka_class(_GET_OFFSETS, ["--bootstrap-server", broker.bootstrap])
             broker.stop()
             take_directory(broker, GROUP_LOGS, [each.path.name for each in LogDirectory(broker.log_dir).partitions])
     END_OFFSETS.write_text(ends)

@@ -21,7 +21,7 @@ from typing import Final
 
 from kafka_msgs import NoOpRecord
 from kafka_msgs.topics.records import TopicRecord
-from tests.recorders.broker import Broker, Jars
+from tests.recorders.broker import Broker, Jars, run_kafka_class
 from tests.recorders.client_traffic import python_with_clients, write_recording
 from tests.recorders.configuring import limit_producers, share_from_earliest
 from tests.recorders.log_file import read_partition
@@ -66,7 +66,7 @@ def _session(broker: Broker, python: Path) -> None:
 
 
 def _tool(broker: Broker, name: str, *arguments: str, stdin: str = "") -> None:
-    broker.run_class(_TOOLS + name, ["--bootstrap-server", broker.bootstrap, *arguments], stdin=stdin)
+    run_kafka_class(_TOOLS + name, ["--bootstrap-server", broker.bootstrap, *arguments], stdin=stdin)
 
 
 def _produce(broker: Broker, *items: str) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from tests.recorders.broker import Broker
+from tests.recorders.broker import Broker, run_kafka_class
 from tests.recorders.client_traffic import python_with_clients
 from tests.support.recordings import LOG_PARTITIONS, LOGS
 
@@ -76,7 +76,7 @@ def dump_of(broker: Broker, directory: Path) -> str:
     """What Kafka's tool says of the files, without the directory that they are in."""
     files = ",".join(str(path) for path in sorted(directory.iterdir()) if path.suffix in _DUMPED)
     option = _DECODERS.get(directory.name.rpartition("-")[0], "--print-data-log")
-    said = broker.run_class("org.apache.kafka.tools.DumpLogSegments", ["--files", files, option])
+    said = run_kafka_class("org.apache.kafka.tools.DumpLogSegments", ["--files", files, option])
     return said.replace(f"{directory}/", "")
 
 

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.recorders.broker import Broker, BrokerError
+from tests.recorders.broker import Broker, BrokerError, run_kafka_class
 from tests.recorders.configuring import share_from_earliest
 from tests.recorders.proxy import RecordingProxy
 from tests.support.recorded_frames import REQUEST
@@ -124,15 +124,15 @@ class ShopTools:
         arguments = [self._proxy.bootstrap, TOTALS_GROUP, str(self._broker.home / "streams")]
         since = len(self._proxy.frames)
         with ThreadPoolExecutor(1) as pool:
-            application = pool.submit(self._broker.run_class, str(_APPLICATION), arguments)
+            application = pool.submit(run_kafka_class, str(_APPLICATION), arguments)
             self._await_request(_PRODUCE, since, application.done)
             group = ["--describe", "--group", TOTALS_GROUP]
             self._tool("streams.StreamsGroupCommand", *group, "--members", "--verbose")
             application.result()
 
     def _groups(self, *arguments: str) -> str:
-        return self._broker.run_class(_GROUP_COMMAND, ["--bootstrap-server", self._proxy.bootstrap, *arguments])
+        return run_kafka_class(_GROUP_COMMAND, ["--bootstrap-server", self._proxy.bootstrap, *arguments])
 
     def _tool(self, name: str, *arguments: str, stdin: str = "") -> str:
         everything = ["--bootstrap-server", self._proxy.bootstrap, *arguments]
-        return self._broker.run_class(_TOOLS + name, everything, stdin=stdin)
+        return run_kafka_class(_TOOLS + name, everything, stdin=stdin)

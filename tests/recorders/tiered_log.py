@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tests.recorders.broker import Broker, BrokerError, Jars, classpath
+from tests.recorders.broker import Broker, BrokerError, Jars, classpath, run_kafka_class
 from tests.recorders.log_directory import take_directory
 from tests.support.recordings import TIERED_LOGS, TIERED_PARTITIONS
 
@@ -70,7 +70,7 @@ def _session(broker: Broker) -> None:
 
 
 def _tool(broker: Broker, name: str, *arguments: str, stdin: str = "") -> None:
-    broker.run_class(_TOOLS + name, ["--bootstrap-server", broker.bootstrap, *arguments], stdin=stdin)
+    run_kafka_class(_TOOLS + name, ["--bootstrap-server", broker.bootstrap, *arguments], stdin=stdin)
 
 
 def _wait(broker: Broker, *, finished: int) -> None:

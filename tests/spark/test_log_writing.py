@@ -24,7 +24,7 @@ from kafka_msgs.log.files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, L
 from kafka_msgs.log.writing.directory_lock import DirectoryLock
 from kafka_msgs.log.writing.files import format_offset_checkpoint, format_partition_metadata
 from kafka_msgs.spark.sources.log import KafkaLogSource
-from tests.support.kafka_classes import run_kafka_class
+from tests.recorders.broker import run_kafka_class
 from tests.support.kafka_directory import KafkaNodes, claim_for_node
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import table

@@ -25,8 +25,7 @@ from typing import Final
 
 from kafka_msgs import MetadataRequest, MetadataResponse
 from tests.recorders.asking import Conversation
-from tests.recorders.broker import BrokerError, Jars, answers, free_ports, java_command
-from tests.support.kafka_classes import run_kafka_class
+from tests.recorders.broker import BrokerError, Jars, answers, free_ports, java_command, run_kafka_class
 from tests.support.kafka_listeners import (
     HOST,
     USERS,

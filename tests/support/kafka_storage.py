@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.recorders.broker import Jars
-from tests.support.kafka_classes import run_kafka_class
+from tests.recorders.broker import Jars, run_kafka_class
 from tests.support.kafka_listeners import HOST, SCRAM_MECHANISMS, USERS
 
 __all__ = ["copy_formatted", "shared_classes", "write_properties"]

@@ -23,9 +23,9 @@ from kafka_msgs.client import TopicPartition as Place
 from kafka_msgs.messages.incremental_alter_configs_request import AlterableConfig, AlterConfigsResource
 from kafka_msgs.redaction import Redaction
 from tests.recorders.asking import Conversation
+from tests.recorders.broker import run_kafka_class
 from tests.support.cluster_topics import new_topic
 from tests.support.eventually import until
-from tests.support.kafka_classes import run_kafka_class
 from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.kafka_listeners import USERS, Listener
 from tests.support.streams_application import streams_application
