@@ -188,7 +188,7 @@ def _feature(call: Call[UpdateFeaturesRequest], update: FeatureUpdateKey) -> lis
         raise _bad_version(f"{start} Feature {name} not found.")
     if supported is None:
         raise _bad_version(f"{start} Local controller {call.cluster.controller_id} does not support this feature.")
-    if level and level not in supported:
+    if level not in supported:
         reason = f"only supports versions {supported.lowest}-{supported.highest}"
         raise _bad_version(f"{start} Local controller {call.cluster.controller_id} {reason}")
     # The controller does not look at ``allow_downgrade``, which version 0 has instead of a type.

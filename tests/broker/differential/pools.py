@@ -25,7 +25,9 @@ BASE_TOPICS: Final = ("<p>-a", "<p>-b", "<p>-c", "<p>-d")
 """The topics that a script starts with: one partition, three, compacted, and with the broker's time."""
 OTHER_TOPICS: Final = ("<p>-e", "<p>-f")
 TOPICS: Final = (*BASE_TOPICS * 3, "<p>-b", *OTHER_TOPICS, "<p>-absent")
-BAD_NAMES: Final = ("", ".", "..", "a b", "x" * 250, "<p>_a", "<p>.a", "\u00e9")
+NEVER_NAMES: Final = ("", ".", "..", "a b", "x" * 250, "\u00e9")
+BAD_NAMES: Final = (*NEVER_NAMES, "<p>_a", "<p>.a")
+"""Names that no topic can have, and two of which a cluster can have only one."""
 NAMES: Final = (*TOPICS * 4, *BAD_NAMES)
 NEW_NAMES: Final = (*OTHER_TOPICS * 6, "<p>-a", *BAD_NAMES, "<p>-e", "<p>_e", "__cluster_metadata")
 TOPIC_IDS: Final = (*(f"<topicId {each}>" for each in (0, 1, 2, 3) * 4), "<topicId 4>", "<topicId 77>", NO_TOPIC_ID)
@@ -158,7 +160,7 @@ def _created_topic(random: Random) -> dict[str, Any]:
     placed = bool(assignments)
     counts, factors = ((-1,) * 6 + (1, 2)), ((-1,) * 6 + (1, 2))
     return {
-        "name": random.choice(NEW_NAMES if placed else (*BAD_NAMES, PLACED_BY_KAFKA, PLACED_BY_KAFKA, "<p>-a")),
+        "name": random.choice(NEW_NAMES if placed else (*NEVER_NAMES, PLACED_BY_KAFKA, PLACED_BY_KAFKA, "<p>-a")),
         "numPartitions": random.choice(counts if placed else (1, 1, 2, 3, -1, 0, -2, 20_000)),
         "replicationFactor": random.choice(factors if placed else (1, 1, 1, 2, 3, -1, 0, 4, -2)),
         "assignments": assignments,
