@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import define
 
-from kafka_msgs.errors.base import KafkaMsgsError, shown
+from kafka_msgs.errors.base import KafkaMsgsError
 
 __all__ = ["PayloadError", "RegisteredSchemaError", "RegistryError", "UnknownSchemaError"]
 
@@ -60,4 +60,4 @@ class PayloadError(KafkaMsgsError, ValueError):
 
     def _text(self) -> str:
         schema = "" if self.schema_id is None else f" of schema {self.schema_id}"
-        return f"row {self.row}{schema}: {shown(self.reason)[1:-1]}"
+        return f"row {self.row}{schema}: {self.reason}"

@@ -95,7 +95,7 @@ class AvroReader:
     def decoder(self, writer: RegisteredSchema) -> Callable[[bytes], object]:
         """Return the function that makes a value of the bytes after the header, written with the schema ``writer``.
 
-        It raises some ``Exception`` for bytes that are no such value.
+        It raises an ``Exception`` of any kind for bytes that are not such a value.
         """
         written, named = self._parsed(writer)
         _check_arrays(writer.id, written, named)

@@ -7,6 +7,7 @@ formats read what follows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -92,9 +93,10 @@ class PayloadReader:
 
     def _array(self, column: pa.Array, on_error: OnBadRow) -> DecodedColumn:
         payloads = column.to_pylist()
-        values, reasons = list[object](), dict[int, str]()
+        values, reasons, unreadable = list[object](), dict[int, str](), dict[int, str]()
+        read = partial(self._value, unreadable=unreadable)
         for row, payload in enumerate(payloads):
-            values.append(None if payload is None else _tried(self._value, payload, row, reasons))
+            values.append(None if payload is None else _tried(read, payload, row, reasons))
         made = _tried(self._format.array, values, -1, {})
         if made is None:
             made = pa.concat_arrays([self._row(value, row, reasons) for row, value in enumerate(values)])
@@ -111,13 +113,22 @@ class PayloadReader:
         made = _tried(self._format.array, [value], row, reasons)
         return pa.nulls(1, self.type) if made is None else made
 
-    def _value(self, payload: bytes) -> object:
+    def _value(self, payload: bytes, unreadable: dict[int, str]) -> object:
+        """Return the value of a payload. ``unreadable`` has the schemas of the column that cannot be used, and why."""
         number = _schema_id(payload)
         if number is None:
             raise ValueError(f"it does not start with the header of a schema registry: {payload[:_HEADER].hex()}")
         if number not in self._decoders:
-            self._decoders[number] = self._decoder(self._schemas.by_id(number))
+            if number not in unreadable:
+                self._prepare(number, unreadable)
+            if number in unreadable:
+                raise ValueError(unreadable[number])
         return self._decoders[number](payload[_HEADER:])
+
+    def _prepare(self, number: int, unreadable: dict[int, str]) -> None:
+        made = _tried(lambda each: self._decoder(self._schemas.by_id(each)), number, number, unreadable)
+        if made is not None:
+            self._decoders[number] = made
 
     def _decoder(self, writer: RegisteredSchema) -> _Decode:
         if writer.kind != self._target.kind:
@@ -127,12 +138,12 @@ class PayloadReader:
 
 def _format(target: RegisteredSchema, schemas: SchemaSource, message: str | None) -> _Format:
     module, name = _FORMATS[target.kind]
-    made = getattr(import_module(f"kafka_msgs.registry.{module}"), name)
+    made: Callable[..., _Format] = getattr(import_module(f"kafka_msgs.registry.{module}"), name)
     if message is None:
-        return made(target, schemas)  # type: ignore[no-any-return]
+        return made(target, schemas)
     if target.kind != "PROTOBUF":
         raise OptionError(source="decode_payloads", option="message", value=message, reason="it is for Protobuf only")
-    return made(target, schemas, message)  # type: ignore[no-any-return]
+    return made(target, schemas, message)
 
 
 def _schema_id(payload: bytes) -> int | None:
@@ -140,8 +151,8 @@ def _schema_id(payload: bytes) -> int | None:
     return int.from_bytes(payload[1:_HEADER]) if len(payload) >= _HEADER and payload[0] == 0 else None
 
 
-def _tried(work: Callable[[Any], Any], given: Any, row: int, reasons: dict[int, str]) -> Any:
-    """Return what comes of ``given``, or None after noting the reason why nothing does.
+def _tried(work: Callable[[Any], Any], given: Any, number: int, reasons: dict[int, str]) -> Any:
+    """Return what comes of ``given``, or None after noting the reason, by its ``number``, why nothing does.
 
     The libraries of the formats raise exceptions of many kinds for bytes that are not theirs.
     """
@@ -150,7 +161,7 @@ def _tried(work: Callable[[Any], Any], given: Any, row: int, reasons: dict[int, 
     except (RegistryError, MemoryError):
         raise
     except Exception as error:
-        reasons[row] = str(error) or type(error).__name__
+        reasons[number] = str(error) or type(error).__name__
         return None
 
 

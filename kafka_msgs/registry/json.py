@@ -78,7 +78,7 @@ class JsonReader:
     def decoder(self, writer: RegisteredSchema) -> Callable[[bytes], object]:
         """Return the function that makes a value of the bytes after the header; the schema ``writer`` plays no part.
 
-        It raises some ``Exception`` for bytes that are not JSON.
+        It raises an ``Exception`` of any kind for bytes that are not such a value.
         """
         change = self._shape.change
 

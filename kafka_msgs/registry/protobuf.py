@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
@@ -110,7 +110,7 @@ class ProtobufReader:
     def decoder(self, writer: RegisteredSchema) -> Callable[[bytes], object]:
         """Return the function that makes a value of the bytes after the header, written with the schema ``writer``.
 
-        It raises some ``Exception`` for bytes that are no such message.
+        It raises an ``Exception`` of any kind for bytes that are not such a message.
         """
         names = self._names if writer.id == self._id else _compiled(writer, self._source)[1]
         change = self._shape.change
@@ -227,25 +227,33 @@ def _compiled(schema: RegisteredSchema, source: SchemaSource) -> tuple[Descripto
 def _protoc(schema_id: int, text: str, files: tuple[tuple[str, str], ...]) -> bytes:
     """Return the descriptors of a file and of all that it imports, from ``files`` and of Protobuf's own."""
     with TemporaryDirectory(prefix="kafka-msgs-") as directory:
-        folder = Path(directory, "in")
-        folder.mkdir()
-        for name, other in files:
-            _check_name(schema_id, name)
-            folder.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
-            folder.joinpath(name).write_text(other, encoding="utf-8")
-        folder.joinpath(_FILE).write_text(text, encoding="utf-8")
-        made, known = Path(directory, "out"), Path(grpc_tools.__file__).parent / "_proto"
+        folder, made = Path(directory, "in"), Path(directory, "out")
+        _write(schema_id, folder, (*files, (_FILE, text)))
+        known = Path(grpc_tools.__file__).parent / "_proto"
         command = [sys.executable, "-m", "grpc_tools.protoc", "--include_imports", f"--descriptor_set_out={made}"]
         command += [f"--proto_path={folder}", f"--proto_path={known}", _FILE]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_S, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_S, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise _refused(schema_id, f"protoc did not end within {_COMPILE_S} seconds") from error
         if done.returncode:
             said = [line.replace(f"{folder}/", "") for line in done.stderr.splitlines() if ".proto:" in line]
-            reason = f"it is not a schema of Protobuf: {'; '.join(said).replace(f'{_FILE}:', 'line ')}"
-            raise RegisteredSchemaError(schema_id=schema_id, reason=reason)
+            raise _refused(schema_id, "; ".join(said).replace(f"{_FILE}:", "line "))
         return made.read_bytes()
 
 
-def _check_name(schema_id: int, name: str) -> None:
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
-        raise RegisteredSchemaError(schema_id=schema_id, reason=f"a reference has the name {name!r}: not one of a file")
+def _write(schema_id: int, folder: Path, files: Iterable[tuple[str, str]]) -> None:
+    folder.mkdir()
+    for name, text in files:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
+            raise _refused(schema_id, f"a reference has the name {name!r}, which cannot be that of a file")
+        try:
+            folder.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
+            folder.joinpath(name).write_text(text, encoding="utf-8")
+        except (OSError, UnicodeError) as error:
+            raise _refused(schema_id, f"the file {name!r} cannot be written for protoc: {error}") from error
+
+
+def _refused(schema_id: int, reason: str) -> RegisteredSchemaError:
+    return RegisteredSchemaError(schema_id=schema_id, reason=f"it is not a schema of Protobuf: {reason}")

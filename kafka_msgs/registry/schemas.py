@@ -15,6 +15,7 @@ from attrs import field, frozen
 
 from kafka_msgs.errors import RegistryError, UnknownSchemaError
 from kafka_msgs.log import Partition
+from kafka_msgs.records import RecordBatch
 
 __all__ = ["Reference", "RegisteredSchema", "SchemaKind", "SchemaSource", "Schemas", "referenced", "schema_of_json"]
 
@@ -151,7 +152,7 @@ class Schemas:
         """
         last: dict[_Key, tuple[int, Any]] = {}
         for batch in Partition(Path(path)).batches():
-            if not getattr(batch, "is_control", False):
+            if not (isinstance(batch, RecordBatch) and batch.is_control):
                 for record in batch.records():
                     key, body = _entry(record.key, record.value, f"{path} at offset {record.offset}")
                     last[key] = record.offset, body

@@ -34,7 +34,7 @@ def from_confluent(
     ``message`` is the full name of a message of ``target``; without it the first one. A schema that is not one of
     fields, such as a string in Avro, gives a struct with the one field ``value``. Null in, null out.
 
-    ``mode`` decides what happens to bytes that are no such payload, as in ``from_kafka``: ``PERMISSIVE`` gives the
+    ``mode`` decides what happens to bytes that are not such a payload, as in ``from_kafka``: ``PERMISSIVE`` gives the
     reason in a last field ``_error``, ``DROPMALFORMED`` gives null, and ``FAILFAST`` ends the job with
     ``PayloadError``. A registry that does not answer ends it with ``RegistryError``. Raises ``RegisteredSchemaError``
     if ``target`` cannot become a column, and ``MissingExtraError`` without the extra ``registry``.

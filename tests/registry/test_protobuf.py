@@ -74,6 +74,7 @@ REFERENCES = (Reference("parts/color.proto", "color", 1),)
 SCHEMAS = Schemas(
     [
         RegisteredSchema(1, "PROTOBUF", COLOR, (), "color", 1),
+        RegisteredSchema(1, "PROTOBUF", COLOR, (), "again", 1),
         RegisteredSchema(7, "PROTOBUF", ORDER, REFERENCES, "orders-value", 1),
     ],
     source="a test",
@@ -185,6 +186,7 @@ READER = PayloadReader(TARGET, SCHEMAS)
         (ORDER, (Reference("../color.proto", "color", 1),), "a reference has the name '../color.proto'"),
         (ORDER, (Reference("/color.proto", "color", 1),), "a reference has the name '/color.proto'"),
         (ORDER, (Reference("color.proto", "color", 1),), "parts/color.proto: File not found"),
+        (ORDER, (Reference("a", "color", 1), Reference("a/b", "again", 1)), "the file 'a/b' cannot be written"),
     ],
 )
 def test_a_schema_that_cannot_become_a_column_is_refused(schema: str, references: Any, reason: str) -> None:
