@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from kafka_msgs.spark import register
+from tests.support.counted_files import BUCKET, as_bucket
 
 _LOGGING = """\
 rootLogger.level = error
@@ -48,3 +50,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     register(session)
     yield session
     session.stop()
+
+
+@pytest.fixture(params=["here", "elsewhere"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What to put in front of the name of a directory in ``tmp_path``: it is on this machine, or in a bucket."""
+    if request.param == "here":
+        return f"{tmp_path}/"
+    as_bucket(tmp_path, monkeypatch)
+    return f"{BUCKET}/"

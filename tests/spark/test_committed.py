@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from pyarrow import fs
 
 from kafka_msgs.admin import Admin, OffsetSpec
 from kafka_msgs.client import Producer, TopicPartition
@@ -25,13 +24,12 @@ from kafka_msgs.log.writing.files import format_producer_snapshot
 from kafka_msgs.log.writing.segments import SegmentWriter
 from kafka_msgs.messages.producer_snapshot import ProducerSnapshot
 from kafka_msgs.records import BatchBuilder, BatchHeader
-from kafka_msgs.spark.sources import files
 from kafka_msgs.spark.sources.committed import Trail
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.plans import Plan
 from tests.support.cluster_topics import new_name, new_topic
-from tests.support.counted_files import CountedFiles
+from tests.support.counted_files import as_bucket
 from tests.support.eventually import until
 from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.spark_tables import read
@@ -53,23 +51,6 @@ def offsets(path: object, **options: object) -> list[int]:
     rows = read(KafkaLogSource, path, columns="offset,batchPosition", **COMMITTED, **options)
     assert not [row["_error"] for row in rows if row["_error"]]
     return [row["offset"] for row in rows]
-
-
-@pytest.fixture(params=["here", "elsewhere"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What to put in front of the name of a directory in ``tmp_path``: it is on this machine, or in a bucket."""
-    if request.param == "here":
-        return f"{tmp_path}/"
-    count_files(tmp_path, monkeypatch)
-    return "s3://bucket/"
-
-
-def count_files(directory: Path, monkeypatch: pytest.MonkeyPatch) -> CountedFiles:
-    """Make a directory a bucket whose bytes are counted."""
-    counted = CountedFiles(fs.SubTreeFileSystem(str(directory), fs.LocalFileSystem()))
-    resolved = files._filesystem
-    monkeypatch.setattr(files, "_filesystem", lambda root: (counted, "") if root == "s3://bucket" else resolved(root))
-    return counted
 
 
 # What a broker leaves
@@ -201,7 +182,7 @@ def test_a_transaction_whose_records_were_deleted_is_still_open(tmp_path: Path, 
 def test_segments_that_are_deleted_after_the_plan_are_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history = history_in(tmp_path / "events-0", 3)
     _bare(history)
-    count_files(tmp_path, monkeypatch)
+    as_bucket(tmp_path, monkeypatch)
     source = KafkaLogSource({"path": "s3://bucket/events-0", "columns": "offset", **COMMITTED})
     reader: Any = source.reader(source.schema())
     (split,) = reader.partitions()
@@ -223,7 +204,7 @@ def test_the_driver_reads_less_than_a_hundredth_and_tasks_the_rest(
     history = history_in(tmp_path / "events-0", 11, segments=6, steps=250, size=1000)
     LEFT[left](history)
     size = sum(path.stat().st_size for path in history.home.glob("*.log"))
-    counted = count_files(tmp_path, monkeypatch)
+    counted = as_bucket(tmp_path, monkeypatch)
     given = {"path": "s3://bucket/events-0", "splitBytes": "1m", **COMMITTED}
     splits = Plan.of("kafka-log", Options("kafka-log", given)).splits()
     assert counted.total <= size // 100
@@ -320,7 +301,7 @@ def test_the_directory_of_a_running_broker_gives_what_its_consumers_get(
         finally:
             history.close()
     assert max(got) < stable
-    counted = count_files(tmp_path, monkeypatch)
+    counted = as_bucket(tmp_path, monkeypatch)
     remote = f"s3://bucket/{home.name}"
     Plan.of("kafka-log", Options("kafka-log", {"path": remote, **COMMITTED})).splits()
     assert counted.total <= sum(path.stat().st_size for path in home.glob("*.log")) // 50

@@ -6,26 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyarrow import fs
 
-from kafka_msgs.spark.sources import files
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.plans import Plan
+from tests.support.counted_files import as_bucket
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read
 
 
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Files in this directory are also in ``s3a://bucket/``, on a filesystem that cannot be mapped into memory."""
-    stored = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
-    resolved = files._filesystem
-
-    def with_bucket(root: str) -> tuple[fs.FileSystem, str]:
-        return (stored, "") if root == "s3://bucket" else resolved(root)
-
-    monkeypatch.setattr(files, "_filesystem", with_bucket)
+    """Files in this directory are also in ``s3a://bucket/``."""
+    as_bucket(tmp_path, monkeypatch)
     return tmp_path
 
 

@@ -23,6 +23,7 @@ from kafka_msgs.spark.sources.ranges import limited, to_json
 from tests.spark.connector import connector_jars
 from tests.support.cluster_topics import new_topic
 from tests.support.kafka_cluster import ClusterAddresses
+from tests.support.spark_tables import followed
 
 pytestmark = pytest.mark.spark
 
@@ -95,14 +96,8 @@ def stream(spark: SparkSession, cluster: ClusterAddresses, home: Path, target: s
         .option("topic", target)
         .option("transactionalId", target)
         .option("checkpointLocation", str(home))
-        .trigger(availableNow=True)
     )
-    query = sink.start()
-    try:
-        assert query.awaitTermination(SECONDS)
-        return [rows for each in query.recentProgress if (rows := each["numInputRows"])]
-    finally:
-        query.stop()
+    return followed(sink)
 
 
 def test_a_table_has_every_record_with_the_columns_of_the_log(

@@ -6,11 +6,9 @@ import random
 from pathlib import Path
 
 import pytest
-from pyarrow import fs
 
 from kafka_msgs.spark.jobs.log_directories import end_of, partitions_in
-from kafka_msgs.spark.sources import files
-from tests.support.counted_files import CountedFiles
+from tests.support.counted_files import as_bucket
 from tests.support.transactional_log import History
 
 
@@ -25,9 +23,8 @@ def test_the_end_of_a_remote_partition_is_found_near_it(
     last = max(home.glob("*.log"))
     if not indexed:
         last.with_suffix(".index").unlink()
-    counted = CountedFiles(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()))
     with monkeypatch.context() as patch:
-        patch.setattr(files, "_filesystem", lambda _: (counted, ""))
+        counted = as_bucket(tmp_path, patch)
         (partition,) = partitions_in(["s3://bucket/events-0"])
         assert end_of(partition) == history.next_offset
     assert counted.total <= (last.stat().st_size // 5 if indexed else last.stat().st_size)

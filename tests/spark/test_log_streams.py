@@ -10,14 +10,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from pyarrow import fs
 
 from kafka_msgs import EndTxnMarker
 from kafka_msgs.errors import LogFileError, OptionError, PositionError
 from kafka_msgs.log.writing.files import format_partition_metadata
 from kafka_msgs.log.writing.indexes import Indexes
 from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, ControlType
-from kafka_msgs.spark.sources import files
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.offsets import KafkaOffsetsSource
 from kafka_msgs.spark.sources.ranges import limited
@@ -111,17 +109,6 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["partition"], row["file"], row["batchPosition"], row["offset"] or -1))
 
 
-@pytest.fixture(params=["here", "elsewhere"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The log directory ``logs`` in ``tmp_path``: on this machine, or in a bucket."""
-    if request.param == "here":
-        return str(tmp_path / "logs")
-    found = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
-    resolved = files._filesystem
-    monkeypatch.setattr(files, "_filesystem", lambda root: (found, "") if root == "s3://bucket" else resolved(root))
-    return "s3://bucket/logs"
-
-
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_log_read_in_any_pieces_gives_the_rows_of_the_table(
@@ -130,7 +117,8 @@ def test_a_log_read_in_any_pieces_gives_the_rows_of_the_table(
     dice = random.Random(seed)
     writers = [Writer(tmp_path / "logs" / "events-0", dice)]
     options = {"isolation": isolation, "columns": COLUMNS, "splitBytes": dice.choice(["300", "32m"])}
-    stream, found = LogStream(KafkaLogSource, place, **options), []
+    logs = f"{place}logs"
+    stream, found = LogStream(KafkaLogSource, logs, **options), []
     writers[0].add(damaged=True)
     for _ in range(25):
         for writer in dice.choices(writers, k=dice.randrange(6)):
@@ -149,7 +137,7 @@ def test_a_log_read_in_any_pieces_gives_the_rows_of_the_table(
     found += stream.batch()
     assert stream.batch() == []
     assert any(row["_error"] for row in found)
-    assert in_order(found) == in_order(read(KafkaLogSource, place, **options))
+    assert in_order(found) == in_order(read(KafkaLogSource, logs, **options))
 
 
 def test_a_batch_that_spark_repeats_has_the_same_rows_although_the_log_has_grown(tmp_path: Path) -> None:

@@ -14,9 +14,8 @@ from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.client import Producer
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.recordings import LOGS
-from tests.support.spark_tables import read
+from tests.support.spark_tables import followed, read
 
-SECONDS = 240
 TOPIC = "events"
 COLUMNS = "topic,partition,offset,timestamp,key,value,headers,file,batchPosition"
 
@@ -34,12 +33,7 @@ def drain(spark: SparkSession, logs: Path, home: Path) -> list[int]:
     """Follow the directory up to where it ends now; return the rows of each micro-batch."""
     rows = spark.readStream.format("kafka-log").option("columns", COLUMNS).option("maxOffsetsPerTrigger", "200")
     sink = rows.load(str(logs)).writeStream.format("parquet").option("checkpointLocation", str(home / "checkpoint"))
-    query = sink.option("path", str(home / "rows")).trigger(availableNow=True).start()
-    try:
-        assert query.awaitTermination(SECONDS)
-        return [count for each in query.recentProgress if (count := each["numInputRows"])]
-    finally:
-        query.stop()
+    return followed(sink.option("path", str(home / "rows")))
 
 
 def test_a_directory_that_grows_is_read_once_across_restarts_and_repeated_batches(

@@ -23,7 +23,7 @@ from kafka_msgs.spark.sources import files
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.plans import Plan
-from tests.support.counted_files import CountedFiles
+from tests.support.counted_files import CountedFiles, as_bucket
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read
 
@@ -57,22 +57,6 @@ def first_at(partition: Path, timestamp: int) -> int | None:
     """The offset that a broker gives for a time, from a reading of all records."""
     stamps = ((record.timestamp, record.offset) for batch in Partition(partition).batches() for record in batch)
     return next((offset for stamp, offset in stamps if stamp >= timestamp), None)
-
-
-@pytest.fixture(params=["here", "elsewhere"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What to put in front of the name of a directory in ``tmp_path``: it is on this machine, or in a bucket."""
-    if request.param == "here":
-        return f"{tmp_path}/"
-    _count(tmp_path, monkeypatch)
-    return "s3://bucket/"
-
-
-def _count(directory: Path, monkeypatch: pytest.MonkeyPatch) -> CountedFiles:
-    counted = CountedFiles(fs.SubTreeFileSystem(str(directory), fs.LocalFileSystem()))
-    resolved = files._filesystem
-    monkeypatch.setattr(files, "_filesystem", lambda root: (counted, "") if root == "s3://bucket" else resolved(root))
-    return counted
 
 
 # Rows
@@ -382,7 +366,7 @@ def _last_percent(topic: Path, by: str) -> tuple[int, dict[str, str]]:
 def test_the_last_percent_of_a_remote_topic_costs_three_percent_of_its_bytes(
     by: str, topic: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counted = _count(topic.parent, monkeypatch)
+    counted = as_bucket(topic.parent, monkeypatch)
     start, options = _last_percent(topic, by)
     rows = log("s3://bucket/events-0", **options, columns="offset")
     assert [row["offset"] for row in rows] == list(range(start, SEGMENTS * BATCHES * PER_BATCH))

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
+import pytest
 from pyarrow import fs
 
-__all__ = ["CountedFiles"]
+from kafka_msgs.spark.sources import files
+
+__all__ = ["BUCKET", "CountedFiles", "as_bucket"]
+
+BUCKET: Final = "s3://bucket"
+
+
+def as_bucket(directory: Path, monkeypatch: pytest.MonkeyPatch) -> CountedFiles:
+    """Make the files of a directory those of a bucket, too, which cannot be mapped into memory; return these."""
+    counted = CountedFiles(fs.SubTreeFileSystem(str(directory), fs.LocalFileSystem()))
+    resolved = files._filesystem
+    monkeypatch.setattr(files, "_filesystem", lambda root: (counted, "") if root == BUCKET else resolved(root))
+    return counted
 
 
 class CountedFiles:

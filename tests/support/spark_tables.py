@@ -1,16 +1,30 @@
-"""What a data source gives, without Spark: its own plan, and every part of it read."""
+"""What a data source gives: without Spark, its own plan with every part of it read; in Spark, the end of a stream."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from kafka_msgs.spark.types import arrow_schema
 
-__all__ = ["read", "table"]
+__all__ = ["followed", "read", "table"]
+
+
+_SECONDS: Final = 900
+
+
+def followed(sink: DataStreamWriter) -> list[int]:
+    """Run a stream up to where its source ends now; return the rows of each micro-batch that had some."""
+    query = sink.trigger(availableNow=True).start()
+    try:
+        assert query.awaitTermination(_SECONDS)
+        return [rows for each in query.recentProgress if (rows := each["numInputRows"])]
+    finally:
+        query.stop()
 
 
 def table(source: type[DataSource], options: Mapping[str, str]) -> pa.Table:
