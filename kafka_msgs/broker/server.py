@@ -115,7 +115,7 @@ class BrokerServer:
         for listener in self.cluster.config.listeners:
             host, port = wanted[listener.name]
             if port > LAST_PORT:
-                raise BrokerStartError(address=f"{host}:{port}", reason="there is no such port")
+                raise BrokerStartError(address=f"{host}:{port}", reason=f"a port is at most {LAST_PORT}")
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             try:
                 listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)

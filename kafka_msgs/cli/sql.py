@@ -155,10 +155,10 @@ def _view_of(path: str) -> str:
 
 def _distinct(names: Sequence[str]) -> list[str]:
     """Return names of columns; one that there was already has its number behind it."""
-    found: list[str] = []
-    for name in names:
-        found.append(name if name not in found else f"{name}:{len(found) + 1}")
-    return found
+    found: dict[str, None] = {}
+    for number, name in enumerate(names, 1):
+        found[name if name not in found else f"{name}:{number}"] = None
+    return list(found)
 
 
 def _value(value: Any) -> Any:

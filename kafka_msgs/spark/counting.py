@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as sf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,5 +20,5 @@ def count_records(spark: SparkSession, *paths: str, **options: Any) -> int:
     wrong option, and in the mode ``FAILFAST`` that of damage.
     """
     counts = spark.read.format("kafka-log-counts").options(**options).load(list(paths))
-    (row,) = counts.agg(F.sum("records").alias("records")).collect()
+    (row,) = counts.agg(sf.sum("records").alias("records")).collect()
     return int(row.records or 0)

@@ -64,7 +64,7 @@ def acquire(
 
 
 def _limit(share: SharePartition, fetch_offset: int, max_records: int, last: int) -> tuple[int, int]:
-    """Return how many records a member may get, and the last offset. Without room for them there are no new ones."""
+    """Return how many records a member may get, and the last offset. With no room left it gets no new records."""
     room = share.config().share_partition_max_record_locks - share.in_flight
     if room <= 0 and fetch_offset <= share.end_offset:
         return min(max_records, share.end_offset - fetch_offset + 1), min(last, share.end_offset)

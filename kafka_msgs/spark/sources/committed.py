@@ -3,7 +3,8 @@
 A broker writes down which transactions ended in a segment as aborted (``.txnindex``), and which are open when it begins
 a segment or stops (``.snapshot``). Both are believed where they are sound and the segment has an ``.index``, too: that
 is a segment as a broker has it. What happened after the newest such snapshot, only the headers of batches tell. On this
-machine the driver follows them. Elsewhere they would have to be fetched, and that is left to who reads those batches.
+machine the driver follows them. Elsewhere they would have to be fetched, and that is left to the tasks that read these
+batches.
 """
 
 from __future__ import annotations
@@ -130,23 +131,23 @@ class _Directory:
         self._beside = beside
 
     def trail(self, first: LogFile, end: int) -> Trail:
-        """Return the trail for who reads offsets below ``end``, from the segment ``first`` on."""
+        """Return the trail for a reader of the offsets below ``end``, from the segment ``first`` on."""
         begin = next(number for number, each in enumerate(self.segments) if each.path == first.path)
         ends = [*map(_base, self.segments[1:]), LARGEST]
-        told: list[AbortedTransaction] = []
+        listed: list[AbortedTransaction] = []
         limit = LARGEST
         for file, base_of_next in zip(self.segments[begin:], ends[begin:], strict=True):
             found = self._aborted_in(file, base_of_next)
             if found is None:
                 limit = _base(file)
                 break
-            told += found
+            listed += found
             if found and found[-1].last_stable_offset >= end:
                 # When that transaction ended, none was open that had begun before the end.
-                return Trail(_by_producer(told), {}, LARGEST, (), 0)
-        return self._from_snapshot(told, limit)
+                return Trail(_by_producer(listed), {}, LARGEST, (), 0)
+        return self._from_snapshot(listed, limit)
 
-    def _from_snapshot(self, told: Sequence[AbortedTransaction], limit: int) -> Trail:
+    def _from_snapshot(self, listed: Sequence[AbortedTransaction], limit: int) -> Trail:
         """Return the trail from the newest snapshot on that is not above ``limit``; from the start without one."""
         named = ((_SNAPSHOT.fullmatch(name), file) for name, file in self._beside.items())
         snapshots = {int(match["offset"]): file for match, file in named if match}
@@ -154,12 +155,12 @@ class _Directory:
             place = self._place(offset)
             begun = _begun(snapshots[offset], offset) if place else None
             if place is not None and begun is not None:
-                aborted = _by_producer(each for each in told if each.last_offset < offset)
+                aborted = _by_producer(each for each in listed if each.last_offset < offset)
                 return Trail(aborted, begun, offset, tuple(self.segments[place.segment :]), place.start)
         return Trail({}, {}, 0, tuple(self.segments), 0)
 
     def _aborted_in(self, file: LogFile, end: int) -> list[AbortedTransaction] | None:
-        """Return the aborted transactions that ended in a segment; None if no index tells them."""
+        """Return the aborted transactions that ended in a segment; None if no sound index lists them."""
         stem = file.path.rpartition("/")[2].removesuffix(".log")
         if f"{stem}.index" not in self._beside:
             return None

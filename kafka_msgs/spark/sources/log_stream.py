@@ -69,8 +69,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return where the next batch ends. With a limit it ends after a whole batch of records."""
-        now = self._now()
-        begin = self._begin(now, LogOffsets.from_json(start))
+        now, reached = self._now(), LogOffsets.from_json(start)
+        begin = self._begin(now, reached)
         end = {place: max(begin[place], stop) for place, stop in self._ends(now).items()}
         if isinstance(limit, ReadMaxRows):
             cuts = limited(begin, end, limit.max_rows)
@@ -78,7 +78,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 place: min(stop, now.partitions[place].batch_end(cuts[place])) if cuts[place] < stop else stop
                 for place, stop in end.items()
             }
-        known = {place: offset for place, offset in begin.items() if place in LogOffsets.from_json(start).offsets}
+        known = {place: offset for place, offset in begin.items() if place in reached.offsets}
         return now.position(known | end).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
