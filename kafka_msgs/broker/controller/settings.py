@@ -35,7 +35,7 @@ _BLANKS: Final = "".join(map(chr, range(33)))
 """What Java takes away at both ends of a text."""
 _BLANKS_IN_LISTS: Final = " \t\n\v\f\r"
 _WHOLE: Final = re.compile(r"[+-]?\d+")
-_DECIMAL: Final = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
+_DECIMAL: Final = re.compile(r"[+-]?(NaN|Infinity|(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 
 
 @frozen

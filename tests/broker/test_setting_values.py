@@ -1,0 +1,44 @@
+"""Texts of settings as values, and values as texts: what Java's ``Integer`` and ``Double`` make of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_msgs.broker.controller.settings import TOPIC, settings_of
+from kafka_msgs.errors import RefusedError
+
+RATIO = settings_of(TOPIC)["min.cleanable.dirty.ratio"]
+BYTES = settings_of(TOPIC)["segment.bytes"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0.50", "0.5"),
+        (" .5 ", "0.5"),
+        ("5.", "5.0"),
+        ("+1.5f", "1.5"),
+        ("1e-4", "1.0E-4"),
+        ("0.001", "0.001"),
+        ("9999999", "9999999.0"),
+        ("12345678", "1.2345678E7"),
+        ("-1e400", "-Infinity"),
+        ("NaN", "NaN"),
+    ],
+)
+def test_a_number_with_a_fraction_is_written_as_java_writes_it(text: str, value: str) -> None:
+    assert RATIO.normal(text) == value
+
+
+@pytest.mark.parametrize("text", ["", ".", "1e", "1.5.", "--1", "1_0", "nan", "1" * 32_000 + "x"])
+def test_what_is_not_a_number_is_refused(text: str) -> None:
+    with pytest.raises(RefusedError, match="Not a number of type DOUBLE"):
+        RATIO.normal(text)
+
+
+def test_whole_numbers_have_the_bits_of_their_type() -> None:
+    assert BYTES.normal(" +0000000000000000000007\t") == "7"
+    assert BYTES.normal("-2147483648") == "-2147483648"
+    for text in ("2147483648", "1.0", "", "1" * 32_000):
+        with pytest.raises(RefusedError, match="Not a number of type INT"):
+            BYTES.normal(text)
