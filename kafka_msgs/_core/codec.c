@@ -23,6 +23,7 @@
 #include "objects.h"
 #include "ops.h"
 #include "plan.h"
+#include "utf8.h"
 #include "values.h"
 
 /* ------------------------------------------------------------------------------------------------ 1 Programs */
@@ -33,10 +34,15 @@
 #define DISPATCH(op) goto *labels[(op)->label]
 #define LABELS(op)                                                                                                     \
     static const void *const labels[] = {                                                                              \
-        [OP_BOOL] = &&fixed,  [OP_INT8] = &&fixed,   [OP_INT16] = &&int16,  [OP_INT32] = &&int32,                      \
-        [OP_INT64] = &&int64, [OP_UINT16] = &&fixed, [OP_UINT32] = &&fixed, [OP_FLOAT64] = &&fixed,                    \
-        [OP_UUID] = &&fixed,  [OP_STRING] = &&sized, [OP_BYTES] = &&sized,  [OP_RECORDS] = &&sized,                    \
-        [OP_ARRAY] = &&sized, [OP_STRUCT] = &&sized, [OP_IDS] = &&ids,      [OP_PASS] = &&pass,                        \
+        [OP_BOOL... OP_INT8] = &&fixed,                                                                                \
+        [OP_INT16] = &&int16,                                                                                          \
+        [OP_INT32] = &&int32,                                                                                          \
+        [OP_INT64] = &&int64,                                                                                          \
+        [OP_UINT16... OP_UUID] = &&fixed,                                                                              \
+        [OP_STRING... OP_STRUCT] = &&sized,                                                                            \
+        [OP_COMPACT] = &&compact,                                                                                      \
+        [OP_IDS] = &&ids,                                                                                              \
+        [OP_PASS] = &&pass,                                                                                            \
         [OP_END] = &&end,                                                                                              \
     };                                                                                                                 \
     DISPATCH(op)
@@ -49,6 +55,7 @@
     if ((op)->label == OP_INT16) goto int16;                                                                           \
     if ((op)->label == OP_INT32) goto int32;                                                                           \
     if ((op)->label == OP_INT64) goto int64;                                                                           \
+    if ((op)->label == OP_COMPACT) goto compact;                                                                       \
     if ((op)->label == OP_IDS) goto ids;                                                                               \
     if ((op)->label == OP_END) goto end;                                                                               \
     if ((op)->label == OP_PASS) goto pass;                                                                             \
@@ -98,7 +105,13 @@ static int load_op(void *codec, Struct *owner, PyObject *spec, Op *op) {
         return refuse(PyExc_ValueError, "not an op of a plan");
     op->place = slot_offset(descriptor, owner->type);
     if (op->place < 0) return -1;
-    if (op->code == OP_ARRAY && op->item_code == OP_INT32 && op->flags == COMPACT) op->label = OP_IDS;
+    if (op->flags & COMPACT && op->code != OP_STRUCT && !(op->flags & ZERO_COPY && self->views)) {
+        CodecState *state = self->state;
+        op->label = op->item_code == OP_INT32 && op->flags == COMPACT ? OP_IDS : OP_COMPACT;
+        op->nothing = op->code == OP_ARRAY    ? state->empty_tuple
+                      : op->code == OP_STRING ? state->empty_str
+                                              : state->empty_bytes;
+    }
     if (op->flags & SKIPPED) op->label = OP_PASS;
     if (self->edits < abs(op->edit)) self->edits = abs(op->edit);
     if (op->code == OP_FLOAT64) owner->comparable = 0;
@@ -253,7 +266,7 @@ static PyObject *make_large_int(CodecState *state, int64_t value) {
 }
 
 static inline PyObject *make_int(CodecState *state, int64_t value) {
-    if ((uint64_t)value < SMALL_INTS) return Py_NewRef(state->small[value]);
+    if ((uint64_t)(value - LEAST_INT) < SMALL_INTS) return Py_NewRef(state->small[value - LEAST_INT]);
     return make_large_int(state, value);
 }
 
@@ -279,13 +292,22 @@ static inline PyObject *make_fixed(CodecState *state, int code, const unsigned c
     if (code == OP_INT16) return make_int(state, (int16_t)load16(p));
     if (code == OP_BOOL) return Py_NewRef(*p ? Py_True : Py_False);
     if (code == OP_UUID) return make_uuid(state, p);
-    if (code == OP_INT8) return PyLong_FromLong((int8_t)*p);
+    if (code == OP_INT8) return make_int(state, (int8_t)*p);
     if (code == OP_UINT16) return make_int(state, load16(p));
     if (code == OP_UINT32) return make_int(state, load32(p));
     uint64_t bits = load64(p);
     double value;
     memcpy(&value, &bits, 8);
     return PyFloat_FromDouble(value);
+}
+
+/* Makes a string; most are ASCII, which CPython's decoder looks at more slowly. */
+static inline PyObject *make_text(const unsigned char *first, Py_ssize_t length, const char *errors) {
+    if (length < 2 || !is_ascii(first, first + length))
+        return PyUnicode_DecodeUTF8((const char *)first, length, errors);
+    PyObject *text = PyUnicode_New(length, 0x7F);
+    if (text != NULL) memcpy(PyUnicode_1BYTE_DATA(text), first, (size_t)length);
+    return text;
 }
 
 static PyObject *decode_sized(Reader *r, int code, int flags) {
@@ -298,7 +320,7 @@ static PyObject *decode_sized(Reader *r, int code, int flags) {
     }
     const unsigned char *first = r->p;
     r->p += length;
-    if (code == OP_STRING) return PyUnicode_DecodeUTF8((const char *)first, length, r->errors);
+    if (code == OP_STRING) return make_text(first, length, r->errors);
     if (!(flags & ZERO_COPY) || !r->codec->views) return PyBytes_FromStringAndSize((const char *)first, length);
     PyObject *whole = PyMemoryView_FromObject(r->source);
     if (whole == NULL) return NULL;
@@ -455,10 +477,6 @@ static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t co
 
 static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
     uint32_t count;
-    if (r->p < r->end && *r->p == 0) {
-        r->p++;
-        return 0;
-    }
     if (read_tag_count(r, &count) < 0) return -1;
     PyObject *unknown = PyList_New(0);
     if (unknown == NULL) return -1;
@@ -476,6 +494,14 @@ static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
     return failed;
 }
 
+/* Stores the value that was made of the next `size` bytes, and goes on. */
+#define STORE(made, size)                                                                                              \
+    value = made;                                                                                                      \
+    p += size;                                                                                                         \
+    if (value == NULL) goto error;                                                                                     \
+    *slot_of(object, op->place) = value;                                                                               \
+    DISPATCH(++op)
+
 static PyObject *decode_struct(Reader *r, const Struct *s) {
     CodecState *state = r->state;
     const unsigned char *p = r->p; /* in a register: r->p is only right around calls that read */
@@ -489,24 +515,19 @@ static PyObject *decode_struct(Reader *r, const Struct *s) {
     PyObject *value;
     LABELS(op);
 int16:
-    value = make_int(state, (int16_t)load16(p));
-    p += 2;
-    goto store;
+    STORE(make_int(state, (int16_t)load16(p)), 2);
 int32:
-    value = make_int(state, (int32_t)load32(p));
-    p += 4;
-    goto store;
+    STORE(make_int(state, (int32_t)load32(p)), 4);
 int64:
-    value = PyLong_FromLongLong((int64_t)load64(p));
-    p += 8;
-    goto store;
+    STORE(PyLong_FromLongLong((int64_t)load64(p)), 8);
 fixed:
-    value = make_fixed(state, op->code, p);
-    p += FIXED_SIZE[op->code];
-store:
-    if (value == NULL) goto error;
-    *slot_of(object, op->place) = value;
-    DISPATCH(++op);
+    STORE(make_fixed(state, op->code, p), FIXED_SIZE[op->code]);
+compact:
+    if (p < r->end && *p < 2 && (*p || op->flags & NULLABLE)) {
+        value = Py_NewRef(*p++ ? op->nothing : Py_None);
+        goto run;
+    }
+    goto sized;
 pass:
     value = Py_NewRef(op->initial);
     p = pass_value(r, p, op);
@@ -544,7 +565,11 @@ end:
     for (Py_ssize_t i = 0; i < s->tagged_count; i++)
         *slot_of(object, s->tagged[i].place) = Py_NewRef(s->tagged[i].initial);
     r->p = p;
-    if (s->flexible && decode_tag_section(r, s, object) < 0) goto error;
+    if (!s->flexible) return object;
+    if (p < r->end && *p == 0)
+        r->p++;
+    else if (decode_tag_section(r, s, object) < 0)
+        goto error;
     return object;
 error:
     Py_DECREF(object);
@@ -560,27 +585,35 @@ typedef struct {
     unsigned char *start, *p, *end;
     CodecState *state;
     const char *errors;              /* handler for strings, NULL for strict */
-    unsigned char stack[STACK_SIZE]; /* enough for most messages; start points here or into the heap */
+    PyObject *bytes;                 /* what is written, once it is more than the stack holds; owned */
+    unsigned char stack[STACK_SIZE]; /* enough for most messages; start points here or into the bytes */
 } Writer;
 
 static int grow(Writer *w, size_t need) {
     size_t used = w->p - w->start, size = w->end - w->start;
     size_t wanted = size * 2 > used + need ? size * 2 : used + need;
-    unsigned char *start = NULL, *old = w->start == w->stack ? NULL : w->start;
-    if (need <= (size_t)PY_SSIZE_T_MAX / 2 - used) start = PyMem_Realloc(old, wanted);
-    if (start == NULL) {
+    if (need > (size_t)PY_SSIZE_T_MAX / 4 - used) {
         PyErr_NoMemory();
         return -1;
     }
-    if (old == NULL) memcpy(start, w->stack, used);
-    w->start = start;
-    w->p = start + used;
-    w->end = start + wanted;
+    if (w->bytes != NULL) {
+        if (_PyBytes_Resize(&w->bytes, (Py_ssize_t)wanted) < 0) return -1;
+    } else if ((w->bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)wanted)) != NULL) {
+        memcpy(PyBytes_AS_STRING(w->bytes), w->stack, used);
+    } else {
+        return -1;
+    }
+    w->start = (unsigned char *)PyBytes_AS_STRING(w->bytes);
+    w->p = w->start + used;
+    w->end = w->start + wanted;
     return 0;
 }
 
-static void free_writer(Writer *w) {
-    if (w->start != w->stack) PyMem_Free(w->start);
+/* Returns what was written. */
+static PyObject *finish(Writer *w) {
+    if (w->bytes == NULL) return PyBytes_FromStringAndSize((const char *)w->start, w->p - w->start);
+    if (_PyBytes_Resize(&w->bytes, w->p - w->start) < 0) return NULL;
+    return Py_NewRef(w->bytes);
 }
 
 /* Makes room for `need` more bytes. */
@@ -929,11 +962,18 @@ static int encode_tag_section(Writer *w, const Struct *s, PyObject *object, PyOb
     return failed ? -1 : write_before(w, place, (size_t)count);
 }
 
+/* Whether all tagged fields hold the very objects that are their defaults, as they mostly do. */
+static inline int has_defaults(const Struct *s, PyObject *object) {
+    for (const Op *op = s->tagged; op < s->tagged + s->tagged_count; op++)
+        if (*slot_of(object, op->place) != op->initial || op->code == OP_FLOAT64) return 0;
+    return 1;
+}
+
 /* Writes what follows the positional fields. */
 static inline int encode_end(Writer *w, const Struct *s, PyObject *object) {
     PyObject *unknown = *slot_of(object, s->unknown);
     if (unknown == NULL) return malformed(w->state);
-    if (s->flexible && s->tagged_count == 0 && unknown == w->state->empty_tuple) {
+    if (s->flexible && unknown == w->state->empty_tuple && has_defaults(s, object)) {
         *w->p++ = 0; /* SLACK is reserved */
         return 0;
     }
@@ -963,7 +1003,7 @@ static inline unsigned char *encode_ids(Writer *w, const Op *op, PyObject *ids, 
     return p;
 }
 
-static int encode_fields(Writer *w, const Struct *s, PyObject *object) {
+static inline int encode_fields(Writer *w, const Struct *s, PyObject *object) {
     if (reserve(w, s->run + SLACK) < 0) return -1;
     const Op *op = s->ops;
     unsigned char *p = w->p, *next; /* in a register: w->p is only right around calls */
@@ -994,6 +1034,13 @@ fixed:
     if (value == NULL || encode_fixed(w, op->code, value) < 0) goto refused;
     p = w->p;
     DISPATCH(++op);
+compact:
+    value = *slot_of(object, op->place);
+    if ((value == op->nothing || (value == Py_None && op->flags & NULLABLE)) && w->end - p > SLACK + op->run) {
+        *p++ = value != Py_None;
+        DISPATCH(++op);
+    }
+    goto sized;
 ids:
     value = *slot_of(object, op->place);
     next = value == NULL ? NULL : encode_ids(w, op, value, p);
@@ -1096,6 +1143,7 @@ static PyObject *as_bytes(PyObject *data) {
 static void start_writer(Writer *w, const Codec *codec) {
     w->state = codec->state;
     w->errors = error_handler(codec);
+    w->bytes = NULL;
     w->start = w->p = w->stack;
     w->end = w->stack + STACK_SIZE;
 }
@@ -1151,7 +1199,7 @@ static PyObject *codec_patch(Codec *self, PyObject *args) {
             raise_made(self->encode_failure, Py_BuildValue("(OnnON)", bytes, offset, patch.at - patch.reader.start,
                                                            patch.refused, take_exception()));
         Py_XDECREF(patch.refused);
-        free_writer(&patch.writer);
+        Py_XDECREF(patch.writer.bytes);
     }
     Py_DECREF(bytes);
     return result;
@@ -1201,9 +1249,9 @@ static PyObject *codec_encode(Codec *self, PyObject *message) {
     if (encode_struct(&writer, &self->structs[0], message) == 0) {
         Py_ssize_t size = writer.p - writer.start;
         self->hint = size + size / 8;
-        result = PyBytes_FromStringAndSize((const char *)writer.start, size);
+        result = finish(&writer);
     }
-    free_writer(&writer);
+    Py_CLEAR(writer.bytes);
     if (result == NULL && is_failure())
         raise_made(self->encode_failure, Py_BuildValue("(ON)", message, take_exception()));
     return result;
@@ -1289,17 +1337,20 @@ int codec_add(PyObject *module, CodecState *state) {
     state->malformed = PyErr_NewException(CORE_NAME ".MalformedError", PyExc_ValueError, NULL);
     state->zero_uuid = import_attribute("kafka_msgs.primitives", "ZERO_UUID");
     state->empty_tuple = PyTuple_New(0);
+    state->empty_str = PyUnicode_New(0, 0);
+    state->empty_bytes = PyBytes_FromStringAndSize(NULL, 0);
     for (long i = 0; i < SMALL_INTS; i++) {
-        state->small[i] = PyLong_FromLong(i);
+        state->small[i] = PyLong_FromLong(LEAST_INT + i);
         if (state->small[i] == NULL) return -1;
     }
-    if (state->malformed == NULL || state->zero_uuid == NULL || state->empty_tuple == NULL || load_uuid(state) < 0)
+    if (state->malformed == NULL || state->zero_uuid == NULL || state->empty_tuple == NULL ||
+        state->empty_str == NULL || state->empty_bytes == NULL || load_uuid(state) < 0)
         return -1;
     return core_add_type(module, CORE_NAME ".Codec", sizeof(Codec), Py_TPFLAGS_HAVE_GC, codec_slots, NULL) ? 0 : -1;
 }
 
 void codec_forget(CodecState *state) {
-    clear_all(state->owned, 5 + SMALL_INTS);
+    clear_all(state->owned, CODEC_OBJECTS);
     for (int i = 0; i < INT_MEMO; i++)
         Py_CLEAR(state->ints[i].value);
     for (int i = 0; i < TUPLE_MEMO; i++)

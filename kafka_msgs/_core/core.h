@@ -36,7 +36,9 @@ int methods_add(PyObject *module);
 
 /* ------------------------------------------------------------------------------------------------------ codec.c */
 
-#define SMALL_INTS     257 /* 0 to 256 */
+#define LEAST_INT      -5  /* of the ints that CPython keeps, up to 256 */
+#define SMALL_INTS     262 /* so many */
+#define CODEC_OBJECTS  (7 + SMALL_INTS)
 #define INT_MEMO       256 /* entries; ints above CPython's own cache that repeat, such as ids and epochs */
 #define TUPLE_MEMO     64  /* entries; short int32 arrays that repeat, such as replicas */
 #define TUPLE_MEMO_MAX 7   /* the most elements of such an array */
@@ -61,9 +63,9 @@ typedef struct {
             PyObject *malformed; /* the exception that means: let the reference explain */
             PyTypeObject *uuid_type;
             PyObject *uuid_unknown; /* SafeUUID.unknown */
-            PyObject *zero_uuid, *empty_tuple, *small[SMALL_INTS];
+            PyObject *zero_uuid, *empty_tuple, *empty_str, *empty_bytes, *small[SMALL_INTS];
         };
-        PyObject *owned[5 + SMALL_INTS]; /* all of these */
+        PyObject *owned[CODEC_OBJECTS]; /* all of these */
     };
     IntEntry ints[INT_MEMO];
     TupleEntry tuples[TUPLE_MEMO];

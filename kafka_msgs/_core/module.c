@@ -15,7 +15,7 @@ static int module_exec(PyObject *module) {
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg) {
     CoreState *state = core_of_module(module);
-    int stopped = visit_all(state->codec.owned, 5 + SMALL_INTS, visit, arg);
+    int stopped = visit_all(state->codec.owned, CODEC_OBJECTS, visit, arg);
     return stopped ? stopped : visit_all(state->records.owned, 7 + ARGUMENTS, visit, arg);
 }
 

@@ -12,9 +12,9 @@
 #include "objects.h"
 #include "ops.h"
 
-/* Labels of ops besides their codes: an array of int32 with a compact length that is not null, of which Kafka's messages
- * are full; a value that is passed over; and the end, behind the last op of every struct. */
-enum { OP_IDS = OP_SKIP + 1, OP_PASS, OP_END };
+/* Labels of ops besides their codes: what has a compact length; an array of int32 with one that is not null, of which
+ * Kafka's messages are full; a value that is passed over; and the end, behind the last op of every struct. */
+enum { OP_COMPACT = OP_SKIP + 1, OP_IDS, OP_PASS, OP_END };
 
 struct Struct;
 
@@ -23,13 +23,16 @@ typedef struct {
     unsigned char item_code, item_flags; /* arrays: how an element is written */
     unsigned char ignorable;             /* whether encoding drops the value of a field that the version lacks */
     uint32_t tag;
-    int edit;                   /* the number of the edit of the value, negative for that of each element; 0 for none */
-    Py_ssize_t place;           /* the offset of the attribute in the object, or the number of the column, 0 for none */
-    Py_ssize_t size;            /* arrays: the least size of an element; OP_SKIP: bytes */
-    Py_ssize_t run;             /* bytes of the fixed-size values that follow, up to the next op that is not */
-    const struct Struct *sub;   /* structs and arrays of structs; borrowed from the program */
-    const struct Struct *empty; /* columns: the default of a struct, which has absent fields only */
-    PyObject *initial;          /* the default, in columns as bytes without a length; owned */
+    int edit;                 /* the number of the edit of the value, negative for that of each element; 0 for none */
+    Py_ssize_t place;         /* the offset of the attribute in the object, or the number of the column, 0 for none */
+    Py_ssize_t size;          /* arrays: the least size of an element; OP_SKIP: bytes */
+    Py_ssize_t run;           /* bytes of the fixed-size values that follow, up to the next op that is not */
+    const struct Struct *sub; /* structs and arrays of structs; borrowed from the program */
+    union {
+        const struct Struct *empty; /* columns: the default of a struct, which has absent fields only */
+        PyObject *nothing;          /* the codec: the string, bytes or tuple without content; borrowed */
+    };
+    PyObject *initial; /* the default, in columns as bytes without a length; owned */
 } Op;
 
 typedef struct Struct {

@@ -173,28 +173,32 @@ static Py_hash_t value_hash(PyObject *self) {
 
 /* -------------------------------------------------------------------------------------------------------- 3 Freeing */
 
-/* Empties the slots that a sealed class gave to an instance, and keeps or frees the memory. */
-static void release(PyObject *self, PyTypeObject *sealed) {
+/* Keeps or frees the memory of an instance whose slots are empty. */
+static void give_back(PyObject *self, PyTypeObject *sealed) {
     PyTypeObject *type = Py_TYPE(self);
-    Layout *layout = (Layout *)Py_XNewRef((PyObject *)layout_of(sealed));
+    Layout *layout = layout_of(sealed); /* NULL if code that ran meanwhile unsealed the class */
     size_t slots = slot_count(sealed);
-    PyObject **first = (PyObject **)(self + 1);
-    for (PyObject **slot = first; slot < first + slots; slot++)
-        Py_CLEAR(*slot);
     ValuesState *state = layout == NULL ? NULL : &layout->core->values;
     if (state != NULL && type == sealed && slots < FREE_SIZES && state->room[slots] > 0) {
-        *first = state->free[slots];
+        *(PyObject **)(self + 1) = state->free[slots];
         state->free[slots] = self;
         state->room[slots]--;
     } else {
         type->tp_free(self);
     }
     Py_DECREF(type);
-    Py_XDECREF(layout);
 }
 
-/* Frees an instance of a sealed class, or the part that it has in an instance of a subclass. Where a value might free
- * further ones, CPython's trashcan limits the depth. */
+/* Empties the slots that are left, whose values might free further ones: CPython's trashcan limits the depth. */
+static void release_deep(PyObject *self, PyTypeObject *sealed) {
+    Py_TRASHCAN_BEGIN(self, value_dealloc) PyObject **slot = (PyObject **)(self + 1);
+    for (PyObject **end = slot + slot_count(sealed); slot < end; slot++)
+        Py_CLEAR(*slot);
+    give_back(self, sealed);
+    Py_TRASHCAN_END
+}
+
+/* Frees an instance of a sealed class, or the part that it has in an instance of a subclass, of which CPython took care. */
 void value_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self), *sealed = type;
     while (sealed->tp_dealloc != value_dealloc)
@@ -204,19 +208,18 @@ void value_dealloc(PyObject *self) {
     int deep = 0;
     for (; slot < end; slot++) {
         PyObject *value = *slot;
-        if (value != NULL && PyType_IS_GC(Py_TYPE(value)) && Py_REFCNT(value) == 1) {
-            deep = type == sealed; /* CPython took care of a subclass */
+        if (value == NULL) continue;
+        if (Py_REFCNT(value) == 1 && PyType_IS_GC(Py_TYPE(value)) && type == sealed) {
+            deep = 1;
         } else {
             *slot = NULL;
-            Py_XDECREF(value);
+            Py_DECREF(value);
         }
     }
-    if (!deep) {
-        release(self, sealed);
-        return;
-    }
-    Py_TRASHCAN_BEGIN(self, value_dealloc) release(self, sealed);
-    Py_TRASHCAN_END
+    if (deep)
+        release_deep(self, sealed);
+    else
+        give_back(self, sealed);
 }
 
 /* -------------------------------------------------------------------------------------------------------- 4 Layouts */

@@ -52,11 +52,10 @@ static inline PyObject *new_value(ValuesState *state, PyTypeObject *type) {
     size_t slots = slot_count(type);
     if (type->tp_dealloc != value_dealloc || slots >= FREE_SIZES || state->free[slots] == NULL)
         return new_instance(type);
-    PyObject *object = state->free[slots], **slot = (PyObject **)(object + 1), **end = slot + slots;
-    state->free[slots] = *slot;
+    PyObject *object = state->free[slots], **link = (PyObject **)(object + 1);
+    state->free[slots] = *link;
     state->room[slots]++;
-    while (slot < end)
-        *slot++ = NULL;
+    *link = NULL; /* as all other slots are */
     return PyObject_Init(object, type);
 }
 
