@@ -29,22 +29,13 @@
 /* ------------------------------------------------------------------------------------------------ 1 Programs */
 
 /* Jumps to the label of an op. With computed gotos every op has a jump of its own, which branch predictors reward; other
- * compilers go through one switch in each interpreter. */
+ * compilers go through one switch in each interpreter. The labels are in the order of ops.h and plan.h. */
 #ifdef __GNUC__
 #define DISPATCH(op) goto *labels[(op)->label]
 #define LABELS(op)                                                                                                     \
-    static const void *const labels[] = {                                                                              \
-        [OP_BOOL... OP_INT8] = &&fixed,                                                                                \
-        [OP_INT16] = &&int16,                                                                                          \
-        [OP_INT32] = &&int32,                                                                                          \
-        [OP_INT64] = &&int64,                                                                                          \
-        [OP_UINT16... OP_UUID] = &&fixed,                                                                              \
-        [OP_STRING... OP_STRUCT] = &&sized,                                                                            \
-        [OP_COMPACT] = &&compact,                                                                                      \
-        [OP_IDS] = &&ids,                                                                                              \
-        [OP_PASS] = &&pass,                                                                                            \
-        [OP_END] = &&end,                                                                                              \
-    };                                                                                                                 \
+    static const void *const labels[] = {&&fixed, &&fixed,   &&int16, &&int32, &&int64, &&fixed, &&fixed,              \
+                                         &&fixed, &&fixed,   &&sized, &&sized, &&sized, &&sized, &&sized,              \
+                                         &&fixed, &&compact, &&ids,   &&pass,  &&end};                                 \
     DISPATCH(op)
 #else
 #define DISPATCH(op)                                                                                                   \
@@ -1075,43 +1066,37 @@ static int encode_struct(Writer *w, const Struct *s, PyObject *object) {
 
 /* Codec(structs, elements, room, too_deep, views, errors, encode_failure, decode_failure, trailing_data): native.py
  * makes these. */
-static int codec_init(Codec *self, PyObject *args, PyObject *kwargs) {
+static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
     PyObject *specs, *errors, *encode_failure, *decode_failure, *trailing_data;
     long long elements, room;
-    if (self->structs != NULL || (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0))
-        return refuse(PyExc_TypeError, "a codec is made once, of positional arguments");
-    if (!PyArg_ParseTuple(args, "O!LLppOOOO", &PyTuple_Type, &specs, &elements, &room, &self->too_deep, &self->views,
-                          &errors, &encode_failure, &decode_failure, &trailing_data))
-        return -1;
-    CoreState *core = core_of_type(Py_TYPE(self));
+    int too_deep, views;
+    if (!PyArg_ParseTuple(args, "O!LLppOOOO", &PyTuple_Type, &specs, &elements, &room, &too_deep, &views, &errors,
+                          &encode_failure, &decode_failure, &trailing_data))
+        return NULL;
+    CoreState *core = core_of_type(type);
+    if (core == NULL || (errors != Py_None && PyUnicode_AsUTF8(errors) == NULL)) return NULL;
     Py_ssize_t count = PyTuple_GET_SIZE(specs);
-    if (core == NULL || (errors != Py_None && PyUnicode_AsUTF8(errors) == NULL)) return -1;
-    if (count < 1) return refuse(PyExc_ValueError, "a program has at least one struct");
+    Codec *self = count < 1 ? NULL : (Codec *)type->tp_alloc(type, 0);
+    if (self == NULL) return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "a program has structs");
     self->state = &core->codec;
     self->elements = elements;
     self->room = room;
-    Py_XSETREF(self->errors, Py_NewRef(errors));
-    Py_XSETREF(self->encode_failure, Py_NewRef(encode_failure));
-    Py_XSETREF(self->decode_failure, Py_NewRef(decode_failure));
-    Py_XSETREF(self->trailing_data, Py_NewRef(trailing_data));
+    self->too_deep = too_deep;
+    self->views = views;
+    self->errors = Py_NewRef(errors);
+    self->encode_failure = Py_NewRef(encode_failure);
+    self->decode_failure = Py_NewRef(decode_failure);
+    self->trailing_data = Py_NewRef(trailing_data);
     self->structs = new_items(count, sizeof(Struct));
-    if (self->structs == NULL) return -1;
-    self->struct_count = count;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (load_struct(self, PyTuple_GET_ITEM(specs, i), &self->structs[i]) < 0) {
-            clear_structs(&self->structs, &self->struct_count);
-            return -1;
-        }
-    }
-    return 0;
+    self->struct_count = self->structs == NULL ? 0 : count;
+    for (Py_ssize_t i = 0; i < self->struct_count && !PyErr_Occurred(); i++)
+        load_struct(self, PyTuple_GET_ITEM(specs, i), &self->structs[i]);
+    if (PyErr_Occurred()) Py_CLEAR(self);
+    return (PyObject *)self;
 }
 
 static const char *error_handler(const Codec *self) {
     return self->errors == Py_None ? NULL : PyUnicode_AsUTF8(self->errors);
-}
-
-static int check_ready(const Codec *self) {
-    return self->structs == NULL ? refuse(PyExc_TypeError, "the codec was not initialised") : 0;
 }
 
 /* Whether the current exception is about the message. Interrupts, which are not an Exception, pass unchanged, and so do
@@ -1186,7 +1171,7 @@ static PyObject *decode_at(Codec *self, PyObject *bytes, Py_ssize_t *offset) {
 static PyObject *codec_patch(Codec *self, PyObject *args) {
     Py_ssize_t offset;
     PyObject *data, *edits;
-    if (check_ready(self) < 0 || !PyArg_ParseTuple(args, "OnO!", &data, &offset, &PyTuple_Type, &edits)) return NULL;
+    if (!PyArg_ParseTuple(args, "OnO!", &data, &offset, &PyTuple_Type, &edits)) return NULL;
     PyObject *bytes = as_bytes(data), *result = NULL;
     if (bytes == NULL) return NULL;
     if (check_offset(offset, bytes) == 0) {
@@ -1208,7 +1193,7 @@ static PyObject *codec_patch(Codec *self, PyObject *args) {
 /* Decodes at an offset, from the start if it is NULL; all of the data must be the message if it is `whole`. */
 static PyObject *decode_or_explain(Codec *self, PyObject *data, PyObject *given, int whole) {
     Py_ssize_t offset = given == NULL ? 0 : PyNumber_AsSsize_t(given, PyExc_ValueError);
-    if ((offset == -1 && PyErr_Occurred()) || check_ready(self) < 0) return NULL;
+    if (offset == -1 && PyErr_Occurred()) return NULL;
     PyObject *bytes = as_bytes(data), *message = NULL;
     if (bytes == NULL) return NULL;
     Py_ssize_t size = PyBytes_GET_SIZE(bytes), end = offset;
@@ -1241,7 +1226,6 @@ static PyObject *codec_read(Codec *self, PyObject *args, PyObject *kwargs) {
 }
 
 static PyObject *codec_encode(Codec *self, PyObject *message) {
-    if (check_ready(self) < 0) return NULL;
     Writer writer;
     start_writer(&writer, self);
     PyObject *result = NULL;
@@ -1310,7 +1294,7 @@ static PyMethodDef codec_methods[] = {
 
 static PyType_Slot codec_slots[] = {
     {Py_tp_doc, "Executes one plan."},
-    {Py_tp_init, codec_init},
+    {Py_tp_new, codec_new},
     {Py_tp_traverse, codec_traverse},
     {Py_tp_clear, codec_clear},
     {Py_tp_dealloc, dealloc_tracked},
