@@ -1,57 +1,71 @@
-"""``frozen`` for generated classes: that of attrs, whose work on a class is done when something needs it.
+"""attrs, whose work on a class is done when something needs it: for generated classes, and for errors.
 
-attrs writes and compiles methods for each class. That took most of the time of loading a generated module, and few of
-the methods are ever called. So ``frozen`` here makes the class with its slots and no more. The first access to what
-attrs would have added, such as ``attrs.fields``, ``inspect.signature`` or a call of ``__init__``, lets attrs make it.
+attrs writes and compiles methods for each class. That took most of the time of loading the library and its messages,
+and few of the methods are ever called. ``frozen`` makes a generated class with its slots and no more, and ``define``
+leaves an error as it is written. The first access to what attrs would have added, such as ``attrs.fields``,
+``inspect.signature`` or a call of ``__init__``, lets attrs make it. A ``Field`` is a field until then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from threading import RLock
-from types import new_class
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-__all__ = ["Later", "frozen"]
+__all__ = ["METADATA_KEY", "Field", "Later", "define", "frozen"]
 
 _PROPERTIES: Final = ("__attrs_props__",) if hasattr(attrs, "ClassProps") else ()
-_ADDED: Final = ("__attrs_attrs__", "__getstate__", "__init__", "__setstate__", *_PROPERTIES)
-"""What attrs makes for each class. What else it adds is the same for all classes, and inherited."""
+_DEFINED: Final = ("__attrs_attrs__", "__init__", *_PROPERTIES)
+"""What attrs makes for each error."""
 
-_FIELD: Final = type(attrs.field())
+_ADDED: Final = (*_DEFINED, "__getstate__", "__setstate__")
+"""What attrs makes for each class with slots. What else it adds is the same for all classes, and inherited."""
+
+METADATA_KEY: Final = "kafka_msgs"
+"""Where the metadata of a field has its description."""
+
 _NOT_COPIED: Final = ("__dict__", "__weakref__")
 
 _completing: Final = RLock()
 
 
-def frozen(**options: Any) -> Callable[[type[Any]], type[Any]]:
-    """Decorate a class as ``attrs.frozen`` does with the same options.
+class Field:
+    """A field of a class to come: a description, which starts with the default, and becomes the metadata.
 
-    The class must consist of constants, and of annotated attributes that ``attrs.field`` made. Its base must be a class
-    that attrs made with the same options, or derive from one.
+    To attrs it is what ``attrs.field`` returns, and it asks for that when attrs looks at it.
     """
 
-    def decorate(cls: type[Any]) -> type[Any]:
-        body = {name: value for name, value in vars(cls).items() if name not in _NOT_COPIED}
-        rest = _Rest(cls.__base__, body | {"__qualname__": cls.__qualname__}, options)
-        changed = {"__slots__": tuple(rest.metadata)} | {name: Later(rest, name) for name in _ADDED}
-        own = {name: value for name, value in rest.body.items() if name not in rest.metadata}
-        rest.cls = _new_class(cls, own | changed)
-        return rest.cls
+    __slots__ = ("_made", "description")
 
-    return decorate
+    _made: Any
 
+    def __init__(self, description: tuple[Any, ...]) -> None:
+        self.description = description
 
-def _new_class(like: type[Any], body: dict[str, Any]) -> type[Any]:
-    return new_class(like.__name__, like.__bases__, exec_body=lambda namespace: namespace.update(body))
+    def made(self) -> Any:
+        """Return the field of attrs; it is made once."""
+        try:
+            return self._made
+        except AttributeError:
+            self._made = attrs.field(default=self.description[0], metadata={METADATA_KEY: self.description})
+            return self._made
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self.made())
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_made":
+            raise AttributeError(name)
+        return getattr(self.made(), name)
 
 
 class _Rest:
-    """What attrs has still to do: the class, its base, its body as written, the options, the metadata of its fields."""
+    """What attrs has still to do: the class, its base, its body as written, its fields, the options."""
 
-    __slots__ = ("base", "body", "cls", "made", "metadata", "options")
+    __slots__ = ("base", "body", "cls", "fields", "made", "options")
 
     cls: type[Any]
 
@@ -59,14 +73,15 @@ class _Rest:
         self.base = base
         self.body = body
         self.options = options
-        self.metadata = {name: value.metadata for name, value in body.items() if type(value) is _FIELD}
+        self.fields = {name: value for name, value in body.items() if type(value) is Field}
         self.made: dict[str, Any] = {}
 
     def attribute(self, name: str) -> Any:
         """Return what attrs makes under a name. The first call completes the class."""
         with _completing:
             if not self.made:
-                completed = vars(attrs.frozen(**self.options)(_new_class(self.cls, self.body)))
+                body = self.body | {each: value.made() for each, value in self.fields.items()}
+                completed = vars(attrs.frozen(**self.options)(_new_class(self.cls, body)))
                 self.made = {each: completed[each] for each in _ADDED}
                 for each, value in self.made.items():
                     if isinstance(vars(self.cls).get(each), Later):
@@ -74,12 +89,29 @@ class _Rest:
         return self.made[name]
 
 
+class _Definition:
+    """An error that attrs has still to complete, with the options."""
+
+    __slots__ = ("cls", "options")
+
+    def __init__(self, cls: type[Any], options: dict[str, Any]) -> None:
+        self.cls = cls
+        self.options = options
+
+    def attribute(self, name: str) -> Any:
+        """Return what attrs makes under a name. The first call completes the class."""
+        with _completing:
+            if isinstance(vars(self.cls)[name], Later):
+                attrs.define(init=isinstance(vars(self.cls)["__init__"], Later), **self.options)(self.cls)
+        return vars(self.cls)[name]
+
+
 class Later:
     """Stands for an attribute of a class that attrs has not made yet."""
 
     __slots__ = ("name", "rest")
 
-    def __init__(self, rest: _Rest, name: str) -> None:
+    def __init__(self, rest: _Rest | _Definition, name: str) -> None:
         self.rest = rest
         self.name = name
 
@@ -87,3 +119,43 @@ class Later:
         made = self.rest.attribute(self.name)
         bind = getattr(type(made), "__get__", None)
         return made if bind is None else bind(made, instance, owner)
+
+
+def _new_class(like: type[Any], body: dict[str, Any]) -> type[Any]:
+    return type(like.__name__, like.__bases__, body)
+
+
+if TYPE_CHECKING:
+    from attrs import define, frozen
+else:
+
+    def frozen(**options: Any) -> Callable[[type[Any]], type[Any]]:
+        """Decorate a class as ``attrs.frozen`` does with the same options.
+
+        The class must consist of constants, and of annotated attributes that are a ``Field``. Its base must be a class
+        that attrs made with the same options, or derive from one.
+        """
+
+        def decorate(cls: type[Any]) -> type[Any]:
+            body = {name: value for name, value in vars(cls).items() if name not in _NOT_COPIED}
+            body["__qualname__"] = cls.__qualname__
+            rest = _Rest(cls.__base__, body, options)
+            own = {name: value for name, value in body.items() if name not in rest.fields}
+            own["__slots__"] = tuple(rest.fields)
+            for name in _ADDED:
+                own[name] = Later(rest, name)
+            rest.cls = _new_class(cls, own)
+            return rest.cls
+
+        return decorate
+
+    def define(**options: Any) -> Callable[[type[Any]], type[Any]]:
+        """Decorate a class without slots as ``attrs.define`` does with the same options."""
+
+        def decorate(cls: type[Any]) -> type[Any]:
+            definition = _Definition(cls, options)
+            for name in _DEFINED:
+                setattr(cls, name, Later(definition, name))
+            return cls
+
+        return decorate

@@ -151,6 +151,11 @@ R_co = TypeVar("R_co", bound=Response, covariant=True)
 V_co = TypeVar("V_co", bound=CoordinatorValue, covariant=True)
 
 
+def _untyped(cls: type[Any], _: Any) -> type[Any]:
+    """Return the class itself: what ``Request[X]`` adds is for type checkers, and dear to make for each request."""
+    return cls
+
+
 class Request(Message, Generic[R_co]):
     """A request of a client to a broker. ``R_co`` is the class of the response.
 
@@ -162,6 +167,9 @@ class Request(Message, Generic[R_co]):
     __slots__ = ()
 
     INFO: ClassVar[KeyedMessageInfo]
+
+    if not TYPE_CHECKING:
+        __class_getitem__ = classmethod(_untyped)
 
     @classmethod
     def response_class(cls) -> type[R_co]:
@@ -179,6 +187,9 @@ class CoordinatorKey(Message, Generic[V_co]):
     __slots__ = ()
 
     INFO: ClassVar[KeyedMessageInfo]
+
+    if not TYPE_CHECKING:
+        __class_getitem__ = classmethod(_untyped)
 
     @classmethod
     def value_class(cls) -> type[V_co]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 import attrs
 
 from kafka_msgs._backend import implementation
-from kafka_msgs.lazy_attrs import Later
+from kafka_msgs.lazy_attrs import METADATA_KEY, Field, Later, frozen
 from kafka_msgs.primitives import ZERO_UUID
 from kafka_msgs.versions import NONE, VersionRange
 
@@ -31,17 +31,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from attrs import frozen
-
     from kafka_msgs.values import python as _values
 else:
-    from kafka_msgs.lazy_attrs import frozen
-
     _values = implementation("kafka_msgs.values")
 
 evolve = _values.evolve
-
-_METADATA_KEY: Final = "kafka_msgs"
 
 StructClass: TypeAlias = "type[Struct]"
 
@@ -162,17 +156,18 @@ def field(
 ) -> Any:
     """Declare a field of a generated class; ``FieldInfo`` describes the arguments.
 
-    The result is an attrs field. The annotation is ``Any``, so that type checkers use the declared type of the
+    The result is a field to attrs. The annotation is ``Any``, so that type checkers use the declared type of the
     attribute.
     """
     description = (
         default, name, type, versions, nullable, tag, tagged, flexible, ignorable, struct, map_key, entity, zero_copy
     )  # fmt: skip
-    return attrs.field(default=default, metadata={_METADATA_KEY: description})
+    return Field(description)
 
 
 _METHODS: Final = ("__new__", "__eq__", "__ne__", "__hash__", "__setattr__", "__delattr__", "__reduce__")
 _HOOKS: Final = ("__attrs_pre_init__", "__attrs_post_init__", "__del__", "__getattr__")
+_SPECIAL: Final = frozenset(_METHODS + _HOOKS)
 
 
 def _is_plain(cls: type[Struct]) -> bool:
@@ -188,10 +183,15 @@ def _is_plain(cls: type[Struct]) -> bool:
         and bool(own.get("__slots__"))
         and not (cls.__dictoffset__ or cls.__weakrefoffset__)
         and _is_generated(own.get("__init__"))
-        and all(getattr(cls, name) is getattr(Struct, name) for name in _METHODS)
-        and not any(hasattr(cls, name) for name in _HOOKS)
+        and not any(map(_is_special, cls.__mro__[:-1]))
         and (isinstance(own["__attrs_attrs__"], Later) or all(map(_is_plain_field, own["__attrs_attrs__"])))
     )
+
+
+def _is_special(cls: type[Any]) -> bool:
+    """Whether a class itself has methods that ``Struct`` lacks or has in another form."""
+    own = vars(cls)
+    return any(own[name] is not vars(Struct).get(name) for name in own.keys() & _SPECIAL)
 
 
 def _is_generated(init: Any) -> bool:
@@ -275,9 +275,10 @@ def _attributes(cls: type[Any]) -> tuple[_Attribute, ...]:
 def _found_attributes(cls: type[Any]) -> tuple[_Attribute, ...]:
     made: Any = next(vars(base)["__attrs_attrs__"] for base in cls.__mro__ if "__attrs_attrs__" in vars(base))
     if not isinstance(made, Later):
-        return tuple((each.name, each.default, each.metadata.get(_METADATA_KEY)) for each in made)
-    own = ((name, metadata[_METADATA_KEY]) for name, metadata in made.rest.metadata.items())
-    return (*_attributes(made.rest.base), *((name, description[0], description) for name, description in own))
+        return tuple((each.name, each.default, each.metadata.get(METADATA_KEY)) for each in made)
+    rest: Any = made.rest
+    own = ((name, field.description) for name, field in rest.fields.items())
+    return (*_attributes(rest.base), *((name, description[0], description) for name, description in own))
 
 
 def _rebuilt(cls: type[Any], values: dict[str, Any]) -> Any:

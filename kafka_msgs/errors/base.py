@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copyreg
 
-from attrs import define
+from kafka_msgs.lazy_attrs import define
 
 __all__ = ["InternalError", "KafkaMsgsError", "MissingExtraError", "shown"]
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from attrs import define
-
 from kafka_msgs.errors.answers import AnswerError
 from kafka_msgs.errors.base import KafkaMsgsError
+from kafka_msgs.lazy_attrs import define
 
 __all__ = ["AssignorError", "GroupError"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from attrs import define
-
 from kafka_msgs.errors.client import BrokerError, ClientError
+from kafka_msgs.lazy_attrs import define
 
 __all__ = ["ProducerClosedError", "ProducerFencedError", "TransactionStateError"]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from attrs import define, field
+from attrs import field
 
 from kafka_msgs.errors.base import KafkaMsgsError
+from kafka_msgs.lazy_attrs import define
 
 __all__ = ["SchemaError"]
 

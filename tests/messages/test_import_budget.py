@@ -60,6 +60,13 @@ def test_importing_the_library_loads_no_message_and_no_machinery() -> None:
     assert modules.isdisjoint(OPTIONAL)
 
 
+def test_importing_the_library_and_a_message_compiles_no_methods_of_errors_and_structs() -> None:
+    code = "import linecache\nfrom kafka_msgs import OffsetFetchRequest\nprint(*linecache.cache, sep='\\n')"
+    made = [name for name in run(code).splitlines() if name.startswith("<attrs generated")]
+    assert not [name for name in made if "kafka_msgs.errors" in name or "kafka_msgs.messages" in name]
+    assert len([name for name in made if "kafka_msgs" in name]) <= 8
+
+
 def test_importing_one_message_loads_that_message_alone() -> None:
     modules = loaded("from kafka_msgs import OffsetFetchRequest")
     assert ours(modules) == CORE | MACHINERY | {"kafka_msgs.messages.offset_fetch_request"}

@@ -1,4 +1,4 @@
-"""Generated classes whose attrs part is made late are what attrs would have made at once."""
+"""Generated classes and errors whose attrs part is made late are what attrs would have made at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 from kafka_msgs import backend, messages
-from kafka_msgs.lazy_attrs import Later
+from kafka_msgs.lazy_attrs import Later, define
 from kafka_msgs.schema import Struct, field, frozen
 from tests.support.codecs import message_class
 
@@ -168,3 +168,67 @@ def test_a_class_written_by_hand() -> None:
     assert Written.__doc__ == "Text."
     assert Written.__qualname__.endswith("<locals>.Written")
     assert Written.__module__ == __name__
+
+
+def test_a_field_is_what_attrs_takes_for_one() -> None:
+    made: Any = field("Size", "int32", default=2)
+    assert made.__class__ is type(attrs.field())
+
+    @attrs.frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
+    class Checked(Struct):
+        size: int = made
+
+        @made.validator  # type: ignore[untyped-decorator]
+        def _check(self, attribute: Any, value: int) -> None:
+            if value < 0:
+                raise ValueError(attribute.name)
+
+    assert Checked().size == 2
+    with pytest.raises(ValueError, match="size"):
+        Checked(size=-1)
+
+
+def errors() -> list[type[Any]]:
+    """Two classes of errors that are the same but for who makes them: attrs at once, and late."""
+    made = []
+    for by in (attrs.define, define):
+
+        @by(kw_only=True, slots=False, repr=False)
+        class FaultError(Exception):
+            """Text."""
+
+            where: str
+            size: int | None = None
+
+        made.append(FaultError)
+    return made
+
+
+def test_an_error_becomes_what_attrs_makes() -> None:
+    at_once, late = errors()
+    assert not made_late(at_once)
+    assert made_late(late)
+    one, other = at_once(where="here"), late(where="here")
+    assert (vars(other), other.args) == (vars(one), one.args)
+    assert other != late(where="here")
+    assert not made_late(late)
+    assert vars(late).keys() == vars(at_once).keys()
+    assert str(attrs.fields(late)) == str(attrs.fields(at_once))
+    assert inspect.signature(late) == inspect.signature(at_once)
+
+
+def test_an_error_with_an_init_of_its_own_keeps_it() -> None:
+    _, late = errors()
+
+    def init(self: Any) -> None:
+        self.where = "there"
+
+    late.__init__ = init
+    assert [each.name for each in attrs.fields(late)] == ["where", "size"]
+    assert late().where == "there"
+
+
+def test_threads_complete_an_error_once() -> None:
+    _, late = errors()
+    with ThreadPoolExecutor(4) as pool:
+        assert [each.where for each in pool.map(lambda number: late(where=number), range(40))] == list(range(40))
