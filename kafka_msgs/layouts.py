@@ -7,7 +7,7 @@ wire.
 
 from __future__ import annotations
 
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from struct import Struct, calcsize
 from typing import Final
 
@@ -30,7 +30,6 @@ __all__ = [
     "TRANSACTIONAL",
     "UUID_TEXT",
     "ColumnKind",
-    "LengthFlag",
     "RecordPart",
     "header_struct",
     "place_in_header",
@@ -99,15 +98,6 @@ ATTRIBUTES: Final = {
 }
 
 # The arguments of the C core
-
-
-class LengthFlag(IntFlag):
-    """How a value is written: with a compact length, or with a null. Also whether it is decoded as a view, or not."""
-
-    COMPACT = 1
-    NULLABLE = 2
-    ZERO_COPY = 4
-    SKIPPED = 8
 
 
 class RecordPart(IntEnum):

@@ -6,11 +6,11 @@ The one module here that reads the codec, and only that table. What the C core d
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from typing import Final
 
 from kafka_msgs import layouts
-from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, SKIP, Op
+from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, SKIP, LengthFlag, Op
 from kafka_msgs_generator.templating import render
 
 __all__ = ["C_MARK", "layouts_header", "ops_header"]
@@ -41,7 +41,7 @@ def layouts_header() -> str:
     return render("layouts.h.j2", mark=C_MARK, groups=_GROUPS, record_columns=_quoted(layouts.RECORD_COLUMNS))
 
 
-def _members(prefix: str, members: type[IntEnum | IntFlag]) -> dict[str, int]:
+def _members(prefix: str, members: type[IntEnum]) -> dict[str, int]:
     return {f"{prefix}{name}": member.value for name, member in members.__members__.items()}
 
 
@@ -63,7 +63,7 @@ _GROUPS: Final = {
         "NO_PRODUCER": layouts.NO_PRODUCER,
     },
     "The attributes of a batch.": {name.upper(): value for name, value in layouts.ATTRIBUTES.items()},
-    "How a value is written.": _members("", layouts.LengthFlag),
+    "How a value is written.": _members("", LengthFlag),
     "What can be asked of records.": _members("PART_", layouts.RecordPart),
     "How many records there are from one mark to the next.": {"MARKED": layouts.MARKED},
     "The columns of records.": {

@@ -30,8 +30,8 @@ M = TypeVar("M", bound=Described)
 def codec_for(cls: type[M], version: int, options: CodecOptions = DEFAULT_OPTIONS) -> Codec[M]:
     """Return the codec of a message class at a version; raises ``UnsupportedVersionError``.
 
-    The first call for a class and version takes about one millisecond per struct. Later calls are a dictionary look-up.
-    The class keeps its codecs, so they live as long as the class.
+    The first call for a class and version makes it: with the C core in a tenth of a millisecond per struct, without it
+    in one or two. Later calls are a dictionary look-up. The class keeps its codecs, so they live as long as the class.
     """
     if version.__class__ is not int:  # True and 2.0 would find the codecs of 1 and 2
         return _make(cls, version, options)

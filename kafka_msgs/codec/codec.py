@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kafka_msgs._backend import backend
 from kafka_msgs.codec.executors import EXECUTORS
@@ -15,15 +15,17 @@ from kafka_msgs.schema import Described
 __all__ = ["Codec"]
 
 M = TypeVar("M", bound=Described)
-Decoded = TypeVar("Decoded", covariant=True)
 
+if TYPE_CHECKING:
+    from typing import Protocol
 
-class _Decode(Protocol[Decoded]):
-    def __call__(self, data: Buffer, offset: int = 0, /) -> Decoded: ...
+    Decoded = TypeVar("Decoded", covariant=True)
 
+    class _Decode(Protocol[Decoded]):
+        def __call__(self, data: Buffer, offset: int = 0, /) -> Decoded: ...
 
-class _Read(Protocol[Decoded]):
-    def __call__(self, buffer: Buffer, offset: int = 0) -> tuple[Decoded, int]: ...
+    class _Read(Protocol[Decoded]):
+        def __call__(self, buffer: Buffer, offset: int = 0) -> tuple[Decoded, int]: ...
 
 
 class Codec(Generic[M]):

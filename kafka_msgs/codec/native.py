@@ -19,10 +19,9 @@ from kafka_msgs.codec.explain import (
     encode_failure,
     trailing_data,
 )
-from kafka_msgs.codec.ops import Op
+from kafka_msgs.codec.ops import LengthFlag, Op
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Absent, Plan, Step, StructPlan, Value
-from kafka_msgs.layouts import LengthFlag
 
 __all__ = ["functions", "part_functions"]
 

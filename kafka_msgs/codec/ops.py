@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-__all__ = ["FIXED", "MAX_LENGTH", "MAX_STRING", "MAX_TAG", "MAX_TAGS", "PRIMITIVES", "SKIP", "Op"]
+__all__ = ["FIXED", "MAX_LENGTH", "MAX_STRING", "MAX_TAG", "MAX_TAGS", "PRIMITIVES", "SKIP", "LengthFlag", "Op"]
 
 MAX_STRING: Final = 32767
 """The longest string in bytes of UTF-8. It is Kafka's limit, also for lengths that could hold more."""
@@ -49,6 +49,15 @@ class Op(IntEnum):
     """Count (int32, or compact) and the elements."""
     STRUCT = 13
     """The fields in order, then a tag section in flexible versions; nullable ones start with a marker."""
+
+
+class LengthFlag(IntEnum):
+    """How a value is written: with a compact length, or with a null. Also whether it is decoded as a view, or not."""
+
+    COMPACT = 1
+    NULLABLE = 2
+    ZERO_COPY = 4
+    SKIPPED = 8
 
 
 SKIP: Final = len(Op)

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
-
-from attrs import frozen
+from typing import Any, Self, dataclass_transform
 
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, PRIMITIVES, Op
 from kafka_msgs.errors import UnsupportedVersionError
@@ -21,8 +19,23 @@ from kafka_msgs.versions import whole_number
 __all__ = ["Absent", "Plan", "Step", "StructPlan", "Value", "compile_plan"]
 
 
-@frozen
-class Value:
+@dataclass_transform(eq_default=False, frozen_default=True)
+class _Facts:
+    """Base of the parts of a plan: made of the annotated attributes, and never changed.
+
+    attrs would take longer to make these classes than they take to make a plan, and the first message of a process
+    waits for both.
+    """
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        self.__dict__.update(zip(self.__annotations__, values, strict=False), **named)
+
+    def but(self, **changes: Any) -> Self:
+        """Return a copy with changes."""
+        return type(self)(**{name: getattr(self, name) for name in self.__annotations__} | changes)
+
+
+class Value(_Facts):
     """How one value is written.
 
     A ``compact`` length is an unsigned varint of the length plus 1, and 0 is null (KIP-482). Other lengths are int16 or
@@ -78,8 +91,7 @@ class Value:
         return " ".join(words)
 
 
-@frozen
-class Step:
+class Step(_Facts):
     """One field on the wire. It is positional if ``tag`` is None. Otherwise it is in the tag section, unless
     default.
 
@@ -97,8 +109,7 @@ class Step:
     each: bool = False
 
 
-@frozen
-class Absent:
+class Absent(_Facts):
     """A field that this version does not have. Decoding gives ``default``. Another value fails, unless ignorable."""
 
     attribute: str
@@ -108,8 +119,7 @@ class Absent:
     ignorable: bool
 
 
-@frozen(eq=False, repr=False)
-class StructPlan:
+class StructPlan(_Facts):
     """The steps of one struct at one version.
 
     ``tagged`` is in ascending order of tag. ``inactive_tags`` are numbers that the definition declares but that are not
@@ -152,8 +162,7 @@ class StructPlan:
         return self.inactive_tags | {step.tag for step in self.tagged if step.tag is not None}
 
 
-@frozen
-class Plan:
+class Plan(_Facts):
     """A message at one version."""
 
     cls: type[Any]

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
-from attrs import evolve
-
 from kafka_msgs.codec.plan import Absent, Plan, Step, StructPlan
 from kafka_msgs.errors import OptionError, UnknownColumnError
 from kafka_msgs.schema import Described, FieldInfo, fields
@@ -33,7 +31,7 @@ def select(plan: Plan, paths: Sequence[str]) -> Plan:
     root = _part(plan.root, check_paths(plan.cls, plan.version, paths))
     if all(step.skipped for step in root.tagged):
         root = _shortened(root)
-    return evolve(plan, root=root)
+    return plan.but(root=root)
 
 
 def check_paths(cls: type[Described], version: int, paths: Sequence[str]) -> _Tree:
@@ -82,8 +80,7 @@ def _overlap(path: str) -> OptionError:
 
 
 def _part(plan: StructPlan, tree: _Tree) -> StructPlan:
-    return evolve(
-        plan,
+    return plan.but(
         steps=tuple(_chosen(step, tree.get(step.attribute)) for step in plan.steps),
         tagged=tuple(_chosen(step, tree.get(step.attribute)) for step in plan.tagged),
         partial=True,
@@ -92,22 +89,22 @@ def _part(plan: StructPlan, tree: _Tree) -> StructPlan:
 
 def _chosen(step: Step, choice: _Tree | int | None) -> Step:
     if choice is None:
-        return evolve(step, skipped=True)
+        return step.but(skipped=True)
     if isinstance(choice, int):
-        return evolve(step, edit=choice)
+        return step.but(edit=choice)
     value, inner = step.value, choice.get(ELEMENTS, choice)
     if isinstance(inner, int):
-        return evolve(step, edit=inner, each=True)
+        return step.but(edit=inner, each=True)
     if ELEMENTS in choice:
-        return evolve(step, value=evolve(value, element=evolve(value.item, struct=_part(value.item.inner, inner))))
-    return evolve(step, value=evolve(value, struct=_part(value.inner, inner)))
+        return step.but(value=value.but(element=value.item.but(struct=_part(value.item.inner, inner))))
+    return step.but(value=value.but(struct=_part(value.inner, inner)))
 
 
 def _shortened(plan: StructPlan) -> StructPlan:
     """Return a struct without what follows its last chosen field: those fields have their defaults."""
     end = max((number for number, step in enumerate(plan.steps, 1) if not step.skipped), default=0)
     left_out = tuple(_absent(step) for step in plan.steps[end:] + plan.tagged)
-    return evolve(plan, flexible=False, steps=plan.steps[:end], tagged=(), absent=plan.absent + left_out)
+    return plan.but(flexible=False, steps=plan.steps[:end], tagged=(), absent=plan.absent + left_out)
 
 
 def _absent(step: Step) -> Absent:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
-from kafka_msgs.layouts import ATTRIBUTES, HEADER, RECORD_COLUMNS, ColumnKind, LengthFlag, RecordPart, header_struct
+from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, LengthFlag, Op
+from kafka_msgs.layouts import ATTRIBUTES, HEADER, RECORD_COLUMNS, ColumnKind, RecordPart, header_struct
 from kafka_msgs_generator.c_header import layouts_header, ops_header
 from kafka_msgs_generator.output import ForeignFileError, apply, plan
 
