@@ -190,8 +190,8 @@ def _is_plain(cls: type[Struct]) -> bool:
 
 def _is_special(cls: type[Any]) -> bool:
     """Whether a class itself has methods that ``Struct`` lacks or has in another form."""
-    own = vars(cls)
-    return any(own[name] is not vars(Struct).get(name) for name in own.keys() & _SPECIAL)
+    own, ours = vars(cls), vars(Struct)
+    return not _SPECIAL.isdisjoint(own) and any(own[name] is not ours.get(name) for name in _SPECIAL if name in own)
 
 
 def _is_generated(init: Any) -> bool:
