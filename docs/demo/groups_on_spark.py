@@ -63,7 +63,7 @@ def _tasks(stage: Stage) -> None:
 
 def _table(stage: Stage, outcome: str, title: str, wanted: tuple[str, ...]) -> None:
     """Show some columns of a table of a report."""
-    from kafka_msgs.spark.report.page import cell
+    from kafka_msgs.report.page import cell
 
     (found,) = (each for each in stage.names[outcome].report.sections if each.title == title)
     rows = columns(*wanted, numbers=("members", "partitions", "lag", "count"))

@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_msgs.capture import CaptureFault, Exchange, read_exchanges
 from kafka_msgs.capture.report import CaptureSummary, summarise
+from kafka_msgs.report import Bars, Lines, Table
 from kafka_msgs.spark.jobs.capture_report import COLUMNS, JOB, capture_report
 from kafka_msgs.spark.jobs.job import run
-from kafka_msgs.spark.report import Bars, Lines, Table
 from tests.support.recordings import PACKETS, port_of
 
 FILES = ("sasl.pcap", "shop.pcapng")

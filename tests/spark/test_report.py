@@ -14,9 +14,10 @@ from pyspark.sql import SparkSession
 
 from kafka_msgs import __version__
 from kafka_msgs.errors import MissingExtraError
+from kafka_msgs.report import Bars, Lines, Report, Table, by_hour, write_report
+from kafka_msgs.report.plots import draw, number_text
 from kafka_msgs.spark.jobs.job import Job, run
-from kafka_msgs.spark.report import Bars, Lines, Report, Table, by_hour, time_of, write_report
-from kafka_msgs.spark.report.plots import draw, number_text
+from kafka_msgs.spark.reporting import time_of
 
 TABLE = Table("Lags & more", ("group", "lag", "empty"), (("<b>tea</b>", 1234567, True), ("café", None, 0.5)), "2 of 9")
 BARS = Bars(title="Lag", file="lag.png", labels=("tea $1$", "café"), series={"lag": (3, 4), "old": (1, 2)}, unit="x")

@@ -23,8 +23,8 @@ from kafka_msgs.offline.directories import end_offsets_in
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from kafka_msgs.report import Report
     from kafka_msgs.spark.jobs.job import Outcome
-    from kafka_msgs.spark.report import Report
 
 __all__ = ["pipeline_command", "show_tables"]
 
@@ -231,8 +231,8 @@ def _run(
 
 def show_tables(report: Report, screen: Console) -> None:
     """Print the tables of a report that have rows, each no further than a screen can show."""
-    from kafka_msgs.spark.report import Table
-    from kafka_msgs.spark.report.page import cell
+    from kafka_msgs.report import Table
+    from kafka_msgs.report.page import cell
 
     for section in report.sections:
         if isinstance(section, Table) and section.rows:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_msgs.capture.report import QUANTILES
+from kafka_msgs.report import Bars, Lines, Report, Section
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
 from kafka_msgs.spark.jobs.rows import timed
-from kafka_msgs.spark.report import Bars, Lines, Report, Section, table_of
+from kafka_msgs.spark.reporting import table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from kafka_msgs.report import Bars, Report, Section, by_hour
 from kafka_msgs.spark.functions import from_kafka
 from kafka_msgs.spark.jobs.group_state import describe_groups
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
 from kafka_msgs.spark.jobs.rows import COMMIT, MARKER, PROBLEM, classify_records, timed
 from kafka_msgs.spark.jobs.transactions import COUNTS, NONE, marker_of, outcome_of
 from kafka_msgs.spark.latest import latest_by_key
-from kafka_msgs.spark.report import Bars, Report, Section, by_hour, table_of, time_of
+from kafka_msgs.spark.reporting import table_of, time_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

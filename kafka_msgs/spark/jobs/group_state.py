@@ -27,10 +27,11 @@ from pyspark.sql.types import (
 )
 
 from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.report import Bars, Report, Section
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
 from kafka_msgs.spark.jobs.rows import GROUP, PROBLEM, classify_records, group_bytes
 from kafka_msgs.spark.latest import latest_by_key
-from kafka_msgs.spark.report import Bars, Report, Section, table_of
+from kafka_msgs.spark.reporting import table_of
 from kafka_msgs.spark.types import arrow_schema
 from kafka_msgs.topics.describe import describe_group
 from kafka_msgs.topics.records import InternalRecord, UnknownRecord, decode_record

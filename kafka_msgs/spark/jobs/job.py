@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 
 from kafka_msgs import __version__
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.spark.report import Report, write_report
+from kafka_msgs.report import Report, write_report
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

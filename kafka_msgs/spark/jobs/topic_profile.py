@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from kafka_msgs.report import Bars, Report, Section, by_hour
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
 from kafka_msgs.spark.jobs.rows import milliseconds, timed
 from kafka_msgs.spark.jobs.transactions import NONE, marker_of, outcome_of
-from kafka_msgs.spark.report import Bars, Report, Section, by_hour, table_of, time_of
+from kafka_msgs.spark.reporting import table_of, time_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -20,8 +20,9 @@ from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.explain import Executor
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.lookup import message_classes, message_named
+from kafka_msgs.report import Report, Section, Table
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
-from kafka_msgs.spark.report import Report, Section, Table, table_of
+from kafka_msgs.spark.reporting import table_of
 from kafka_msgs.spark.types import arrow_schema
 from kafka_msgs.testing.random_values import random_message
 

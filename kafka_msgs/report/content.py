@@ -1,36 +1,39 @@
-"""What a report consists of: tables and plots as plain data.
+"""What a report consists of: tables, plots, facts and metrics, as plain data.
 
-Owns the bound on what is fetched from Spark for a table. How it looks is left to ``page`` and ``plots``.
+How it looks is left to ``page`` and ``plots``, and which figures there are to those who compute them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from attrs import field, frozen
-from pyspark.sql import functions as F  # noqa: N812
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+__all__ = ["Bars", "Kind", "Lines", "Metric", "Report", "Sample", "Section", "Table", "by_hour"]
 
-__all__ = ["ROWS", "Bars", "Lines", "Report", "Section", "Table", "by_hour", "table_of", "time_of"]
-
-_SECOND_MS: Final = 1000
 _HOUR_MS: Final = 3_600_000
-_MOST_SECONDS: Final = 10**12
-ROWS: Final = 50
-"""How many rows of a table a report shows, by default."""
+
+Kind: TypeAlias = Literal["text", "number", "name", "flag", "time", "seconds", "bytes"]
+"""What the values of a column are.
+
+``number`` counts or measures something, ``name`` is a number that stands for something, such as a partition. ``time``
+is in milliseconds since the epoch, ``seconds`` is a length of time, ``bytes`` a size.
+"""
 
 
 @frozen
 class Table:
-    """Rows under the names of their columns; ``note`` is what the reader has to know, such as how many are shown."""
+    """Rows under the names of their columns; ``note`` is what the reader has to know, such as how many are shown.
+
+    ``kinds`` has those of the columns, by name. Without one, the values and the name of a column decide.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     note: str = ""
+    kinds: Mapping[str, Kind] = field(factory=dict, kw_only=True)
 
 
 @frozen(kw_only=True)
@@ -71,8 +74,9 @@ def by_hour(title: str, file: str, unit: str, names: Sequence[str], counts: Mapp
     the number of points is bounded.
     """
     hours = set(counts)
-    hours |= {hour + _HOUR_MS for hour in counts if hour < max(counts)}
-    hours |= {hour - _HOUR_MS for hour in counts if hour > min(counts)}
+    earliest, latest = min(hours, default=0), max(hours, default=0)
+    hours |= {hour + _HOUR_MS for hour in counts if hour < latest}
+    hours |= {hour - _HOUR_MS for hour in counts if hour > earliest}
     none = (0,) * len(names)
     points = [(hour, counts.get(hour, none)) for hour in sorted(hours)]
     series = {name: [numbers[place] for _, numbers in points] for place, name in enumerate(names)}
@@ -83,31 +87,31 @@ Section: TypeAlias = Table | Bars | Lines
 
 
 @frozen
+class Sample:
+    """One value of a metric, and the labels that say of what."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
+@frozen(kw_only=True)
+class Metric:
+    """A number that a monitoring system keeps: its ``name`` with the unit at the end, and its values by labels."""
+
+    name: str
+    help: str
+    samples: tuple[Sample, ...]
+    type: Literal["gauge", "counter"] = "gauge"
+
+
+@frozen
 class Report:
     """A report: its title, its sections in order, and ``facts`` about the run, such as what was read and when.
 
-    Sections that have nothing to show are left out.
+    ``metrics`` are the figures for a monitoring system. Sections that have nothing to show are left out.
     """
 
     title: str
     sections: tuple[Section, ...]
     facts: Mapping[str, str] = field(factory=dict)
-
-
-def time_of(column: str) -> Column:
-    """Return milliseconds since the epoch as a text in UTC, whatever the session's zone, under the same name.
-
-    The sum is one of timestamps without a zone. With one, an hour that clocks of the session's zone skip has no text.
-    It is null for a time that Spark cannot count in seconds (after the year 33,000).
-    """
-    seconds = F.floor(F.col(column) / _SECOND_MS)
-    moment = F.expr("timestamp_ntz'1970-01-01 00:00:00'") + F.make_dt_interval(secs=seconds)
-    return F.when(F.abs(seconds) < _MOST_SECONDS, moment.cast("string")).alias(column)
-
-
-def table_of(rows: DataFrame, title: str, limit: int = ROWS) -> Table:
-    """Return the first ``limit`` rows of a DataFrame, and how many there are; runs two Spark jobs."""
-    total = rows.count()
-    shown = tuple(tuple(row) for row in rows.take(limit))
-    note = f"{len(shown):,} of {total:,} rows" if total > len(shown) else ""
-    return Table(title, tuple(rows.columns), shown, note)
+    metrics: tuple[Metric, ...] = ()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import evolve
 
 from kafka_msgs.errors import MissingExtraError
-from kafka_msgs.spark.report.content import Bars, Lines
+from kafka_msgs.report.content import Bars, Lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,8 +12,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
-from kafka_msgs.spark.report.content import Report, Section, Table
-from kafka_msgs.spark.report.plots import draw
+from kafka_msgs.report.content import Report, Section, Table
+from kafka_msgs.report.plots import draw
 
 __all__ = ["cell", "write_report"]
 

@@ -1,0 +1,41 @@
+"""From DataFrames to the tables of a report.
+
+Owns the bound on what is fetched from Spark for a table. What a report consists of is left to ``kafka_msgs.report``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from kafka_msgs.report import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["ROWS", "table_of", "time_of"]
+
+_SECOND_MS: Final = 1000
+_MOST_SECONDS: Final = 10**12
+ROWS: Final = 50
+"""How many rows of a table a report shows, by default."""
+
+
+def time_of(column: str) -> Column:
+    """Return milliseconds since the epoch as a text in UTC, whatever the session's zone, under the same name.
+
+    The sum is one of timestamps without a zone. With one, an hour that clocks of the session's zone skip has no text.
+    It is null for a time that Spark cannot count in seconds (after the year 33,000).
+    """
+    seconds = F.floor(F.col(column) / _SECOND_MS)
+    moment = F.expr("timestamp_ntz'1970-01-01 00:00:00'") + F.make_dt_interval(secs=seconds)
+    return F.when(F.abs(seconds) < _MOST_SECONDS, moment.cast("string")).alias(column)
+
+
+def table_of(rows: DataFrame, title: str, limit: int = ROWS) -> Table:
+    """Return the first ``limit`` rows of a DataFrame, and how many there are; runs two Spark jobs."""
+    total = rows.count()
+    shown = tuple(tuple(row) for row in rows.take(limit))
+    note = f"{len(shown):,} of {total:,} rows" if total > len(shown) else ""
+    return Table(title, tuple(rows.columns), shown, note)
