@@ -50,7 +50,8 @@ def _offsets(stage: Stage) -> None:
     )
     stage.say("Every group that committed anything, those without a member included, and what it has left to read:")
     _table(stage, "offsets", "Groups", ("group", "kind", "state", "members", "partitions", "lag", "lastCommit"))
-    stage.say(f"As a plot, in a report with all tables: {stage.names['offsets'].files[1]}")
+    plot = next(file for file in stage.names["offsets"].files if file.suffix == ".png")
+    stage.say(f"As a plot, in a report with all tables: {plot}")
 
 
 def _tasks(stage: Stage) -> None:
@@ -63,11 +64,11 @@ def _tasks(stage: Stage) -> None:
 
 def _table(stage: Stage, outcome: str, title: str, wanted: tuple[str, ...]) -> None:
     """Show some columns of a table of a report."""
-    from kafka_msgs.report.page import cell
+    from kafka_msgs.report.cells import cell, kinds_of
 
     (found,) = (each for each in stage.names[outcome].report.sections if each.title == title)
     rows = columns(*wanted, numbers=("members", "partitions", "lag", "count"))
     for row in found.rows:
-        values = dict(zip(found.columns, row, strict=True))
-        rows.add_row(*(cell(values[name]) for name in wanted))
+        values = dict(zip(found.columns, map(cell, row, kinds_of(found)), strict=True))
+        rows.add_row(*(values[name] for name in wanted))
     stage.table(rows)

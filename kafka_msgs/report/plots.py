@@ -36,7 +36,7 @@ def draw(plot: Bars | Lines, path: Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        missing = MissingExtraError(feature="a report with plots", extra="pipeline", package="matplotlib")
+        missing = MissingExtraError(feature="a report with plots", extra="report", package="matplotlib")
         raise missing from error
     if isinstance(plot, Lines) and len(set(plot.x)) == 1:
         plot = _at_one_time(plot)

@@ -30,7 +30,9 @@ def test_group_offsets_prints_lags_of_empty_groups_and_where_the_report_is(tmp_p
     assert status == 0, said
     lines = [line.split() for line in said.splitlines()]
     assert ["audit", "classic", "Empty", "2", "0", "2", "12"] in [words[:7] for words in lines]
-    assert said.splitlines()[-3:] == [str(out / name) for name in ("report.html", "lag.png", "commits.png")]
+    assert said.splitlines()[-5:] == [
+        str(out / name) for name in ("report.html", "report.json", "report.prom", "lag.png", "commits.png")
+    ]
     assert {path.name for path in out.iterdir() if path.is_dir()} == {
         "log", "history", "offsets", "pending", "groups", "problems",
     }  # fmt: skip

@@ -14,7 +14,6 @@ from kafka_msgs.cli.connecting import broker_options, client_config
 from kafka_msgs.cli.offsets_topic import chosen, groups_in, report_problems
 from kafka_msgs.cli.options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
-from kafka_msgs.cli.render.prometheus import print_metrics
 from kafka_msgs.cli.render.times import iso_of_ms, short_time
 
 if TYPE_CHECKING:
@@ -132,8 +131,9 @@ def _rounds(ask: Any, form: str, prometheus: bool, watch: float | None, rounds: 
 def _show(rows: Rows, form: str, prometheus: bool) -> None:
     if prometheus:
         from kafka_msgs.cli.groups.lags import metrics
+        from kafka_msgs.report.exposition import metrics_text
 
-        print_metrics(metrics(rows))
+        click.echo(metrics_text(metrics(rows)), nl=False)
     else:
         print_listing(form, _COLUMNS, rows, in_table=_IN_TABLE)
 

@@ -232,14 +232,15 @@ def _run(
 def show_tables(report: Report, screen: Console) -> None:
     """Print the tables of a report that have rows, each no further than a screen can show."""
     from kafka_msgs.report import Table
-    from kafka_msgs.report.page import cell
+    from kafka_msgs.report.cells import cell, kinds_of
 
     for section in report.sections:
         if isinstance(section, Table) and section.rows:
             screen.print(section.title)
             shown = table(*section.columns)
+            kinds = kinds_of(section)
             for row in section.rows[:_ROWS]:
-                shown.add_row(*map(cell, row))
+                shown.add_row(*map(cell, row, kinds))
             screen.print(shown)
             if len(section.rows) > _ROWS:
                 screen.print(f"{len(section.rows) - _ROWS} more in the report\n")

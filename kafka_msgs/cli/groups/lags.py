@@ -17,11 +17,11 @@ from kafka_msgs.admin.groups import GroupListing
 from kafka_msgs.cli.groups.broker import BrokerGroups
 from kafka_msgs.cli.groups.source import Bounds, Stored
 from kafka_msgs.cli.render.progress import counting
-from kafka_msgs.cli.render.prometheus import Metric
 from kafka_msgs.cli.render.times import iso_of_ms, short_time
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.enums import GroupType
+from kafka_msgs.report import Metric, Sample
 
 __all__ = ["Lag", "lags_of", "metrics", "row_of"]
 
@@ -168,7 +168,11 @@ def row_of(lag: Lag, now: float | None = None) -> dict[str, Any]:
 def metrics(rows: Collection[Mapping[str, Any]]) -> list[Metric]:
     """Return the metrics of rows of lags."""
     return [
-        Metric(name, about, [(_labels(row), row[column]) for row in rows if row[column] is not None])
+        Metric(
+            name=name,
+            help=about,
+            samples=tuple(Sample(_labels(row), row[column]) for row in rows if row[column] is not None),
+        )
         for name, about, column in (
             ("kafka_group_lag_records", "Offsets between the committed offset and the end of the partition.", "lag"),
             ("kafka_group_lag_seconds", "Age of the first record that the group has not read.", "lagSeconds"),
@@ -178,5 +182,5 @@ def metrics(rows: Collection[Mapping[str, Any]]) -> list[Metric]:
     ]
 
 
-def _labels(row: Mapping[str, Any]) -> dict[str, object]:
-    return {name: row[name] for name in ("group", "topic", "partition")}
+def _labels(row: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(row[name]) for name in ("group", "topic", "partition")}

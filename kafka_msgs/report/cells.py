@@ -1,0 +1,94 @@
+"""The values of tables as text, each by the kind of its column.
+
+Owns how numbers, times and sizes are written. The page and the terminal show the same text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from kafka_msgs.report.content import Kind, Table
+
+__all__ = ["cell", "kind_of", "kinds_of", "sort_key"]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_NAMES_SOMETHING: Final = re.compile(r"(Port|Id|Key|code|version|[Ee]poch|[Pp]artition|connection|broker|leader)$")
+"""Columns whose numbers are names of something, which are not grouped by thousands."""
+_SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_STEP: Final = 1024
+_TIMES: Final = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def kinds_of(table: Table) -> tuple[Kind, ...]:
+    """Return the kinds of all columns of a table, in their order."""
+    values = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.columns)
+    return tuple(
+        table.kinds.get(column) or kind_of(column, each) for column, each in zip(table.columns, values, strict=True)
+    )
+
+
+def kind_of(column: str, values: Iterable[Any]) -> Kind:
+    """Return the kind of a column that says nothing of it, by its name and its first value."""
+    first = next((value for value in values if value is not None), None)
+    if isinstance(first, bool):
+        return "flag"
+    if isinstance(first, int | float):
+        return "name" if _NAMES_SOMETHING.search(column) else "number"
+    return "text"
+
+
+def cell(value: Any, kind: Kind = "text") -> str:
+    """Return a value as a report shows it: nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(cell(each, kind) for each in value)
+    return _TEXTS.get(kind, _plain)(value) if isinstance(value, int | float) else str(value)
+
+
+def sort_key(value: Any, kind: Kind) -> str | None:
+    """Return the number that a cell is sorted by, where its text does not sort as the value does."""
+    if kind == "text" or not isinstance(value, int | float):
+        return None
+    return repr(value + 0).replace("inf", "Infinity")
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
+
+
+def _time(value: float) -> str:
+    try:
+        return f"{_EPOCH + timedelta(milliseconds=value):%Y-%m-%d %H:%M:%S}"
+    except (OverflowError, ValueError):
+        return f"{value} ms"
+
+
+def _size(value: float) -> str:
+    if abs(value) < _STEP:
+        return f"{value:.4g} B"
+    power = min((int(abs(value)).bit_length() - 1) // 10, len(_SIZES) - 1)
+    return f"{value / _STEP**power:,.2f} {_SIZES[power]}"
+
+
+def _seconds(value: float) -> str:
+    """Return a length of time in the two largest units that it has."""
+    sign, rest = "-" * (value < 0), abs(value)
+    if not rest < float("inf") or rest < _TIMES[2][0]:
+        return f"{value:.4g} s"
+    place = next(number for number, (unit, _) in enumerate(_TIMES) if rest >= unit)
+    (large, large_name), (small, small_name) = _TIMES[place : place + 2]
+    return f"{sign}{rest // large:,.0f} {large_name} {rest % large // small:.0f} {small_name}"
+
+
+_TEXTS: Final[Mapping[Kind, Callable[[Any], str]]] = {
+    "name": str,
+    "time": _time,
+    "bytes": _size,
+    "seconds": _seconds,
+}
