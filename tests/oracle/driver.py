@@ -34,7 +34,7 @@ BATCH: Final = 2000
 _LIST, _ENCODE, _DECODE, _RECORD, _FOLD = 0, 1, 2, 3, 4
 _READ_BATCHES, _WRITE_BATCH = 5, 6
 _ERROR_RESPONSE = 7
-_HASH = 8
+_HASH, _STREAMS_METADATA = 8, 9
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -225,6 +225,11 @@ class Oracle:
     def hash_many(self, keys: Iterable[bytes]) -> list[bytes | OracleReject]:
         """Hash keys as the producer does; each answer is an int32."""
         return self._ask_many(_HASH, keys, _sized, _Reader.take_part)
+
+    def rewrite_streams_metadata(self, texts: Iterable[str]) -> list[bytes | OracleReject]:
+        """Read metadata of offsets as Kafka Streams does, and write it back."""
+        items = [text.encode() for text in texts]
+        return self._ask_many(_STREAMS_METADATA, items, _sized, _Reader.take_part)
 
     def close(self) -> None:
         """End the process; the next question starts another."""

@@ -20,6 +20,7 @@ import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.MessageUtil;
 import org.apache.kafka.common.utils.Utils;
+import org.apache.kafka.streams.processor.internals.TopicPartitionMetadata;
 
 /**
  * Answers questions about Kafka's message classes on standard input and output until the input ends.
@@ -41,6 +42,7 @@ import org.apache.kafka.common.utils.Utils;
  * <li>operation 7, error response: int16 api key, int16 version, int32 throttle time, int16 error code, the request as a
  *     byte string; the result is one part, see {@link ErrorResponses#answer}.
  * <li>operation 8, hash of a key: byte string; the result is one part, an int32.
+ * <li>operation 9, metadata of an offset of Kafka Streams: byte string; the result is one part, the text written back.
  * </ul>
  * A part is a byte 1 and a byte string, or a byte 0 and two byte strings: an exception's class and its text.
  */
@@ -54,6 +56,7 @@ public final class Oracle {
     private static final byte WRITE_BATCH = 6;
     private static final byte ERROR_RESPONSE = 7;
     private static final byte HASH = 8;
+    private static final byte STREAMS_METADATA = 9;
 
     private final JsonMapper json = JsonMapper.builder()
         .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
@@ -126,6 +129,9 @@ public final class Oracle {
             } else if (operation == HASH) {
                 byte[] key = readBytes(question);
                 writePart(out, () -> ByteBuffer.allocate(4).putInt(Utils.murmur2(key)).array());
+            } else if (operation == STREAMS_METADATA) {
+                String text = new String(readBytes(question), StandardCharsets.UTF_8);
+                writePart(out, () -> TopicPartitionMetadata.decode(text).encode().getBytes(StandardCharsets.UTF_8));
             } else {
                 throw new IOException("no such operation: " + operation);
             }
