@@ -5,12 +5,12 @@ How it looks is left to ``page`` and ``plots``, and which figures there are to t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from attrs import field, frozen
 
-__all__ = ["Bars", "Kind", "Lines", "Metric", "Report", "Sample", "Section", "Table", "by_hour"]
+__all__ = ["Bars", "Kind", "Lines", "Metric", "Part", "Report", "Sample", "Section", "Table", "by_hour", "report_of"]
 
 _HOUR_MS: Final = 3_600_000
 
@@ -105,6 +105,14 @@ class Metric:
 
 
 @frozen
+class Part:
+    """A part of a report: sections, and the metrics that say the same to a monitoring system."""
+
+    sections: tuple[Section, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+
+
+@frozen
 class Report:
     """A report: its title, its sections in order, and ``facts`` about the run, such as what was read and when.
 
@@ -115,3 +123,13 @@ class Report:
     sections: tuple[Section, ...]
     facts: Mapping[str, str] = field(factory=dict)
     metrics: tuple[Metric, ...] = ()
+
+
+def report_of(title: str, parts: Iterable[Section | Part]) -> Report:
+    """Return the report that parts and sections make, in their order."""
+    whole = [each if isinstance(each, Part) else Part((each,)) for each in parts]
+    return Report(
+        title,
+        tuple(section for each in whole for section in each.sections),
+        metrics=tuple(metric for each in whole for metric in each.metrics),
+    )

@@ -1,0 +1,122 @@
+"""Slow clients: who waits how long, who is throttled, gets errors or speaks old versions, and the slowest exchanges.
+
+Requests that wait on purpose have no place in latencies: a broker holds them until there is something to answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafka_msgs.report.content import Bars, Kind, Metric, Part, Section
+from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metric_of, table_from
+
+__all__ = ["WAITING", "client_part"]
+
+WAITING: Final = ("Fetch", "FetchSnapshot", "JoinGroup", "ShareFetch", "SyncGroup")
+"""The apis whose requests wait on purpose: for data, or for the other members of a group."""
+
+_MICROS: Final = 1_000_000
+_MILLIS: Final = 1000
+_SHOWN_BARS: Final = 12
+_SHOWN_APIS: Final = 3
+_LATENCIES: Final = ("p50", "p90", "p99", "max")
+_CLIENT: Final[dict[str, Kind | None]] = {
+    "clientId": "text",
+    "software": "text",
+    "hosts": "number",
+    "connections": "number",
+    "exchanges": "number",
+    "answered": "number",
+    **dict.fromkeys(_LATENCIES, "seconds"),
+    "throttled": "number",
+    "throttle": "seconds",
+    "errors": "number",
+    "problems": "number",
+    "oldVersions": "text",
+}
+_SLOWEST: Final[dict[str, Kind | None]] = {
+    "latency": "seconds",
+    "clientId": "text",
+    "clientHost": "text",
+    "api": "text",
+    "version": "name",
+    "at": "time",
+    "requestSize": "bytes",
+    "responseSize": "bytes",
+}
+_NOTE: Final = (
+    f"latencies without the apis that wait on purpose ({', '.join(WAITING)}); oldVersions: the lowest versions, of "
+    "those that are furthest below the highest one of this release"
+)
+
+
+def client_part(clients: Rows, versions: Rows, slowest: Rows, highest: Mapping[str, int]) -> Part:
+    """Return what clients experience, the slowest first.
+
+    A row of ``clients`` is a client id with a ``software``: ``hosts``, ``connections``, ``exchanges``, ``answered``,
+    ``p50Us`` to ``maxUs`` in microseconds without ``WAITING``, ``throttled`` (how many answers say so) and
+    ``throttleMs`` (the sum), ``errors`` and ``problems``. One of ``versions`` has ``clientId``, ``api`` and
+    ``version``. One of ``slowest`` is an exchange: ``clientId``, ``clientHost``, ``api``, ``version``, ``latencyUs``,
+    ``requestAtUs``, ``requestSize``, ``responseSize``. ``highest`` has the highest versions of apis.
+    """
+    old = _old_versions(versions, highest)
+    found = [_client(row, old.get(row["clientId"], "")) for row in clients]
+    by_latency = largest_first(found, "max", "clientId", "software")
+    exchanges = [{**row, "latency": row["latencyUs"] / _MICROS, "at": row["requestAtUs"] // _MILLIS} for row in slowest]
+    sections: list[Section] = [
+        table_from("Clients, the slowest first", by_latency, _CLIENT, _NOTE),
+        *_plot(by_latency),
+        table_from("The slowest exchanges that do not wait on purpose", exchanges, _SLOWEST),
+    ]
+    return Part(tuple(sections), _metrics(by_latency))
+
+
+def _client(row: Row, old: str) -> dict[str, Any]:
+    times = {name: None if row.get(f"{name}Us") is None else row[f"{name}Us"] / _MICROS for name in _LATENCIES}
+    throttle = row.get("throttleMs")
+    return {**row, **times, "throttle": None if throttle is None else throttle / _MILLIS, "oldVersions": old}
+
+
+def _old_versions(rows: Rows, highest: Mapping[str, int]) -> dict[Any, str]:
+    """Return the versions of each client that are furthest below the highest ones, as text."""
+    found = {}
+    for (client,), each in grouped(rows, "clientId").items():
+        lowest = {api: min(row["version"] for row in some) for (api,), some in grouped(each, "api").items()}
+        gaps = {api: highest[api] - version for api, version in lowest.items() if highest.get(api, -1) > version}
+        worst = sorted(gaps, key=lambda api: (-gaps[api], api))[:_SHOWN_APIS]
+        found[client] = ", ".join(f"{api} v{lowest[api]} of v{highest[api]}" for api in worst)
+    return found
+
+
+def _plot(clients: Rows) -> list[Section]:
+    shown = [row for row in clients if row["max"] is not None][:_SHOWN_BARS]
+    if not shown:
+        return []
+    series = {name: [_milliseconds(row[name]) for row in shown] for name in _LATENCIES}
+    labels = [str(row["clientId"]) for row in shown]
+    unit = "latency in milliseconds"
+    title = "Latency of the slowest clients"
+    return [Bars(title=title, file="clients.png", labels=labels, series=series, unit=unit, log=True)]
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    """Return a latency of at least a microsecond: a logarithmic axis has no 0."""
+    return None if seconds is None else max(seconds, 1 / _MICROS) * _MILLIS
+
+
+def _metrics(clients: Rows) -> tuple[Metric, ...]:
+    labels = {"client": "clientId", "software": "software"}
+    return tuple(
+        metric_of(f"kafka_msgs_client_{name}", about, clients, column, labels)
+        for name, about, column in (
+            ("exchanges", "Requests of the client in the captures.", "exchanges"),
+            ("latency_p50_seconds", "Median of latencies, without requests that wait on purpose.", "p50"),
+            ("latency_p90_seconds", "90th percentile of the same.", "p90"),
+            ("latency_p99_seconds", "99th percentile of the same.", "p99"),
+            ("latency_max_seconds", "The longest of the same.", "max"),
+            ("throttle_seconds", "Sum of the throttle times in answers.", "throttle"),
+            ("errors", "Error codes other than 0 in answers.", "errors"),
+            ("problems", "Exchanges that could not be decoded.", "problems"),
+        )
+    )

@@ -1,0 +1,173 @@
+"""Lag in records and in time, whether it grows, and what Kafka Streams wrote of the time of its partitions.
+
+A lag in time is the age of the oldest record that is not consumed yet, at the newest time that is known of the input.
+The trend compares what the group has committed with what was produced since its oldest commit in the history.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kafka_msgs.report.content import Kind, Metric, Part
+from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metric_of, table_from
+from kafka_msgs.topics.streams_metadata import decode_streams_metadata
+
+__all__ = ["lag_part", "with_times"]
+
+_SECOND_MS: Final = 1000
+_HOUR_MS: Final = 3_600_000
+_KEY: Final = ("group", "topic", "topicPartition")
+_LABELS: Final = {"group": "group", "topic": "topic", "partition": "topicPartition"}
+_TIME: Final[dict[str, Kind | None]] = {
+    **dict.fromkeys(_KEY),
+    "lag": "number",
+    "unreadSince": "time",
+    "lagSeconds": "seconds",
+    "lastCommit": "time",
+    "historySince": "time",
+    "consumedPerHour": "number",
+    "producedPerHour": "number",
+    "trendPerHour": "number",
+    "catchUpSeconds": "seconds",
+}
+_GROUPS: Final[dict[str, Kind | None]] = {
+    "group": None,
+    "partitions": "number",
+    "unknown": "number",
+    "lag": "number",
+    "lagSeconds": "seconds",
+    "consumedPerHour": "number",
+    "producedPerHour": "number",
+    "trendPerHour": "number",
+    "catchUpSeconds": "seconds",
+}
+_STREAMS: Final[dict[str, Kind | None]] = {
+    **dict.fromkeys(_KEY),
+    "partitionTime": "time",
+    "behindSeconds": "seconds",
+    "processors": "text",
+}
+_NOTE: Final = (
+    "lagSeconds: age of the oldest record that is not consumed, at the newest time in the input; empty where the log "
+    "of the partition is not in it; trendPerHour: produced less consumed since historySince, above 0 where a lag grows"
+)
+
+
+def lag_part(rows: Rows, as_of: int | None) -> Part:
+    """Return lag, trend and partition times of committed offsets.
+
+    A row has ``group``, ``topic``, ``topicPartition``, ``committedOffset``, ``endOffset``, ``lag``, ``metadata`` and
+    ``commitTimestampMs``. Where they are known it has ``unreadMs``, the time of the oldest record that is not
+    consumed; ``firstCommitMs`` and ``firstCommitOffset``, the oldest commit in the history; and ``firstEndOffset``,
+    the end of the partition at that time. ``as_of`` is the newest time of the input, in milliseconds since the epoch.
+    """
+    known = [with_times(row, as_of) for row in rows]
+    worst = largest_first(known, "lagSeconds", "lag", *_KEY)
+    worst = largest_first(worst, "lag", *_KEY) if all(row["lagSeconds"] is None for row in worst) else worst
+    groups = [_group(name, each) for (name,), each in grouped(known, "group").items()]
+    streams = [row for row in known if row["streams"]]
+    sections = [
+        table_from("Lag and trend of each group", largest_first(groups, "lagSeconds", "group"), _GROUPS),
+        table_from("Lag in time and trend, the longest first", worst, _TIME, _NOTE),
+    ]
+    if streams:
+        sections.append(table_from("Partition times of Kafka Streams", streams, _STREAMS))
+    return Part(tuple(sections), _metrics(known))
+
+
+def with_times(row: Row, as_of: int | None) -> dict[str, Any]:
+    """Return a row of ``lag_part`` with what follows from it: times, ages, rates, and the partition time of Streams."""
+    unread, lag = row.get("unreadMs"), row.get("lag")
+    found = {**row, "unreadSince": unread, "lastCommit": row.get("commitTimestampMs")}
+    found["lagSeconds"] = 0.0 if lag is not None and lag <= 0 else _age(unread, as_of)
+    found |= _trend(row, as_of)
+    return found | _streams(row, as_of)
+
+
+def _age(moment: int | None, as_of: int | None) -> float | None:
+    if moment is None or moment < 0 or as_of is None:
+        return None
+    return max(0.0, (as_of - moment) / _SECOND_MS)
+
+
+def _trend(row: Row, as_of: int | None) -> dict[str, Any]:
+    """Return the records an hour that were consumed and produced since the oldest commit, and what follows."""
+    since = row.get("firstCommitMs")
+    consumed = _rate(row.get("firstCommitOffset"), row.get("committedOffset"), since, row.get("commitTimestampMs"))
+    produced = _rate(row.get("firstEndOffset"), row.get("endOffset"), since, as_of)
+    known = consumed is not None and produced is not None
+    return {
+        "historySince": since,
+        "consumedPerHour": consumed,
+        "producedPerHour": produced,
+        "trendPerHour": produced - consumed if known else None,  # type: ignore[operator]
+        "catchUpSeconds": _catch_up(row.get("lag"), consumed, produced),
+    }
+
+
+def _rate(before: int | None, after: int | None, start: int | None, end: int | None) -> float | None:
+    """Return how many an hour, None where that is not known or no time has passed."""
+    if before is None or after is None or start is None or end is None or start < 0 or end <= start:
+        return None
+    return (after - before) * _HOUR_MS / (end - start)
+
+
+def _catch_up(lag: int | None, consumed: float | None, produced: float | None) -> float | None:
+    """Return after how many seconds the group has consumed all, at its rate; None where it never has."""
+    if lag is not None and lag <= 0:
+        return 0.0
+    if lag is None or consumed is None or produced is None or consumed <= produced:
+        return None
+    return lag / (consumed - produced) * (_HOUR_MS // _SECOND_MS)
+
+
+def _streams(row: Row, as_of: int | None) -> dict[str, Any]:
+    found = decode_streams_metadata(row.get("metadata"))
+    if found is None:
+        return {"streams": False}
+    processors = ", ".join(f"{key}: {number}" for key, number in found.processors.items())
+    time = found.partition_time
+    return {
+        "streams": True,
+        "partitionTime": time,
+        "behindSeconds": _age(time, as_of),
+        "processors": processors or None,
+    }
+
+
+def _group(name: str, rows: Rows) -> dict[str, Any]:
+    """Add a group up: sums of records, the longest time, and the rates of the partitions that have both."""
+    rated = [row for row in rows if row["trendPerHour"] is not None]
+    lags = [row["lag"] for row in rows if row.get("lag") is not None]
+    ages = [row["lagSeconds"] for row in rows if row["lagSeconds"] is not None]
+    consumed, produced = (
+        sum(row[column] for row in rated) if rated else None for column in ("consumedPerHour", "producedPerHour")
+    )
+    waits = [row["catchUpSeconds"] for row in rows]
+    return {
+        "group": name,
+        "partitions": len(rows),
+        "unknown": len(rows) - len(lags),
+        "lag": sum(lags) if lags else None,
+        "lagSeconds": max(ages, default=None),
+        "consumedPerHour": consumed,
+        "producedPerHour": produced,
+        "trendPerHour": None if consumed is None or produced is None else produced - consumed,
+        "catchUpSeconds": None if None in waits else max(waits, default=None),
+    }
+
+
+def _metrics(rows: Rows) -> tuple[Metric, ...]:
+    return tuple(
+        metric_of(f"kafka_msgs_group_{name}", about, rows, column, _LABELS)
+        for name, about, column in (
+            ("lag_records", "Offsets between the committed offset and the end of the partition.", "lag"),
+            ("lag_seconds", "Age of the oldest record that the group has not consumed.", "lagSeconds"),
+            ("committed_offset", "The offset that the group committed last.", "committedOffset"),
+            ("end_offset", "The end of the partition.", "endOffset"),
+            ("consumed_per_hour", "Records an hour that the group has committed.", "consumedPerHour"),
+            ("produced_per_hour", "Records an hour that were written to the partition.", "producedPerHour"),
+            ("catch_up_seconds", "Time until the group has consumed all, at its rate.", "catchUpSeconds"),
+            ("streams_partition_time_seconds", "Partition time of Kafka Streams.", "partitionSeconds"),
+        )
+    )

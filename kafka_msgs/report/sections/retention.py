@@ -1,0 +1,180 @@
+"""Size and retention: how much lies where, since when, what the configuration says, and how much comes each day.
+
+A broker deletes a closed segment when its newest record is older than ``retention.ms``, or when the later segments
+of the partition have ``retention.bytes`` without it (``UnifiedLog.deleteOldSegments``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafka_msgs.report.content import Kind, Part
+from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metric_of, table_from
+
+__all__ = ["retention_part"]
+
+_SECOND_MS: Final = 1000
+_DAY_MS: Final = 86_400_000
+_HOUR_MS: Final = 3_600_000
+_TIMES: Final[dict[str, Kind | None]] = {"oldest": "time", "newest": "time"}
+_TOPIC: Final[dict[str, Kind | None]] = {
+    "topic": None,
+    "partitions": "number",
+    "segments": "number",
+    "bytes": "bytes",
+    **_TIMES,
+    "spanSeconds": "seconds",
+    "bytesPerDay": "bytes",
+    "cleanup.policy": "text",
+    "retentionSeconds": "seconds",
+    "retention.bytes": "bytes",
+    "overdueSeconds": "seconds",
+    "overdueBytes": "bytes",
+}
+_PARTITION: Final[dict[str, Kind | None]] = {
+    "topic": None,
+    "partition": "name",
+    "segments": "number",
+    "bytes": "bytes",
+    **_TIMES,
+    "bytesPerDay": "bytes",
+}
+_SEGMENT: Final[dict[str, Kind | None]] = {
+    "topic": None,
+    "partition": "name",
+    "segment": "text",
+    "bytes": "bytes",
+    **_TIMES,
+    "active": "flag",
+}
+_NOTE: Final = (
+    "retention as the metadata log sets it for the topic or for all brokers; empty where it does not; overdue: by how "
+    "much the oldest closed segment is past it, at the newest time in the input"
+)
+
+
+def retention_part(rows: Rows, configs: Mapping[str, Mapping[str, str]], as_of: int | None) -> Part:
+    """Return sizes, times and retention of topics, partitions and segments.
+
+    A row is a segment: ``topic``, ``partition``, ``segment`` (a text that sorts by offset), ``bytes``, and ``oldestMs``
+    and ``newestMs``, None where no record has a time. ``configs`` has the settings of topics, as far as they are known.
+    ``as_of`` is the newest time of the input.
+    """
+    segments = _with_active(rows)
+    partitions = [_sums(each) for each in grouped(segments, "topic", "partition").values()]
+    topics = [_topic(each, configs.get(name, {}), as_of) for (name,), each in grouped(segments, "topic").items()]
+    by_size = [largest_first(each, "bytes", "topic", "partition") for each in (topics, partitions, segments)]
+    sections = (
+        table_from("Size and retention of topics", by_size[0], _TOPIC, _NOTE),
+        table_from("Size of partitions", by_size[1], _PARTITION),
+        table_from("Size of segments", by_size[2], _SEGMENT),
+    )
+    return Part(sections, _metrics(by_size[0], by_size[1]))
+
+
+def _with_active(rows: Rows) -> list[dict[str, Any]]:
+    """Mark the last segment of each partition, which a broker writes to and does not delete."""
+    last = {place: max(row["segment"] for row in each) for place, each in grouped(rows, "topic", "partition").items()}
+    return [
+        {
+            **row,
+            "active": row["segment"] == last[row["topic"], row["partition"]],
+            "oldest": row.get("oldestMs"),
+            "newest": row.get("newestMs"),
+        }
+        for row in rows
+    ]
+
+
+def _sums(rows: Rows) -> dict[str, Any]:
+    """Add up segments of a topic or a partition."""
+    oldest = min((row["oldest"] for row in rows if row["oldest"] is not None), default=None)
+    newest = max((row["newest"] for row in rows if row["newest"] is not None), default=None)
+    size = sum(row["bytes"] for row in rows)
+    span = None if oldest is None or newest is None else newest - oldest
+    return {
+        "topic": rows[0]["topic"],
+        "partition": rows[0]["partition"],
+        "partitions": len({row["partition"] for row in rows}),
+        "segments": len(rows),
+        "bytes": size,
+        "oldest": oldest,
+        "newest": newest,
+        "spanSeconds": None if span is None else span / _SECOND_MS,
+        # Less than an hour says nothing about a day.
+        "bytesPerDay": None if span is None or span < _HOUR_MS else size * _DAY_MS / span,
+    }
+
+
+def _topic(rows: Rows, settings: Mapping[str, str], as_of: int | None) -> dict[str, Any]:
+    time, size = _number(settings.get("retention.ms")), _number(settings.get("retention.bytes"))
+    policy = settings.get("cleanup.policy")
+    partitions = list(grouped(rows, "partition").values())
+    deletes = policy is None or "delete" in policy
+    late = [_overdue_time(each, time, as_of) for each in partitions] if deletes else []
+    surplus = [_overdue_bytes(each, size) for each in partitions] if deletes else []
+    return {
+        **_sums(rows),
+        "cleanup.policy": policy,
+        "retentionSeconds": None if time is None else time / _SECOND_MS,
+        "retention.bytes": size,
+        "overdueSeconds": max((each for each in late if each is not None), default=None),
+        "overdueBytes": sum(each or 0 for each in surplus) or None,
+    }
+
+
+def _number(text: str | None) -> int | None:
+    """Return a limit; None for none, which is -1 in a configuration, and for what is not a number."""
+    try:
+        limit = int(text or "")
+    except ValueError:
+        return None
+    return limit if limit >= 0 else None
+
+
+def _overdue_time(rows: Rows, limit: int | None, as_of: int | None) -> float | None:
+    """Return for how long the oldest closed segment of a partition could have been deleted by its time."""
+    closed = [row for row in rows if not row["active"]]
+    oldest = min(closed, key=lambda row: row["segment"], default=None)
+    if oldest is None or oldest["newest"] is None or limit is None or as_of is None:
+        return None
+    late = as_of - oldest["newest"] - limit
+    return late / _SECOND_MS if late > 0 else None
+
+
+def _overdue_bytes(rows: Rows, limit: int | None) -> int | None:
+    """Return how many bytes of closed segments could have been deleted by size: as many as whole segments allow."""
+    if limit is None:
+        return None
+    left = sum(row["bytes"] for row in rows) - limit
+    overdue = 0
+    for row in sorted(rows, key=_by_offset):
+        if row["active"] or left - overdue < row["bytes"]:
+            break
+        overdue += row["bytes"]
+    return overdue
+
+
+def _by_offset(row: Row) -> str:
+    return str(row["segment"])
+
+
+def _metrics(topics: Rows, partitions: Rows) -> tuple[Any, ...]:
+    place = {"topic": "topic", "partition": "partition"}
+    seconds = [{**row, "oldestSeconds": row["oldest"] / _SECOND_MS} for row in topics if row["oldest"] is not None]
+    topic = {"topic": "topic"}
+    return (
+        metric_of("kafka_msgs_partition_bytes", "Bytes of the log of one replica.", partitions, "bytes", place),
+        metric_of("kafka_msgs_partition_segments", "Segments of the log.", partitions, "segments", place),
+        metric_of(
+            "kafka_msgs_topic_oldest_timestamp_seconds", "Time of the oldest record.", seconds, "oldestSeconds", topic
+        ),
+        metric_of("kafka_msgs_topic_growth_bytes_per_day", "Bytes written a day.", topics, "bytesPerDay", topic),
+        metric_of("kafka_msgs_topic_retention_seconds", "What retention.ms says.", topics, "retentionSeconds", topic),
+        metric_of("kafka_msgs_topic_retention_bytes", "What retention.bytes says.", topics, "retention.bytes", topic),
+        metric_of(
+            "kafka_msgs_topic_overdue_seconds", "Age beyond retention.ms, closed segments.", topics, "overdueSeconds",
+            topic,
+        ),
+    )  # fmt: skip

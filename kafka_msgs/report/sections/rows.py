@@ -1,0 +1,80 @@
+"""From rows to tables and metrics, and how evenly a number is spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
+from typing import Any, Final, TypeAlias
+
+from attrs import frozen
+
+from kafka_msgs.report.content import Kind, Metric, Sample, Table
+
+__all__ = ["Row", "Rows", "Spread", "grouped", "largest_first", "metric_of", "spread_of", "table_from"]
+
+Row: TypeAlias = Mapping[str, Any]
+Rows: TypeAlias = Sequence[Row]
+_SHOWN: Final = 500
+"""How many rows of a table a page shows."""
+
+
+@frozen
+class Spread:
+    """How evenly a number is spread: ``skew`` is the largest by the mean, 1 where all are alike.
+
+    ``variation`` is the standard deviation by the mean, 0 where all are alike. Both are None for a mean of 0.
+    """
+
+    mean: float
+    largest: float
+    skew: float | None
+    variation: float | None
+
+
+def spread_of(values: Sequence[float]) -> Spread:
+    """Return how evenly values are spread, at least one, none of them negative."""
+    mean = sum(values) / len(values)
+    if not mean:
+        return Spread(mean, max(values), None, None)
+    deviation = sqrt(sum((each - mean) ** 2 for each in values) / len(values))
+    return Spread(mean, max(values), max(values) / mean, deviation / mean)
+
+
+def grouped(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
+    """Return rows by the values of columns, in the order in which they come."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[column] for column in columns), []).append(row)
+    return found
+
+
+def largest_first(rows: Iterable[Row], column: str, *then: str) -> list[Row]:
+    """Return rows by a number, the largest first and those without one last, then by the text of other columns."""
+
+    def key(row: Row) -> tuple[Any, ...]:
+        value = row.get(column)
+        return (value is None, -(value or 0), *(_text_key(row.get(each)) for each in then))
+
+    return sorted(rows, key=key)
+
+
+def _text_key(value: Any) -> tuple[bool, float, str]:
+    return (True, 0, str(value)) if not isinstance(value, int | float) else (False, value, "")
+
+
+def table_from(title: str, rows: Rows, kinds: Mapping[str, Kind | None], note: str = "") -> Table:
+    """Return a table of rows. ``kinds`` has the columns in their order; None leaves the kind to the values."""
+    shown = tuple(tuple(row.get(column) for column in kinds) for row in rows[:_SHOWN])
+    left = f"{len(shown):,} of {len(rows):,} rows" if len(rows) > len(shown) else ""
+    known = {column: kind for column, kind in kinds.items() if kind is not None}
+    return Table(title, tuple(kinds), shown, "; ".join(filter(None, (left, note))), kinds=known)
+
+
+def metric_of(name: str, help_text: str, rows: Iterable[Row], column: str, labels: Mapping[str, str]) -> Metric:
+    """Return a gauge with a sample for each row that has a value; ``labels`` are columns by the names of the labels."""
+    samples = tuple(
+        Sample({label: "" if row.get(each) is None else str(row[each]) for label, each in labels.items()}, row[column])
+        for row in rows
+        if row.get(column) is not None
+    )
+    return Metric(name=name, help=help_text, samples=samples)

@@ -1,0 +1,156 @@
+"""How unevenly data lies on partitions and brokers, and partitions on members of groups."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kafka_msgs.report.content import Bars, Kind, Part, Section
+from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metric_of, spread_of, table_from
+
+__all__ = ["broker_part", "member_part", "partition_part"]
+
+_SHOWN_BROKERS: Final = 30
+_TOPIC: Final[dict[str, Kind | None]] = {
+    "topic": None,
+    "partitions": "number",
+    "bytes": "bytes",
+    "largestPartition": "name",
+    "largestBytes": "bytes",
+    "skew": "number",
+    "variation": "number",
+    "records": "number",
+    "recordSkew": "number",
+}
+_BROKER: Final[dict[str, Kind | None]] = {
+    "broker": "name",
+    "leaders": "number",
+    "replicas": "number",
+    "leaderBytes": "bytes",
+    "replicaBytes": "bytes",
+    "leaderShare": "number",
+}
+_MEMBERS: Final[dict[str, Kind | None]] = {
+    "group": None,
+    "members": "number",
+    "assigned": "number",
+    "fewest": "number",
+    "most": "number",
+    "skew": "number",
+    "idle": "number",
+}
+_NOTE: Final = "skew: the largest by the mean, 1 where all are alike; variation: standard deviation by the mean"
+
+
+def partition_part(rows: Rows) -> Part:
+    """Return the skew between the partitions of each topic.
+
+    A row is a partition: ``topic``, ``partition``, ``bytes``, ``records``.
+    """
+    topics = largest_first([_topic(name, each) for (name,), each in grouped(rows, "topic").items()], "skew", "topic")
+    labels = {"topic": "topic"}
+    return Part(
+        (table_from("Skew between partitions of a topic, the largest first", topics, _TOPIC, _NOTE),),
+        (
+            metric_of("kafka_msgs_topic_skew_ratio", "Largest partition by the mean, bytes.", topics, "skew", labels),
+            metric_of("kafka_msgs_topic_bytes", "Bytes of the log of one replica.", topics, "bytes", labels),
+        ),
+    )
+
+
+def _topic(name: str, rows: Rows) -> dict[str, Any]:
+    sizes, records = spread_of([row["bytes"] for row in rows]), spread_of([row["records"] for row in rows])
+    largest = max(rows, key=lambda row: (row["bytes"], -row["partition"]))
+    return {
+        "topic": name,
+        "partitions": len(rows),
+        "bytes": sum(row["bytes"] for row in rows),
+        "largestPartition": largest["partition"],
+        "largestBytes": largest["bytes"],
+        "skew": sizes.skew,
+        "variation": sizes.variation,
+        "records": sum(row["records"] for row in rows),
+        "recordSkew": records.skew,
+    }
+
+
+def broker_part(rows: Rows, placements: Mapping[tuple[str, int], tuple[int, Sequence[int]]]) -> Part:
+    """Return what each broker holds; nothing where no placement is known.
+
+    Rows are those of ``partition_part``. ``placements`` has the leader, -1 for none, and the replicas of partitions.
+    A partition that has no row counts without bytes.
+    """
+    sizes = {(row["topic"], row["partition"]): row["bytes"] for row in rows}
+    brokers: defaultdict[int, dict[str, Any]] = defaultdict(lambda: dict.fromkeys(_BROKER, 0))
+    for place, (leader, replicas) in placements.items():
+        for broker in replicas:
+            _count(brokers[broker], "replicas", "replicaBytes", sizes.get(place, 0))
+        if leader >= 0:
+            _count(brokers[leader], "leaders", "leaderBytes", sizes.get(place, 0))
+    led = sum(each["leaders"] for each in brokers.values())
+    found: list[Row] = [
+        {**each, "broker": broker, "leaderShare": each["leaders"] / led if led else None}
+        for broker, each in sorted(brokers.items())
+    ]
+    return Part(tuple(_broker_sections(found)), _broker_metrics(found)) if found else Part()
+
+
+def _count(broker: dict[str, Any], number: str, size: str, value: int) -> None:
+    broker[number] += 1
+    broker[size] += value
+
+
+def _broker_sections(brokers: Rows) -> list[Section]:
+    skew = spread_of([row["leaderBytes"] for row in brokers]).skew
+    note = "" if skew is None else f"leaderBytes of the largest broker by the mean: {skew:.2f}"
+    table = table_from("Skew between brokers", brokers, _BROKER, f"replicas as the metadata log has them; {note}")
+    shown = largest_first(brokers, "replicaBytes", "broker")[:_SHOWN_BROKERS]
+    series = {"leader": [row["leaderBytes"] for row in shown], "replica": [row["replicaBytes"] for row in shown]}
+    labels = [f"broker {row['broker']}" for row in shown]
+    return [table, Bars(title="Bytes of each broker", file="brokers.png", labels=labels, series=series, unit="bytes")]
+
+
+def _broker_metrics(brokers: Rows) -> tuple[Any, ...]:
+    return tuple(
+        metric_of(f"kafka_msgs_broker_{name}", about, brokers, column, {"broker": "broker"})
+        for name, about, column in (
+            ("leaders", "Partitions that the broker leads.", "leaders"),
+            ("replicas", "Replicas that the broker has.", "replicas"),
+            ("leader_bytes", "Bytes of the partitions that the broker leads.", "leaderBytes"),
+            ("replica_bytes", "Bytes of the replicas that the broker has.", "replicaBytes"),
+        )
+    )
+
+
+def member_part(rows: Rows) -> Part:
+    """Return how evenly partitions and active tasks are assigned to the members of each group.
+
+    A row is a member: ``group``, ``memberId``, and ``assigned``, how many it has. Members without any are rows, too.
+    """
+    groups = [_members(name, each) for (name,), each in grouped(rows, "group").items()]
+    shown = largest_first(groups, "skew", "group")
+    labels = {"group": "group"}
+    return Part(
+        (table_from("Skew between members of a group", shown, _MEMBERS, _NOTE.partition(";")[0]),),
+        (
+            metric_of("kafka_msgs_group_members", "Members of the group.", shown, "members", labels),
+            metric_of("kafka_msgs_group_idle_members", "Members that have nothing.", shown, "idle", labels),
+            metric_of(
+                "kafka_msgs_group_assignment_skew_ratio", "Largest assignment by the mean.", shown, "skew", labels
+            ),
+        ),
+    )
+
+
+def _members(name: str, rows: Rows) -> dict[str, Any]:
+    counts = [row["assigned"] for row in rows]
+    return {
+        "group": name,
+        "members": len(rows),
+        "assigned": sum(counts),
+        "fewest": min(counts),
+        "most": max(counts),
+        "skew": spread_of(counts).skew,
+        "idle": counts.count(0),
+    }
