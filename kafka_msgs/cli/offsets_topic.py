@@ -9,13 +9,14 @@ from pathlib import Path
 import click
 
 from kafka_msgs.cli.render.progress import progress_over
+from kafka_msgs.cli.reporting import save_report
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.offline.directories import Progress, end_offsets_in, ends_of, partitions_in, topic_names
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, Group, Groups, Problem, read_groups
 from kafka_msgs.offline.share_groups import SHARE_STATE_TOPIC, is_share, read_share_states, with_starts
 
-__all__ = ["chosen", "groups_in", "names_in", "report_problems"]
+__all__ = ["chosen", "groups_in", "names_in", "report_groups", "report_problems"]
 
 
 def groups_in(log_dirs: Sequence[Path], end_offsets: Path | None = None) -> Groups:
@@ -60,6 +61,14 @@ def chosen(found: Groups, wanted: Sequence[str]) -> list[Group]:
         if name not in known:
             raise click.ClickException(f"there is no group {name!r}")
     return [each for each in found.groups if not wanted or each.description.group_id in wanted]
+
+
+def report_groups(found: Groups, groups: Sequence[Group], log_dirs: Sequence[Path], directory: Path | None) -> None:
+    """Write the report on some of the groups found to a directory, if there is one; raises ``OSError``."""
+    if directory is not None:
+        from kafka_msgs.offline.reports import groups_report
+
+        save_report(groups_report(found, groups, partitions_in(log_dirs)), directory, log_dirs)
 
 
 def report_problems(problems: Sequence[Problem]) -> None:

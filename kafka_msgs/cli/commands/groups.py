@@ -10,10 +10,11 @@ from typing import Any, Final
 import click
 
 from kafka_msgs.cli.connecting import broker_options, client_config
-from kafka_msgs.cli.offsets_topic import chosen, groups_in, names_in, report_problems
+from kafka_msgs.cli.offsets_topic import chosen, groups_in, names_in, report_groups, report_problems
 from kafka_msgs.cli.options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.cli.render.times import iso_of_ms, short_time
+from kafka_msgs.cli.reporting import report_option
 from kafka_msgs.offline.groups import Group
 from kafka_msgs.topics.describe import Assigned, MemberDescription
 
@@ -55,6 +56,7 @@ _TYPES: Final = ("classic", "consumer", "share", "streams")
 @click.option("--consumer", "short", flag_value="consumer", help="Groups of consumers only, of either protocol.")
 @click.option("--share", "short", flag_value="share", help="Share groups only.")
 @click.option("--streams", "short", flag_value="streams", help="Streams groups only.")
+@report_option
 @listing_option
 def groups_command(
     wanted: tuple[str, ...],
@@ -67,6 +69,7 @@ def groups_command(
     group_type: str | None,
     protocol: str | None,
     short: str | None,
+    report_to: Path | None,
     form: str,
 ) -> None:
     """List groups of every type: kind, state, members, lag and last commit, also of empty groups.
@@ -76,6 +79,8 @@ def groups_command(
     """
     if bool(log_dirs) == (bootstrap_server is not None):
         raise click.UsageError("give --bootstrap-server or --log-dirs" + (", not both" if log_dirs else ""))
+    if report_to is not None and not log_dirs:
+        raise click.UsageError("--report needs --log-dirs")
     if listing and members:
         raise click.UsageError("give --list or --members")
     choice = partial(_chosen, group_type=group_type, protocol=protocol, short=short)
@@ -91,6 +96,7 @@ def groups_command(
             else list(map(_group, groups))
         )
         _print(form, rows, members=members)
+        report_groups(found, groups, log_dirs, report_to)
         report_problems(found.problems)
         return
     from kafka_msgs.admin.shells import Admin

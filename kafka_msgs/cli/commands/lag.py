@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafka_msgs.cli.connecting import broker_options, client_config
-from kafka_msgs.cli.offsets_topic import chosen, groups_in, report_problems
+from kafka_msgs.cli.offsets_topic import chosen, groups_in, report_groups, report_problems
 from kafka_msgs.cli.options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.cli.render.times import iso_of_ms, short_time
+from kafka_msgs.cli.reporting import report_option
 
 if TYPE_CHECKING:
     from kafka_msgs.offline.groups import CommittedOffset, Group
@@ -55,6 +56,7 @@ Rows = Sequence[Mapping[str, Any]]
     type=click.FloatRange(min=0),
     help="End with status 3 if a record waits longer than S.",
 )
+@report_option
 @click.option("--prometheus", is_flag=True, help="Print metrics in the text format of Prometheus.")
 @listing_option
 @click.pass_context
@@ -73,6 +75,7 @@ def lag_command(
     max_lag: int | None,
     max_seconds: float | None,
     prometheus: bool,
+    report_to: Path | None,
     form: str,
 ) -> None:
     """List the committed offsets of all groups with their lag, the largest lag first, also of empty groups.
@@ -88,11 +91,15 @@ def lag_command(
         raise click.UsageError("give --bootstrap-server or --log-dirs" + (", not both" if log_dirs else ""))
     if log_dirs and watch is not None:
         raise click.UsageError("--watch needs --bootstrap-server")
+    if report_to is not None and not log_dirs:
+        raise click.UsageError("--report needs --log-dirs")
     if bootstrap_server is None:
         found = groups_in(log_dirs, end_offsets)
-        rows: Rows = [_row(group, each) for group in chosen(found, wanted) for each in group.offsets]
+        groups = chosen(found, wanted)
+        rows: Rows = [_row(group, each) for group in groups for each in group.offsets]
         rows = sorted(rows, key=_largest_lag_first)
         _show(rows, form, prometheus)
+        report_groups(found, groups, log_dirs, report_to)
         report_problems(found.problems)
     else:
         from kafka_msgs.admin.shells import Admin

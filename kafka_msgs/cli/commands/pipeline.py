@@ -15,8 +15,9 @@ from rich.console import Console
 
 from kafka_msgs.cli.help import FullHelpGroup
 from kafka_msgs.cli.render.console import console, table
+from kafka_msgs.cli.reporting import input_facts
 from kafka_msgs.cli.spark_session import master_url, one_sentence, progress_of, require_spark, session_for, setting
-from kafka_msgs.errors import JobPathError, LogFileError, OptionError
+from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.lookup import message_named
 from kafka_msgs.offline.directories import end_offsets_in
 
@@ -90,7 +91,7 @@ def group_offsets_command(inputs: tuple[str, ...], end_offsets: Path | None, **o
         end_offsets_in(end_offsets)
         return lambda spark: {**of_groups(spark), "end_offsets": directories.read_end_offsets(spark, end_offsets)}
 
-    _run("group_offsets", check, facts=_facts(inputs), **options)
+    _run("group_offsets", check, facts=input_facts(inputs), **options)
 
 
 @pipeline_command.command("group-state")
@@ -101,7 +102,7 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
 
     INPUT is a log directory, or the directory of a partition of __consumer_offsets; a path, or s3:// and the like.
     """
-    _run("group_state", lambda: _of_groups(inputs), facts=_facts(inputs), **options)
+    _run("group_state", lambda: _of_groups(inputs), facts=input_facts(inputs), **options)
 
 
 @pipeline_command.command("topic-profile")
@@ -118,7 +119,7 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
         directories.partitions_in(inputs)
         return lambda spark: {"records": directories.log_frame(spark, inputs)}
 
-    _run("topic_profile", check, facts=_facts(inputs), **options)
+    _run("topic_profile", check, facts=input_facts(inputs), **options)
 
 
 @pipeline_command.command("capture-report")
@@ -138,7 +139,7 @@ def capture_report_command(inputs: tuple[str, ...], ports: tuple[int, ...], any_
         _check_captures(inputs)
         return lambda spark: {"exchanges": job.exchanges_frame(spark, inputs, wanted)}
 
-    _run("capture_report", check, facts=_facts(inputs), **options)
+    _run("capture_report", check, facts=input_facts(inputs), **options)
 
 
 @pipeline_command.command("wire-compat")
@@ -183,24 +184,6 @@ def _check_captures(inputs: Sequence[str]) -> None:
         log_files("kafka-capture", inputs, CAPTURES)
     except OptionError as error:
         raise JobPathError(path=str(error.value), reason=error.reason) from None
-
-
-def _facts(inputs: Sequence[str]) -> dict[str, str]:
-    """The facts of the inputs in the report: their paths, and the cluster ids in their ``meta.properties``."""
-    found = {"input": ", ".join(inputs)}
-    clusters = {each for path in inputs if (each := _cluster_id(Path(path)))}
-    return {**found, "cluster": ", ".join(sorted(clusters))} if clusters else found
-
-
-def _cluster_id(directory: Path) -> str | None:
-    from kafka_msgs.log.files import read_meta_properties
-
-    for place in (directory, directory.parent):
-        try:
-            return read_meta_properties(place / "meta.properties").cluster_id
-        except (LogFileError, OSError):
-            continue
-    return None
 
 
 def _run(

@@ -11,6 +11,7 @@ from kafka_msgs.cli.options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.times import iso_of_ms
+from kafka_msgs.cli.reporting import report_option, save_report
 from kafka_msgs.offline.directories import partitions_in
 from kafka_msgs.offline.profile import Figures, Profile, add_up, read_profile
 
@@ -35,8 +36,11 @@ _IN_TABLE: Final = ("records", "bytes", "ratio", "codecs", "tombstones", "aborte
     show_default=True,
     help="One row per topic, per partition, or per partition and hour.",
 )
+@report_option
 @listing_option
-def profile_command(topics: tuple[str, ...], log_dirs: tuple[Path, ...], by: str, form: str) -> None:
+def profile_command(
+    topics: tuple[str, ...], log_dirs: tuple[Path, ...], by: str, report_to: Path | None, form: str
+) -> None:
     """List what is in topics: records, bytes, codecs, sizes, producers, transactions, order of times.
 
     With names of topics only these. JSON has more columns than the table. The exit status is 1 if some batch could not
@@ -51,6 +55,10 @@ def profile_command(topics: tuple[str, ...], log_dirs: tuple[Path, ...], by: str
         found = read_profile(wanted, progress=progress)
     place = _PLACE[: _PLACE.index(by) + 1]
     print_listing(form, (*place, *_COLUMNS), _rows(found, len(place)), in_table=(*place, *_IN_TABLE))
+    if report_to is not None:
+        from kafka_msgs.offline.reports import profile_report
+
+        save_report(profile_report(found, partitions, wanted), report_to, log_dirs)
     for name, problem in found.problems:
         click.echo(f"{name}: {problem.reason}", err=True)
     if found.problems:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafka_msgs.report.content import Kind, Metric, Part
+from kafka_msgs.report.content import Bars, Kind, Metric, Part, Section
 from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metric_of, table_from
 from kafka_msgs.topics.streams_metadata import decode_streams_metadata
 
@@ -16,6 +16,7 @@ __all__ = ["lag_part", "with_times"]
 
 _SECOND_MS: Final = 1000
 _HOUR_MS: Final = 3_600_000
+_SHOWN_GROUPS: Final = 20
 _KEY: Final = ("group", "topic", "topicPartition")
 _LABELS: Final = {"group": "group", "topic": "topic", "partition": "topicPartition"}
 _TIME: Final[dict[str, Kind | None]] = {
@@ -23,7 +24,6 @@ _TIME: Final[dict[str, Kind | None]] = {
     "lag": "number",
     "unreadSince": "time",
     "lagSeconds": "seconds",
-    "lastCommit": "time",
     "historySince": "time",
     "consumedPerHour": "number",
     "producedPerHour": "number",
@@ -66,8 +66,10 @@ def lag_part(rows: Rows, as_of: int | None) -> Part:
     worst = largest_first(worst, "lag", *_KEY) if all(row["lagSeconds"] is None for row in worst) else worst
     groups = [_group(name, each) for (name,), each in grouped(known, "group").items()]
     streams = [row for row in known if row["streams"]]
-    sections = [
-        table_from("Lag and trend of each group", largest_first(groups, "lagSeconds", "group"), _GROUPS),
+    by_age = largest_first(groups, "lagSeconds", "group")
+    sections: list[Section] = [
+        table_from("Lag and trend of each group", by_age, _GROUPS),
+        *_plot(by_age),
         table_from("Lag in time and trend, the longest first", worst, _TIME, _NOTE),
     ]
     if streams:
@@ -75,10 +77,22 @@ def lag_part(rows: Rows, as_of: int | None) -> Part:
     return Part(tuple(sections), _metrics(known))
 
 
+def _plot(groups: Rows) -> list[Section]:
+    shown = [row for row in groups if row["lagSeconds"] is not None][:_SHOWN_GROUPS]
+    bars = Bars(
+        title="Lag of each group in time",
+        file="lag-time.png",
+        labels=[row["group"] for row in shown],
+        series={"lag": [row["lagSeconds"] for row in shown]},
+        unit="age of the oldest record that is not consumed, in seconds",
+    )
+    return [bars] if shown else []
+
+
 def with_times(row: Row, as_of: int | None) -> dict[str, Any]:
     """Return a row of ``lag_part`` with what follows from it: times, ages, rates, and the partition time of Streams."""
     unread, lag = row.get("unreadMs"), row.get("lag")
-    found = {**row, "unreadSince": unread, "lastCommit": row.get("commitTimestampMs")}
+    found = {**row, "unreadSince": unread}
     found["lagSeconds"] = 0.0 if lag is not None and lag <= 0 else _age(unread, as_of)
     found |= _trend(row, as_of)
     return found | _streams(row, as_of)

@@ -6,15 +6,14 @@ Owns the order of things and where they are written. What the tables hold is for
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import evolve, frozen
 
-from kafka_msgs import __version__
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.report import Report, write_report
+from kafka_msgs.report.facts import facts_of_now
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -88,17 +87,8 @@ def run(
         progress(step.name)
         known[step.name] = _written(step, step.build(known), f"{place}/{step.name}")
     progress("report")
-    report = evolve(job.report(known), facts={**(facts or {}), **_facts()})
+    report = evolve(job.report(known), facts={**(facts or {}), **facts_of_now()})
     return Outcome(report, tuple(write_report(report, directory)))
-
-
-def _facts() -> dict[str, str]:
-    """The facts that every report shows: when it was made, the zone of its times, and the version."""
-    return {
-        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
-        "times": "UTC",
-        "kafka-msgs": __version__,
-    }
 
 
 def check_output(out: str, report_to: Path | None = None) -> None:

@@ -1,0 +1,133 @@
+"""Reports out of log directories, without Spark: groups and their lag, and the content of topics.
+
+This module brings figures and parts of reports together. Figures come from the modules beside it, parts from
+``kafka_msgs.report.sections``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from kafka_msgs.log.partition import Partition
+from kafka_msgs.offline.cluster import read_cluster
+from kafka_msgs.offline.groups import OFFSETS_TOPIC, Group, Groups, Problem
+from kafka_msgs.offline.profile import Profile
+from kafka_msgs.offline.times import first_commits, newest_of, segment_rows, with_log_times
+from kafka_msgs.report import Part, Report, Section, Table, report_of
+from kafka_msgs.report.sections.lag import lag_part
+from kafka_msgs.report.sections.retention import retention_part
+from kafka_msgs.report.sections.skew import broker_part, member_part, partition_part
+
+__all__ = ["groups_report", "lag_rows", "profile_report"]
+
+_CURRENT: Final = "current"
+
+
+def groups_report(found: Groups, groups: Sequence[Group], partitions: Sequence[Partition]) -> Report:
+    """Return the report on some of the groups found in partitions: lag in time, trend, and skew between members.
+
+    Raises ``OSError``.
+    """
+    commits = [each for each in partitions if each.topic == OFFSETS_TOPIC]
+    places = {(each.topic, each.number): each for each in partitions}
+    rows, as_of = with_log_times(lag_rows(groups, commits), places)
+    parts: list[Section | Part] = [_groups(groups), lag_part(rows, as_of), member_part(_members(groups))]
+    return report_of("Groups, their lag and its trend", [*parts, _problems(found.problems)])
+
+
+def lag_rows(groups: Iterable[Group], commits: Iterable[Partition]) -> list[dict[str, Any]]:
+    """Return the committed offsets of groups as rows of ``kafka_msgs.report.sections.lag``; raises ``OSError``."""
+    first = first_commits(commits)
+    rows = []
+    for group in groups:
+        for each in group.offsets:
+            oldest = first.get((group.description.group_id, each.topic, each.partition))
+            rows.append(
+                {
+                    "group": group.description.group_id,
+                    "topic": each.topic,
+                    "topicPartition": each.partition,
+                    "committedOffset": each.offset,
+                    "endOffset": each.end_offset,
+                    "lag": each.lag,
+                    "metadata": each.metadata,
+                    "commitTimestampMs": each.commit_timestamp,
+                    "firstCommitMs": oldest and oldest.commit_timestamp,
+                    "firstCommitOffset": oldest and oldest.offset,
+                }
+            )
+    return rows
+
+
+def _groups(groups: Iterable[Group]) -> Table:
+    rows = [
+        (
+            each.description.group_id,
+            each.description.kind,
+            each.description.state,
+            each.description.epoch,
+            len(each.description.members),
+            len(each.offsets),
+            each.lag,
+            each.last_commit,
+        )
+        for each in groups
+    ]
+    columns = ("group", "kind", "state", "epoch", "members", "partitions", "lag", "lastCommit")
+    return Table("Groups", columns, tuple(rows), kinds={"lastCommit": "time"})
+
+
+def _members(groups: Iterable[Group]) -> list[dict[str, Any]]:
+    return [
+        {
+            "group": group.description.group_id,
+            "memberId": member.member_id,
+            "assigned": sum(each.status == _CURRENT for each in member.assigned),
+        }
+        for group in groups
+        for member in group.description.members
+    ]
+
+
+def profile_report(profile: Profile, partitions: Sequence[Partition], chosen: Sequence[Partition]) -> Report:
+    """Return the report on the topics of the ``chosen`` partitions: skew, sizes, retention. Raises ``OSError``.
+
+    ``partitions`` are all in the input: among them may be the metadata log, with placements and settings.
+    """
+    cluster = read_cluster(partitions)
+    wanted = {each.topic for each in chosen}
+    placements = {place: each for place, each in cluster.placements.items() if place[0] in wanted}
+    segments = list(segment_rows(chosen))
+    as_of = newest_of(row["newestMs"] for row in segments)
+    rows = _partition_rows(profile, segments)
+    problems = [each for _, each in profile.problems]
+    return report_of(
+        "What is in topics",
+        [
+            retention_part(segments, cluster.configs, as_of),
+            partition_part(rows),
+            broker_part(rows, placements),
+            _problems(problems),
+        ],
+    )
+
+
+def _partition_rows(profile: Profile, segments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the bytes of the files of each partition, and the records in them."""
+    records: Counter[tuple[str, int]] = Counter()
+    for (topic, partition, _), figures in profile.figures.items():
+        records[topic, partition] += figures.records
+    sizes: Counter[tuple[str, int]] = Counter()
+    for row in segments:
+        sizes[row["topic"], row["partition"]] += row["bytes"]
+    return [
+        {"topic": topic, "partition": number, "bytes": sizes[topic, number], "records": records[topic, number]}
+        for topic, number in sorted(sizes)
+    ]
+
+
+def _problems(problems: Iterable[Problem]) -> Table:
+    rows = [(each.topic, each.partition, each.offset, each.reason) for each in problems]
+    return Table("Problems", ("topic", "partition", "offset", "problem"), tuple(rows))

@@ -1,0 +1,18 @@
+"""The facts that every report shows: when it was made, the zone of its times, and the version."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from kafka_msgs import __version__
+
+__all__ = ["facts_of_now"]
+
+
+def facts_of_now() -> dict[str, str]:
+    """Return the facts of a report that is made now."""
+    return {
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+        "times": "UTC",
+        "kafka-msgs": __version__,
+    }
