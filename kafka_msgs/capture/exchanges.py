@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from attrs import field, frozen
 
+from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.capture.connections import Connection
 from kafka_msgs.capture.faults import REQUEST, RESPONSE, Direction
 from kafka_msgs.codec import CodecOptions
@@ -146,6 +147,22 @@ class Exchange:
         if self.response is None or self._fails(RESPONSE):
             return ()
         return tuple(_errors(self._response.message, ""))
+
+    @property
+    def throttle_ms(self) -> int | None:
+        """For how many milliseconds the broker asks the client to wait; None without a response that says so."""
+        if self.response is None or self._fails(RESPONSE):
+            return None
+        return getattr(self._response.message, "throttle_time_ms", None)
+
+    @property
+    def client_software(self) -> str | None:
+        """The name and the version of the client's software, which only an ApiVersions request has (KIP-511)."""
+        if self.api_key != ApiKey.API_VERSIONS or self._fails(REQUEST):
+            return None
+        message: Any = self._request.message
+        name = " ".join(filter(None, (message.client_software_name, message.client_software_version)))
+        return name or None
 
     @cached_property
     def _request(self) -> RequestFrame:

@@ -116,8 +116,11 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
 
     def check() -> Inputs:
         directories = import_module(_DIRECTORIES)
-        directories.partitions_in(inputs)
-        return lambda spark: {"records": directories.log_frame(spark, inputs)}
+        every = directories.partitions_in(inputs)
+        return lambda spark: {
+            "records": directories.log_frame(spark, inputs),
+            **directories.cluster_frames(spark, every),
+        }
 
     _run("topic_profile", check, facts=input_facts(inputs), **options)
 

@@ -21,6 +21,8 @@ _MILLIS: Final = 1000
 _SHOWN_BARS: Final = 12
 _SHOWN_APIS: Final = 3
 _LATENCIES: Final = ("p50", "p90", "p99", "max")
+_FEWEST: Final = {"p50": 10, "p90": 10, "p99": 100, "max": 1}
+"""How many latencies a quantile needs to be shown."""
 _CLIENT: Final[dict[str, Kind | None]] = {
     "clientId": "text",
     "software": "text",
@@ -28,6 +30,7 @@ _CLIENT: Final[dict[str, Kind | None]] = {
     "connections": "number",
     "exchanges": "number",
     "answered": "number",
+    "measured": "number",
     **dict.fromkeys(_LATENCIES, "seconds"),
     "throttled": "number",
     "throttle": "seconds",
@@ -46,7 +49,8 @@ _SLOWEST: Final[dict[str, Kind | None]] = {
     "responseSize": "bytes",
 }
 _NOTE: Final = (
-    f"latencies without the apis that wait on purpose ({', '.join(WAITING)}); oldVersions: the lowest versions, of "
+    f"latencies of the measured: answered, without the apis that wait on purpose ({', '.join(WAITING)}); quantiles "
+    "of ten or more (p99: a hundred); oldVersions: the lowest versions, of "
     "those that are furthest below the highest one of this release"
 )
 
@@ -54,11 +58,11 @@ _NOTE: Final = (
 def client_part(clients: Rows, versions: Rows, slowest: Rows, highest: Mapping[str, int]) -> Part:
     """Return what clients experience, the slowest first.
 
-    A row of ``clients`` is a client id with a ``software``: ``hosts``, ``connections``, ``exchanges``, ``answered``,
-    ``p50Us`` to ``maxUs`` in microseconds without ``WAITING``, ``throttled`` (how many answers say so) and
-    ``throttleMs`` (the sum), ``errors`` and ``problems``. One of ``versions`` has ``clientId``, ``api`` and
-    ``version``. One of ``slowest`` is an exchange: ``clientId``, ``clientHost``, ``api``, ``version``, ``latencyUs``,
-    ``requestAtUs``, ``requestSize``, ``responseSize``. ``highest`` has the highest versions of apis.
+    A row of ``clients`` is a client id with a ``software``: ``hosts``, ``connections``, ``exchanges``, ``answered``;
+    ``p50Us`` to ``maxUs``, in microseconds, of the ``measured`` ones, which are not of ``WAITING``; ``throttled`` (how
+    many answers say so), ``throttleMs`` (their sum), ``errors`` and ``problems``. One of ``versions`` has ``clientId``,
+    ``api`` and ``version``. One of ``slowest`` is an exchange: ``clientId``, ``clientHost``, ``api``, ``version``,
+    ``latencyUs``, ``requestAtUs``, ``requestSize``, ``responseSize``. ``highest`` has the highest versions of apis.
     """
     old = _old_versions(versions, highest)
     found = [_client(row, old.get(row["clientId"], "")) for row in clients]
@@ -73,9 +77,15 @@ def client_part(clients: Rows, versions: Rows, slowest: Rows, highest: Mapping[s
 
 
 def _client(row: Row, old: str) -> dict[str, Any]:
-    times = {name: None if row.get(f"{name}Us") is None else row[f"{name}Us"] / _MICROS for name in _LATENCIES}
+    times = {name: _seconds(row, name) for name in _LATENCIES}
     throttle = row.get("throttleMs")
     return {**row, **times, "throttle": None if throttle is None else throttle / _MILLIS, "oldVersions": old}
+
+
+def _seconds(row: Row, name: str) -> float | None:
+    """Return a latency; None for a quantile of so few that none of them need lie beyond it."""
+    micros = row.get(f"{name}Us")
+    return None if micros is None or row["measured"] < _FEWEST[name] else micros / _MICROS
 
 
 def _old_versions(rows: Rows, highest: Mapping[str, int]) -> dict[Any, str]:

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_msgs.capture.report import QUANTILES
-from kafka_msgs.report import Bars, Lines, Report, Section
+from kafka_msgs.lookup import message_classes
+from kafka_msgs.report import Bars, Lines, Part, Report, Section, report_of
+from kafka_msgs.report.sections.clients import WAITING, client_part
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
+from kafka_msgs.spark.jobs.report_rows import rows_of
 from kafka_msgs.spark.jobs.rows import timed
 from kafka_msgs.spark.reporting import table_of
 
@@ -37,6 +40,8 @@ COLUMNS: Final = (
     "requestSize",
     "responseSize",
     "errors",
+    "throttleMs",
+    "clientSoftware",
     "problem",
     "_error",
     "_errorKind",
@@ -45,6 +50,8 @@ COLUMNS: Final = (
 """The columns of ``kafka-capture`` that the job needs; the bodies are not among them."""
 
 _API: Final = ("apiKey", "api", "version")
+_CONNECTION: Final = ("file", "connection")
+_SLOWEST: Final = ("clientId", "clientHost", "api", "version", "latencyUs", "requestSize", "responseSize")
 _LATENCIES: Final = {f"p{share * 100:g}Us": share for share in QUANTILES}
 _MICROS: Final = 1_000_000
 _MILLIS: Final = 1000
@@ -52,6 +59,7 @@ _FEWEST: Final = 10
 _SHOWN_APIS: Final = 12
 _SHOWN_LINES: Final = 6
 _SHOWN_TIMES: Final = 300
+_SHOWN_EXCHANGES: Final = 30
 
 
 def exchanges_frame(spark: SparkSession, paths: Sequence[str], options: Mapping[str, str]) -> DataFrame:
@@ -69,8 +77,9 @@ def capture_report(exchanges: DataFrame) -> dict[str, DataFrame]:
     quantiles of the latency in microseconds, as ``p50Us``, ``p90Us`` and ``p99Us``, and ``maxUs``; ``requestBytes`` and
     ``responseBytes`` in all, and the largest of each; how many have ``problems``, ``errors`` other than 0 in their
     responses, and from how many ``clients`` they came. ``errors`` counts the error codes of each, ``clients`` the
-    exchanges of each client id. ``seconds`` has what was asked in each second (``second``, and ``secondMs``
-    in milliseconds since the epoch).
+    exchanges of each client id, and ``slowClients`` what clients of each id and software experience: quantiles of
+    latencies without requests that wait on purpose, throttle times, errors. ``seconds`` has what was asked in each
+    second (``second``, and ``secondMs`` in milliseconds since the epoch).
     ``problems`` has one row for everything that is not an exchange or could not be decoded, with its size in bytes.
     """
     return JOB.tables({"exchanges": exchanges})
@@ -122,6 +131,34 @@ def _clients(tables: Tables) -> DataFrame:
     )  # fmt: skip
 
 
+def _slow_clients(tables: Tables) -> DataFrame:
+    """What each client id with each software experiences; a connection has the software that it named."""
+    exchanges = _exchanges(tables)
+    named = exchanges.where("clientSoftware IS NOT NULL").groupBy(*_CONNECTION).agg(
+        F.min("clientSoftware").alias("software")
+    )  # fmt: skip
+    prompt = F.when(~F.coalesce(F.col("api").isin(*WAITING), F.lit(False)), F.col("latencyUs"))
+    return exchanges.join(named, [*_CONNECTION], "left").groupBy("clientId", "software").agg(
+        F.count_distinct("clientHost").alias("hosts"),
+        F.count_distinct(*_CONNECTION).alias("connections"),
+        F.count("*").alias("exchanges"),
+        F.count("latencyUs").alias("answered"),
+        F.count(prompt).alias("measured"),
+        *(F.percentile(prompt, F.lit(share)).alias(name) for name, share in _LATENCIES.items()),
+        F.max(prompt).alias("maxUs"),
+        F.count_if(F.col("throttleMs") > 0).alias("throttled"),
+        _sum("throttleMs").alias("throttleMs"),
+        F.sum(F.size("errors")).alias("errors"),
+        F.count("problem").alias("problems"),
+    )  # fmt: skip
+
+
+def _slowest(tables: Tables) -> DataFrame:
+    prompt = _exchanges(tables).where(F.col("latencyUs").isNotNull() & ~F.col("api").isin(*WAITING))
+    known = prompt.select(*_SLOWEST, F.unix_micros("requestAt").alias("requestAtUs"))
+    return known.orderBy(F.col("latencyUs").desc(), "requestAtUs", *_SLOWEST)
+
+
 def _seconds(tables: Tables) -> DataFrame:
     second = (F.floor(F.unix_micros("requestAt") / _MICROS) * _MILLIS).alias("secondMs")
     counted = _exchanges(tables).groupBy(second, "api").agg(
@@ -143,27 +180,33 @@ def _problems(tables: Tables) -> DataFrame:
 
 def _report(tables: Tables) -> Report:
     summary = _with_sound_quantiles(tables["summary"]).orderBy(F.col("exchanges").desc(), *_API)
-    clients = tables["clients"].groupBy("clientId").agg(
-        F.sum("exchanges").alias("exchanges"),
-        F.count("*").alias("apis"),
-        F.max("hosts").alias("hosts"),
-        F.max("maxUs").alias("maxUs"),
-        F.sum("requestBytes").alias("requestBytes"),
-        F.sum("responseBytes").alias("responseBytes"),
-    )  # fmt: skip
     problems = tables["problems"].groupBy("kind").agg(F.count("*").alias("count"), F.sum("bytes").alias("bytes"))
-    sections: list[Section] = [
+    sections: list[Section | Part] = [
         table_of(
             summary, "Apis and versions; times in microseconds, quantiles of ten answers or more (p99: a hundred)"
         ),
         *_latency_plot(summary),
         *_time_plot(tables["seconds"]),
         table_of(tables["errors"].orderBy(F.col("count").desc(), *_API, "code"), "Error codes in responses"),
-        table_of(clients.orderBy(F.col("exchanges").desc(), "clientId"), "Clients"),
+        _clients_part(tables),
         table_of(problems.orderBy("kind"), "Bytes that are not an exchange, and exchanges that could not be decoded"),
         table_of(tables["problems"].orderBy("file", "connection"), "Problems"),
     ]
-    return Report("What clients asked brokers", tuple(sections))
+    return report_of("What clients asked brokers", sections)
+
+
+def _clients_part(tables: Tables) -> Part:
+    versions = tables["clients"].where("api IS NOT NULL").select("clientId", "api", "version").distinct()
+    return client_part(
+        rows_of(tables["slowClients"].orderBy(F.col("maxUs").desc_nulls_last(), "clientId", "software")),
+        rows_of(versions.orderBy("clientId", "api", "version")),
+        rows_of(_slowest(tables), _SHOWN_EXCHANGES),
+        {name.removesuffix("Request"): cls.INFO.versions.highest for name, cls in _requests()},
+    )
+
+
+def _requests() -> list[tuple[str, Any]]:
+    return [(cls.INFO.name, cls) for cls in message_classes() if cls.INFO.name.endswith("Request")]
 
 
 def _latency_plot(summary: DataFrame) -> list[Section]:
@@ -230,6 +273,7 @@ JOB: Final = Job(
         Step("summary", _summary),
         Step("errors", _errors),
         Step("clients", _clients),
+        Step("slowClients", _slow_clients),
         Step("seconds", _seconds),
         Step("problems", _problems),
     ),

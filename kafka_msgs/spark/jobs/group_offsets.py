@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from kafka_msgs.report import Bars, Report, Section, by_hour
+from kafka_msgs.report import Bars, Part, Report, Section, by_hour, report_of
 from kafka_msgs.spark.functions import from_kafka
 from kafka_msgs.spark.jobs.group_state import describe_groups
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
+from kafka_msgs.spark.jobs.report_rows import lag_of_offsets
 from kafka_msgs.spark.jobs.rows import COMMIT, MARKER, PROBLEM, classify_records, timed
 from kafka_msgs.spark.jobs.transactions import COUNTS, NONE, marker_of, outcome_of
 from kafka_msgs.spark.latest import latest_by_key
@@ -175,9 +176,10 @@ def _report(tables: Tables) -> Report:
     ).orderBy(F.col("lag").desc_nulls_last(), "group", "topic", "topicPartition")
     by_lag = groups.orderBy(F.col("lag").desc_nulls_last(), "group")
     outcomes = tables["history"].groupBy("outcome", "tombstone").agg(F.count("*").alias("rows"))
-    sections: list[Section] = [
+    sections: list[Section | Part] = [
         table_of(by_lag.withColumn("lastCommit", time_of("lastCommitMs")).drop("lastCommitMs"), "Groups"),
         *_lag_plot(by_lag),
+        lag_of_offsets(tables),
         table_of(worst, "Committed offsets, the largest lags first"),
         table_of(
             tables["pending"].select(*_KEY, "producerId", "committedOffset").orderBy(*_KEY), "In open transactions"
@@ -186,7 +188,7 @@ def _report(tables: Tables) -> Report:
         table_of(outcomes.orderBy("outcome", "tombstone"), "The history by outcome of transactions"),
         table_of(_problems(tables), "Problems"),
     ]
-    return Report("Committed offsets of all groups", tuple(sections))
+    return report_of("Committed offsets of all groups", sections)
 
 
 def _lag_plot(by_lag: DataFrame) -> list[Section]:

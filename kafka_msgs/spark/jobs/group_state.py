@@ -27,8 +27,9 @@ from pyspark.sql.types import (
 )
 
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.report import Bars, Report, Section
+from kafka_msgs.report import Bars, Part, Report, Section, report_of
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
+from kafka_msgs.spark.jobs.report_rows import skew_of_members
 from kafka_msgs.spark.jobs.rows import GROUP, PROBLEM, classify_records, group_bytes
 from kafka_msgs.spark.latest import latest_by_key
 from kafka_msgs.spark.reporting import table_of
@@ -182,16 +183,17 @@ def _problems(tables: Tables) -> DataFrame:
 def _report(tables: Tables) -> Report:
     groups, members, assignments = (tables[name] for name in ("groups", "members", "assignments"))
     by_role = assignments.groupBy("group", "memberId", "status", "role").agg(F.count("*").alias("count"))
-    sections: list[Section] = [
+    sections: list[Section | Part] = [
         table_of(groups.groupBy("kind", "state").agg(F.count("*").alias("groups")).orderBy("kind", "state"), "Groups"),
         table_of(groups.orderBy("kind", "group"), "Each group"),
         table_of(members.orderBy("group", "memberId"), "Members"),
         table_of(by_role.orderBy("group", "memberId", "status", "role"), "What members have, are to have, and give up"),
         table_of(tables["topology"].orderBy("group", "subtopologyId"), "Topologies of streams groups"),
         *_tasks_plot(assignments),
+        skew_of_members(tables),
         table_of(tables["problems"], "Problems"),
     ]
-    return Report("Groups: members, assignments, epochs", tuple(sections))
+    return report_of("Groups: members, assignments, epochs", sections)
 
 
 def _tasks_plot(assignments: DataFrame) -> list[Section]:

@@ -16,7 +16,9 @@ from attrs import frozen
 
 from kafka_msgs.errors import JobPathError, LogFileError, OptionError
 from kafka_msgs.log.files import PARTITION_METADATA, read_partition_metadata
+from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.segment import Segment
+from kafka_msgs.offline.cluster import read_cluster
 from kafka_msgs.offline.directories import end_of_segment, end_offsets_in
 from kafka_msgs.spark.sources.files import LogFile, local_copy, log_files
 from kafka_msgs.spark.sources.lookup import SegmentLookup
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "StoredPartition",
+    "cluster_frames",
     "end_of",
     "log_frame",
     "partitions_frame",
@@ -34,7 +37,9 @@ __all__ = [
     "read_end_offsets",
 ]
 
-_PARTITIONS: Final = "topic string, partition int, topicId string, endOffset long"
+_PARTITIONS: Final = "topic string, partition int, topicId string, endOffset long, directory string"
+_PLACEMENTS: Final = "topic string, partition int, leader int, replicas array<int>"
+_CONFIGS: Final = "topic string, name string, value string"
 _ENDS: Final = "topic string, partition int, endOffset long"
 _EVERYTHING: Final = {"control": "true", "isolation": "read_uncommitted", "mode": "PERMISSIVE", "columns": "*"}
 
@@ -89,9 +94,32 @@ def log_frame(spark: SparkSession, paths: Sequence[str | os.PathLike[str]], topi
 
 
 def partitions_frame(spark: SparkSession, partitions: Iterable[StoredPartition]) -> DataFrame:
-    """Return ``topic``, ``partition``, ``topicId`` and ``endOffset`` of partitions; an id that is not known is null."""
-    rows = [(each.topic, each.number, _topic_id(each), end_of(each)) for each in partitions]
+    """Return ``topic``, ``partition``, ``topicId`` and ``endOffset`` of partitions, and the ``directory``.
+
+    An id that is not known is null, and so is a directory that is not on this machine.
+    """
+    rows = [(each.topic, each.number, _topic_id(each), end_of(each), _directory(each)) for each in partitions]
     return spark.createDataFrame(rows, _PARTITIONS)
+
+
+def cluster_frames(spark: SparkSession, partitions: Iterable[StoredPartition]) -> dict[str, DataFrame]:
+    """Return what the metadata log among partitions says: ``placements`` of partitions, and ``configs`` of topics.
+
+    They are empty without it, and where it is not on this machine.
+    """
+    local = [Partition(Path(path)) for each in partitions if (path := _directory(each)) is not None]
+    cluster = read_cluster(local)
+    placed = [(*place, each.leader, list(each.replicas)) for place, each in cluster.placements.items()]
+    settings = [(topic, *each) for topic, config in cluster.configs.items() for each in config.items()]
+    return {
+        "placements": spark.createDataFrame(placed, _PLACEMENTS),
+        "configs": spark.createDataFrame(settings, _CONFIGS),
+    }
+
+
+def _directory(partition: StoredPartition) -> str | None:
+    first = partition.segments[0]
+    return None if first.root else first.directory
 
 
 def _topic_id(partition: StoredPartition) -> str | None:

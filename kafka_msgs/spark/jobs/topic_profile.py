@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from kafka_msgs.report import Bars, Report, Section, by_hour
+from kafka_msgs.report import Bars, Part, Report, Section, by_hour, report_of
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
+from kafka_msgs.spark.jobs.report_rows import sizes_of_topics
 from kafka_msgs.spark.jobs.rows import milliseconds, timed
 from kafka_msgs.spark.jobs.transactions import NONE, marker_of, outcome_of
 from kafka_msgs.spark.reporting import table_of, time_of
@@ -155,17 +156,18 @@ def _report(tables: Tables) -> Report:
         (F.sum(F.col("keySize") + F.col("valueSize") + F.col("headersSize")) / F.sum("batchSize")).alias("ratio"),
     )  # fmt: skip
     largest = profile.orderBy(F.col("bytes").desc(), *_PARTITION, "hourMs")
-    sections: list[Section] = [
+    sections: list[Section | Part] = [
         table_of(by_size, "Topics"),
         *_size_plot(by_size),
         *_hours_plot(profile),
+        *sizes_of_topics(tables),
         table_of(codecs.orderBy("topic", "codec"), "Codecs"),
         table_of(
             largest.withColumn("hour", time_of("hourMs")).drop("hourMs"), "Partitions and hours, the largest first"
         ),
         table_of(tables["problems"], "Problems"),
     ]
-    return Report("What is in topics", tuple(sections))
+    return report_of("What is in topics", sections)
 
 
 def _size_plot(by_size: DataFrame) -> list[Section]:

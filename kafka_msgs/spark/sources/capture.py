@@ -90,6 +90,8 @@ _EXCHANGE: Final[Mapping[str, _Column]] = {
     "requestSize": _Column(IntegerType(), lambda each: each.request.size),
     "responseSize": _Column(IntegerType(), lambda each: each.response and each.response.size),
     "errors": _Column(_ERRORS, lambda each: [(error.path, error.code, error.name) for error in each.errors]),
+    "throttleMs": _Column(IntegerType(), lambda each: each.throttle_ms),
+    "clientSoftware": _Column(StringType(), lambda each: each.client_software),
     "problem": _Column(StringType(), lambda each: "; ".join(problem.reason for problem in each.problems) or None),
     "requestJson": _Column(StringType(), lambda each: _json(each.request_json)),
     "responseJson": _Column(StringType(), lambda each: _json(each.response_json)),
@@ -104,8 +106,8 @@ _FAULT: Final[Mapping[str, _FaultColumn]] = {
 }
 
 _FILE: Final = "file"
-_ON_REQUEST: Final = frozenset({"requestAtUs", "responseAtUs"})
-"""Columns that are read only if they are named: the numbers of the times."""
+_ON_REQUEST: Final = frozenset({"requestAtUs", "responseAtUs", "throttleMs", "clientSoftware"})
+"""Columns that are read only if they are named: the numbers of the times, and what only some exchanges have."""
 
 
 def _types() -> dict[str, DataType]:
