@@ -19,6 +19,7 @@ _NAMES_SOMETHING: Final = re.compile(r"(Port|Id|Key|code|version|[Ee]poch|[Pp]ar
 """Columns whose numbers are names of something, which are not grouped by thousands."""
 _SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _STEP: Final = 1024
+_MILLIS: Final = 1000
 _TIMES: Final = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -79,6 +80,8 @@ def _size(value: float) -> str:
 def _seconds(value: float) -> str:
     """Return a length of time in the two largest units that it has."""
     sign, rest = "-" * (value < 0), abs(value)
+    if 0 < rest < 1:
+        return f"{value * _MILLIS:.4g} ms"
     if not rest < float("inf") or rest < _TIMES[2][0]:
         return f"{value:.4g} s"
     place = next(number for number, (unit, _) in enumerate(_TIMES) if rest >= unit)

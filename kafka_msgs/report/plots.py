@@ -132,9 +132,10 @@ def number_text(value: float) -> str:
 
 def _numbers(axis: Axis, plot: Bars | Lines) -> None:
     """Label an axis of values as tables write them, and at whole numbers only where all values are whole."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
     axis.set_major_formatter(FuncFormatter(lambda value, _: number_text(value)))
+    axis.set_minor_formatter(NullFormatter())
     values = [value for series in plot.series.values() for value in series if value is not None]
     if not getattr(plot, "log", False) and all(float(value).is_integer() for value in values):
         axis.set_major_locator(MaxNLocator(nbins=6, integer=True))

@@ -26,8 +26,6 @@ _FEWEST: Final = {"p50": 10, "p90": 10, "p99": 100, "max": 1}
 _CLIENT: Final[dict[str, Kind | None]] = {
     "clientId": "text",
     "software": "text",
-    "hosts": "number",
-    "connections": "number",
     "exchanges": "number",
     "answered": "number",
     "measured": "number",
@@ -36,6 +34,8 @@ _CLIENT: Final[dict[str, Kind | None]] = {
     "throttle": "seconds",
     "errors": "number",
     "problems": "number",
+    "hosts": "number",
+    "connections": "number",
     "oldVersions": "text",
 }
 _SLOWEST: Final[dict[str, Kind | None]] = {

@@ -139,13 +139,13 @@ def _streams(row: Row, as_of: int | None) -> dict[str, Any]:
     found = decode_streams_metadata(row.get("metadata"))
     if found is None:
         return {"streams": False}
-    processors = ", ".join(f"{key}: {number}" for key, number in found.processors.items())
     time = found.partition_time
     return {
         "streams": True,
         "partitionTime": time,
+        "partitionSeconds": None if time is None else time / _SECOND_MS,
         "behindSeconds": _age(time, as_of),
-        "processors": processors or None,
+        "processors": ", ".join(f"{key}: {number}" for key, number in found.processors.items()) or None,
     }
 
 
