@@ -133,11 +133,12 @@ def test_brokers_have_the_bytes_of_what_they_lead_and_of_all_their_replicas() ->
     placements = {("a", 0): (1, [1, 2]), ("a", 1): (1, (1, 3)), ("a", 2): (-1, (3,)), ("b", 0): (2, (2,))}
     part = broker_part(rows, placements)
     found = {row["broker"]: row for row in table(part, "Skew between brokers")}
-    assert {number: (row["leaders"], row["replicas"]) for number, row in found.items()} == {
-        1: (2, 2), 2: (1, 2), 3: (0, 2),
+    assert {number: (row["leaders"], row["preferred"], row["replicas"]) for number, row in found.items()} == {
+        1: (2, 2, 2), 2: (1, 1, 2), 3: (0, 1, 2),
     }  # fmt: skip
-    assert {number: (row["leaderBytes"], row["replicaBytes"]) for number, row in found.items()} == {
-        1: (30, 30), 2: (0, 10), 3: (0, 50),
+    sizes = ("leaderBytes", "preferredBytes", "replicaBytes")
+    assert {number: tuple(row[name] for name in sizes) for number, row in found.items()} == {
+        1: (30, 30, 30), 2: (0, 0, 10), 3: (0, 30, 50),
     }  # fmt: skip
     assert samples(part, "kafka_msgs_broker_replica_bytes") == {("1",): 30, ("2",): 10, ("3",): 50}
     assert broker_part(rows, {}) == Part()

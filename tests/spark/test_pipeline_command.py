@@ -30,8 +30,9 @@ def test_group_offsets_prints_lags_of_empty_groups_and_where_the_report_is(tmp_p
     assert status == 0, said
     lines = [line.split() for line in said.splitlines()]
     assert ["audit", "classic", "Empty", "2", "0", "2", "12"] in [words[:7] for words in lines]
-    assert said.splitlines()[-5:] == [
-        str(out / name) for name in ("report.html", "report.json", "report.prom", "lag.png", "commits.png")
+    assert said.splitlines()[-6:] == [
+        str(out / name)
+        for name in ("report.html", "report.json", "report.prom", "lag.png", "lag-time.png", "commits.png")
     ]
     assert {path.name for path in out.iterdir() if path.is_dir()} == {
         "log", "history", "offsets", "pending", "groups", "problems",
@@ -54,7 +55,9 @@ def test_topic_profile_writes_tables_by_topic_and_a_report(tmp_path: Path) -> No
     status, said = run("topic-profile", str(GROUP_LOGS / "orders-0"), "--out", str(out))
     assert status == 0, said
     assert {path.name for path in (out / "profile").iterdir() if path.is_dir()} == {"topic=orders"}
-    assert said.splitlines()[-3:] == [str(out / name) for name in ("report.html", "bytes.png", "records.png")]
+    assert said.splitlines()[-5:] == [
+        str(out / name) for name in ("report.html", "report.json", "report.prom", "bytes.png", "records.png")
+    ]
 
 
 @pytest.mark.usefixtures("spark")

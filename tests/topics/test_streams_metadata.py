@@ -102,9 +102,9 @@ def test_what_is_read_of_damaged_bytes_kafka_reads_alike(oracle: Oracle) -> None
     # Kafka makes room for any size that it reads, and its process may end, so it is asked about what is sound only.
     read = {text: found for text in damaged if (found := decode_streams_metadata(text)) is not None}
     assert 20 < len(read) < len(damaged)
-    for (text, here), found in zip(read.items(), oracle.rewrite_streams_metadata(read), strict=True):
-        assert isinstance(found, bytes)
-        theirs = decode_streams_metadata(found.decode())
+    for (text, here), rewritten in zip(read.items(), oracle.rewrite_streams_metadata(read), strict=True):
+        assert isinstance(rewritten, bytes)
+        theirs = decode_streams_metadata(rewritten.decode())
         assert theirs is not None
         assert (theirs.partition_time, theirs.processors) == (here.partition_time, here.processors), text
 

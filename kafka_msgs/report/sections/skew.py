@@ -26,10 +26,11 @@ _TOPIC: Final[dict[str, Kind | None]] = {
 _BROKER: Final[dict[str, Kind | None]] = {
     "broker": "name",
     "leaders": "number",
+    "preferred": "number",
     "replicas": "number",
     "leaderBytes": "bytes",
+    "preferredBytes": "bytes",
     "replicaBytes": "bytes",
-    "leaderShare": "number",
 }
 _MEMBERS: Final[dict[str, Kind | None]] = {
     "group": None,
@@ -79,20 +80,19 @@ def broker_part(rows: Rows, placements: Mapping[tuple[str, int], tuple[int, Sequ
     """Return what each broker holds; nothing where no placement is known.
 
     Rows are those of ``partition_part``. ``placements`` has the leader, -1 for none, and the replicas of partitions.
-    A partition that has no row counts without bytes.
+    The first replica is the preferred leader: after a shutdown no partition has a leader. A partition that has no row
+    counts without bytes.
     """
     sizes = {(row["topic"], row["partition"]): row["bytes"] for row in rows}
     brokers: defaultdict[int, dict[str, Any]] = defaultdict(lambda: dict.fromkeys(_BROKER, 0))
     for place, (leader, replicas) in placements.items():
         for broker in replicas:
             _count(brokers[broker], "replicas", "replicaBytes", sizes.get(place, 0))
+        for broker in replicas[:1]:
+            _count(brokers[broker], "preferred", "preferredBytes", sizes.get(place, 0))
         if leader >= 0:
             _count(brokers[leader], "leaders", "leaderBytes", sizes.get(place, 0))
-    led = sum(each["leaders"] for each in brokers.values())
-    found: list[Row] = [
-        {**each, "broker": broker, "leaderShare": each["leaders"] / led if led else None}
-        for broker, each in sorted(brokers.items())
-    ]
+    found: list[Row] = [{**each, "broker": broker} for broker, each in sorted(brokers.items())]
     return Part(tuple(_broker_sections(found)), _broker_metrics(found)) if found else Part()
 
 
@@ -102,11 +102,13 @@ def _count(broker: dict[str, Any], number: str, size: str, value: int) -> None:
 
 
 def _broker_sections(brokers: Rows) -> list[Section]:
-    skew = spread_of([row["leaderBytes"] for row in brokers]).skew
-    note = "" if skew is None else f"leaderBytes of the largest broker by the mean: {skew:.2f}"
-    table = table_from("Skew between brokers", brokers, _BROKER, f"replicas as the metadata log has them; {note}")
+    skew = spread_of([row["preferredBytes"] for row in brokers]).skew
+    note = "as the metadata log has it; preferred: the first replica, which leads where it can"
+    known = "" if skew is None else f"; preferredBytes of the largest broker by the mean: {skew:.2f}"
+    table = table_from("Skew between brokers", brokers, _BROKER, note + known)
     shown = largest_first(brokers, "replicaBytes", "broker")[:_SHOWN_BROKERS]
-    series = {"leader": [row["leaderBytes"] for row in shown], "replica": [row["replicaBytes"] for row in shown]}
+    columns = {"preferred leader": "preferredBytes", "replica": "replicaBytes"}
+    series = {name: [row[column] for row in shown] for name, column in columns.items()}
     labels = [f"broker {row['broker']}" for row in shown]
     return [table, Bars(title="Bytes of each broker", file="brokers.png", labels=labels, series=series, unit="bytes")]
 
