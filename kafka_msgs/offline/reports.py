@@ -13,7 +13,7 @@ from typing import Any, Final
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.offline.cluster import read_cluster
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, Group, Groups, Problem
-from kafka_msgs.offline.profile import Profile
+from kafka_msgs.offline.profile import Figures, Profile, add_up
 from kafka_msgs.offline.times import first_commits, newest_of, segment_rows, with_log_times
 from kafka_msgs.report import Part, Report, Section, Table, report_of
 from kafka_msgs.report.sections.lag import lag_part
@@ -106,12 +106,38 @@ def profile_report(profile: Profile, partitions: Sequence[Partition], chosen: Se
     return report_of(
         "What is in topics",
         [
+            _topics(profile),
             retention_part(segments, cluster.configs, as_of),
             partition_part(rows),
             broker_part(rows, placements),
             _problems(problems),
         ],
     )
+
+
+def _topics(profile: Profile) -> Table:
+    by_topic: dict[str, list[Figures]] = {}
+    for (topic, _, _), figures in profile.figures.items():
+        by_topic.setdefault(topic, []).append(figures)
+    sums = {topic: add_up(each) for topic, each in by_topic.items()}
+    columns = (
+        "topic", "records", "batches", "contentBytes", "ratio", "codecs", "tombstones", "abortedRecords", "outOfOrder",
+    )  # fmt: skip
+    rows = [
+        (
+            topic,
+            each.records,
+            each.batches,
+            each.content_bytes,
+            each.ratio,
+            sorted(each.codecs),
+            each.tombstones,
+            each.aborted_records,
+            each.out_of_order,
+        )
+        for topic, each in sorted(sums.items(), key=lambda pair: (-pair[1].bytes, pair[0]))
+    ]
+    return Table("Topics", columns, tuple(rows))
 
 
 def _partition_rows(profile: Profile, segments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -49,6 +49,14 @@ def test_members_with_what_they_have(run: Run) -> None:
     assert any(place.startswith("standby ") for row in rows for place in row["assigned"])
 
 
+def test_the_partition_times_of_a_streams_application(run: Run) -> None:
+    rows = listed(run, "lag", "totals", "seasonal")
+    times = {(row["topic"], row["partition"]): row["partitionTime"] for row in rows if row["group"] == "totals"}
+    assert times["orders", 0] == "2026-11-21T18:49:58.617Z"
+    assert None not in times.values()
+    assert [row["partitionTimestamp"] for row in rows if row["group"] == "seasonal"] == [None]
+
+
 def test_lag_of_one_group_the_largest_first(run: Run) -> None:
     rows = listed(run, "lag", "settlement")
     assert [(row["topic"], row["partition"], row["committedOffset"], row["lag"]) for row in rows] == [

@@ -14,7 +14,7 @@ from kafka_msgs.cli.connecting import broker_options, client_config
 from kafka_msgs.cli.offsets_topic import chosen, groups_in, report_groups, report_problems
 from kafka_msgs.cli.options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
-from kafka_msgs.cli.render.times import iso_of_ms, short_time
+from kafka_msgs.cli.render.times import iso_of_ms, short_time, streams_times
 from kafka_msgs.cli.reporting import report_option
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ __all__ = ["lag_command"]
 
 _COLUMNS: Final = (
     "group", "state", "topic", "partition", "committedOffset", "endOffset", "lag", "lagSeconds", "unreadTimestamp",
-    "unreadTime", "leaderEpoch", "metadata", "commitTimestamp", "commitTime", "expireTimestamp", "expireTime",
-    "topicId",
+    "unreadTime", "leaderEpoch", "metadata", "partitionTimestamp", "partitionTime", "commitTimestamp", "commitTime",
+    "expireTimestamp", "expireTime", "topicId",
 )  # fmt: skip
 _IN_TABLE: Final = (
     "group", "topic", "partition", "committedOffset", "endOffset", "lag", "lagSeconds", "unreadSince", "committed",
@@ -165,6 +165,7 @@ def _row(group: Group, committed: CommittedOffset) -> dict[str, Any]:
         "unreadSince": None,
         "leaderEpoch": committed.leader_epoch,
         "metadata": committed.metadata,
+        **streams_times(committed.metadata),
         "commitTimestamp": committed.commit_timestamp,
         "commitTime": iso_of_ms(committed.commit_timestamp),
         "committed": short_time(committed.commit_timestamp),

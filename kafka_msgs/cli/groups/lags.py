@@ -17,7 +17,7 @@ from kafka_msgs.admin.groups import GroupListing
 from kafka_msgs.cli.groups.broker import BrokerGroups
 from kafka_msgs.cli.groups.source import Bounds, Stored
 from kafka_msgs.cli.render.progress import counting
-from kafka_msgs.cli.render.times import iso_of_ms, short_time
+from kafka_msgs.cli.render.times import iso_of_ms, short_time, streams_times
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.enums import GroupType
@@ -156,6 +156,7 @@ def row_of(lag: Lag, now: float | None = None) -> dict[str, Any]:
         "unreadSince": short_time(lag.unread_since),
         "leaderEpoch": lag.stored.leader_epoch,
         "metadata": lag.stored.metadata,
+        **streams_times(lag.stored.metadata),
         "commitTimestamp": None,
         "commitTime": None,
         "committed": None,

@@ -9,7 +9,9 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-__all__ = ["is_time", "iso_of_ms", "iso_of_us", "short_time", "time_name", "with_times"]
+from kafka_msgs.topics.streams_metadata import decode_streams_metadata
+
+__all__ = ["is_time", "iso_of_ms", "iso_of_us", "short_time", "streams_times", "time_name", "with_times"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME_FIELD: Final = re.compile(r"(?:timestamp|append_time|start_time)(?:_ms)?$")
@@ -28,6 +30,13 @@ def short_time(milliseconds: int | None) -> str | None:
     """Return ``2023-11-14 22:13:20Z``, for tables: the date and the time can be on two lines."""
     text = iso_of_ms(milliseconds)
     return None if text is None else f"{text[:10]} {text[11:19]}Z"
+
+
+def streams_times(metadata: str | None) -> dict[str, Any]:
+    """Return the partition time that Kafka Streams wrote as metadata of an offset; None for other metadata."""
+    found = decode_streams_metadata(metadata)
+    time = None if found is None else found.partition_time
+    return {"partitionTimestamp": time, "partitionTime": iso_of_ms(time)}
 
 
 def iso_of_us(microseconds: int | None) -> str | None:
