@@ -146,7 +146,7 @@ def _of_log(row: Mapping[str, Any], partition: Partition | None) -> dict[str, An
     if partition is None or end is None:
         return {}
     try:
-        behind = row["committedOffset"] < end
+        behind = row["committedOffset"] < end and row.get("lag") != 0
         return {
             "unreadMs": unread_time(partition, row["committedOffset"]) if behind else None,
             "firstEndOffset": None if since is None or since < 0 else end_at(partition, since, end),
