@@ -24,6 +24,8 @@ __all__ = ["end_at", "first_commits", "newest_of", "newest_time", "segment_rows"
 _SECOND_MS: Final = 1000
 _OFFSETS_TOPIC: Final = "__consumer_offsets"
 _COMMIT_TYPES: Final = (b"\0\0", b"\0\1")
+_LOOKED_UP: Final = 1000
+"""How many rows are looked up in logs."""
 _HEADERS: Final = ReadOptions(check_crc=False)
 
 Places: TypeAlias = Mapping[tuple[str, int], Partition]
@@ -122,10 +124,15 @@ def _commits(found: Mapping[bytes, bytes]) -> Iterator[tuple[tuple[str, str, int
 def with_log_times(rows: Iterable[Mapping[str, Any]], places: Places) -> tuple[list[dict[str, Any]], int | None]:
     """Return rows of ``kafka_msgs.report.sections.lag`` with what the logs of partitions say, and the newest time.
 
-    That is ``unreadMs`` and ``firstEndOffset``, where the log of the partition is among ``places`` and can be read. The
-    newest time is that of all records in these and of all commits, and no later than now.
+    That is ``unreadMs`` and ``firstEndOffset``, where the log of the partition is among ``places`` and can be read: for
+    the thousand rows with the largest lags, because each is looked up in files. The newest time is that of all records in these and of all commits, and no later than now.
     """
-    found = [{**row, **_of_log(row, places.get((row["topic"], row["topicPartition"])))} for row in rows]
+    given = list(rows)
+    looked_up = set(sorted(range(len(given)), key=lambda number: -(given[number].get("lag") or 0))[:_LOOKED_UP])
+    found = [
+        {**row, **_of_log(row, places.get((row["topic"], row["topicPartition"])))} if number in looked_up else {**row}
+        for number, row in enumerate(given)
+    ]
     read = {(row["topic"], row["topicPartition"]) for row in found} & places.keys()
     times = [newest_time(places[place].segments) for place in read]
     commits = [row.get("commitTimestampMs") for row in found]

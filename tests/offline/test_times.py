@@ -127,6 +127,14 @@ def test_a_partition_that_is_not_in_the_input_or_cannot_be_read_is_unknown(tmp_p
     assert rows[0]["unreadMs"] is None
 
 
+def test_the_largest_lags_are_looked_up_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_msgs.offline.times._LOOKED_UP", 1)
+    row = {"topic": "orders", "topicPartition": 0, "committedOffset": 1, "endOffset": 10}
+    places = {("orders", 0): Partition(GROUP_LOGS / "orders-0")}
+    rows, _ = with_log_times([{**row, "lag": lag} for lag in (None, 3, 9, 4)], places)
+    assert ["unreadMs" in each for each in rows] == [False, False, True, False]
+
+
 def test_the_newest_time_is_never_later_than_now() -> None:
     assert newest_of([None, 3, 5]) == 5
     assert newest_of([None]) is None

@@ -24,6 +24,10 @@ from kafka_msgs import (
     StreamsGroupDescribeResponse,
 )
 from kafka_msgs.errors import JobPathError
+from kafka_msgs.offline import directories
+from kafka_msgs.offline.groups import read_groups
+from kafka_msgs.offline.reports import groups_report
+from kafka_msgs.report import Report
 from kafka_msgs.spark.jobs import group_offsets, group_state
 from kafka_msgs.spark.jobs.job import Outcome, run
 from kafka_msgs.spark.jobs.log_directories import (
@@ -295,3 +299,17 @@ def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
 def test_tables_elsewhere_need_a_place_for_the_report() -> None:
     with pytest.raises(JobPathError, match="the report needs a local directory"):
         run(group_state.JOB, {}, "s3a://bucket/tables")
+
+
+def test_reports_have_the_lag_and_the_skew_that_the_files_give(offsets: Ran, groups: Ran) -> None:
+    partitions = directories.partitions_in([GROUP_LOGS])
+    found = read_groups([each for each in partitions if each.topic == OFFSETS], directories.ends_of(partitions))
+    expected = group_metrics(groups_report(found, found.groups, partitions))
+    assert {"kafka_msgs_group_lag_seconds", "kafka_msgs_group_idle_members"} < expected.keys()
+    assert {**group_metrics(groups.outcome.report), **group_metrics(offsets.outcome.report)} == expected
+
+
+def group_metrics(report: Report) -> dict[str, Any]:
+    return {
+        each.name: {tuple(sample.labels.items()): sample.value for sample in each.samples} for each in report.metrics
+    }
