@@ -125,7 +125,8 @@ def with_log_times(rows: Iterable[Mapping[str, Any]], places: Places) -> tuple[l
     """Return rows of ``kafka_msgs.report.sections.lag`` with what the logs of partitions say, and the newest time.
 
     That is ``unreadMs`` and ``firstEndOffset``, where the log of the partition is among ``places`` and can be read: for
-    the thousand rows with the largest lags, because each is looked up in files. The newest time is that of all records in these and of all commits, and no later than now.
+    the thousand rows with the largest lags, because each is looked up in files. The newest time is that of all records
+    in these and of all commits, and no later than now.
     """
     given = list(rows)
     looked_up = set(sorted(range(len(given)), key=lambda number: -(given[number].get("lag") or 0))[:_LOOKED_UP])
