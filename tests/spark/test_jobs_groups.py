@@ -144,9 +144,10 @@ def test_history_keeps_what_was_deleted_later(offsets: Ran) -> None:
 
 
 def test_reports_are_pages_with_plots(offsets: Ran, groups: Ran) -> None:
-    for ran, plots in ((offsets, {"lag.png", "commits.png"}), (groups, {"assignments.png"})):
-        page, *images = ran.outcome.files
+    for ran, plots in ((offsets, {"lag.png", "lag-time.png", "commits.png"}), (groups, {"assignments.png"})):
+        page, data, metrics, *images = ran.outcome.files
         text = page.read_text(encoding="utf-8")
+        assert [each.name for each in (page, data, metrics)] == ["report.html", "report.json", "report.prom"]
         assert {image.name for image in images} == plots
         contents = [image.read_bytes() for image in images]
         assert all(content.startswith(b"\x89PNG") for content in contents)
@@ -302,9 +303,9 @@ def test_tables_elsewhere_need_a_place_for_the_report() -> None:
 
 
 def test_reports_have_the_lag_and_the_skew_that_the_files_give(offsets: Ran, groups: Ran) -> None:
-    partitions = directories.partitions_in([GROUP_LOGS])
-    found = read_groups([each for each in partitions if each.topic == OFFSETS], directories.ends_of(partitions))
-    expected = group_metrics(groups_report(found, found.groups, partitions))
+    logs = directories.partitions_in([GROUP_LOGS])
+    found = read_groups([each for each in logs if each.topic == OFFSETS], directories.ends_of(logs))
+    expected = group_metrics(groups_report(found, found.groups, logs))
     assert {"kafka_msgs_group_lag_seconds", "kafka_msgs_group_idle_members"} < expected.keys()
     assert {**group_metrics(groups.outcome.report), **group_metrics(offsets.outcome.report)} == expected
 
