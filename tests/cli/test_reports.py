@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,8 @@ def test_the_report_on_topics_has_sizes_retention_and_brokers(run: Run, tmp_path
     assert (broker["broker"], broker["replicas"], broker["preferred"]) == (1, 13, 13)
     (sample,) = samples(tmp_path)["kafka_msgs_broker_replica_bytes"]
     assert sample.labels == {"broker": "1"}
+    types = re.findall("^# TYPE (.*) gauge$", (tmp_path / "report.prom").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(types) == len(set(types)) > 10
     info = samples(tmp_path)["kafka_msgs_report_info"][0].labels
     assert (info["input"], info["cluster"]) == (str(GROUP_LOGS), "a2Fma2EtbXNncy1jYXB0dQ")
 

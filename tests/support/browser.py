@@ -1,0 +1,117 @@
+"""A page in a real browser, without a window: Chromium, over the pipe that its ``--remote-debugging-pipe`` opens.
+
+It needs ``chromium`` and ``bash``. The browser ends with the context, and waits for nothing longer than a minute.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import subprocess
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Any, Final, Self
+
+__all__ = ["Browser", "browser_path"]
+
+_SECONDS: Final = 60
+_OPTIONS: Final = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe")
+
+
+def browser_path() -> str | None:
+    """Return the path of Chromium, or None without it."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class Browser:
+    """One page in a browser. ``requests`` has the addresses that it asked for, ``complaints`` what it logged."""
+
+    def __init__(self, directory: Path) -> None:
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        self._next = 0
+        self._session: str | None = None
+        self._rest = b""
+        asked, self._write = os.pipe()
+        self._read, answered = os.pipe()
+        command = f'exec "$@" 3<&{asked} 4>&{answered}'
+        program = [str(browser_path()), *_OPTIONS, f"--user-data-dir={directory}"]
+        self._process = subprocess.Popen(
+            ["bash", "-c", command, "bash", *program],
+            pass_fds=(asked, answered),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(asked)
+        os.close(answered)
+
+    def __enter__(self) -> Self:
+        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Log", "Network"):
+            self.ask(f"{domain}.enable")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait(_SECONDS)
+        os.close(self._read)
+        os.close(self._write)
+
+    def open(self, page: Path, *, width: int, dark: bool = False) -> None:
+        """Show a page on a screen of this width, and wait until it is loaded."""
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.ask("Emulation.setEmulatedMedia", features=[scheme])
+        self.ask("Page.navigate", url=page.as_uri())
+        ready = f"document.readyState === 'complete' && location.href === {json.dumps(page.as_uri())}"
+        deadline = monotonic() + _SECONDS
+        while not self.run(ready):
+            assert monotonic() < deadline, "the page does not load"
+
+    def run(self, script: str) -> Any:
+        """Return the value of an expression of JavaScript in the page."""
+        return self.ask("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
+
+    def press(self, key: str, text: str = "") -> None:
+        """Press a key on the keyboard."""
+        codes = {"Tab": 9, "Enter": 13}
+        for type_ in ("keyDown", "keyUp"):
+            typed = {"text": text} if text and type_ == "keyDown" else {}
+            self.ask("Input.dispatchKeyEvent", type=type_, key=key, windowsVirtualKeyCode=codes[key], **typed)
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """Run a command of the protocol, and return its result."""
+        self._next += 1
+        session = {} if self._session is None else {"sessionId": self._session}
+        command = {"id": self._next, "method": method, "params": params, **session}
+        os.write(self._write, json.dumps(command).encode() + b"\0")
+        while True:
+            answer = self._message()
+            if answer.get("id") == self._next:
+                result: dict[str, Any] = answer["result"]
+                return result
+            self._note(answer)
+
+    def _note(self, event: dict[str, Any]) -> None:
+        params = event.get("params", {})
+        if event.get("method") == "Network.requestWillBeSent":
+            self.requests.append(params["request"]["url"])
+        elif event.get("method") == "Log.entryAdded":
+            self.complaints.append(params["entry"]["text"])
+
+    def _message(self) -> dict[str, Any]:
+        while b"\0" not in self._rest:
+            ready, _, _ = select.select([self._read], [], [], _SECONDS)
+            data = os.read(self._read, 1 << 16) if ready else b""
+            if not data:
+                raise AssertionError("the browser does not answer")
+            self._rest += data
+        first, _, self._rest = self._rest.partition(b"\0")
+        message: dict[str, Any] = json.loads(first)
+        return message
