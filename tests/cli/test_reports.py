@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.command_line import Run
-from tests.support.recordings import GROUP_LOGS
+from tests.support.recordings import GROUP_LOGS, PACKETS
 
 OPTION = ("--log-dirs", str(GROUP_LOGS))
 
@@ -97,6 +97,16 @@ def test_the_report_on_topics_has_sizes_retention_and_brokers(run: Run, tmp_path
     assert len(types) == len(set(types)) > 10
     info = samples(tmp_path)["kafka_msgs_report_info"][0].labels
     assert (info["input"], info["cluster"]) == (str(GROUP_LOGS), "a2Fma2EtbXNncy1jYXB0dQ")
+
+
+def test_the_report_on_captures_has_the_clients(run: Run, tmp_path: Path) -> None:
+    capture = PACKETS / "shop.pcapng"
+    result = run("capture", str(capture), "--any-port", "--summary", "--json", "--report", str(tmp_path))
+    printed = json.loads(result.stdout)["summary"]
+    counted = samples(tmp_path)["kafka_msgs_client_exchanges"]
+    assert sum(each.value for each in counted) == printed["exchanges"]
+    assert "kafka-python 3.0.12" in {each.labels["software"] for each in counted}
+    assert (tmp_path / "clients.png").is_file()
 
 
 @pytest.mark.parametrize("command", ["lag", "groups"])

@@ -16,6 +16,8 @@ from kafka_msgs.cli.options import rows_option
 from kafka_msgs.cli.render.exchanges import item_row
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.rows import Named, Row, print_rows
+from kafka_msgs.cli.reporting import report_option, save_report
+from kafka_msgs.offline.clients import ClientTally, captures_report
 
 __all__ = ["capture_command"]
 
@@ -38,6 +40,7 @@ __all__ = ["capture_command"]
 )
 @click.option("--bodies", is_flag=True, help="Print the requests and responses too.")
 @click.option("--summary", "only_summary", is_flag=True, help="Print only faults and the figures of each api.")
+@report_option
 @rows_option
 @click.pass_context
 def capture_command(
@@ -47,6 +50,7 @@ def capture_command(
     any_port: bool,
     bodies: bool,
     only_summary: bool,
+    report_to: Path | None,
     form: str,
 ) -> None:
     """Print the requests in pcap and pcapng files, and in recordings of tap, with their responses: latency, errors.
@@ -55,18 +59,30 @@ def capture_command(
     its place. The exit status is 1 if anything is missing, damaged, or could not be decoded.
     """
     total = CaptureTally()
-    rows = _Rows(None if any_port else ports, total, exchanges=not only_summary, bodies=bodies)
+    clients = ClientTally() if report_to is not None else None
+    rows = _Rows(None if any_port else ports, total, clients, exchanges=not only_summary, bodies=bodies)
     print_rows(form, rows.of(paths), lambda: _summary(total.summary()))
+    if report_to is not None and clients is not None:
+        save_report(captures_report(total.summary(), clients), report_to, paths)
     if total.summary().damaged:
         ctx.exit(1)
 
 
 class _Rows:
-    """The rows of captures; ``total`` counts what is in all of them."""
+    """The rows of captures; ``total`` counts what is in all of them, and so does ``clients`` where there is one."""
 
-    def __init__(self, ports: Collection[int] | None, total: CaptureTally, *, exchanges: bool, bodies: bool) -> None:
+    def __init__(
+        self,
+        ports: Collection[int] | None,
+        total: CaptureTally,
+        clients: ClientTally | None,
+        *,
+        exchanges: bool,
+        bodies: bool,
+    ) -> None:
         self._ports = ports
         self._total = total
+        self._clients = clients
         self._exchanges = exchanges
         self._bodies = bodies
 
@@ -85,6 +101,8 @@ class _Rows:
                 progress(file.tell())
                 tally.add(item)
                 self._total.add(item)
+                if self._clients is not None:
+                    self._clients.add(str(path), item)
                 if isinstance(item, CaptureFault) or self._exchanges:
                     yield item_row(item, bodies=self._bodies)
         for api in tally.summary().apis:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_msgs.capture.report import QUANTILES
-from kafka_msgs.lookup import message_classes
+from kafka_msgs.offline.clients import highest_versions
 from kafka_msgs.report import Bars, Lines, Part, Report, Section, report_of
 from kafka_msgs.report.sections.clients import WAITING, client_part
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
@@ -201,12 +201,8 @@ def _clients_part(tables: Tables) -> Part:
         rows_of(tables["slowClients"].orderBy(F.col("maxUs").desc_nulls_last(), "clientId", "software")),
         rows_of(versions.orderBy("clientId", "api", "version")),
         rows_of(_slowest(tables), _SHOWN_EXCHANGES),
-        {name.removesuffix("Request"): cls.INFO.versions.highest for name, cls in _requests()},
+        highest_versions(),
     )
-
-
-def _requests() -> list[tuple[str, Any]]:
-    return [(cls.INFO.name, cls) for cls in message_classes() if cls.INFO.name.endswith("Request")]
 
 
 def _latency_plot(summary: DataFrame) -> list[Section]:
