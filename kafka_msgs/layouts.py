@@ -125,8 +125,24 @@ class ColumnKind(IntEnum):
     STRUCT = 4
 
 
-RECORD_COLUMNS: Final = ("offset", "timestamp", "key", "value", "headers", "batch")
-"""The columns that the core makes of records. ``batch`` counts the batches that were appended, from 0."""
+RECORD_COLUMNS: Final = (
+    "offset",
+    "timestamp",
+    "key",
+    "value",
+    "headers",
+    "position",
+    "base_offset",
+    "size",
+    "leader_epoch",
+    "magic",
+    "attributes",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+)
+"""The columns that the core makes of records: their own, the byte where their batch starts, and fields of its header.
+"""
 
 UUID_TEXT: Final = 36
 """The bytes of a UUID in hexadecimal, including its hyphens."""

@@ -15,6 +15,7 @@
 #include <Python.h>
 #include <stddef.h>
 #include <string.h>
+#include <structmember.h>
 
 #include "bytes.h"
 #include "column.h"
@@ -725,16 +726,24 @@ static PyType_Slot program_slots[] = {
 
 /* ------------------------------------------------------------------------------------------------- 4 Records */
 
-/* Each part's columns, in preorder. */
+/* Each part's columns, in preorder. Those that are fields of a batch's header have an op, and a place in the header. */
 static const struct {
-    unsigned char kind, width, span;
+    unsigned char kind, width, span, op, at;
 } PART_COLUMNS[RECORD_COLUMN_COUNT][4] = {
     [RECORD_COLUMN_OFFSET] = {{COLUMN_FIXED, 8, 1}},
     [RECORD_COLUMN_TIMESTAMP] = {{COLUMN_FIXED, 8, 1}},
     [RECORD_COLUMN_KEY] = {{COLUMN_TEXT, 0, 1}},
     [RECORD_COLUMN_VALUE] = {{COLUMN_TEXT, 0, 1}},
     [RECORD_COLUMN_HEADERS] = {{COLUMN_LIST, 0, 4}, {COLUMN_STRUCT, 0, 3}, {COLUMN_TEXT, 0, 1}, {COLUMN_TEXT, 0, 1}},
-    [RECORD_COLUMN_BATCH] = {{COLUMN_FIXED, 4, 1}},
+    [RECORD_COLUMN_POSITION] = {{COLUMN_FIXED, 8, 1}},
+    [RECORD_COLUMN_BASE_OFFSET] = {{COLUMN_FIXED, 8, 1, OP_INT64, BASE_OFFSET_AT}},
+    [RECORD_COLUMN_SIZE] = {{COLUMN_FIXED, 4, 1, OP_INT32, SIZE_AT}},
+    [RECORD_COLUMN_LEADER_EPOCH] = {{COLUMN_FIXED, 4, 1, OP_INT32, LEADER_EPOCH_AT}},
+    [RECORD_COLUMN_MAGIC] = {{COLUMN_FIXED, 1, 1, OP_INT8, MAGIC_AT}},
+    [RECORD_COLUMN_ATTRIBUTES] = {{COLUMN_FIXED, 2, 1, OP_INT16, ATTRIBUTES_AT}},
+    [RECORD_COLUMN_PRODUCER_ID] = {{COLUMN_FIXED, 8, 1, OP_INT64, PRODUCER_ID_AT}},
+    [RECORD_COLUMN_PRODUCER_EPOCH] = {{COLUMN_FIXED, 2, 1, OP_INT16, PRODUCER_EPOCH_AT}},
+    [RECORD_COLUMN_BASE_SEQUENCE] = {{COLUMN_FIXED, 4, 1, OP_INT32, BASE_SEQUENCE_AT}},
 };
 
 typedef struct {
@@ -742,17 +751,26 @@ typedef struct {
     int32_t wanted[RECORD_COLUMN_COUNT]; /* where each column of records is, 0 for nowhere */
     Column shape[1 + RECORD_COLUMN_COUNT + 3];
     PyObject *allocate;
-    Table table; /* its columns are NULL before they are made */
-    int busy;    /* a thread is appending */
-    int64_t rows;
-    int32_t batches;
+    Table table;          /* its columns are NULL before they are made */
+    int unread;           /* only headers are read, and these say how many rows there are */
+    int busy;             /* a thread is appending */
+    long long rows, size; /* long long, as members of that type are; the bytes of the records, without headers */
 } RecordColumns;
 
-/* A batch: the place of its records, and the facts of its header about all of them. */
+/* Batches after each other, and where to stop in them. */
 typedef struct {
-    const unsigned char *p, *end;
-    int64_t count, base_offset, base_timestamp;
-    int appended; /* whether base_timestamp is that of each record */
+    Place start;          /* the byte at position 0 */
+    Py_ssize_t at, end;   /* of what is not added yet */
+    long long shift;      /* what is added to a place to get the position */
+    long long elements;   /* records and headers that a batch may have */
+    long long rows, size; /* at which the columns are full */
+    Py_buffer body;       /* the records of the batch at `at` if they are compressed; its obj is NULL for none */
+} Batches;
+
+/* A batch: its header, and the place of its records. */
+typedef struct {
+    Place header, p, end;
+    int64_t count, position;
 } Source;
 
 static inline Status put_payload(Table *table, int32_t column, int64_t index, Place content, int32_t size) {
@@ -798,13 +816,27 @@ static void *first_number(const RecordColumns *self, int part) {
     return self->wanted[part] == 0 ? NULL : column->data + self->rows * column->width;
 }
 
+/* Puts the fields of a batch's header and its position, which each of its records has. */
+static void put_fields(RecordColumns *self, const Source *source) {
+    for (int part = RECORD_COLUMN_POSITION; part < RECORD_COLUMN_COUNT; part++) {
+        Column *column = self->table.columns + self->wanted[part];
+        for (int64_t i = self->rows; self->wanted[part] && i < self->rows + source->count; i++)
+            if (part == RECORD_COLUMN_POSITION)
+                ((int64_t *)column->data)[i] = source->position;
+            else
+                put_fixed(column, PART_COLUMNS[part]->op, i, source->header + PART_COLUMNS[part]->at);
+    }
+}
+
 /* Puts records for which the numbers' places are reserved. */
 static Status put_reserved(RecordColumns *self, const Source *source) {
     const int32_t *wanted = self->wanted;
     int64_t *offsets = first_number(self, RECORD_COLUMN_OFFSET),
             *timestamps = first_number(self, RECORD_COLUMN_TIMESTAMP);
-    int32_t *batches = first_number(self, RECORD_COLUMN_BATCH);
-    int64_t times = source->appended ? 0 : -1; /* which bits of a record's own time count */
+    int appended = load16(source->header + ATTRIBUTES_AT) & LOG_APPEND_TIME;
+    int64_t times = appended ? 0 : -1; /* which bits of a record's own time count */
+    int64_t base_offset = (int64_t)load64(source->header + BASE_OFFSET_AT);
+    int64_t base_time = (int64_t)load64(source->header + (appended ? MAX_TIMESTAMP_AT : BASE_TIMESTAMP_AT));
     uint64_t beyond = 0;
     Place p = source->p;
     for (int64_t i = 0; i < source->count; i++) {
@@ -812,10 +844,8 @@ static Status put_reserved(RecordColumns *self, const Source *source) {
         WalkRecord record;
         p = walk_record(p, source->end, &record);
         if (p == NULL) return MALFORMED;
-        if (offsets != NULL) offsets[i] = add_number(source->base_offset, record.offset_delta, &beyond);
-        if (timestamps != NULL)
-            timestamps[i] = add_number(source->base_timestamp, record.timestamp_delta & times, &beyond);
-        if (batches != NULL) batches[i] = self->batches;
+        if (offsets != NULL) offsets[i] = add_number(base_offset, record.offset_delta, &beyond);
+        if (timestamps != NULL) timestamps[i] = add_number(base_time, record.timestamp_delta & times, &beyond);
         if (wanted[RECORD_COLUMN_KEY])
             status = put_payload(&self->table, wanted[RECORD_COLUMN_KEY], self->rows + i, record.key, record.key_size);
         if (wanted[RECORD_COLUMN_VALUE] && status == DONE)
@@ -828,67 +858,121 @@ static Status put_reserved(RecordColumns *self, const Source *source) {
     return p != source->end || beyond >> 63 ? MALFORMED : DONE;
 }
 
-/* Puts the records of a batch without the GIL, or nothing. */
-static Status append_batch(RecordColumns *self, const Source *source) {
-    self->busy = 1;
-    self->table.thread = PyEval_SaveThread();
+/* Puts a batch, or nothing. Where only headers are read, those of compressed batches are believed. */
+static Status put_batch(RecordColumns *self, const Source *source, int compressed, int64_t elements) {
+    int64_t most = self->unread && compressed ? INT32_MAX : (source->end - source->p) / WALK_SMALLEST;
+    if (source->count < 0 || source->count > elements || source->count > most) return MALFORMED;
+    if (!self->unread && walk_exceeds(source->p, source->end, source->count, elements)) return MALFORMED;
     Status status = reserve_batch(self, source);
-    if (status == DONE) status = put_reserved(self, source);
-    if (status != DONE) take_back(self->table.columns, self->rows);
-    PyEval_RestoreThread(self->table.thread);
-    self->busy = 0;
-    if (status == DONE) {
-        self->rows += source->count;
-        self->batches++;
+    if (status == DONE && !self->unread) status = put_reserved(self, source);
+    if (status == DONE) put_fields(self, source);
+    if (status != DONE) return take_back(self->table.columns, self->rows), status;
+    self->rows += source->count;
+    self->size += source->end - source->p;
+    return DONE;
+}
+
+/* The size of the next batch; 0 if there is none, or the columns are full. */
+static Py_ssize_t next_batch(const RecordColumns *self, const Batches *run) {
+    if (self->rows >= run->rows || self->size >= run->size) return 0;
+    return walk_batch(run->start + run->at, run->end - run->at);
+}
+
+/* Whether the records of a batch are compressed, and read. */
+static int is_packed(const RecordColumns *self, Place header) {
+    return !self->unread && load16(header + ATTRIBUTES_AT) & CODEC_MASK && load32(header + COUNT_AT);
+}
+
+/* Puts batches without the GIL, up to a compressed one that is not the first. */
+static Status put_run(RecordColumns *self, Batches *run) {
+    Py_ssize_t size;
+    Status status = DONE;
+    int first = 1;
+    for (; status == DONE && (size = next_batch(self, run)) != 0; first = 0) {
+        Place header = run->start + run->at;
+        int packed = is_packed(self, header);
+        if (packed && !first) break;
+        Source source = {header, header + HEADER_SIZE, header + size, (int32_t)load32(header + COUNT_AT),
+                         run->at + run->shift};
+        if (packed) {
+            source.p = run->body.buf;
+            source.end = source.p + run->body.len;
+        } else if (source.count == 0) {
+            source.end = source.p; /* what is behind the header is not looked at */
+        }
+        status = put_batch(self, &source, load16(header + ATTRIBUTES_AT) & CODEC_MASK, run->elements);
+        if (status == DONE) run->at += size;
     }
     return status;
 }
 
-/* Makes the table for `count` records, if there is none; -1 with an exception, if it cannot be used either. */
-static int start_table(RecordColumns *self, int64_t count) {
+/* Asks for the records of the next batch if they are compressed. */
+static Status unpack_next(RecordColumns *self, Batches *run, PyObject *unpack) {
+    Place header = run->start + run->at;
+    if (!is_packed(self, header)) return DONE;
+    Py_ssize_t size = walk_batch(header, run->end - run->at) - HEADER_SIZE;
+    /* The view ends with the call: the function looks at the bytes and keeps nothing. */
+    PyObject *view = PyMemoryView_FromMemory((char *)header + HEADER_SIZE, size, PyBUF_READ), *found = NULL;
+    if (view != NULL) found = PyObject_CallFunction(unpack, "iO", load16(header + ATTRIBUTES_AT) & CODEC_MASK, view);
+    Py_XDECREF(view);
+    Status status = found == NULL ? NO_MEMORY : found == Py_None ? MALFORMED : DONE;
+    if (status == DONE && PyObject_GetBuffer(found, &run->body, PyBUF_SIMPLE) < 0) status = NO_MEMORY;
+    Py_XDECREF(found);
+    return status;
+}
+
+/* Adds batches; returns why it ended. */
+static Status append_run(RecordColumns *self, Batches *run, PyObject *unpack) {
+    Status status = DONE;
+    while (status == DONE && next_batch(self, run) != 0) {
+        self->busy = 1; /* other threads run meanwhile */
+        status = unpack_next(self, run, unpack);
+        if (status == DONE) {
+            self->table.thread = PyEval_SaveThread();
+            status = put_run(self, run);
+            PyEval_RestoreThread(self->table.thread);
+        }
+        PyBuffer_Release(&run->body);
+        self->busy = 0;
+    }
+    return status;
+}
+
+/* Makes the table, if there is none; -1 with an exception, if it cannot be used either. */
+static int start_table(RecordColumns *self) {
     if (self->allocate == NULL || self->busy)
         return refuse(PyExc_RuntimeError, "the columns were not initialised, or another thread is appending");
     if (self->table.columns != NULL) return 0;
     self->busy = 1; /* other threads run meanwhile */
-    int failed = new_table(&self->table, self->shape, self->allocate, count);
+    int failed = new_table(&self->table, self->shape, self->allocate, 0);
     self->busy = 0;
     return failed;
 }
 
-static PyObject *append_checked(RecordColumns *self, const Source *source) {
-    if (source->count > (source->end - source->p) / WALK_SMALLEST) Py_RETURN_FALSE;
-    if (start_table(self, source->count) < 0) return NULL;
-    Status status = append_batch(self, source);
-    if (status == FULL) return PyErr_Format(PyExc_OverflowError, "the columns would hold more than 2 GiB");
-    return status == NO_MEMORY ? raise_status(status) : PyBool_FromLong(status == DONE);
-}
-
-/* append(body, at, end, count, base_offset, base_timestamp, append_timestamp). */
+/* append(data, at, end, shift, elements, rows, size, unpack). */
 static PyObject *records_append(RecordColumns *self, PyObject *args) {
-    Py_buffer body;
-    Py_ssize_t at, end;
-    long long count, base_offset, base_timestamp;
-    PyObject *appended, *result = NULL;
-    if (!PyArg_ParseTuple(args, "y*nnLLLO:append", &body, &at, &end, &count, &base_offset, &base_timestamp, &appended))
+    Py_buffer data;
+    PyObject *unpack;
+    Status status = NO_MEMORY;
+    Batches run = {.at = 0};
+    if (!PyArg_ParseTuple(args, "y*nnLLLLO:append", &data, &run.at, &run.end, &run.shift, &run.elements, &run.rows,
+                          &run.size, &unpack))
         return NULL;
-    if (appended != Py_None) base_timestamp = PyLong_AsLongLong(appended);
-    if (at < 0 || end < at || end > body.len || count < 0)
-        PyErr_SetString(PyExc_ValueError, "the records are not within the buffer");
-    if (!PyErr_Occurred()) {
-        Place start = body.buf;
-        Source source = {start + at, start + end, count, base_offset, base_timestamp, appended != Py_None};
-        result = append_checked(self, &source);
-    }
-    PyBuffer_Release(&body);
-    return result;
+    run.start = data.buf;
+    if (run.at < 0 || run.end < run.at || run.end > data.len)
+        PyErr_SetString(PyExc_ValueError, "the batches are not within the buffer");
+    else if (start_table(self) == 0)
+        status = append_run(self, &run, unpack);
+    PyBuffer_Release(&data);
+    return status == NO_MEMORY ? raise_status(status) : PyLong_FromSsize_t(run.at);
 }
 
 static PyObject *records_finish(RecordColumns *self, PyObject *Py_UNUSED(unused)) {
-    if (start_table(self, 0) < 0) return NULL;
+    if (start_table(self) < 0) return NULL;
     Table full = self->table;
     int64_t rows = self->rows;
     memset(&self->table, 0, sizeof(Table));
-    self->rows = self->batches = 0;
+    self->rows = self->size = 0;
     return finish_table(&full, rows);
 }
 
@@ -909,12 +993,12 @@ static int add_part(RecordColumns *self, const char *name) {
     return -1;
 }
 
-/* RecordColumns(names, allocate). */
+/* RecordColumns(names, allocate, unread). */
 static int records_init(RecordColumns *self, PyObject *args, PyObject *kwargs) {
     PyObject *names, *allocate;
     if (self->allocate != NULL || (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0))
         return refuse(PyExc_TypeError, "columns are made once, of positional arguments");
-    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &names, &allocate)) return -1;
+    if (!PyArg_ParseTuple(args, "O!Op", &PyTuple_Type, &names, &allocate, &self->unread)) return -1;
     self->shape[0].kind = COLUMN_STRUCT;
     self->shape[0].span = 1;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
@@ -932,9 +1016,16 @@ static void records_dealloc(RecordColumns *self) {
 }
 
 static PyMethodDef records_methods[] = {
-    {"append", (PyCFunction)records_append, METH_VARARGS, "Add the records of a batch; return whether they are sound."},
+    {"append", (PyCFunction)records_append, METH_VARARGS,
+     "Add the records of batches after each other; return where one starts that was not added."},
     {"finish", (PyCFunction)records_finish, METH_NOARGS, "Return the columns, and start anew."},
     {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef records_members[] = {
+    {"rows", T_LONGLONG, offsetof(RecordColumns, rows), READONLY, NULL},
+    {"size", T_LONGLONG, offsetof(RecordColumns, size), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
 };
 
 static PyType_Slot records_slots[] = {
@@ -942,6 +1033,7 @@ static PyType_Slot records_slots[] = {
     {Py_tp_init, records_init},
     {Py_tp_dealloc, records_dealloc},
     {Py_tp_methods, records_methods},
+    {Py_tp_members, records_members},
     {0, NULL},
 };
 

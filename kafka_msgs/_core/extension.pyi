@@ -141,22 +141,33 @@ class ColumnProgram:
     ) -> tuple[int, bytes, list[tuple[int, int, Any, Any, Any, int]]]: ...
 
 class RecordColumns:
-    def __init__(self, names: tuple[str, ...], allocate: Callable[[int], Any], /) -> None: ...
+    rows: int
+    size: int
+
+    def __init__(self, names: tuple[str, ...], allocate: Callable[[int], Any], unread: bool, /) -> None: ...
     def append(
         self,
-        body: Any,
+        data: Any,
         at: int,
         end: int,
-        count: int,
-        base_offset: int,
-        base_timestamp: int,
-        append_timestamp: int | None,
+        shift: int,
+        elements: int,
+        rows: int,
+        size: int,
+        unpack: Callable[[int, memoryview], bytes | None],
         /,
-    ) -> bool: ...
+    ) -> int: ...
     def finish(self) -> list[tuple[int, int, Any, Any, Any, int]]: ...
 
 # log.c
 
 def count_batches(
-    data: Mapped, position: int, stop: int, checksum: Callable[[Any], int] | None, /
+    data: Mapped,
+    position: int,
+    stop: int,
+    checksum: Callable[[Any], int] | None,
+    without: int = 0,
+    first: int = ...,
+    last: int = ...,
+    /,
 ) -> tuple[Any, ...]: ...

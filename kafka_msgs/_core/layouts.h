@@ -71,8 +71,16 @@ enum {
     RECORD_COLUMN_KEY = 2,
     RECORD_COLUMN_VALUE = 3,
     RECORD_COLUMN_HEADERS = 4,
-    RECORD_COLUMN_BATCH = 5,
-    RECORD_COLUMN_COUNT = 6,
+    RECORD_COLUMN_POSITION = 5,
+    RECORD_COLUMN_BASE_OFFSET = 6,
+    RECORD_COLUMN_SIZE = 7,
+    RECORD_COLUMN_LEADER_EPOCH = 8,
+    RECORD_COLUMN_MAGIC = 9,
+    RECORD_COLUMN_ATTRIBUTES = 10,
+    RECORD_COLUMN_PRODUCER_ID = 11,
+    RECORD_COLUMN_PRODUCER_EPOCH = 12,
+    RECORD_COLUMN_BASE_SEQUENCE = 13,
+    RECORD_COLUMN_COUNT = 14,
 };
 
 /* The kinds of columns. */
@@ -90,6 +98,6 @@ enum {
 };
 
 /* The names of RECORD_COLUMN_... in their order. */
-static const char *const RECORD_COLUMN_NAMES[] = {"offset", "timestamp", "key", "value", "headers", "batch"};
+static const char *const RECORD_COLUMN_NAMES[] = {"offset", "timestamp", "key", "value", "headers", "position", "base_offset", "size", "leader_epoch", "magic", "attributes", "producer_id", "producer_epoch", "base_sequence"};
 
 #endif

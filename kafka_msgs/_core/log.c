@@ -10,6 +10,7 @@
 #include "bytes.h"
 #include "core.h"
 #include "layouts.h"
+#include "walk.h"
 
 #define CODECS  (CODEC_MASK + 1)
 #define NO_BASE (LOG_APPEND_TIME | DELETE_HORIZON) /* attributes with which the base timestamp is not a record's */
@@ -66,16 +67,29 @@ static int add_batch(Tally *tally, const unsigned char *p, Py_ssize_t size) {
     return add_producer(tally, (int64_t)load64(p + PRODUCER_ID_AT));
 }
 
-/* Counts sound batches of magic 2 up to the first that starts at `stop` or later; -1 with an exception. */
-static int count_run(Tally *tally, const unsigned char *data, Py_ssize_t length, Py_ssize_t stop, PyObject *checksum) {
-    while (tally->at < stop && length - tally->at >= HEADER_SIZE) {
+/* What batches are counted. */
+typedef struct {
+    Py_ssize_t stop;       /* the first byte at which no further batch is counted */
+    int without;           /* attributes that no batch has */
+    long long first, last; /* the offsets that batches hold lie from one to the other */
+    PyObject *checksum;    /* computes checksums, or None; borrowed */
+} Limits;
+
+static int is_within(const unsigned char *p, const Limits *limits) {
+    int64_t first = (int64_t)load64(p + BASE_OFFSET_AT), delta = (int32_t)load32(p + LAST_OFFSET_DELTA_AT);
+    return !(load16(p + ATTRIBUTES_AT) & limits->without) && first >= limits->first && first <= limits->last &&
+           delta >= 0 && (uint64_t)delta <= (uint64_t)limits->last - (uint64_t)first;
+}
+
+/* Counts sound batches of magic 2 up to the first that is beyond a limit; -1 with an exception. */
+static int count_run(Tally *tally, const unsigned char *data, Py_ssize_t length, const Limits *limits) {
+    Py_ssize_t size;
+    while (tally->at < limits->stop && tally->at < length &&
+           (size = walk_batch(data + tally->at, length - tally->at)) != 0) {
         const unsigned char *p = data + tally->at;
-        int32_t stated = (int32_t)load32(p + SIZE_AT);
-        if (p[MAGIC_AT] != 2 || stated < HEADER_SIZE - SIZE_AND_OFFSET || stated > length - tally->at - SIZE_AND_OFFSET)
-            return 0;
-        Py_ssize_t size = (Py_ssize_t)stated + SIZE_AND_OFFSET;
-        if (checksum != Py_None) {
-            int sound = is_sound(checksum, p + CRC_FROM, size - CRC_FROM, load32(p + CRC_AT));
+        if (!is_within(p, limits)) return 0;
+        if (limits->checksum != Py_None) {
+            int sound = is_sound(limits->checksum, p + CRC_FROM, size - CRC_FROM, load32(p + CRC_AT));
             if (sound <= 0) return sound;
         }
         if (add_batch(tally, p, size)) return -1;
@@ -97,14 +111,17 @@ static PyObject *counted(const Tally *tally) {
 
 static PyObject *count(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_buffer data;
-    Py_ssize_t position, stop;
-    PyObject *checksum, *result = NULL;
-    if (!PyArg_ParseTuple(args, "y*nnO:count_batches", &data, &position, &stop, &checksum)) return NULL;
+    Py_ssize_t position;
+    PyObject *result = NULL;
+    Limits limits = {.first = INT64_MIN, .last = INT64_MAX};
+    if (!PyArg_ParseTuple(args, "y*nnO|iLL:count_batches", &data, &position, &limits.stop, &limits.checksum,
+                          &limits.without, &limits.first, &limits.last))
+        return NULL;
     Tally tally = {.at = position, .last = position, .first_time = INT64_MAX, .last_time = INT64_MIN};
     tally.producer = NO_PRODUCER;
     if (position < 0)
         PyErr_SetString(PyExc_ValueError, "a negative position");
-    else if ((tally.producers = PySet_New(NULL)) != NULL && !count_run(&tally, data.buf, data.len, stop, checksum))
+    else if ((tally.producers = PySet_New(NULL)) != NULL && !count_run(&tally, data.buf, data.len, &limits))
         result = counted(&tally);
     Py_XDECREF(tally.producers);
     PyBuffer_Release(&data);
@@ -113,7 +130,8 @@ static PyObject *count(PyObject *Py_UNUSED(module), PyObject *args) {
 
 static PyMethodDef log_functions[] = {
     {"count_batches", count, METH_VARARGS,
-     "count_batches(data, position, stop, checksum, /)\n--\n\nDo what log.python.count_batches does."},
+     "count_batches(data, position, stop, checksum, without=0, first=-2**63, last=2**63 - 1, /)\n--\n\nDo what "
+     "log.python.count_batches does."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "bytes.h"
+#include "layouts.h"
 
 #define WALK_SMALLEST        7 /* bytes of a record: each of its parts has one at least */
 #define WALK_SMALLEST_HEADER 2 /* bytes of a header */
@@ -116,6 +117,14 @@ static inline int walk_headers(const WalkRecord *record) {
         if (p == NULL) return -1;
     }
     return p == record->end ? 0 : -1;
+}
+
+/* The size of the batch of magic 2 that starts at a place with `left` bytes; 0 if there is none, or not all of it. */
+static inline ptrdiff_t walk_batch(const unsigned char *p, ptrdiff_t left) {
+    if (left < HEADER_SIZE || p[MAGIC_AT] != 2) return 0;
+    int32_t stated = (int32_t)load32(p + SIZE_AT);
+    if (stated < HEADER_SIZE - SIZE_AND_OFFSET || stated > left - SIZE_AND_OFFSET) return 0;
+    return (ptrdiff_t)stated + SIZE_AND_OFFSET;
 }
 
 /* Whether `count` records have more than `limit` elements, that is records and headers together. It returns 0 for bytes

@@ -1,9 +1,9 @@
 """What the two implementations of columns, ``native`` and ``python``, have in common.
 
 Both have a function ``decoder(message, version, type, options)``, which returns a ``Decode``, a function
-``encoder(message, version, type, prefix)``, which returns an ``Encode`` or None, and a class ``RecordColumns(names)``,
-which is a ``RecordBuffer`` with columns out of ``RECORD_LEVEL`` and ``BATCH_NUMBER``. They only detect that a row is
-bad. ``decode`` and ``encode`` find the error.
+``encoder(message, version, type, prefix)``, which returns an ``Encode`` or None, and ``RecordColumns(names, unread)``,
+which is a ``RecordBuffer`` with columns out of ``COLLECTED``. They only detect that a row is bad. ``decode`` and
+``encode`` find the error.
 """
 
 from __future__ import annotations
@@ -14,21 +14,34 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 import pyarrow as pa
 
 from kafka_msgs.columns.types import RECORD_SCHEMA
-from kafka_msgs.layouts import RECORD_COLUMNS
-from kafka_msgs.records import Batch
+from kafka_msgs.records.batch import Run
 
-__all__ = ["BATCH_NUMBER", "RECORD_LEVEL", "RECORD_LEVEL_TYPES", "Decode", "Encode", "Part", "RecordBuffer"]
+__all__ = ["BATCH_LEVEL", "COLLECTED", "MAX_SEQUENCE", "Decode", "Encode", "Part", "RecordBuffer"]
 
-*_IN_BYTES, BATCH_NUMBER = RECORD_COLUMNS
-RECORD_LEVEL: Final = (*_IN_BYTES, "raw_header_names")
-"""The columns that can differ for each record of a batch. ``BATCH_NUMBER`` counts the calls of ``append`` since
-``finish``. The columns of a whole batch are made from it."""
-
-RECORD_LEVEL_TYPES: Final = {name: RECORD_SCHEMA.field(name).type for name in RECORD_LEVEL} | {
-    "timestamp": pa.int64(),
-    BATCH_NUMBER: pa.int32(),
+COLLECTED: Final = {field.name: field.type for field in RECORD_SCHEMA if field.name != "timestamp_ms"} | {
+    "timestamp": pa.int64()
 }
-"""The types of those columns while they are collected. A timestamp is a number."""
+"""The columns that are collected, and their types. A timestamp is a number."""
+
+BATCH_LEVEL: Final = frozenset(
+    {
+        "timestamp_type",
+        "batch_offset",
+        "batch_position",
+        "batch_size",
+        "partition_leader_epoch",
+        "producer_id",
+        "producer_epoch",
+        "is_transactional",
+        "is_control",
+        "codec",
+        "magic",
+    }
+)
+"""The columns that are equal for all records of a batch, and are in its header."""
+
+MAX_SEQUENCE: Final = 2**31 - 1
+"""The highest sequence number of a record. After it comes 0."""
 
 
 class Part(NamedTuple):
@@ -49,18 +62,25 @@ encodes the refused rows one by one. None encodes all rows so.
 
 
 class RecordBuffer(Protocol):
-    """Collects the records of batches as columns."""
+    """Collects the records of batches as columns.
 
-    rows: int
-    """How many records there are since ``finish``."""
-    size: int
-    """The approximate size of their content in bytes."""
+    An ``unread`` buffer has columns out of ``BATCH_LEVEL``, and as many rows as the headers count records: it reads
+    records only where a batch is too small for what its header counts, and in compressed message sets.
+    """
 
-    def append(self, batch: Batch) -> bool:
-        """Add the records of a batch; raises what ``records`` of a batch raises.
+    @property
+    def rows(self) -> int:
+        """How many records there are since ``finish``."""
 
-        Returns False if this implementation cannot read the batch. The buffer is then unchanged, and ``python`` reads
-        the batch or raises the error.
+    @property
+    def size(self) -> int:
+        """The approximate size of their content in bytes."""
+
+    def extend(self, run: Run, start: int, rows: int, size: int) -> int:
+        """Add the batches of a run from the byte ``start`` of its data on, until there are ``rows`` or ``size``.
+
+        Returns the byte at which a batch starts that is not added: the columns are full, or this implementation
+        cannot read the batch. Then ``python`` reads it or raises the error.
         """
 
     def finish(self) -> list[pa.Array]:

@@ -6,22 +6,26 @@ module takes arrays apart, and makes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from attrs import frozen
 
 from kafka_msgs._core import extension
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions
-from kafka_msgs.columns.common import RECORD_LEVEL_TYPES, Decode, Encode, Part
+from kafka_msgs.columns.common import COLLECTED, MAX_SEQUENCE, Decode, Encode, Part
 from kafka_msgs.columns.lowering import Lowering, inner_types
-from kafka_msgs.columns.types import RECORD_SCHEMA, arrow_type
+from kafka_msgs.columns.types import arrow_type
 from kafka_msgs.columns.values import struct_array
-from kafka_msgs.errors import ColumnSizeError
+from kafka_msgs.errors import ColumnSizeError, KafkaMsgsError
+from kafka_msgs.layouts import CODEC_MASK, CONTROL, LOG_APPEND_TIME, RECORD_COLUMNS, SIZE_AND_OFFSET, TRANSACTIONAL
+from kafka_msgs.log.summary import CODEC_NAMES
 from kafka_msgs.prefixed import prefix_of
-from kafka_msgs.records import Batch, RecordBatch
+from kafka_msgs.records.batch import Run
+from kafka_msgs.records.compression import decompress
 from kafka_msgs.schema import fields
 
 __all__ = ["RecordColumns", "decoder", "encoder"]
@@ -201,8 +205,52 @@ def _cut(buffer: pa.ResizableBuffer, size: int) -> pa.Buffer:
 
 
 _BYTES: Final = _layout(pa.binary())
-_RECORD_LAYOUTS: Final = {name: _layout(type_) for name, type_ in RECORD_LEVEL_TYPES.items()}
-_RAW_NAMES: Final = RECORD_SCHEMA.field("raw_header_names")
+
+
+_RECORD_TYPES: Final = {name: COLLECTED[name] for name in ("offset", "timestamp", "key", "value", "headers")} | {
+    "position": pa.int64(),
+    "base_offset": pa.int64(),
+    "size": pa.int32(),
+    "leader_epoch": pa.int32(),
+    "magic": pa.int8(),
+    "attributes": pa.int16(),
+    "producer_id": pa.int64(),
+    "producer_epoch": pa.int16(),
+    "base_sequence": pa.int32(),
+}
+"""The columns that the core makes, which are ``RECORD_COLUMNS``, and their types."""
+_RECORD_LAYOUTS: Final = {name: _layout(_RECORD_TYPES[name]) for name in RECORD_COLUMNS}
+_CODECS: Final = pa.array(CODEC_NAMES, pa.string())
+
+
+def _has(flag: int) -> Callable[[pa.Array], pa.Array]:
+    return lambda attributes: pc.not_equal(pc.bit_wise_and(attributes, pa.scalar(flag, pa.int16())), 0)
+
+
+def _codec(attributes: pa.Array) -> pa.Array:
+    return _CODECS.take(pc.bit_wise_and(attributes, pa.scalar(CODEC_MASK, pa.int16())))
+
+
+def _sequence(first: pa.Array, offset: pa.Array, base_offset: pa.Array) -> pa.Array:
+    """Return the sequence numbers, which go on from record to record; after the highest comes 0."""
+    number = pc.add(first.cast(pa.int64()), pc.subtract(offset, base_offset))
+    wrapped = pc.if_else(pc.greater(number, MAX_SEQUENCE), pc.subtract(number, MAX_SEQUENCE + 1), number)
+    return pc.if_else(pc.less(first, 0), pa.scalar(-1, pa.int64()), wrapped).cast(pa.int32())
+
+
+_MADE: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., pa.Array]]]] = {
+    "raw_header_names": (("headers",), lambda headers: pa.nulls(len(headers), COLLECTED["raw_header_names"])),
+    "timestamp_type": (("attributes",), lambda attributes: _has(LOG_APPEND_TIME)(attributes).cast(pa.int32())),
+    "batch_offset": (("base_offset",), lambda base_offset: base_offset),
+    "batch_position": (("position",), lambda position: position),
+    "batch_size": (("size",), lambda size: pc.add(size, pa.scalar(SIZE_AND_OFFSET, pa.int32()))),
+    "partition_leader_epoch": (("leader_epoch",), lambda leader_epoch: leader_epoch),
+    "sequence": (("base_sequence", "offset", "base_offset"), _sequence),
+    "is_transactional": (("attributes",), _has(TRANSACTIONAL)),
+    "is_control": (("attributes",), _has(CONTROL)),
+    "codec": (("attributes",), _codec),
+}
+"""The columns that are made of those of the core."""
 
 
 class RecordColumns:
@@ -211,37 +259,50 @@ class RecordColumns:
     Python reads message sets, header names that are not UTF-8, numbers of more than 64 bits, and damaged batches.
     """
 
-    rows: int
-    size: int
-
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], unread: bool = False) -> None:
         self._names = names
-        made = [name for name in names if name != _RAW_NAMES.name]
-        self._layouts = [_RECORD_LAYOUTS[name] for name in made]
-        self._core = extension.RecordColumns(tuple(made), _allocate)
-        self.rows = self.size = 0
+        inner = {each for name in names for each in _MADE.get(name, ((name,), None))[0]}
+        self._inner: list[str] = [name for name in RECORD_COLUMNS if name in inner]
+        self._core = extension.RecordColumns(tuple(self._inner), _allocate, unread)
 
-    def append(self, batch: Batch) -> bool:
-        """Add the records of a sound batch of magic 2, without the GIL. Return False for any other batch."""
-        if not isinstance(batch, RecordBatch):
-            return False
-        body, at, end = batch.content()
-        times = batch.base_timestamp, batch.append_timestamp
-        try:
-            done = self._core.append(body, at, end, batch.count, batch.base_offset, *times)
-        except OverflowError:
-            return False
-        if done:
-            self.rows += batch.count
-            self.size += end - at
-        return done
+    @property
+    def rows(self) -> int:
+        """How many records there are since ``finish``."""
+        return self._core.rows
+
+    @property
+    def size(self) -> int:
+        """The approximate size of their content in bytes."""
+        return self._core.size
+
+    def extend(self, run: Run, start: int, rows: int, size: int) -> int:
+        """Do what ``RecordBuffer`` describes. The GIL is held only to get decompressed records, and memory."""
+        options = run.options
+        unpack = _unpacker(options.max_decompressed)
+        return self._core.append(run.data, start, run.end, run.shift, options.max_elements, rows, size, unpack)
 
     def finish(self) -> list[pa.Array]:
         """Return the columns in the requested order, and start again. All header names here are text."""
         filled = iter(self._core.finish())
         next(filled)  # the struct of all
-        columns = [_array(layout, filled) for layout in self._layouts]
-        if _RAW_NAMES.name in self._names:
-            columns.insert(self._names.index(_RAW_NAMES.name), pa.nulls(self.rows, _RAW_NAMES.type))
-        self.rows = self.size = 0
-        return columns
+        found: dict[str, pa.Array] = {name: _array(_RECORD_LAYOUTS[name], filled) for name in self._inner}
+        return [self._column(name, found) for name in self._names]
+
+    def _column(self, name: str, found: Mapping[str, pa.Array]) -> pa.Array:
+        if name not in _MADE:
+            return found[name]
+        sources, make = _MADE[name]
+        return make(*(found[each] for each in sources))
+
+
+@lru_cache(maxsize=8)
+def _unpacker(limit: int) -> Callable[[int, memoryview], bytes | None]:
+    """Return what decompresses records to at most ``limit`` bytes, and gives None for what it cannot decompress."""
+
+    def unpack(codec: int, stored: memoryview) -> bytes | None:
+        try:
+            return decompress(codec, stored, limit)
+        except KafkaMsgsError:
+            return None
+
+    return unpack

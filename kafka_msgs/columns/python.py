@@ -11,11 +11,20 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kafka_msgs.codec import CodecOptions, codec_for
-from kafka_msgs.columns.common import BATCH_NUMBER, RECORD_LEVEL_TYPES, Decode, Part
+from kafka_msgs.columns.common import COLLECTED, MAX_SEQUENCE, Decode, Part
 from kafka_msgs.columns.values import bounded_slices, struct_array
-from kafka_msgs.errors import CorruptRecordError, DecodeError, InvalidKeyTypeError, UnsupportedVersionError
+from kafka_msgs.errors import (
+    CorruptRecordError,
+    DecodeError,
+    InvalidKeyTypeError,
+    RecordError,
+    UnsupportedVersionError,
+)
+from kafka_msgs.layouts import HEADER_SIZE
+from kafka_msgs.log.summary import CODEC_NAMES
 from kafka_msgs.prefixed import decode_versioned
-from kafka_msgs.records import Batch, Header, Record, RecordBatch
+from kafka_msgs.records import Batch, Compression, Header, Record, RecordBatch
+from kafka_msgs.records.batch import Run
 from kafka_msgs.schema import Described
 
 __all__ = ["ROW_FAULTS", "RecordColumns", "decoder", "encoder", "row_decoder", "stated_offset"]
@@ -24,6 +33,8 @@ ROW_FAULTS: Final = (DecodeError, UnsupportedVersionError, InvalidKeyTypeError)
 """The errors of the bytes of a row."""
 
 _INT64: Final = range(-(2**63), 2**63)
+_SMALLEST_RECORD: Final = 7
+"""A record has at least its length, its attributes, two deltas, two lengths and a count, of one byte each."""
 
 
 def row_decoder(cls: Any, version: int | None, options: CodecOptions) -> Callable[[bytes], Described]:
@@ -64,40 +75,69 @@ class RecordColumns:
     rows: int
     size: int
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], unread: bool = False) -> None:
         self._names = names
+        self._facts = [_FACTS[name] for name in names if name in _FACTS]
+        self._unread = unread
         self._clear()
 
     def _clear(self) -> None:
         self._records: list[Record] = []
-        self._batches: list[int] = []
-        self._count = self.rows = self.size = 0
+        self._batches: list[tuple[Any, ...]] = []
+        self._counts: list[int] = []
+        self.rows = self.size = 0
 
-    def append(self, batch: Batch) -> bool:
+    def extend(self, run: Run, start: int, rows: int, size: int) -> int:
+        """Do what ``RecordBuffer`` describes."""
+        for batch in run.batches(start):
+            if self.rows >= rows or self.size >= size:
+                return batch.position - run.shift
+            try:
+                self.append(batch)
+            except RecordError:
+                return batch.position - run.shift
+        return run.end
+
+    def append(self, batch: Batch) -> None:
         """Add the records of a batch; raises what ``records`` of it raises, and for numbers of more than 64 bits."""
-        records = batch.records()
+        records = [] if self._unread else batch.records()
         for index, record in enumerate(records):
             if record.offset not in _INT64 or record.timestamp not in _INT64:
                 raise _overflow(batch, index)
+        count = _count(batch) if self._unread else len(records)
         self._records += records
-        self._batches += [self._count] * len(records)
-        self._count += 1
-        self.rows += len(records)
-        self.size += sum(map(_size, records))
-        return True
+        self._counts.append(count)
+        # Only the facts are kept: the bytes of many batches would be many.
+        self._batches.append(tuple(fact(batch) for fact in self._facts))
+        self.rows += count
+        self.size += batch.size if self._unread else sum(map(_size, records))
 
     def finish(self) -> list[pa.Array]:
         """Return the columns in the requested order, and start again."""
-        columns = [self._column(name) for name in self._names]
+        facts = zip(*self._batches, strict=True) if self._batches else iter([()] * len(self._facts))
+        columns = [self._spread(name, next(facts)) if name in _FACTS else self._column(name) for name in self._names]
         self._clear()
         return columns
 
+    def _spread(self, name: str, facts: Sequence[Any]) -> pa.Array:
+        """Return a column of what is equal for all records of a batch."""
+        values = [fact for fact, count in zip(facts, self._counts, strict=True) for _ in range(count)]
+        if name == "sequence":
+            values = [_sequence(first, record.offset) for first, record in zip(values, self._records, strict=True)]
+        return pa.array(values, COLLECTED[name])
+
     def _column(self, name: str) -> pa.Array:
-        type_ = RECORD_LEVEL_TYPES[name]
-        if name == BATCH_NUMBER:
-            return pa.array(self._batches, type_)
         make = _COLUMNS.get(name) or (lambda record: getattr(record, name))
-        return pa.array([make(record) for record in self._records], type_)
+        return pa.array([make(record) for record in self._records], COLLECTED[name])
+
+
+def _count(batch: Batch) -> int:
+    """Return the number of records of a batch; raises ``RecordError`` for one that cannot hold them."""
+    if not isinstance(batch, RecordBatch):
+        return 1 if batch.codec == Compression.NONE else len(batch.records())
+    room, most = batch.size - HEADER_SIZE, batch.alone.options.max_elements
+    fits = batch.codec != Compression.NONE or batch.count * _SMALLEST_RECORD <= room
+    return batch.count if fits and 0 <= batch.count <= most else len(batch.offsets())
 
 
 def _size(record: Record) -> int:
@@ -140,4 +180,36 @@ def _raw_header_names(record: Record) -> list[bytes] | None:
     return [name.encode("utf-8", "surrogateescape") for name, _ in record.headers]
 
 
+def _first_sequence(batch: Batch) -> int | None:
+    """Return the sequence number that the record with the offset 0 would have, None without numbers."""
+    if not isinstance(batch, RecordBatch) or batch.base_sequence < 0:
+        return None
+    return batch.base_sequence - batch.base_offset
+
+
+def _sequence(first: int | None, offset: int) -> int:
+    """Return the sequence number of a record. The numbers go on from record to record; after the highest comes 0."""
+    number = -1 if first is None else first + offset
+    return number if number <= MAX_SEQUENCE else number - MAX_SEQUENCE - 1
+
+
+def _newer(attribute: str, older: Any = -1) -> Callable[[Batch], Any]:
+    """Return what reads an attribute that only batches of magic 2 have."""
+    return lambda batch: getattr(batch, attribute) if isinstance(batch, RecordBatch) else older
+
+
+_FACTS: Final[dict[str, Callable[[Any], Any]]] = {
+    "timestamp_type": lambda batch: int(batch.timestamp_type) if batch.magic else -1,
+    "batch_offset": stated_offset,
+    "batch_position": lambda batch: batch.position,
+    "batch_size": lambda batch: batch.size,
+    "partition_leader_epoch": _newer("partition_leader_epoch"),
+    "producer_id": _newer("producer_id"),
+    "producer_epoch": _newer("producer_epoch"),
+    "sequence": _first_sequence,
+    "is_transactional": _newer("is_transactional", older=False),
+    "is_control": _newer("is_control", older=False),
+    "codec": lambda batch: CODEC_NAMES[batch.codec],
+    "magic": lambda batch: batch.magic,
+}
 _COLUMNS: Final[dict[str, Callable[[Record], Any]]] = {"headers": _headers, "raw_header_names": _raw_header_names}

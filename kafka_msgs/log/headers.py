@@ -1,8 +1,9 @@
 """The counts over the headers of batches, which ``native`` and ``python`` make.
 
-Both have a function ``count_batches(data, position, stop, check_crc)``, which returns ``Counted``. It reads all bytes
-in one call and does not make an object per batch. It ends at the first byte where no sound batch of magic 2 starts.
-``scan`` then reports what is there.
+Both have a function ``count_batches(data, position, stop, check_crc, without, first, last)``, which returns
+``Counted``. It reads all bytes in one call and does not make an object per batch. It ends at the first byte where no
+sound batch of magic 2 starts, or one that has an attribute of ``without``, or may hold an offset before ``first`` or
+after ``last``. ``scan`` then reports what is there.
 """
 
 from __future__ import annotations

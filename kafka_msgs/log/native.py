@@ -11,7 +11,8 @@ from kafka_msgs.log.mapping import Mapped
 __all__ = ["count_batches"]
 
 
-def count_batches(data: Mapped, position: int, stop: int, check_crc: bool) -> Counted:
+def count_batches(data: Mapped, position: int, stop: int, check_crc: bool, *limits: int) -> Counted:
     """Do what ``python.count_batches`` does."""
-    *counts, by_codec, producers = extension.count_batches(data, position, stop, crc32c if check_crc else None)
+    checksum = crc32c if check_crc else None
+    *counts, by_codec, producers = extension.count_batches(data, position, stop, checksum, *limits)
     return Counted._make((*counts, tuple(memoryview(by_codec).cast("q")), producers))

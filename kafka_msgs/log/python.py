@@ -21,24 +21,44 @@ from kafka_msgs.log.mapping import Mapped
 __all__ = ["count_batches"]
 
 _HEADER: Final = header_struct(
-    "size", "magic", "crc", "attributes", "base_timestamp", "max_timestamp", "producer_id", "count"
+    "base_offset",
+    "size",
+    "magic",
+    "crc",
+    "attributes",
+    "last_offset_delta",
+    "base_timestamp",
+    "max_timestamp",
+    "producer_id",
+    "count",
 )
 _NEVER: Final = 2**63
 
 
-def count_batches(data: Mapped, position: int, stop: int, check_crc: bool) -> Counted:
+def count_batches(
+    data: Mapped,
+    position: int,
+    stop: int,
+    check_crc: bool,
+    without: int = 0,
+    first: int = -(2**63),
+    last_offset: int = 2**63 - 1,
+) -> Counted:
     """Count sound batches of magic 2 from ``position`` up to the first that starts at ``stop`` or later.
 
-    A scan of small batches takes most of its time in this loop. So the counts are local variables.
+    A batch that the last three arguments exclude ends the count, too; see ``headers``. A scan of small batches takes
+    most of its time in this loop. So the counts are local variables.
     """
     length, unpack = len(data), _HEADER.unpack_from
     by_codec, producers, producer = [0] * (CODEC_MASK + 1), set[int](), NO_PRODUCER
     last, batches, records, first_time, last_time = position, 0, 0, _NEVER, -_NEVER
     with memoryview(data) as view:
         while position < stop and length - position >= HEADER_SIZE:
-            size, magic, crc, flags, base, latest, writer, count = unpack(data, position)
+            offset, size, magic, crc, flags, delta, base, latest, writer, count = unpack(data, position)
             end = position + size + SIZE_AND_OFFSET
             if magic != 2 or end - position < HEADER_SIZE or end > length:
+                break
+            if flags & without or delta < 0 or not first <= offset <= offset + delta <= last_offset:
                 break
             if check_crc and crc32c(view[position + CRC_FROM : end]) != crc:
                 break
@@ -56,8 +76,8 @@ def count_batches(data: Mapped, position: int, stop: int, check_crc: bool) -> Co
             records += count
             last, position = position, end
     producers.discard(NO_PRODUCER)
-    first, latest_of_all = (None, None) if first_time > last_time else (first_time, last_time)
-    return Counted(position, last, batches, records, first, latest_of_all, tuple(by_codec), producers)
+    first_of_all, latest_of_all = (None, None) if first_time > last_time else (first_time, last_time)
+    return Counted(position, last, batches, records, first_of_all, latest_of_all, tuple(by_codec), producers)
 
 
 def _range_of_times(flags: int, base: int, latest: int) -> tuple[int, int]:

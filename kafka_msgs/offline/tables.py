@@ -19,8 +19,10 @@ from attrs import evolve
 from kafka_msgs.columns import RECORD_SCHEMA
 from kafka_msgs.columns.records import BATCH_LEVEL, Fault, walk_batch_table, walk_record_table
 from kafka_msgs.errors import LogFileError, RecordError, UnknownColumnError
+from kafka_msgs.layouts import CONTROL
 from kafka_msgs.log.partition import Partition
-from kafka_msgs.log.scan import AnyBatch, walk_log
+from kafka_msgs.log.runs import Item, Limits, walk_runs
+from kafka_msgs.log.scan import FileScan
 from kafka_msgs.offline.directories import Progress, partitions_in
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 
@@ -156,8 +158,9 @@ class LogTable:
             gone = LogFileError(file=str(path), position=0, skipped=0, reason="the file was deleted meanwhile")
             yield self._damage(known, gone)
 
-    def _batches(self, path: Path) -> Iterator[AnyBatch | LogFileError]:
-        for item in walk_log(path, self._options):
+    def _batches(self, path: Path) -> Iterator[Item]:
+        limits = Limits(without=0 if self._control else CONTROL)
+        for item in walk_runs(FileScan(path, self._options), limits):
             self._progress.read(item.position)
             if self._control or not (isinstance(item, RecordBatch) and item.is_control):
                 yield item

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from mmap import mmap
 from typing import Any, Final, Self, TypeVar
 
-from attrs import frozen
+from attrs import field, frozen
 from crc32c import crc32c
 
 from kafka_msgs._backend import implementation
@@ -43,7 +43,7 @@ from kafka_msgs.records.lazy import LazyRecords, ReadRecords
 from kafka_msgs.records.options import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.records.record import ConsumerRecord, Payload, Record, RecordFaultError
 
-__all__ = ["BatchReader", "RecordBatch", "errors_in_place", "read_batches", "walk_batches"]
+__all__ = ["BatchReader", "RecordBatch", "Run", "errors_in_place", "read_batches", "walk_batches"]
 
 T = TypeVar("T")
 
@@ -117,6 +117,12 @@ class RecordBatch(Batch):
     def stored(self) -> memoryview:
         """The bytes of the batch in the buffer, unchanged."""
         return memoryview(self._data)[self._start : self._start + self.size]
+
+    @property
+    def alone(self) -> Run:
+        """The batch as a run of one."""
+        end, shift = self._start + self.size, self.position - self._start
+        return Run(self._data, self._start, end, self._options, last_offset=self.last_offset, shift=shift)
 
     def computed_crc(self) -> int:
         """Return the CRC-32C of the bytes that the checksum covers. In a sound batch it equals ``crc``."""
@@ -226,6 +232,37 @@ class RecordBatch(Batch):
         return [read_control(record, self.position, self.base_offset) for record in self.records()]
 
 
+@frozen
+class Run:
+    """Complete batches of magic 2 after each other, which are not looked at one by one.
+
+    They are the bytes of ``data`` from ``start`` on and before ``end``. The position of a batch is its place there plus
+    ``shift``. ``last_offset`` is that of the last batch. Their checksums were compared before, or are not to be
+    compared.
+    """
+
+    data: Buffer | mmap
+    start: int
+    end: int
+    options: ReadOptions
+    last_offset: int = field(kw_only=True)
+    shift: int = field(kw_only=True, default=0)
+
+    @property
+    def position(self) -> int:
+        """The position of the first batch."""
+        return self.start + self.shift
+
+    def batches(self, start: int | None = None) -> Iterator[RecordBatch]:
+        """Yield the batches one by one, from the one at the byte ``start`` of the data on."""
+        with memoryview(self.data) as view:
+            at = self.start if start is None else start
+            while at < self.end:
+                size = int.from_bytes(view[at + 8 : at + SIZE_AND_OFFSET], "big") + SIZE_AND_OFFSET
+                yield _made_batch(bytes(view[at : at + size]), 0, at + self.shift, size, self.options)
+                at += size
+
+
 class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
     """The batches of a buffer, in order. ``position`` is the byte where the next batch starts.
 
@@ -235,15 +272,19 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
     """
 
     def __init__(self, buffer: Buffer | mmap, options: ReadOptions) -> None:
-        self._data = buffer if isinstance(buffer, bytes) else memoryview(buffer).cast("B")
-        self._options = options
+        self.data: Final = buffer if isinstance(buffer, bytes) else memoryview(buffer).cast("B")
+        self.options: Final = options
         self._ended = False
         self.position = 0
 
     @property
     def left(self) -> int:
         """How many bytes there are from ``position`` to the end of the buffer."""
-        return len(self._data) - self.position
+        return len(self.data) - self.position
+
+    def go_on(self, position: int, next_offset: int) -> None:
+        """Continue at ``position``. The caller has found complete and sound batches up to this byte."""
+        self.position = position
 
     def __iter__(self) -> Self:
         return self
@@ -254,22 +295,22 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
             raise StopIteration
         position = self.position
         self.position += size
-        if isinstance(self._data, bytes):
-            data, start = self._data, position
+        if isinstance(self.data, bytes):
+            data, start = self.data, position
         else:
-            data, start = bytes(self._data[position : position + size]), 0
+            data, start = bytes(self.data[position : position + size]), 0
         if data[start + MAGIC_AT] == 2:
-            return _record_batch(data, start, position, size, self._options)
-        return legacy.read_entry(data, start, position, size, self._options)
+            return _record_batch(data, start, position, size, self.options)
+        return legacy.read_entry(data, start, position, size, self.options)
 
     def _next_size(self) -> int | None:
         """Return the size of the complete batch at ``position``, or None if there is no complete batch."""
         if self._ended or self.left <= MAGIC_AT:
             return None
         position = self.position
-        offset = int.from_bytes(self._data[position : position + 8], "big", signed=True)
-        size = int.from_bytes(self._data[position + 8 : position + 12], "big", signed=True)
-        magic = int.from_bytes(self._data[position + MAGIC_AT : position + MAGIC_AT + 1], "big", signed=True)
+        offset = int.from_bytes(self.data[position : position + 8], "big", signed=True)
+        size = int.from_bytes(self.data[position + 8 : position + 12], "big", signed=True)
+        magic = int.from_bytes(self.data[position + MAGIC_AT : position + MAGIC_AT + 1], "big", signed=True)
         if size < _SMALLEST_SIZE:
             self._ended = True
             reason = f"a batch of {size} bytes; the smallest has {_SMALLEST_SIZE}"
@@ -319,14 +360,20 @@ def _record_batch(data: bytes, start: int, position: int, size: int, options: Re
         raise CorruptRecordError(
             position=position, offset=offset, at=position + 8, index=None, compressed=False, reason=reason
         )
+    batch = _made_batch(data, start, position, size, options)
+    if options.check_crc and (found := batch.computed_crc()) != batch.crc:
+        reason = f"the checksum is {batch.crc:08x}, the bytes have {found:08x}"
+        raise CrcMismatchError(
+            position=position, offset=batch.base_offset, expected=batch.crc, found=found, reason=reason
+        )
+    return batch
+
+
+def _made_batch(data: bytes, start: int, position: int, size: int, options: ReadOptions) -> RecordBatch:
     base_offset, _, epoch, magic, crc, flags, last, base_time, max_time, producer, era, sequence, count = (
         HEADER.unpack_from(data, start)
     )
-    batch = RecordBatch(
+    return RecordBatch(
         position, size, base_offset, epoch, magic, crc, flags, last, base_time, max_time, producer, era, sequence,
         count, data, start, options,
     )  # fmt: skip
-    if options.check_crc and (found := batch.computed_crc()) != crc:
-        reason = f"the checksum is {crc:08x}, the bytes have {found:08x}"
-        raise CrcMismatchError(position=position, offset=base_offset, expected=crc, found=found, reason=reason)
-    return batch

@@ -17,7 +17,7 @@ from kafka_msgs import DescribeGroupsResponse, FetchResponse, MetadataResponse, 
 from kafka_msgs._backend import backend
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.columns.lowering import Lowering
-from kafka_msgs.columns.types import arrow_type
+from kafka_msgs.columns.types import RECORD_SCHEMA, arrow_type
 from kafka_msgs.records import BatchBuilder, RecordBatch, read_batches
 from tests.support.columns import prefixed_rows, random_rows
 from tests.support.damage import mutated
@@ -27,7 +27,9 @@ native = pytest.importorskip("kafka_msgs.columns.native", reason="the C core is 
 pytestmark = pytest.mark.skipif(backend() != "c", reason="another backend was chosen")
 
 CLASSES: list[Any] = [MetadataResponse, FetchResponse, DescribeGroupsResponse, VotersRecord, OffsetCommitValue]
-RECORD_COLUMNS = ("offset", "timestamp", "key", "value", "headers", "batch")
+RECORD_COLUMNS = [name for name in RECORD_SCHEMA.names if name != "timestamp_ms"]
+EVERYTHING = (0, 10**6, 2**40, 2**40, lambda codec, stored: None)
+"""The position of the data, how many elements are allowed, when columns are full, and what decompresses."""
 
 
 def column(cls: Any, seed: int = 0) -> pa.Array:
@@ -58,8 +60,10 @@ def batch(count: int = 40) -> RecordBatch:
 
 
 def append(columns: Any, made: RecordBatch, cut: int = 0) -> bool:
-    body, at, end = made.content()
-    return bool(columns._core.append(body, at, end - cut, made.count, made.base_offset, made.base_timestamp, None))
+    """Append a batch with a number of records that is too large by ``cut``; return whether it was added."""
+    stored = bytearray(made.stored)
+    stored[57:61] = (made.count + cut).to_bytes(4, "big")
+    return bool(columns._core.append(stored, 0, len(stored), *EVERYTHING) == len(stored))
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
@@ -200,11 +204,12 @@ def test_what_was_not_initialised_refuses_to_work() -> None:
     with pytest.raises(RuntimeError):
         columns.finish()
     with pytest.raises(RuntimeError):
-        columns.append(b"", 0, 0, 0, 0, 0, None)
+        columns.append(b"", 0, 0, *EVERYTHING)
     with pytest.raises(ValueError, match="no further column"):
-        native.extension.RecordColumns(("key", "key"), bytearray)
-    with pytest.raises(ValueError, match="not within the buffer"):
-        native.RecordColumns(("key",))._core.append(b"1", 0, 2, 0, 0, 0, None)
+        native.extension.RecordColumns(("key", "key"), bytearray, False)
+    for start, end in ((0, 2), (-1, 1), (1, 0)):
+        with pytest.raises(ValueError, match="not within the buffer"):
+            native.RecordColumns(("key",))._core.append(b"1", start, end, *EVERYTHING)
 
 
 def test_an_allocation_may_not_append_to_the_columns_that_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,6 +190,8 @@ def test_a_header_name_that_is_not_utf8_is_null_and_its_bytes_are_kept() -> None
         },
         {"offset": 1, "headers": [{"name": "a", "value": None}], "raw_header_names": None},
     ]
+    raw = [{"raw_header_names": row["raw_header_names"]} for row in found]
+    assert rows(data, columns=["raw_header_names"]) == raw
 
 
 def test_sequence_numbers_start_again_after_the_highest() -> None:

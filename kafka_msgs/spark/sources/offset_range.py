@@ -7,17 +7,17 @@ is left to ``lookup``. The result depends on the file and the range only, not on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kafka_msgs.columns.python import stated_offset
-from kafka_msgs.errors import LogFileError
+from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.log.faults import without_faults
-from kafka_msgs.log.scan import AnyBatch, walk_log
+from kafka_msgs.log.runs import Item, Limits, walk_runs
+from kafka_msgs.log.scan import AnyBatch, FileScan, walk_log
 from kafka_msgs.records import ReadOptions, RecordBatch
 from kafka_msgs.spark.sources.ranges import LARGEST
 
@@ -38,24 +38,28 @@ class OffsetRange:
 
 
 def walk_range(
-    path: Path, options: ReadOptions, offsets: OffsetRange | None, start: int, end: int
-) -> Iterator[AnyBatch | LogFileError]:
-    """Yield the batches between two bytes of a file that may hold records of a range, and the damage between them.
+    path: Path, options: ReadOptions, offsets: OffsetRange | None, start: int, limits: Limits
+) -> Iterator[Item]:
+    """Yield the batches from a byte of a file on that may hold records of a range, and the damage between them.
 
-    Damage belongs to the range unless the sound batches around it show that it held no record of the range. Without a
-    range everything is yielded.
+    Batches within the limits come as runs. Damage belongs to the range unless the sound batches around it show that it
+    held no record of the range. Without a range everything is yielded up to where the limits end.
     """
-    first = start if offsets is None else _beginning(path, options, offsets, start, end)
-    items = takewhile(lambda item: item.position < end, walk_log(path, options, start=first))
-    yield from items if offsets is None else _within(items, offsets)
+    if offsets is None:
+        yield from walk_runs(FileScan(path, options, start=start), limits)
+        return
+    first = _beginning(path, options, offsets, start, limits.stop)
+    # The batch that holds the last offset of the range, or those around it, comes alone: there the range ends.
+    within = evolve(limits, first=max(offsets.start, limits.first), last=min(offsets.end - 2, limits.last))
+    yield from _within(walk_runs(FileScan(path, options, start=first), within), offsets)
 
 
-def _within(items: Iterable[AnyBatch | LogFileError], offsets: OffsetRange) -> Iterator[AnyBatch | LogFileError]:
+def _within(items: Iterable[Item], offsets: OffsetRange) -> Iterator[Item]:
     next_offset = offsets.start
     for item in items:
         if next_offset >= offsets.end:
             return
-        if isinstance(item, LogFileError):
+        if isinstance(item, LogFileError | RecordError):
             yield item
         elif isinstance(item, RecordBatch) and item.base_offset >= offsets.end:
             return

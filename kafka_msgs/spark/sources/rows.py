@@ -17,8 +17,11 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, Struc
 
 from kafka_msgs.columns import decode_column, record_schema, walk_record_table
 from kafka_msgs.columns.records import BATCH_LEVEL, walk_batch_table
-from kafka_msgs.errors import LogFileError
+from kafka_msgs.errors import LogFileError, RecordError
+from kafka_msgs.layouts import CONTROL, TRANSACTIONAL
+from kafka_msgs.log.runs import Item, Limits
 from kafka_msgs.log.scan import AnyBatch
+from kafka_msgs.log.transactions import Transactions
 from kafka_msgs.message import Message
 from kafka_msgs.offline.tables import (
     FROM_RECORDS,
@@ -29,10 +32,13 @@ from kafka_msgs.offline.tables import (
     with_header_names,
 )
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
+from kafka_msgs.records.batch import Run
 from kafka_msgs.spark.functions import error_texts
+from kafka_msgs.spark.sources.committed import Trail
 from kafka_msgs.spark.sources.files import LogFile
 from kafka_msgs.spark.sources.offset_range import walk_range
 from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
+from kafka_msgs.spark.sources.ranges import LARGEST
 from kafka_msgs.spark.sources.splits import Part, copied, is_cut_tail
 from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of, spark_type
 
@@ -217,18 +223,27 @@ class _PartRows:
             return records
         return records.set_column(at, records.schema.field(at), pc.add(records.column(at), self._shift))
 
-    def _batches(self, path: Path) -> Iterator[AnyBatch | LogFileError]:
-        part = self._part
-        start, end = part.start - self._shift, part.end - self._shift
-        options = evolve(self._reading.options, views=True)
-        for item in walk_range(path, options, part.offsets, start, end):
-            if isinstance(item, LogFileError) or self._is_wanted(item):
+    def _batches(self, path: Path) -> Iterator[Item]:
+        start, options = self._part.start - self._shift, evolve(self._reading.options, views=True)
+        transactions = self._part.transactions
+        if isinstance(transactions, Trail):
+            transactions = transactions.followed()
+        for item in walk_range(path, options, self._part.offsets, start, self._limits(transactions)):
+            if isinstance(item, Run | LogFileError | RecordError) or self._is_wanted(item, transactions):
                 yield item
 
-    def _is_wanted(self, batch: AnyBatch) -> bool:
+    def _limits(self, transactions: Transactions | None) -> Limits:
+        """Return which batches are wanted without a look at each."""
+        stop, without, last = self._part.end - self._shift, 0 if self._reading.control else CONTROL, LARGEST
+        if transactions is not None:
+            without |= TRANSACTIONAL if transactions.aborted else 0
+            last = last if transactions.last_stable_offset is None else transactions.last_stable_offset - 1
+        return Limits(stop=stop, without=without, last=last)
+
+    def _is_wanted(self, batch: AnyBatch, transactions: Transactions | None) -> bool:
         if not self._reading.control and isinstance(batch, RecordBatch) and batch.is_control:
             return False
-        return self._part.transactions is None or not self._part.transactions.hides(batch)
+        return transactions is None or not transactions.hides(batch)
 
     def handle_fault(self, error: Any) -> Iterator[pa.RecordBatch]:
         """Handle damage according to the mode: yield a row that reports it, raise it, or skip it."""
