@@ -7,18 +7,18 @@ Records become columns in ``kafka_msgs.columns``. Needs the extra ``arrow``.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import evolve
+from attrs import evolve, frozen
 
 from kafka_msgs.columns import RECORD_SCHEMA
 from kafka_msgs.columns.records import BATCH_LEVEL, Fault, walk_batch_table, walk_record_table
-from kafka_msgs.errors import LogFileError, RecordError, UnknownColumnError
+from kafka_msgs.errors import LogFileError, OptionError, RecordError, UnknownColumnError
 from kafka_msgs.layouts import CONTROL
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.runs import Item, Limits, walk_runs
@@ -31,6 +31,7 @@ __all__ = [
     "FROM_RECORDS",
     "USUAL",
     "LogTable",
+    "SegmentRows",
     "chosen_columns",
     "columns_of_logs",
     "fault_in_file",
@@ -87,32 +88,50 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
 """The types of columns that are not as ``record_table`` has them."""
 
 
+@frozen(kw_only=True)
+class SegmentRows:
+    """A segment of a table, and its rows as Arrow record batches."""
+
+    topic: str
+    partition: int
+    path: Path
+    rows: Iterator[Any]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file, 0 if it was deleted meanwhile."""
+        return self.path.stat().st_size if self.path.exists() else 0
+
+
 class LogTable:
     """The records of log directories: a row for each, by topic, partition and offset.
 
     A path is a log directory of a broker, or the directory of one partition. ``columns`` names some of those that the
     source ``kafka-log`` has, with the same names and content, and ``["*"]`` means all; by default they are ``topic``,
     ``partition``, ``offset``, ``timestamp``, ``timestampType``, ``key``, ``value`` and ``headers``. ``_error`` is
-    always there: what is damaged gives a row in which it has the reason, and the other rows are read. With ``control``
-    the records of markers are rows, too.
+    always there: what is damaged gives a row in which it has the reason, and the other rows are read. ``topics`` and
+    ``partitions`` choose some of those that the paths have, by names and numbers. With ``control`` the records of
+    markers are rows, too.
 
     The table is read anew each time that somebody asks for it, batch by batch, so that it needs the memory of a few
     batches, however large the files are. Whatever knows Arrow's PyCapsule interface takes it as it is: DuckDB, Polars,
     DataFusion, pandas, ``pyarrow.table``. Raises ``JobPathError`` for a path without partitions and for two copies of
-    one, and ``UnknownColumnError``; reading raises ``MissingExtraError`` for a codec that is not installed, and
-    ``OSError``.
+    one, ``OptionError`` for a topic or a partition that the paths do not have, and ``UnknownColumnError``; reading
+    raises ``MissingExtraError`` for a codec that is not installed, and ``OSError``.
     """
 
     def __init__(
         self,
         *paths: str | os.PathLike[str],
         columns: Sequence[str] | None = None,
+        topics: Collection[str] | None = None,
+        partitions: Collection[int] | None = None,
         control: bool = False,
         options: ReadOptions = DEFAULT_READ_OPTIONS,
         progress: Progress | None = None,
     ) -> None:
         names = chosen_columns("a log", _OWN, columns, USUAL)
-        self._partitions = partitions_in(map(Path, paths))
+        self._partitions = _among(partitions_in(map(Path, paths)), topics, partitions)
         self._control = control
         self._options = evolve(options, views=True)
         self._progress = progress or Progress()
@@ -127,10 +146,20 @@ class LogTable:
 
     def batches(self) -> Iterator[Any]:
         """Yield the rows as Arrow record batches."""
+        for segment in self.segments():
+            yield from segment.rows
+
+    def segments(self) -> Iterator[SegmentRows]:
+        """Yield the segments with their rows, which are read as they are taken, before the next segment."""
         for partition in self._partitions:
             for segment in partition.segments:
                 self._progress.file(segment.path)
-                yield from self._segment(partition, segment.path)
+                yield SegmentRows(
+                    topic=partition.topic,
+                    partition=partition.number,
+                    path=segment.path,
+                    rows=self._segment(partition, segment.path),
+                )
 
     def reader(self) -> Any:
         """Return a ``pyarrow.RecordBatchReader`` of the rows."""
@@ -183,6 +212,24 @@ class LogTable:
         facts = {**known, "batchPosition": fault.position, ERROR: str(fault)}
         arrays = [pa.array([facts.get(each.name)], each.type) for each in self.schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _among(
+    found: Sequence[Partition], topics: Collection[str] | None, partitions: Collection[int] | None
+) -> list[Partition]:
+    """Return the partitions with those topics and numbers; raises ``OptionError`` for one that there is not."""
+    known: dict[str, tuple[Collection[Any] | None, set[Any]]] = {
+        "topics": (topics, {each.topic for each in found}),
+        "partitions": (partitions, {each.number for each in found}),
+    }
+    for option, (wanted, there) in known.items():
+        for value in sorted(set(wanted or ()) - there):
+            raise OptionError(source="a log", option=option, value=value, reason="the paths do not have it")
+    return [
+        each
+        for each in found
+        if (topics is None or each.topic in topics) and (partitions is None or each.number in partitions)
+    ]
 
 
 def _type_of(name: str) -> pa.DataType:

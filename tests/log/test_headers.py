@@ -17,7 +17,7 @@ from tests.support.implementations import implementations, name_of
 from tests.support.pieces_of_logs import PIECES, PLAIN, PRODUCER, batch
 from tests.support.references import check_balance, fail_each
 
-Count = Callable[[bytes, int, int, bool], Counted]
+Count = Callable[..., Counted]
 COUNTS: dict[str, Count] = {name_of(each): each.count_batches for each in implementations("kafka_msgs.log")}
 BY_NAME = pytest.mark.parametrize("count", COUNTS.values(), ids=COUNTS)
 EVERYTHING = 2**40
@@ -54,12 +54,15 @@ def test_checksums_may_be_left_aside(count: Count) -> None:
 
 
 HEADER = st.builds(
-    lambda size, magic, flags, base, latest, producer, count, rest: (
-        bytes(8) + size.to_bytes(4, "big", signed=True) + bytes(4) + bytes([magic]) + bytes(4)
-        + flags.to_bytes(2, "big") + bytes(4) + base.to_bytes(8, "big", signed=True)
-        + latest.to_bytes(8, "big", signed=True) + producer.to_bytes(8, "big", signed=True) + bytes(6)
+    lambda offset, size, magic, flags, delta, base, latest, producer, count, rest: (
+        offset.to_bytes(8, "big", signed=True) + size.to_bytes(4, "big", signed=True) + bytes(4) + bytes([magic])
+        + bytes(4) + flags.to_bytes(2, "big") + delta.to_bytes(4, "big", signed=True)
+        + base.to_bytes(8, "big", signed=True) + latest.to_bytes(8, "big", signed=True)
+        + producer.to_bytes(8, "big", signed=True) + bytes(6)
         + count.to_bytes(4, "big", signed=True) + rest
     ),
+    offset=st.sampled_from((0, 0, 1, 10, -(2**63), 2**63 - 1)),
+    delta=st.sampled_from((0, 0, 1, -1, 2**31 - 1)),
     size=st.sampled_from((49, 49, 49, 48, 50, 60, -1, 2**31 - 1)),
     magic=st.sampled_from((2, 2, 2, 1, 3, 255)),
     flags=st.integers(0, 2**16 - 1),
@@ -82,10 +85,20 @@ def sealed(data: bytes) -> bytes:
 def test_both_agree_on_any_headers(pieces: list[bytes], data: st.DataObject) -> None:
     content = b"".join(pieces)
     position, stop = (data.draw(st.integers(0, len(content) + 1)) for _ in range(2))
+    without = data.draw(st.sampled_from((0, 8, 16, 32, 48, 7)))
+    first, last = (data.draw(st.sampled_from((-(2**63), -1, 0, 1, 2, 11, 2**63 - 1))) for _ in range(2))
     for start, end in ((0, EVERYTHING), (position, stop)):
         for check in (True, False):
-            found = [count(content, start, end, check) for count in COUNTS.values()]
-            assert found[1:] == found[:-1]
+            for limits in ((), (without, first, last)):
+                found = [count(content, start, end, check, *limits) for count in COUNTS.values()]
+                assert found[1:] == found[:-1]
+
+
+@BY_NAME
+def test_counting_ends_before_a_batch_with_an_attribute_or_an_offset_that_is_not_wanted(count: Count) -> None:
+    plain, other = batch(1, 2, base_offset=5), batch(3, base_offset=7, **PRODUCER | {"transactional": True})
+    wanted = [(0, 5, 7), (16, 5, 7), (0, 6, 7), (0, 5, 5), (0, 5, 6), (0, -(2**63), 2**63 - 1)]
+    assert [count(plain + other, 0, EVERYTHING, True, *each).batches for each in wanted] == [2, 1, 0, 0, 1, 2]
 
 
 @BY_NAME

@@ -39,6 +39,8 @@ _OFFSETS: Final = "__consumer_offsets"
 _ROWS: Final = 20
 """How many rows of a table are shown; the report has more, and the Parquet tables have all."""
 
+_OUT: Final = "Where the tables go; must be empty or new."
+
 _Paths = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
 
 
@@ -63,7 +65,7 @@ def _options(command: F) -> F:
         click.option(
             "--report", "report_to", type=click.Path(path_type=Path), help="Where the report goes; default: --out."
         ),
-        click.option("--out", required=True, metavar="DIR", help="Where the tables go; must be empty or new."),
+        click.option("--out", required=True, metavar="DIR", help=_OUT),
     ):
         command = option(command)
     return command
@@ -123,6 +125,32 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
         }
 
     _run("topic_profile", check, facts=input_facts(inputs), **options)
+
+
+@pipeline_command.command("records")
+@_Paths
+@click.option("--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help=_OUT)
+@click.option("--engine", type=click.Choice(["local"]), default="local", show_default=True, help="This process.")
+@click.option("--columns", metavar="NAME,...", help="Columns, * for all; default: those of the source kafka-log.")
+@click.option("--topic", "topics", metavar="NAME", multiple=True, help="Only this topic; may be repeated.")
+@click.option("--partition", "partitions", type=int, multiple=True, help="Only this number; may be repeated.")
+@click.option("--control", is_flag=True, help="The records of markers, too.")
+@click.option(
+    "--compression",
+    type=click.Choice(["zstd", "snappy", "lz4", "none"]),
+    default="zstd",
+    show_default=True,
+    help="Of the files.",
+)
+def records_command(**options: Any) -> None:
+    """Every record, as Parquet: a file per segment, below topic=NAME/partition=NUMBER; without Spark and Java.
+
+    INPUT is a log directory, or the directory of one partition. The memory that it takes does not grow with the files.
+    Damage is a row with the reason in the column _error. In Spark the source kafka-log has the same rows.
+    """
+    from kafka_msgs.cli.records_job import run_records
+
+    run_records(**options)
 
 
 @pipeline_command.command("capture-report")
