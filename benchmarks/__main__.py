@@ -26,6 +26,7 @@ NAMES: Final = (
     "records",
     "gzip",
     "segment",
+    "pipeline_local",
     "columns",
     "consume",
     "spark_sources",
