@@ -154,7 +154,7 @@ def _memory(directory: Path, place: Path) -> list[Figure]:
         partition.mkdir(parents=True)
         for number in range(links):
             os.link(segment, partition / f"{number:020}.log")
-        command = [sys.executable, "-c", _MEMORY, partition.parent, place / f"out-{links}"]
+        command = [sys.executable, "-c", _MEMORY, str(partition.parent), str(place / f"out-{links}")]
         done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, check=True, timeout=300)
         peaks[name] = int(done.stdout) * 1024 / 1e6
     small, large = peaks.values()

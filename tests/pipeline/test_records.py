@@ -107,7 +107,7 @@ def test_memory_does_not_grow_with_the_directory(tmp_path: Path) -> None:
         partition = tmp_path / str(batches) / "events-0"
         partition.mkdir(parents=True)
         (partition / f"{0:020}.log").write_bytes(builder.build() * batches)
-        command = [sys.executable, "-c", PEAK, partition.parent, tmp_path / f"out-{batches}"]
+        command = [sys.executable, "-c", PEAK, str(partition.parent), str(tmp_path / f"out-{batches}")]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
         peaks[batches] = int(done.stdout) * 1024
     grown = (24_000 - 12_000) * len(builder.build())
