@@ -25,7 +25,7 @@ from benchmarks.measure import PROTOCOL, fastest
 from benchmarks.report import Figure, Times, print_figures, rows_table
 from benchmarks.segment import STATUS
 from kafka_msgs.columns import walk_record_table
-from kafka_msgs.offline.tables import LogTable
+from kafka_msgs.offline.tables import USUAL, LogTable
 from kafka_msgs.pipeline.records import write_records
 from kafka_msgs.records import BatchBuilder, BatchHeader
 
@@ -43,6 +43,7 @@ TARGET: Final = 150.0
 _TO_COLUMNS: Final = "to columns"
 _TO_ROWS: Final = "to the table's columns"
 _TO_PARQUET: Final = "to Parquet"
+_PLAIN: Final = "to Parquet, not compressed"
 _REWRITE: Final = "pyarrow: the Parquet read, and written again"
 _ROUNDS: Final = 5
 _MEMORY: Final = """
@@ -98,13 +99,15 @@ def write_partition(directory: Path, size: int, records: int) -> Path:
 
 
 def _times(segment: Path, place: Path, rounds: int) -> Times:
-    table, out, again = LogTable(segment.parent), place / "out", place / "again.parquet"
+    names = sorted(USUAL - {"topic", "partition"})
+    table, out, again = LogTable(segment.parent, columns=names), place / "out", place / "again.parquet"
     (file,) = _written(table, out)
     kept = file.path.rename(place / "kept.parquet")
     cases: dict[str, Any] = {
         _TO_COLUMNS: lambda: _drain(walk_record_table(segment, columns=COLUMNS)),
         _TO_ROWS: lambda: _drain(table.batches()),
         _TO_PARQUET: partial(_written, table, out),
+        _PLAIN: partial(_written, table, out, "none"),
         _REWRITE: partial(_rewrite, kept, again),
     }
     return Times(fastest(cases, rounds))
@@ -115,9 +118,9 @@ def _drain(items: Iterable[Any]) -> None:
         pass
 
 
-def _written(table: LogTable, out: Path) -> list[Any]:
+def _written(table: LogTable, out: Path, compression: str = "zstd") -> list[Any]:
     rmtree(out, ignore_errors=True)
-    return list(write_records(table, out))
+    return list(write_records(table, out, compression=compression))
 
 
 def _rewrite(source: Path, target: Path) -> None:
@@ -141,6 +144,7 @@ def _figures(records: int, speeds: dict[str, float], times: Times) -> list[Figur
         Figure(
             f"{each}: a core, {_TO_PARQUET}", speeds[_TO_PARQUET], "MB/s", TARGET if records == RECORDS[0] else None
         ),
+        Figure(f"{each}: a core, {_PLAIN}", speeds[_PLAIN], "MB/s"),
         Figure(f"{each}: {_REWRITE}, takes", times.ratio(_REWRITE, _TO_PARQUET)),
     ]
 
