@@ -18,8 +18,8 @@ from kafka_msgs.offline.tables import ERROR, LogTable, SegmentRows
 
 __all__ = ["COMPRESSIONS", "RecordFile", "check_empty", "write_records"]
 
-COMPRESSIONS: Final = ("zstd", "snappy", "lz4", "none")
-"""How the files can be compressed."""
+COMPRESSIONS: Final = ("snappy", "zstd", "lz4", "none")
+"""How the files can be compressed; the first one, which Spark and Arrow also choose, if nothing is said."""
 
 _LEVELS: Final = {"zstd": 1}
 """Higher levels take much more time for little less space."""
@@ -55,7 +55,7 @@ def check_empty(out: Path) -> None:
         raise JobPathError(path=str(out), reason="it exists and is not an empty directory; nothing is overwritten")
 
 
-def write_records(table: LogTable, out: Path, *, compression: str = "zstd") -> Iterator[RecordFile]:
+def write_records(table: LogTable, out: Path, *, compression: str = "snappy") -> Iterator[RecordFile]:
     """Write the records of a table into Parquet files, one for each segment that has any, and yield what was written.
 
     ``topic=orders/partition=0/00000000000000000000.parquet`` below ``out`` has the records of the first segment of that

@@ -137,8 +137,8 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
 @click.option("--control", is_flag=True, help="The records of markers, too.")
 @click.option(
     "--compression",
-    type=click.Choice(["zstd", "snappy", "lz4", "none"]),
-    default="zstd",
+    type=click.Choice(["snappy", "zstd", "lz4", "none"]),
+    default="snappy",
     show_default=True,
     help="Of the files.",
 )
