@@ -28,12 +28,13 @@ from rich.console import Console
 
 from benchmarks.report import Figure, print_figures, rows_table
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
+from kafka_msgs.filesystems import files
+from kafka_msgs.filesystems.opening import Opened
 from kafka_msgs.log.writing.segments import SegmentWriter
 from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.records import BatchBuilder, BatchHeader
 from kafka_msgs.spark import count_records, from_kafka, register, schema_of
 from kafka_msgs.spark.functions import column_function, decode
-from kafka_msgs.spark.sources import files
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.plans import Plan
 from kafka_msgs.spark.types import without_notes
@@ -155,7 +156,7 @@ def _read_by_driver(directory: Path) -> float:
     History(home, random.Random(1), size=1000).write(segments=10, steps=1000)
     counted = CountedFiles(fs.SubTreeFileSystem(str(directory), fs.LocalFileSystem()))
     given = Options("kafka-log", {"path": "s3://bucket/events-0", "isolation": "read_committed"})
-    with patch.object(files, "_filesystem", lambda _: (counted, "")):
+    with patch.object(files, "filesystem_of", lambda *_: Opened(counted, "")):
         Plan.of("kafka-log", given).splits()
     return counted.total / sum(path.stat().st_size for path in home.glob("*.log"))
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.spark.sources.files import described
+from kafka_msgs.filesystems.files import described
 from kafka_msgs.spark.sources.log import log_reading
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.rows import Reading, rows_in

@@ -18,9 +18,20 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-__all__ = ["ship"]
+__all__ = ["is_classic", "ship"]
 
-_PACKAGES: Final = ("kafka_msgs", "attr", "attrs", "crc32c", "cramjam", "dpkt", "scramp", "asn1crypto")
+_PACKAGES: Final = (
+    "kafka_msgs",
+    "attr",
+    "attrs",
+    "crc32c",
+    "cramjam",
+    "dpkt",
+    "scramp",
+    "asn1crypto",
+    "fsspec",
+    "hdfs_native",
+)
 """What is sent, as far as it is installed here. Arrow is not among it: executors need it for any Python function."""
 
 _LEFT_OUT: Final = frozenset({"__pycache__", "cli"})
@@ -35,7 +46,7 @@ def ship(spark: SparkSession) -> None:
     of this process; where they do not, ``kafka_msgs`` runs in pure Python, and ``crc32c`` must be installed.
     """
     archives = [f"{path}#{name}" for name, path in _archives().items()]
-    if _is_classic(spark):
+    if is_classic(spark):
         known = set(spark.sparkContext.listArchives)
         for archive in archives:
             if f"file:{archive}" not in known:
@@ -44,7 +55,8 @@ def ship(spark: SparkSession) -> None:
         spark.addArtifacts(*archives, archive=True)
 
 
-def _is_classic(spark: SparkSession) -> bool:
+def is_classic(spark: SparkSession) -> bool:
+    """Whether a session has a JVM in this process's reach: it is not one of Spark Connect."""
     return type(spark).__module__ == "pyspark.sql.session"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_msgs.errors import KafkaMsgsError, LogFileError, OptionError, UnknownColumnError
+from kafka_msgs.filesystems.files import log_files
 from kafka_msgs.log.index import read_aborted_transactions
 from kafka_msgs.log.partition import LogDirectory, Partition
 from kafka_msgs.log.scan import read_log, walk_log
@@ -26,7 +27,6 @@ from kafka_msgs.records import (
     ReadOptions,
     RecordBatch,
 )
-from kafka_msgs.spark.sources.files import log_files
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.recorded_answers import answers
 from tests.support.recordings import GROUP_LOGS, LOGS

@@ -15,11 +15,12 @@ from crc32c import crc32c
 from pyarrow import fs
 
 from kafka_msgs.errors import LogFileError, OptionError
+from kafka_msgs.filesystems import files
+from kafka_msgs.filesystems.opening import Opened
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.scan import read_log, walk_log
 from kafka_msgs.log.writing.segments import SegmentWriter
 from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, MessageSetBuilder, RecordBatch
-from kafka_msgs.spark.sources import files
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.plans import Plan
@@ -381,7 +382,7 @@ def test_the_last_percent_of_a_local_topic_costs_three_percent_of_its_bytes(
     home = Path(shutil.copytree(topic, tmp_path / topic.name))
     counted = CountedFiles(fs.LocalFileSystem())
     with monkeypatch.context() as patch:
-        patch.setattr(files, "_filesystem", lambda _: (counted, ""))
+        patch.setattr(files, "filesystem_of", lambda *_: Opened(counted, ""))
         plan = Plan.of("kafka-log", Options("kafka-log", {"path": str(home), **options}))
         (part,) = (part for split in plan.splits() for part in split)
     size = sum(path.stat().st_size for path in home.glob("*.log"))

@@ -9,7 +9,9 @@ from typing import Any, Final, Self
 import pytest
 from pyarrow import fs
 
-from kafka_msgs.spark.sources import files
+from kafka_msgs.filesystems import files, opening
+from kafka_msgs.filesystems.opening import Opened
+from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
 
 __all__ = ["BUCKET", "CountedFiles", "as_bucket"]
 
@@ -19,8 +21,12 @@ BUCKET: Final = "s3://bucket"
 def as_bucket(directory: Path, monkeypatch: pytest.MonkeyPatch) -> CountedFiles:
     """Make the files of a directory those of a bucket, too, which cannot be mapped into memory; return these."""
     counted = CountedFiles(fs.SubTreeFileSystem(str(directory), fs.LocalFileSystem()))
-    resolved = files._filesystem
-    monkeypatch.setattr(files, "_filesystem", lambda root: (counted, "") if root == BUCKET else resolved(root))
+    others = opening.filesystem_of
+
+    def filesystem_of(root: str, settings: Settings = NO_SETTINGS) -> Opened:
+        return Opened(counted, "") if root == BUCKET else others(root, settings)
+
+    monkeypatch.setattr(files, "filesystem_of", filesystem_of)
     return counted
 
 

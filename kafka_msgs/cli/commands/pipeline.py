@@ -24,6 +24,7 @@ from kafka_msgs.offline.directories import end_offsets_in
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from kafka_msgs.filesystems.settings import Settings
     from kafka_msgs.report import Report
     from kafka_msgs.spark.jobs.job import Outcome
 
@@ -32,6 +33,8 @@ __all__ = ["pipeline_command", "show_tables"]
 F = TypeVar("F", bound=Callable[..., Any])
 Inputs = Callable[["SparkSession"], "Mapping[str, DataFrame]"]
 """Makes the inputs of a job in a session. The arguments were checked before it is returned."""
+Check = Callable[["Settings"], Inputs]
+"""Checks the arguments of a job, with the settings of filesystems."""
 
 _FEATURE: Final = "kafka-msgs pipeline"
 _DIRECTORIES: Final = "kafka_msgs.spark.jobs.log_directories"
@@ -85,15 +88,15 @@ def group_offsets_command(inputs: tuple[str, ...], end_offsets: Path | None, **o
     INPUT is a log directory, or the directory of a partition of __consumer_offsets; a path, or s3:// and the like.
     """
 
-    def check() -> Inputs:
+    def check(settings: Settings) -> Inputs:
         directories = import_module(_DIRECTORIES)
-        of_groups = _of_groups(inputs)
+        of_groups = _of_groups(inputs, settings)
         if end_offsets is None:
             return of_groups
         end_offsets_in(end_offsets)
         return lambda spark: {**of_groups(spark), "end_offsets": directories.read_end_offsets(spark, end_offsets)}
 
-    _run("group_offsets", check, facts=input_facts(inputs), **options)
+    _run("group_offsets", check, inputs, **options)
 
 
 @pipeline_command.command("group-state")
@@ -104,7 +107,7 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
 
     INPUT is a log directory, or the directory of a partition of __consumer_offsets; a path, or s3:// and the like.
     """
-    _run("group_state", lambda: _of_groups(inputs), facts=input_facts(inputs), **options)
+    _run("group_state", lambda settings: _of_groups(inputs, settings), inputs, **options)
 
 
 @pipeline_command.command("topic-profile")
@@ -116,15 +119,15 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
     INPUT is a log directory, or the directory of a partition; a path, or s3:// and the like.
     """
 
-    def check() -> Inputs:
+    def check(settings: Settings) -> Inputs:
         directories = import_module(_DIRECTORIES)
-        every = directories.partitions_in(inputs)
+        every = directories.partitions_in(inputs, settings=settings)
         return lambda spark: {
             "records": directories.log_frame(spark, inputs),
             **directories.cluster_frames(spark, every),
         }
 
-    _run("topic_profile", check, facts=input_facts(inputs), **options)
+    _run("topic_profile", check, inputs, **options)
 
 
 @pipeline_command.command("records")
@@ -165,12 +168,12 @@ def capture_report_command(inputs: tuple[str, ...], ports: tuple[int, ...], any_
     """
     wanted = {"ports": "any" if any_port else ",".join(map(str, ports))} if any_port or ports else {}
 
-    def check() -> Inputs:
+    def check(settings: Settings) -> Inputs:
         job = import_module("kafka_msgs.spark.jobs.capture_report")
-        _check_captures(inputs)
+        _check_captures(inputs, settings)
         return lambda spark: {"exchanges": job.exchanges_frame(spark, inputs, wanted)}
 
-    _run("capture_report", check, facts=input_facts(inputs), **options)
+    _run("capture_report", check, inputs, **options)
 
 
 @pipeline_command.command("wire-compat")
@@ -187,7 +190,7 @@ def wire_compat_command(
     The exit status is 1 if they differ.
     """
 
-    def check() -> Inputs:
+    def check(_: Settings) -> Inputs:
         for name in messages:
             message_named(name)
         units = import_module("kafka_msgs.spark.jobs.wire_compat").fuzz_units
@@ -198,48 +201,62 @@ def wire_compat_command(
         ctx.exit(1)
 
 
-def _of_groups(inputs: Sequence[str]) -> Inputs:
+def _of_groups(inputs: Sequence[str], settings: Settings) -> Inputs:
     directories = import_module(_DIRECTORIES)
-    directories.partitions_in(inputs, _OFFSETS)
-    every = directories.partitions_in(inputs)
+    directories.partitions_in(inputs, _OFFSETS, settings)
+    every = directories.partitions_in(inputs, settings=settings)
     return lambda spark: {
         "records": directories.log_frame(spark, inputs, _OFFSETS),
         "partitions": directories.partitions_frame(spark, every),
     }
 
 
-def _check_captures(inputs: Sequence[str]) -> None:
-    from kafka_msgs.spark.sources.files import CAPTURES, log_files
+def _check_captures(inputs: Sequence[str], settings: Settings) -> None:
+    from kafka_msgs.filesystems.files import CAPTURES, log_files
 
     try:
-        log_files("kafka-capture", inputs, CAPTURES)
+        log_files("kafka-capture", inputs, CAPTURES, settings)
     except OptionError as error:
         raise JobPathError(path=str(error.value), reason=error.reason) from None
 
 
 def _run(
     module: str,
-    check: Callable[[], Inputs],
+    check: Check,
+    inputs: Sequence[str] = (),
     *,
     out: str,
     report_to: Path | None,
     master: str | None,
     conf: tuple[str, ...],
-    facts: Mapping[str, str],
+    facts: Mapping[str, str] | None = None,
 ) -> Outcome:
-    """Check the arguments, then start Spark and run a job; print what it found and where that is."""
-    settings = [setting(each) for each in conf]
+    """Check the arguments, then start Spark and run a job; print what it found and where that is.
+
+    Inputs on other filesystems are looked at when Spark has started: its configuration has their settings.
+    """
+    conf_of_spark = [setting(each) for each in conf]
     require_spark(_FEATURE)
+    from kafka_msgs.cli.job_output import destination
+    from kafka_msgs.filesystems.files import is_remote
+    from kafka_msgs.filesystems.settings import NO_SETTINGS
+    from kafka_msgs.spark.session import session_settings
+
     jobs = import_module("kafka_msgs.spark.jobs.job")
-    jobs.check_output(out, report_to)
-    inputs = check()
-    with one_sentence(), session_for(_FEATURE, master, settings) as spark, progress_of(spark) as show_step:
+    if not is_remote(out):
+        jobs.check_output(out, report_to)
+    checked = None if any(map(is_remote, inputs)) else check(NO_SETTINGS)
+    with one_sentence(), session_for(_FEATURE, master, conf_of_spark) as spark, progress_of(spark) as show_step:
         show_step("reading directories")
+        settings = session_settings(spark)
+        checked = checked or check(settings)
         job = import_module(f"kafka_msgs.spark.jobs.{module}").JOB
-        outcome: Outcome = jobs.run(job, inputs(spark), out, report_to, show_step, facts)
+        with destination(spark, out, report_to, settings) as to:
+            known = input_facts(inputs) if facts is None else facts
+            outcome: Outcome = jobs.run(job, checked(spark), to.tables, to.report, show_step, known)
     show_tables(outcome.report, console())
     for path in outcome.files:
-        click.echo(path)
+        click.echo(to.named(path, out))
     return outcome
 
 

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Final
 from attrs import frozen
 
 from kafka_msgs.errors import JobPathError, LogFileError, OptionError
+from kafka_msgs.filesystems.files import LogFile, local_copy, log_files
+from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
 from kafka_msgs.log.files import PARTITION_METADATA, read_partition_metadata
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.offline.cluster import read_cluster
 from kafka_msgs.offline.directories import end_of_segment, end_offsets_in
-from kafka_msgs.spark.sources.files import LogFile, local_copy, log_files
 from kafka_msgs.spark.sources.lookup import SegmentLookup
 from kafka_msgs.spark.sources.ranges import LARGEST
 
@@ -53,16 +54,18 @@ class StoredPartition:
     segments: tuple[LogFile, ...]
 
 
-def partitions_in(paths: Sequence[str | os.PathLike[str]], topic: str | None = None) -> list[StoredPartition]:
+def partitions_in(
+    paths: Sequence[str | os.PathLike[str]], topic: str | None = None, settings: Settings = NO_SETTINGS
+) -> list[StoredPartition]:
     """Return the partitions that paths mean, each a path of the source ``kafka-log``, by topic and number.
 
-    With ``topic`` only those of that topic. Raises ``JobPathError`` for a path without partitions, and for a partition
-    that is there twice: the copies of a replicated partition may have been compacted at different times, and what is
-    deleted in one would come back from the other. Raises ``OSError``.
+    With ``topic`` only those of that topic. ``settings`` are those of filesystems. Raises ``JobPathError`` for a path
+    without partitions, and for a partition that is there twice: the copies of a replicated partition may have been
+    compacted at different times, and what is deleted in one would come back from the other. Raises ``OSError``.
     """
     texts = [os.fspath(path) for path in paths]
     try:
-        files = log_files("kafka-log", texts)
+        files = log_files("kafka-log", texts, settings=settings)
     except OptionError as error:
         raise JobPathError(path=str(error.value), reason=error.reason) from error
     found = [
@@ -72,19 +75,23 @@ def partitions_in(paths: Sequence[str | os.PathLike[str]], topic: str | None = N
     ]
     if not found:
         what = "no partition" if topic is None else f"no partition of {topic}"
-        raise JobPathError(path=", ".join(texts), reason=f"there is {what} in it")
+        raise JobPathError(path=", ".join(map(shown_uri, texts)), reason=f"there is {what} in it")
     return found
 
 
-def end_of(partition: StoredPartition) -> int:
+def end_of(partition: StoredPartition) -> int | None:
     """Return the offset after the last record of a partition, by its last segment; raises ``OSError``.
 
-    Of another filesystem only the batches after the last entry of the offset index are fetched.
+    Of another filesystem only the batches after the last entry of the offset index are fetched. A segment that was
+    deleted after it was listed gives None; whoever reads its records reports that.
     """
     last = partition.segments[-1]
-    start = SegmentLookup(last).position_before(LARGEST) if last.root else 0
-    with local_copy(last, start) as (path, _):
-        return end_of_segment(Segment(path))
+    try:
+        start = SegmentLookup(last).position_before(LARGEST) if last.root else 0
+        with local_copy(last, start) as (path, _):
+            return end_of_segment(Segment(path))
+    except FileNotFoundError:
+        return None
 
 
 def log_frame(spark: SparkSession, paths: Sequence[str | os.PathLike[str]], topic: str | None = None) -> DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import pyarrow as pa
 from attrs import frozen
@@ -26,9 +26,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Connection, Exchange, read_exchanges
+from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Connection, Exchange, FaultKind, read_exchanges
 from kafka_msgs.errors import CaptureError, OptionError, UnknownColumnError
-from kafka_msgs.spark.sources.files import CAPTURES, LogFile, local_copy, log_files
+from kafka_msgs.filesystems.files import CAPTURES, GONE, LogFile, local_copy, log_files
+from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
 from kafka_msgs.spark.sources.options import FAILFAST, MODES, PERMISSIVE, Options
 from kafka_msgs.spark.types import ERROR, arrow_schema
 
@@ -136,10 +137,13 @@ class _Reading:
 class KafkaCaptureSource(DataSource):
     """The data source ``kafka-capture``; the documentation of captures describes its options and columns."""
 
+    settings: ClassVar[Settings] = NO_SETTINGS
+    """What the session has for filesystems."""
+
     def __init__(self, options: Mapping[str, str]) -> None:
-        given = Options(self.name(), options)
+        given = Options(self.name(), options, self.settings)
         mode = given.choice("mode", MODES, PERMISSIVE)
-        self._paths = given.paths()
+        self._paths, self._settings = given.paths(), given.settings()
         self._reading = _Reading(
             ports=_ports(self.name(), given.names("ports")),
             columns=_columns(self.name(), given.names("columns"), mode),
@@ -158,20 +162,21 @@ class KafkaCaptureSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader."""
-        return CaptureReader(self.name(), self._paths, self._reading)
+        return CaptureReader(self.name(), self._paths, self._settings, self._reading)
 
 
 class CaptureReader(DataSourceReader):
     """Reads captures, each as a whole."""
 
-    def __init__(self, source: str, paths: Sequence[str], reading: _Reading) -> None:
+    def __init__(self, source: str, paths: Sequence[str], settings: Settings, reading: _Reading) -> None:
         self._source = source
         self._paths = paths
+        self._settings = settings
         self._reading = reading
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the files."""
-        return [InputPartition(file) for file in log_files(self._source, self._paths, CAPTURES)]
+        return [InputPartition(file) for file in log_files(self._source, self._paths, CAPTURES, self._settings)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file; without files Spark asks for one that is None."""
@@ -204,12 +209,20 @@ def _columns(source: str, asked: Sequence[str] | None, mode: str) -> tuple[str, 
 def _rows(file: LogFile, reading: _Reading) -> Iterator[pa.RecordBatch]:
     schema = arrow_schema(reading.schema)
     values = [_value_of(name, file.name) for name in reading.columns]
-    with local_copy(file) as (path, _):
-        items = _kept(read_exchanges(path, ports=reading.ports), file.name, reading.mode)
-        for some in _portions(items):
-            columns = [[value(item) for item in some] for value in values]
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+    items = _kept(_items(file, reading.ports), file.name, reading.mode)
+    for some in _portions(items):
+        columns = [[value(item) for item in some] for value in values]
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _items(file: LogFile, ports: tuple[int, ...] | None) -> Iterator[Exchange | CaptureFault]:
+    """Yield what a file has; one that no longer exists is damage."""
+    try:
+        with local_copy(file) as (path, _):
+            yield from read_exchanges(path, ports=ports)
+    except FileNotFoundError:
+        yield CaptureFault(kind=FaultKind.FILE, reason=GONE, size=file.size)
 
 
 def _kept(items: Iterable[Exchange | CaptureFault], file: str, mode: str) -> Iterator[Exchange | CaptureFault]:

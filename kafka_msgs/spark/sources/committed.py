@@ -19,12 +19,12 @@ from typing import Final, NamedTuple
 from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
+from kafka_msgs.filesystems.files import LogFile, is_there, local_copy, neighbours, opened
 from kafka_msgs.layouts import HEADER_SIZE, SIZE_AND_OFFSET, header_struct
 from kafka_msgs.log.files import read_producer_snapshot
 from kafka_msgs.log.index import ABORTED_LAYOUT, AbortedTransaction, read_aborted_transactions
 from kafka_msgs.log.scan import AnyBatch
 from kafka_msgs.log.transactions import Mark, Transactions, follow_transactions, walk_marks
-from kafka_msgs.spark.sources.files import LogFile, is_there, local_copy, neighbours, opened
 from kafka_msgs.spark.sources.lookup import SegmentLookup
 from kafka_msgs.spark.sources.ranges import LARGEST
 

@@ -7,12 +7,13 @@ the same options, from the headers of batches where these say it, and yields the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
+from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
 from kafka_msgs.spark.sources.log import reading_of
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.plans import LogReader, Plan
@@ -38,8 +39,11 @@ _SCHEMA: Final = StructType(
 class KafkaLogCountsSource(DataSource):
     """The data source ``kafka-log-counts``; the documentation of Spark sources describes its options and columns."""
 
+    settings: ClassVar[Settings] = NO_SETTINGS
+    """What the session has for filesystems."""
+
     def __init__(self, options: Mapping[str, str]) -> None:
-        given = Options(self.name(), options)
+        given = Options(self.name(), options, self.settings)
         self._plan = Plan.of(self.name(), given)
         self._reading = reading_of(given, _COUNTED)
         given.done()

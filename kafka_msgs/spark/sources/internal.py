@@ -20,6 +20,7 @@ from pyspark.sql.types import BinaryType, DataType, ShortType, StringType, Struc
 
 from kafka_msgs.columns import decode_column
 from kafka_msgs.errors import KafkaMsgsError, LogFileError, UnknownColumnError
+from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
 from kafka_msgs.lookup import message_class, message_named
 from kafka_msgs.message import Message
 from kafka_msgs.messages import API_KEYS
@@ -216,9 +217,11 @@ class InternalSource(DataSource):
     """A data source of one internal topic."""
 
     table: ClassVar[type[InternalTable]]
+    settings: ClassVar[Settings] = NO_SETTINGS
+    """What the session has for filesystems."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        given = Options(self.name(), options)
+        given = Options(self.name(), options, self.settings)
         self._plan = Plan.of(self.name(), given, self.table.topic.name)
         self._table = self.table(given)
         places = [place for name, place in self.table.from_log.items() if name in self._table.schema.names]

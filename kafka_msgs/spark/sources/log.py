@@ -7,11 +7,13 @@ Owns the options that choose the content of rows, which the sources of internal 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 from attrs import evolve
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceWriter
 from pyspark.sql.types import StructType
 
+from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.spark.sources.log_stream import Following, LogStreamReader
 from kafka_msgs.spark.sources.log_writing import LogWriter, LogWriting
@@ -48,6 +50,9 @@ def reading_of(options: Options, columns: Sequence[str] | None, decoded: Sequenc
 class KafkaLogSource(DataSource):
     """The data source ``kafka-log``; the documentation of Spark sources describes its options and columns."""
 
+    settings: ClassVar[Settings] = NO_SETTINGS
+    """What the session has for filesystems."""
+
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = dict(options)
 
@@ -78,7 +83,7 @@ class KafkaLogSource(DataSource):
         return LogWriter(writing)
 
     def _read(self) -> tuple[LogReader, Following]:
-        options = Options(self.name(), self._options)
+        options = Options(self.name(), self._options, self.settings)
         found = LogReader(Plan.of(self.name(), options), log_reading(options)), Following.of(options)
         options.done()
         return found

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 from attrs import field, frozen
 
 from kafka_msgs.errors import OptionError, PositionError
+from kafka_msgs.filesystems.files import LogFile, local_copy
 from kafka_msgs.log.files import PARTITION_METADATA, read_partition_metadata
 from kafka_msgs.spark.sources.committed import trail_of
-from kafka_msgs.spark.sources.files import LogFile, local_copy
 from kafka_msgs.spark.sources.lookup import SegmentLookup
 from kafka_msgs.spark.sources.pruning import offset_of
 from kafka_msgs.spark.sources.ranges import LARGEST, Place, Position, offsets_in, to_json

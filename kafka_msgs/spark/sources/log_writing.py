@@ -21,6 +21,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from kafka_msgs.errors import OptionError, RecordWriteError
+from kafka_msgs.filesystems.files import local_directory
 from kafka_msgs.log.files import (
     CHECKPOINTS,
     HIGH_WATERMARKS,
@@ -32,7 +33,6 @@ from kafka_msgs.log.writing.directory_lock import DirectoryLock
 from kafka_msgs.log.writing.files import format_offset_checkpoint, replace_file
 from kafka_msgs.log.writing.partitions import DEFAULT_LAYOUT, LogLayout, PartitionWriter
 from kafka_msgs.records import NO_TIMESTAMP, Compression
-from kafka_msgs.spark.sources.files import local_directory
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.ranges import Place
 from kafka_msgs.spark.sources.sink_rows import WHOLE, check_columns, records_in

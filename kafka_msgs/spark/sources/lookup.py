@@ -19,13 +19,13 @@ from pyarrow import NativeFile
 
 from kafka_msgs.columns.python import stated_offset
 from kafka_msgs.errors import RecordError
+from kafka_msgs.filesystems.files import LogFile, local_copy, opened
 from kafka_msgs.layouts import MAGIC_AT, SIZE_AND_OFFSET
 from kafka_msgs.log.faults import without_faults
 from kafka_msgs.log.index import OFFSET_LAYOUT, TIME_LAYOUT
 from kafka_msgs.log.mapping import mapped
 from kafka_msgs.log.scan import AnyBatch, walk_headers, walk_log
 from kafka_msgs.records import RecordBatch, read_batches
-from kafka_msgs.spark.sources.files import LogFile, local_copy, opened
 from kafka_msgs.spark.sources.ranges import LARGEST
 
 __all__ = ["SegmentLookup", "sound_batch"]

@@ -12,6 +12,8 @@ from difflib import get_close_matches
 from typing import Final, NoReturn
 
 from kafka_msgs.errors import OptionError
+from kafka_msgs.filesystems.arguments import is_known
+from kafka_msgs.filesystems.settings import NO_SETTINGS, PREFIXES, Settings, shown_uri
 
 __all__ = ["DROPMALFORMED", "FAILFAST", "MODES", "PERMISSIVE", "Options"]
 
@@ -31,11 +33,13 @@ _FLAGS: Final = {"true": True, "false": False}
 class Options:
     """The options of one read, asked for one by one; ``done`` refuses those that nobody asked for.
 
-    Names do not depend on case. Every method raises ``OptionError``.
+    Names do not depend on case. Every method raises ``OptionError``. ``session`` has the settings of filesystems that
+    the session of Spark has; those among the options have precedence.
     """
 
-    def __init__(self, source: str, given: Mapping[str, str]) -> None:
+    def __init__(self, source: str, given: Mapping[str, str], session: Settings = NO_SETTINGS) -> None:
         self._source = source
+        self._session = session
         self._given = {name.lower(): value for name, value in given.items()}
         self._asked: list[str] = []
 
@@ -49,6 +53,12 @@ class Options:
         found = {name: value for name, value in self._given.items() if name.startswith(prefix)}
         self._asked += found
         return {name.removeprefix(prefix): value for name, value in found.items()}
+
+    def settings(self) -> Settings:
+        """Return the settings of filesystems."""
+        own = Settings.of({name: value for name, value in self._given.items() if is_known(name)})
+        self._asked += [name for name, _ in own.items]
+        return own.over(self._session)
 
     def paths(self) -> tuple[str, ...]:
         """Return the paths of ``load``: the one path, with any characters, or the list that Spark hands over."""
@@ -138,4 +148,7 @@ class Options:
 
     def refuse(self, name: str, reason: str) -> NoReturn:
         """Raise the error of an option whose value does not hold."""
-        raise OptionError(source=self._source, option=name, value=self._given.get(name.lower()), reason=reason)
+        given = self._given.get(name.lower())
+        # What is meant as a setting of a filesystem may be a secret.
+        value = None if given is None or name.lower().startswith(PREFIXES) else shown_uri(given)
+        raise OptionError(source=self._source, option=name, value=value, reason=reason)

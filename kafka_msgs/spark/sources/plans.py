@@ -15,7 +15,8 @@ from attrs import evolve, field, frozen
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.spark.sources.files import LogFile, log_files
+from kafka_msgs.filesystems.files import LogFile, log_files
+from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
 from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
 from kafka_msgs.spark.sources.pruning import Bounds
 from kafka_msgs.spark.sources.rows import Reading, rows_of
@@ -45,6 +46,8 @@ class Plan:
     partitions: tuple[int, ...] | None = None
     """What is read of the paths; None for everything."""
     bounds: Bounds = field(factory=Bounds)
+    settings: Settings = NO_SETTINGS
+    """What filesystems are opened with."""
 
     @classmethod
     def of(cls, source: str, options: Options, topic: str | None = None) -> Plan:
@@ -59,6 +62,7 @@ class Plan:
             topics=None if topic else options.names("topics"),
             partitions=options.numbers("partitions"),
             bounds=Bounds.of(options),
+            settings=options.settings(),
         )
 
     def splits(self) -> list[tuple[Part, ...]]:
@@ -81,7 +85,7 @@ class Plan:
 
     def files(self) -> list[LogFile]:
         """Return the files that there are now; raises ``OptionError`` and ``OSError``."""
-        files = log_files(self.source, self.paths)
+        files = log_files(self.source, self.paths, settings=self.settings)
         own = [file for file in files if self.topic is None or file.topic in (None, self.topic)]
         if not own:
             raise self._missing(f"segment of {self.topic}")
@@ -103,7 +107,9 @@ class Plan:
 
     def _missing(self, what: str) -> OptionError:
         reason = f"there is no {what}"
-        return OptionError(source=self.source, option="path", value=", ".join(self.paths), reason=reason)
+        return OptionError(
+            source=self.source, option="path", value=", ".join(map(shown_uri, self.paths)), reason=reason
+        )
 
 
 class LogReader(DataSourceReader):

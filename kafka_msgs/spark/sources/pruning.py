@@ -14,7 +14,7 @@ from typing import Final
 from attrs import evolve, frozen
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.spark.sources.files import LogFile
+from kafka_msgs.filesystems.files import LogFile
 from kafka_msgs.spark.sources.lookup import SegmentLookup
 from kafka_msgs.spark.sources.offset_range import OffsetRange
 from kafka_msgs.spark.sources.options import Options

@@ -18,6 +18,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, Struc
 from kafka_msgs.columns import decode_column, record_schema, walk_record_table
 from kafka_msgs.columns.records import BATCH_LEVEL, walk_batch_table
 from kafka_msgs.errors import LogFileError, RecordError
+from kafka_msgs.filesystems.files import GONE, LogFile
 from kafka_msgs.layouts import CONTROL, TRANSACTIONAL
 from kafka_msgs.log.runs import Item, Limits
 from kafka_msgs.log.scan import AnyBatch
@@ -35,7 +36,6 @@ from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 from kafka_msgs.records.batch import Run
 from kafka_msgs.spark.functions import error_texts
 from kafka_msgs.spark.sources.committed import Trail
-from kafka_msgs.spark.sources.files import LogFile
 from kafka_msgs.spark.sources.offset_range import walk_range
 from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
 from kafka_msgs.spark.sources.ranges import LARGEST
@@ -56,7 +56,6 @@ _USUAL: Final = USUAL.union(_KEYS_AND_VALUES)
 """The columns without the option: those of every log, and what is made of the bytes."""
 
 _HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
-_GONE: Final = "the file was deleted after the read was planned"
 
 
 @frozen
@@ -132,7 +131,7 @@ def rows_of(part: Part, reading: Reading) -> Iterator[pa.RecordBatch]:
         with copied(part) as (path, shift):
             yield from rows_in(path, part, reading, shift)
     except FileNotFoundError as error:
-        fault = LogFileError(file=part.file.name, position=part.start, skipped=part.size, reason=_GONE)
+        fault = LogFileError(file=part.file.name, position=part.start, skipped=part.size, reason=GONE)
         fault.__cause__ = error
         if reading.must_exist:
             raise fault from error

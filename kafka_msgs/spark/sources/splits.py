@@ -17,12 +17,12 @@ from attrs import evolve, frozen
 
 from kafka_msgs.columns.python import stated_offset
 from kafka_msgs.errors import LogFileError
+from kafka_msgs.filesystems.files import LogFile, local_copy, opened
 from kafka_msgs.layouts import SIZE_AND_OFFSET
 from kafka_msgs.log.mapping import mapped
 from kafka_msgs.log.scan import walk_headers, walk_log
 from kafka_msgs.log.transactions import Transactions
 from kafka_msgs.spark.sources.committed import Trail, trail_of
-from kafka_msgs.spark.sources.files import LogFile, local_copy, opened
 from kafka_msgs.spark.sources.lookup import SegmentLookup, sound_batch
 from kafka_msgs.spark.sources.offset_range import OffsetRange
 from kafka_msgs.spark.sources.pruning import Stretch

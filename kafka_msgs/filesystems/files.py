@@ -1,47 +1,54 @@
 """Which files a path of a source means, on any filesystem, and their bytes as a local file.
 
-Owns the forms of paths, listing and fetching. Local paths need nothing; other filesystems are those of ``pyarrow.fs``,
-which reads them in Python without a JVM, so that drivers and executors go the same way. What the files hold is left to
-``splits``.
+Owns the forms of paths, listing and fetching. Filesystems are read in Python without a JVM, so that the driver and the
+executors of Spark go the same way; which there are and how they are opened is left to ``opening``. What the files hold
+is left to others.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from attrs import frozen
+from attrs import field, frozen
 from pyarrow import NativeFile, fs
 
 from kafka_msgs.errors import OptionError
+from kafka_msgs.filesystems.opening import URI, filesystem_of, settings_for
+from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
 
 __all__ = [
     "CAPTURES",
+    "GONE",
     "SEGMENTS",
     "FileKind",
     "LogFile",
     "described",
+    "is_remote",
     "is_there",
     "local_copy",
     "local_directory",
     "log_files",
     "neighbours",
     "opened",
+    "resolved",
 ]
+
+GONE: Final = "the file was deleted after the read was planned"
+"""Why a file that was listed cannot be read."""
 
 _PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
 _OFFSET: Final = re.compile(r"(?P<offset>[0-9]{20})(?:-[0-9]{10})?\.(?:log|checkpoint)")
 _SET_ASIDE: Final = re.compile(r".+\.[^.]+-(?:delete|future|stray)")
 """How a broker names the directory of a partition that it deletes, moves, or does not know (Kafka's ``LocalLog``)."""
-_URI: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?]*)(?P<rest>.*)", re.DOTALL)
 _PARAMETERS: Final = re.compile(r"\?(?:[A-Za-z_]+=[^&/]*(?:&|$))+$")
 """The parameters of a URI. A question mark that none follow is a wildcard."""
 _SAME_AS: Final = {"s3a": "s3", "s3n": "s3"}
@@ -76,17 +83,23 @@ class LogFile:
     of the directory's name, ``base_offset`` that of the file's; None where the name has none.
     """
 
-    root: str
+    root: str = field(repr=shown_uri)
     path: str
     size: int
     topic: str | None
     partition: int | None
     base_offset: int | None
+    settings: Settings = NO_SETTINGS
+    """What the filesystem is opened with."""
 
     @property
     def name(self) -> str:
         """The path as it is shown: with the filesystem in front where that is not this machine's."""
-        return f"{self.root.partition('://')[0]}://{self.path}" if self.root else self.path
+        match = URI.fullmatch(self.root)
+        if match is None or "://" in self.path:
+            return self.path
+        host = match["authority"].rpartition("@")[2] if self.path.startswith("/") else ""
+        return f"{match['scheme']}://{host}{self.path}"
 
     @property
     def directory(self) -> str:
@@ -105,27 +118,30 @@ class LogFile:
 
     def beside(self, name: str) -> LogFile:
         """Return the file of that name in the same directory, of unknown size; it may not be there."""
-        return _log_file(self.root, f"{self.directory}/{name}", 0)
+        return _log_file(self.root, f"{self.directory}/{name}", 0, self.settings)
 
 
-def log_files(source: str, paths: Sequence[str], kind: FileKind = SEGMENTS) -> list[LogFile]:
+def log_files(
+    source: str, paths: Sequence[str], kind: FileKind = SEGMENTS, settings: Settings = NO_SETTINGS
+) -> list[LogFile]:
     """Return the segments that ``paths`` mean, by topic, partition and offset, each once; or files of another kind.
 
     A path is a file, the directory of a partition, a log directory, or has wildcards (``*``, ``?``, ``[a-c]``,
-    ``{a,b}``). It is a local path, a ``file:`` URI, or the URI of a filesystem that ``pyarrow.fs`` knows, with that
-    one's parameters (``s3://bucket/logs?endpoint_override=...``). What exists under the name as it is written is
-    used as it is, whatever characters the name has.
+    ``{a,b}``). It is a local path, a ``file:`` URI, or the URI of another filesystem, with that one's parameters
+    (``s3://bucket/logs?endpoint_override=...``) or ``settings``. What exists under the name as it is written is used
+    as it is, whatever characters the name has.
 
     In a directory, and where there are wildcards, only files named as those of the kind count; a file that is named
     itself is always taken. Wildcards pass over the directories that a broker is deleting or moving, or does not know.
-    Raises ``OptionError`` for a path that means nothing, and for two copies of one partition; and ``OSError``.
+    Raises ``OptionError`` for a path that means nothing, and for two copies of one partition; ``MissingExtraError``
+    and ``OSError``.
     """
     found: dict[tuple[str, str], LogFile] = {}
     for path in paths:
-        files = list(_files_of(source, path, kind))
+        files = list(_files_of(source, path, kind, settings))
         if not files:
             reason = f"there is no {kind.name}"
-            raise OptionError(source=source, option="path", value=path, reason=reason + _hint(path))
+            raise OptionError(source=source, option="path", value=shown_uri(path), reason=reason + _hint(path))
         found |= {(file.root, _real(file)): file for file in files}
     _refuse_copies(source, found.values())
     return sorted(found.values(), key=lambda file: file.place)
@@ -152,86 +168,113 @@ def _refuse_copies(source: str, files: Iterable[LogFile]) -> None:
             raise OptionError(source=source, option="path", value=path, reason=reason)
 
 
+def is_remote(path: str) -> bool:
+    """Whether a path is a URI of another filesystem than this machine's."""
+    match = URI.fullmatch(path)
+    return match is not None and match["scheme"].lower() != "file"
+
+
 def local_directory(source: str, path: str) -> Path:
     """Return the directory that a path means on this machine, there or not. Raises ``OptionError`` for other paths."""
-    match = _URI.fullmatch(path)
-    if match is not None and match["scheme"].lower() != "file":
+    if is_remote(path):
         reason = "it is written to a path that the driver and the executors both see, not to another filesystem"
-        raise OptionError(source=source, option="path", value=path, reason=reason)
-    found = [Path(each) for each in _resolved(source, path)[1]]
+        raise OptionError(source=source, option="path", value=shown_uri(path), reason=reason)
+    found = [Path(each) for each in resolved(source, path, NO_SETTINGS).paths]
     return next((each for each in found if each.exists()), found[-1])
 
 
 def described(uri: str, size: int) -> LogFile:
     """Return a file as its path tells it, wherever it is; its bytes come from elsewhere."""
-    match = _URI.fullmatch(uri)
+    match = URI.fullmatch(uri)
     if match is None or match["scheme"] == "file":
         return _log_file("", re.sub("^file:/*", "/", uri), size)
-    return _log_file(f"{match['scheme']}://{match['authority']}", match["authority"] + match["rest"], size)
+    host = match["authority"] if "@" not in match["authority"] else match["authority"].rpartition("@")[2]
+    return _log_file(f"{match['scheme']}://{host}", host + match["rest"], size)
 
 
 def neighbours(file: LogFile) -> dict[str, LogFile]:
     """Return all files in the directory of a file, by name."""
-    found = _filesystem(file.root)[0].get_file_info(fs.FileSelector(file.directory, allow_not_found=True))
-    return {
-        info.base_name: _log_file(file.root, info.path, info.size) for info in found if info.type == fs.FileType.File
-    }
+    found = _filesystem(file).get_file_info(fs.FileSelector(file.directory, allow_not_found=True))
+    files = (info for info in found if info.type == fs.FileType.File)
+    return {info.base_name: _log_file(file.root, info.path, info.size, file.settings) for info in files}
 
 
 @contextmanager
 def local_copy(file: LogFile, start: int = 0, end: int | None = None) -> Iterator[tuple[Path, int]]:
     """Give a local file with the bytes from ``start`` to ``end``, and the place that its first byte has in ``file``.
 
-    A file of this machine is given as it is, whole. Raises ``OSError``.
+    A file of this machine is given as it is, whole. Raises ``FileNotFoundError``, also for a file that is deleted while
+    it is fetched, and ``OSError``.
     """
     if not file.root:
         yield Path(file.path), 0
         return
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-") as directory:
         copy = Path(directory) / PurePosixPath(file.path).name
-        with opened(file) as data, copy.open("wb") as written:
-            at, stop = start, data.size() if end is None else end
-            while at < stop and (chunk := data.read_at(min(_CHUNK, stop - at), at)):
-                written.write(chunk)
-                at += len(chunk)
+        try:
+            _fetch(file, copy, start, end)
+        except OSError as error:
+            if isinstance(error, FileNotFoundError) or is_there(file):
+                raise
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file.name) from error
         yield copy, start
+
+
+def _fetch(file: LogFile, copy: Path, start: int, end: int | None) -> None:
+    with opened(file) as data, copy.open("wb") as written:
+        at, stop = start, data.size() if end is None else end
+        while at < stop and (chunk := data.read_at(min(_CHUNK, stop - at), at)):
+            written.write(chunk)
+            at += len(chunk)
 
 
 def is_there(file: LogFile) -> bool:
     """Whether a file exists now."""
-    return bool(_filesystem(file.root)[0].get_file_info(file.path).type == fs.FileType.File)
+    return bool(_filesystem(file).get_file_info(file.path).type == fs.FileType.File)
 
 
 def opened(file: LogFile) -> NativeFile:
     """Return a file open for reading at any place; raises ``OSError``."""
-    return _filesystem(file.root)[0].open_input_file(file.path)
+    return _filesystem(file).open_input_file(file.path)
 
 
-@lru_cache(maxsize=16)
-def _filesystem(root: str) -> tuple[fs.FileSystem, str]:
-    """Return the filesystem of a root, and the path on it that the root's authority means; raises ``OSError``."""
-    if not root:
-        return fs.LocalFileSystem(), ""
-    return fs.FileSystem.from_uri(root)  # type: ignore[no-any-return]
+def _filesystem(file: LogFile) -> fs.FileSystem:
+    return filesystem_of(file.root, file.settings).filesystem
 
 
-def _resolved(source: str, path: str) -> tuple[str, list[str]]:
-    """Return the root of a path, and the paths on it that the text can mean, the likeliest first."""
+class Resolved(NamedTuple):
+    """What a path means: the root, its settings, and the paths on it that the text can mean, the likeliest first."""
+
+    root: str
+    settings: Settings
+    paths: list[str]
+
+
+def resolved(source: str, path: str, settings: Settings) -> Resolved:
+    """Return what a path means, there or not. Raises ``OptionError`` and ``MissingExtraError``."""
     if path.startswith("file:"):
-        return "", [str(Path(each).absolute()) for each in _decodings(_path_of_file_uri(source, path))]
-    match = _URI.fullmatch(path)
+        places = [str(Path(each).absolute()) for each in _decodings(_path_of_file_uri(source, path))]
+        return Resolved("", NO_SETTINGS, places)
+    match = URI.fullmatch(path)
     if match is None:
-        return "", [str(Path(path).absolute())]
+        return Resolved("", NO_SETTINGS, [str(Path(path).absolute())])
     scheme, rest = match["scheme"].lower(), match["rest"]
     parameters = _PARAMETERS.search(rest)
     query = parameters[0] if parameters else ""
     root = f"{_SAME_AS.get(scheme, scheme)}://{match['authority']}{query}"
-    try:
-        _, start = _filesystem(root)
-    except (OSError, ValueError) as error:
-        raise OptionError(source=source, option="path", value=path, reason=str(error)) from error
+    own = settings_for(_SAME_AS.get(scheme, scheme), settings)
+    start = _start(source, path, root, own)
     inner = rest.removesuffix(query).strip("/")
-    return root, [f"{start.rstrip('/')}/{each}".rstrip("/") for each in _decodings(inner)]
+    return Resolved(root, own, [f"{start.rstrip('/')}/{each}".rstrip("/") for each in _decodings(inner)])
+
+
+def _start(source: str, path: str, root: str, settings: Settings) -> str:
+    """Return the path that a root means on its filesystem. Raises ``OptionError``, which does not show secrets."""
+    try:
+        return filesystem_of(root, settings).start
+    except (OSError, TypeError, ValueError) as error:
+        reason = settings.hidden_in(str(error).replace(root, shown_uri(root)))
+    raise OptionError(source=source, option="path", value=shown_uri(path), reason=reason)
 
 
 def _path_of_file_uri(source: str, uri: str) -> str:
@@ -251,24 +294,25 @@ def _decodings(path: str) -> list[str]:
     return [path] if decoded == path else [path, decoded]
 
 
-def _files_of(source: str, path: str, kind: FileKind) -> Iterator[LogFile]:
-    root, candidates = _resolved(source, path)
-    filesystem, _ = _filesystem(root)
-    for candidate in candidates:
+def _files_of(source: str, path: str, kind: FileKind, settings: Settings) -> Iterator[LogFile]:
+    found = resolved(source, path, settings)
+    filesystem = filesystem_of(found.root, found.settings).filesystem
+    for candidate in found.paths:
         matches = _matching(source, filesystem, candidate)
         if matches:
-            yield from _taken(filesystem, root, matches, kind)
+            taken = _taken(filesystem, matches, kind)
+            yield from (_log_file(found.root, info.path, info.size, found.settings) for info in taken)
             return
 
 
 def _taken(
-    filesystem: fs.FileSystem, root: str, matches: Iterable[tuple[fs.FileInfo, bool]], kind: FileKind
-) -> Iterator[LogFile]:
+    filesystem: fs.FileSystem, matches: Iterable[tuple[fs.FileInfo, bool]], kind: FileKind
+) -> Iterator[fs.FileInfo]:
     for info, wild in matches:
         if info.type == fs.FileType.Directory:
-            yield from _named(kind, root, _below(filesystem, info.path))
+            yield from (each for each in _below(filesystem, info.path) if kind.pattern.fullmatch(each.base_name))
         elif not wild or kind.wild.fullmatch(info.base_name):
-            yield _log_file(root, info.path, info.size)
+            yield info
 
 
 def _matching(source: str, filesystem: fs.FileSystem, path: str) -> list[tuple[fs.FileInfo, bool]]:
@@ -331,11 +375,7 @@ def _below(filesystem: fs.FileSystem, path: str) -> Iterator[fs.FileInfo]:
             yield from (each for each in _listed(filesystem, info) if each.type == fs.FileType.File)
 
 
-def _named(kind: FileKind, root: str, infos: Iterable[fs.FileInfo]) -> Iterator[LogFile]:
-    return (_log_file(root, info.path, info.size) for info in infos if kind.pattern.fullmatch(info.base_name))
-
-
-def _log_file(root: str, path: str, size: int) -> LogFile:
+def _log_file(root: str, path: str, size: int, settings: Settings = NO_SETTINGS) -> LogFile:
     place = PurePosixPath(path)
     partition, offset = _PARTITION.fullmatch(place.parent.name), _OFFSET.fullmatch(place.name)
     return LogFile(
@@ -345,4 +385,5 @@ def _log_file(root: str, path: str, size: int) -> LogFile:
         topic=partition["topic"] if partition else None,
         partition=int(partition["number"]) if partition else None,
         base_offset=int(offset["offset"]) if offset else None,
+        settings=settings,
     )

@@ -1,0 +1,71 @@
+"""Where a job of Spark writes that has to write to another filesystem.
+
+Spark writes there itself where it has the filesystem, such as ``s3a`` by the jar ``hadoop-aws``. Without it the tables
+are written here, and copied by the filesystem that reads inputs, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafka_msgs.errors import JobPathError
+from kafka_msgs.filesystems.copying import check_empty, copy_directory
+from kafka_msgs.filesystems.files import is_remote
+from kafka_msgs.filesystems.settings import Settings, shown_uri
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Destination", "destination"]
+
+_HOME: Final = "kafka-msgs-on-its-way"
+_NEEDED: Final = "Spark does not have this filesystem (for s3a: the jar hadoop-aws), and its executors are elsewhere"
+
+
+class Destination(NamedTuple):
+    """Where the tables of a job go, and where its report goes if not beside them."""
+
+    tables: str
+    report: Path | None
+
+    def named(self, file: Path, out: str) -> str:
+        """Return the name that a file of the report has when all is in ``out``."""
+        place = Path(self.report or self.tables)
+        return str(file) if place.parent.name != _HOME else f"{shown_uri(out)}/{file.name}"
+
+
+@contextmanager
+def destination(spark: SparkSession, out: str, report: Path | None, settings: Settings) -> Iterator[Destination]:
+    """Give where a job writes so that all is in ``out`` in the end, and the report in ``report`` if that is given.
+
+    Raises ``JobPathError`` where ``out`` has something or cannot be reached, and where neither Spark can write to it
+    nor its executors to a directory of this machine.
+    """
+    if not is_remote(out):
+        yield Destination(out, report)
+        return
+    check_empty(out, settings)
+    by_spark = _has_filesystem(spark, out)
+    if not by_spark and not str(spark.sparkContext.master).startswith("local"):
+        raise JobPathError(path=shown_uri(out), reason=_NEEDED)
+    with TemporaryDirectory(prefix="kafka-msgs-out-") as home:
+        local = Path(home) / _HOME / "out"
+        local.mkdir(parents=True)
+        yield Destination(out, report or local) if by_spark else Destination(str(local), report)
+        copy_directory(local, out, settings)
+
+
+def _has_filesystem(spark: SparkSession, uri: str) -> bool:
+    from py4j.protocol import Py4JJavaError
+
+    known: Any = spark
+    hadoop = known._jvm.org.apache.hadoop.fs.FileSystem
+    try:
+        hadoop.getFileSystemClass(uri.partition(":")[0], known._jsparkSession.sessionState().newHadoopConf())
+    except Py4JJavaError:
+        return False
+    return True

@@ -1,0 +1,101 @@
+"""Logs in a real HDFS, by its own protocol and over HTTP: the rows of a local log, ranges, and what vanishes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pyspark.sql.types import StructType
+
+from kafka_msgs.errors import JobPathError, OptionError
+from kafka_msgs.filesystems.copying import check_empty, copy_directory
+from kafka_msgs.filesystems.files import local_copy, log_files
+from kafka_msgs.filesystems.opening import filesystem_of
+from kafka_msgs.filesystems.settings import Settings
+from kafka_msgs.spark.sources.log import KafkaLogSource
+from tests.support.hdfs_cluster import HdfsCluster, hdfs_cluster
+from tests.support.maven import OracleUnavailableError
+from tests.support.not_run import not_run
+from tests.support.recordings import LOGS
+from tests.support.spark_tables import read
+
+NAME = f"{0:020}.log"
+FORMS = ["hdfs", "webhdfs"]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsCluster]:
+    """A cluster with two partitions in ``/logs``."""
+    try:
+        with hdfs_cluster(tmp_path_factory.mktemp("hdfs"), LOGS / "prices-0", LOGS / "codecs-0") as made:
+            yield made
+    except OracleUnavailableError as reason:
+        not_run(str(reason))
+
+
+def without_file(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "file"} for row in rows]
+
+
+def local(*names: str) -> list[dict[str, Any]]:
+    return [row for name in names for row in without_file(read(KafkaLogSource, LOGS / name, columns="*"))]
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_are_those_of_a_local_log(cluster: HdfsCluster, form: str, isolation: str) -> None:
+    root = getattr(cluster, form)
+    rows = read(KafkaLogSource, f"{root}/logs/*-0", columns="*", isolation=isolation, splitBytes="300")
+    wanted = [read(KafkaLogSource, LOGS / name, columns="*", isolation=isolation) for name in ("codecs-0", "prices-0")]
+    assert without_file(rows) == without_file([row for some in wanted for row in some])
+    assert rows[0]["file"] == f"{root}/logs/codecs-0/{NAME}"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_fetched_is_the_range(cluster: HdfsCluster, form: str) -> None:
+    (file, *_) = log_files("kafka-log", [f"{getattr(cluster, form)}/logs/codecs-0"])
+    with local_copy(file, 100, 150) as (path, shift):
+        assert (path.read_bytes(), shift) == ((LOGS / "codecs-0" / NAME).read_bytes()[100:150], 100)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_directory_is_copied_and_a_segment_that_vanishes_is_a_row(cluster: HdfsCluster, form: str) -> None:
+    root = getattr(cluster, form)
+    check_empty(f"{cluster.hdfs}/copy of {form}")
+    copy_directory(LOGS / "prices-0", f"{cluster.hdfs}/copy of {form}/prices-0")
+    reader = KafkaLogSource({"path": f"{root}/copy of {form}", "splitBytes": "1"}).reader(StructType())
+    first, *others = reader.partitions()
+    filesystem_of(cluster.hdfs).filesystem.delete_file(f"/copy of {form}/prices-0/{NAME}")
+    batches: list[Any] = [batch for split in (first, *others) for batch in reader.read(split)]
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    assert rows[0]["_error"].startswith(f"{root}/copy of {form}/prices-0/{NAME} at byte 0: the file was deleted")
+    assert without_file(rows[-1:]) == without_file(read(KafkaLogSource, LOGS / "prices-0")[-1:])
+
+
+def test_a_copy_that_the_server_does_not_take_is_an_error(cluster: HdfsCluster) -> None:
+    with pytest.raises(JobPathError):
+        copy_directory(LOGS / "prices-0", f"{cluster.webhdfs}/of nobody")
+
+
+def test_the_name_node_may_be_a_setting(cluster: HdfsCluster) -> None:
+    settings = {"fs.defaultFS": f"{cluster.hdfs}/", "dfs.client.use.datanode.hostname": "true"}
+    assert without_file(read(KafkaLogSource, "hdfs:///logs/prices-0", columns="*", **settings)) == local("prices-0")
+
+
+def test_the_name_node_of_an_alias_is_what_settings_say(cluster: HdfsCluster) -> None:
+    address = cluster.hdfs.removeprefix("hdfs://")
+    settings = {
+        "dfs.nameservices": "lake",
+        "dfs.ha.namenodes.lake": "one",
+        "dfs.namenode.rpc-address.lake.one": address,
+    }
+    assert without_file(read(KafkaLogSource, "hdfs://lake/logs/prices-0", columns="*", **settings)) == local("prices-0")
+
+
+def test_arguments_of_other_filesystems_are_settings(cluster: HdfsCluster) -> None:
+    wrong = Settings.of({"storage.kerberos": "true", "storage.user": "reader"})
+    with pytest.raises(OptionError, match="do not specify the user"):
+        log_files("kafka-log", [f"{cluster.webhdfs}/logs"], settings=wrong)
+    found = log_files("kafka-log", [f"{cluster.webhdfs}/logs"], settings=Settings.of({"storage.user": "reader"}))
+    assert [file.partition for file in found] == [0, 0, 0, 0]

@@ -1,0 +1,120 @@
+"""A server on loopback that speaks the protocol of S3, knows one pair of keys, and counts what it sends.
+
+Buckets and objects are those of moto. What is in front of it refuses requests that are not signed with the keys, as AWS
+signs (Signature Version 4), and notes which bytes went out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Thread
+from typing import Any, Final
+from urllib.parse import unquote
+
+from attrs import field, frozen
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from pyarrow import fs
+from werkzeug.serving import make_server
+
+__all__ = ["KEYS", "S3Server", "s3_server"]
+
+KEYS: Final[Mapping[str, str]] = {
+    "fs.s3a.access.key": "AKIDREADER",
+    "fs.s3a.secret.key": "a+secret/of-the-reader",
+    "fs.s3a.session.token": "token-of-this-hour",
+}
+"""What a client must know, as Hadoop's settings."""
+
+_SIGNED: Final = re.compile(
+    r"AWS4-HMAC-SHA256 Credential=(?P<key>[^/]+)/(?P<scope>[^,]+), *"
+    r"SignedHeaders=(?P<headers>[^,]+), *Signature=(?P<signature>[0-9a-f]+)"
+)
+_REFUSED: Final = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+
+
+@frozen
+class S3Server:
+    """Where the server is, and what it sent: bytes of objects, by the path on the server."""
+
+    endpoint: str
+    sent: Counter[str] = field(factory=Counter)
+    refused: list[str] = field(factory=list)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings by which clients reach the server, keys included."""
+        return {"fs.s3a.endpoint": f"http://{self.endpoint}", "fs.s3a.endpoint.region": "us-east-1", **KEYS}
+
+    def store(self) -> fs.S3FileSystem:
+        """Return the filesystem of the server, for whoever prepares a test."""
+        access, secret, token = KEYS.values()
+        return fs.S3FileSystem(
+            access_key=access, secret_key=secret, session_token=token, endpoint_override=self.endpoint,
+            scheme="http", region="us-east-1", allow_bucket_creation=True,
+        )  # fmt: skip
+
+    def serve(self, moto: Any, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
+        """Answer a request: refuse it, or let moto answer it and count the bytes."""
+        path = unquote(environ["PATH_INFO"])
+        if not _is_signed(environ):
+            self.refused.append(path)
+            start("403 Forbidden", [("Content-Type", "application/xml")])
+            return [_REFUSED]
+        parts: Iterable[bytes] = moto(environ, start)
+        return self._counted(path, parts) if environ["REQUEST_METHOD"] == "GET" else parts
+
+    def _counted(self, path: str, parts: Iterable[bytes]) -> Iterator[bytes]:
+        for part in parts:
+            self.sent[path] += len(part)
+            yield part
+
+
+@contextmanager
+def s3_server() -> Iterator[S3Server]:
+    """Give a server that runs as long as the context, empty."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    moto = DomainDispatcherApplication(create_backend_app)
+    found: list[S3Server] = []
+    made = make_server("127.0.0.1", 0, lambda *call: found[0].serve(moto, *call), threaded=True)
+    found.append(S3Server(f"127.0.0.1:{made.server_port}"))
+    thread = Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield found[0]
+    finally:
+        made.shutdown()
+        thread.join()
+        made.server_close()
+
+
+def _is_signed(environ: Mapping[str, Any]) -> bool:
+    match = _SIGNED.fullmatch(environ.get("HTTP_AUTHORIZATION", ""))
+    access, secret, token = KEYS.values()
+    if match is None or match["key"] != access or environ.get("HTTP_X_AMZ_SECURITY_TOKEN") != token:
+        return False
+    return hmac.compare_digest(_signature(secret, match["scope"], match["headers"], environ), match["signature"])
+
+
+def _signature(secret: str, scope: str, names: str, environ: Mapping[str, Any]) -> str:
+    raw, _, query = environ["REQUEST_URI"].partition("?")
+    headers = "".join(f"{name}:{' '.join(_header(environ, name).split())}\n" for name in names.split(";"))
+    ordered = "&".join(sorted(part if "=" in part else f"{part}=" for part in query.split("&") if part))
+    body = environ["HTTP_X_AMZ_CONTENT_SHA256"]
+    request = "\n".join([environ["REQUEST_METHOD"], raw, ordered, headers, names, body])
+    digest = hashlib.sha256(request.encode()).hexdigest()
+    text = "\n".join(["AWS4-HMAC-SHA256", environ["HTTP_X_AMZ_DATE"], scope, digest])
+    key = f"AWS4{secret}".encode()
+    for part in scope.split("/"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return hmac.digest(key, text.encode(), "sha256").hex()
+
+
+def _header(environ: Mapping[str, Any], name: str) -> str:
+    key = name.upper().replace("-", "_")
+    return str(environ.get(key if key in ("CONTENT_LENGTH", "CONTENT_TYPE") else f"HTTP_{key}", ""))
