@@ -10,15 +10,13 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from click.testing import CliRunner
 from moto.server import ThreadedMotoServer
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
-from kafka_msgs.cli.group import command
 from kafka_msgs.errors import OptionError
 from kafka_msgs.spark.sources.log import KafkaLogSource
-from tests.support.recordings import GROUP_LOGS, LOGS
+from tests.support.recordings import LOGS
 from tests.support.spark_tables import read
 
 NAMES = ["plain", "with space", "comma,comma", "{old,new}", "[a-c]", "100%", "a%20b", "what?", "grüße", "a=b&c"]
@@ -134,15 +132,3 @@ def test_spark_reads_what_a_path_means(spark: SparkSession, home: Path, s3: str,
     frame = spark.read.format("kafka-log").load(paths)
     assert frame.count() == len(expected("codecs-0", "prices-0"))
     assert spark.read.format("kafka-log").load(paths[0]).count() == len(expected("codecs-0"))
-
-
-@pytest.mark.usefixtures("spark")
-def test_a_pipeline_reads_a_bucket(tmp_path: Path, s3: str) -> None:
-    store, _ = fs.FileSystem.from_uri(f"s3://{BUCKET}{s3}&allow_bucket_creation=true")
-    fs.copy_files(str(GROUP_LOGS), f"{BUCKET}/groups", fs.LocalFileSystem(), store)
-    printed = {}
-    for name, path in (("local", str(GROUP_LOGS)), ("s3", f"s3://{BUCKET}/groups{s3}")):
-        done = CliRunner().invoke(command, ["pipeline", "group-offsets", path, "--out", str(tmp_path / name)])
-        assert done.exit_code == 0, done.output
-        printed[name] = [line for line in done.output.splitlines() if str(tmp_path) not in line]
-    assert printed["s3"] == printed["local"]

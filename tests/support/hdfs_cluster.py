@@ -17,7 +17,7 @@ from tests.support.maven import JavaProject
 __all__ = ["HdfsCluster", "hdfs_cluster"]
 
 _PROJECT: Final = JavaProject(Path(__file__).parents[1] / "filesystems" / "hdfs", "Cluster")
-_SECONDS: Final = 300
+_SECONDS: Final = 3600
 """How long a cluster may run, its start included."""
 
 

@@ -36,6 +36,7 @@ _SIGNED: Final = re.compile(
     r"SignedHeaders=(?P<headers>[^,]+), *Signature=(?P<signature>[0-9a-f]+)"
 )
 _REFUSED: Final = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+_NOT_THERE: Final = b"<Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message></Error>"
 
 
 @frozen
@@ -45,6 +46,8 @@ class S3Server:
     endpoint: str
     sent: Counter[str] = field(factory=Counter)
     refused: list[str] = field(factory=list)
+    vanished: set[str] = field(factory=set)
+    """Objects that are still listed and no longer there, by the path on the server."""
 
     @property
     def settings(self) -> dict[str, str]:
@@ -66,6 +69,9 @@ class S3Server:
             self.refused.append(path)
             start("403 Forbidden", [("Content-Type", "application/xml")])
             return [_REFUSED]
+        if path in self.vanished:
+            start("404 Not Found", [("Content-Type", "application/xml")])
+            return [_NOT_THERE]
         parts: Iterable[bytes] = moto(environ, start)
         return self._counted(path, parts) if environ["REQUEST_METHOD"] == "GET" else parts
 

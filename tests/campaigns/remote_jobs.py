@@ -1,0 +1,115 @@
+"""Jobs of ``kafka-msgs pipeline`` on a server of S3 and on HDFS, inputs and outputs: tables are those of local runs.
+
+``python -m tests.campaigns.remote_jobs``. It takes some minutes, needs Java and Maven, and ends with status 1 when a
+table differs. Settings are given as ``--conf`` of the command, whose process has nothing else of the filesystem.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import pyarrow.dataset as ds
+from attrs import frozen
+from pyarrow import fs
+
+from kafka_msgs.filesystems.opening import filesystem_of
+from tests.support.hdfs_cluster import hdfs_cluster
+from tests.support.recordings import GROUP_LOGS
+from tests.support.s3_server import s3_server
+
+__all__ = ["main"]
+
+PACKETS: Final = GROUP_LOGS.parents[1] / "packets"
+JOBS: Final[Mapping[str, Path]] = {
+    "group-offsets": GROUP_LOGS,
+    "group-state": GROUP_LOGS,
+    "topic-profile": GROUP_LOGS,
+    "capture-report": PACKETS / "shop.pcapng",
+}
+"""The jobs that read files, and what they read here."""
+SECONDS: Final = 600
+_PROGRAM: Final = "from kafka_msgs.cli import main; main()"
+
+
+@frozen
+class Place:
+    """A filesystem: what its paths start with, where they are for Arrow, and the settings that the command needs."""
+
+    name: str
+    start: str
+    filesystem: fs.FileSystem
+    inner: str
+    settings: Mapping[str, str]
+
+
+def run(job: str, source: str, out: str, settings: Mapping[str, str]) -> None:
+    """Run a job as a process of its own."""
+    confs = [part for name, value in settings.items() for part in ("--conf", f"spark.hadoop.{name}={value}")]
+    command = [sys.executable, "-c", _PROGRAM, "pipeline", job, source, "--out", out, "--master", "local[2]"]
+    done = subprocess.run([*command, *confs], capture_output=True, text=True, timeout=SECONDS, check=False)
+    if done.returncode:
+        raise click.ClickException(f"{job} {source}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+
+
+def tables(filesystem: fs.FileSystem, place: str) -> dict[str, list[str]]:
+    """Return the rows of each table in a directory, in one order, without what names the filesystem."""
+    found = filesystem.get_file_info(fs.FileSelector(place))
+    names = [info.base_name for info in found if info.type == fs.FileType.Directory]
+    return {name: sorted(_rows(filesystem, f"{place}/{name}")) for name in names}
+
+
+def _rows(filesystem: fs.FileSystem, place: str) -> Iterator[str]:
+    data: Any = ds.dataset(place, filesystem=filesystem, format="parquet", partitioning="hive")
+    for row in data.to_table().to_pylist():
+        yield repr({name: value for name, value in sorted(row.items()) if name not in ("file", "problem")})
+
+
+def compare(place: Place, home: Path) -> Iterator[str]:
+    """Yield how each job went on a filesystem."""
+    for job, source in JOBS.items():
+        run(job, f"{place.start}/in/{source.name}", f"{place.start}/out/{job}", place.settings)
+        here = tables(fs.LocalFileSystem(), str(home / job))
+        there = tables(place.filesystem, f"{place.inner}/out/{job}")
+        wrong = [name for name in here.keys() | there.keys() if here.get(name) != there.get(name)]
+        rows = sum(map(len, here.values()))
+        yield f"{place.name} {job}: {len(here)} tables, {rows} rows, " + (f"DIFFERENT: {wrong}" if wrong else "equal")
+
+
+def _fill(place: Place) -> None:
+    for source in set(JOBS.values()):
+        target = f"{place.inner}/in" if source.is_file() else f"{place.inner}/in/{source.name}"
+        place.filesystem.create_dir(target)
+        origin = str(source) if source.is_dir() else str(source.parent)
+        fs.copy_files(origin, target, fs.LocalFileSystem(), place.filesystem)
+
+
+@click.command()
+def main() -> None:
+    """Run all jobs everywhere."""
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="remote-jobs-")))
+        s3, hdfs = stack.enter_context(s3_server()), stack.enter_context(hdfs_cluster(home / "hdfs"))
+        places = [
+            Place("s3", "s3a://jobs", s3.store(), "jobs", s3.settings),
+            Place("hdfs", f"{hdfs.hdfs}/jobs", filesystem_of(hdfs.hdfs).filesystem, "/jobs", {}),
+        ]
+        for job, source in JOBS.items():
+            run(job, str(source), str(home / job), {})
+        failed = False
+        for place in places:
+            _fill(place)
+            for line in compare(place, home):
+                click.echo(line)
+                failed |= "DIFFERENT" in line
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

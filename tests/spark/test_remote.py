@@ -1,0 +1,114 @@
+"""Sources and jobs in Spark on a server of S3 that knows keys: settings of the session, ranges, and what vanishes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+from click.testing import CliRunner
+from pyarrow import fs
+from pyspark.sql import SparkSession
+
+from kafka_msgs.cli.group import command
+from kafka_msgs.spark import count_records, register
+from kafka_msgs.spark.session import session_settings
+from tests.support.recordings import GROUP_LOGS, LOGS
+from tests.support.s3_server import KEYS, S3Server, s3_server
+
+NAME = f"{0:020}.log"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[S3Server]:
+    """A server with the log directory of groups, and one partition, in the bucket ``logs``."""
+    with s3_server() as made:
+        store = made.store()
+        store.create_dir("logs")
+        fs.copy_files(str(GROUP_LOGS), "logs/groups", fs.LocalFileSystem(), store)
+        fs.copy_files(str(LOGS / "codecs-0"), "logs/codecs/codecs-0", fs.LocalFileSystem(), store)
+        yield made
+
+
+@pytest.fixture
+def with_settings(spark: SparkSession, server: S3Server) -> Iterator[SparkSession]:
+    """The session, with what the server needs in its configuration."""
+    for name, value in server.settings.items():
+        spark.conf.set(f"spark.hadoop.{name}", value)
+    register(spark)
+    yield spark
+    for name in server.settings:
+        spark.conf.unset(f"spark.hadoop.{name}")
+    register(spark)
+    server.vanished.clear()
+
+
+def pipeline(*arguments: str) -> str:
+    done = CliRunner().invoke(command, ["pipeline", *arguments])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def table(server: S3Server, place: str) -> list[dict[str, Any]]:
+    """The rows of a table that a job left on the server."""
+    found: list[dict[str, Any]] = ds.dataset(place, filesystem=server.store(), format="parquet").to_table().to_pylist()
+    return found
+
+
+def test_settings_of_the_session_reach_tasks_and_are_not_shown(
+    with_settings: SparkSession, server: S3Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.sent.clear()
+    frame = with_settings.read.format("kafka-log").option("columns", "file").load("s3a://logs/codecs")
+    rows = frame.collect()
+    assert len(rows) == count_records(with_settings, str(LOGS / "codecs-0"))
+    segments = [file for file in (LOGS / "codecs-0").glob("*.log") if file.stat().st_size]
+    assert {name: size for name, size in server.sent.items() if name.endswith(".log")} == {
+        f"/logs/codecs/codecs-0/{file.name}": file.stat().st_size for file in segments
+    }
+    frame.explain(extended=True)
+    assert not any(secret in capsys.readouterr().out for secret in KEYS.values())
+    assert not server.refused
+
+
+def test_options_are_enough_and_a_registered_setting_is_replaced(spark: SparkSession, server: S3Server) -> None:
+    frame = spark.read.format("kafka-log").options(columns="offset", **server.settings).load("s3a://logs/codecs")
+    assert frame.count() == count_records(spark, "s3a://logs/codecs", **server.settings)
+    register(spark, settings=server.settings)
+    assert count_records(spark, "s3a://logs/codecs") == frame.count()
+    register(spark)
+    assert not server.refused
+
+
+def test_settings_of_hadoop_count_unless_they_are_its_own_defaults(spark: SparkSession) -> None:
+    conf: Any = spark.sparkContext._jsc
+    conf.hadoopConfiguration().set("fs.s3a.endpoint.region", "eu-west-1")
+    try:
+        assert session_settings(spark).get("fs.s3a.endpoint.region") == "eu-west-1"
+        assert session_settings(spark).get("fs.s3a.path.style.access") is None
+    finally:
+        conf.hadoopConfiguration().unset("fs.s3a.endpoint.region")
+
+
+@pytest.mark.usefixtures("with_settings")
+def test_a_job_reads_a_bucket_and_writes_to_it(server: S3Server, tmp_path: Path) -> None:
+    local = pipeline("group-offsets", str(GROUP_LOGS), "--out", str(tmp_path / "out"))
+    remote = pipeline("group-offsets", "s3a://logs/groups", "--out", "s3a://logs/out of groups")
+    assert remote.replace("s3a://logs/out of groups", str(tmp_path / "out")) == local
+    written = table(server, "logs/out of groups/offsets")
+    assert len(written) == ds.dataset(tmp_path / "out" / "offsets", format="parquet").count_rows() > 10
+    page = server.store().open_input_file("logs/out of groups/report.html").read().decode()
+    assert "s3a://logs/groups" in page
+    assert not any(secret in page for secret in KEYS.values())
+
+
+@pytest.mark.usefixtures("with_settings")
+def test_a_segment_that_vanishes_is_a_row_of_problems(server: S3Server) -> None:
+    server.vanished.add(f"/logs/groups/orders-0/{NAME}")
+    pipeline("topic-profile", "s3a://logs/groups/orders-*", "--out", "s3a://logs/profile")
+    (row,) = table(server, "logs/profile/problems")
+    assert "deleted after the read was planned" in str(row)
+    assert f"s3://logs/groups/orders-0/{NAME}" in str(row)
+    assert table(server, "logs/profile/profile")
