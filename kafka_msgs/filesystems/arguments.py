@@ -69,7 +69,6 @@ S3: Final[Mapping[str, Meaning]] = {
     "fs.s3a.session.token": _text("session_token"),
     "fs.s3a.assumed.role.arn": _text("role_arn"),
     "fs.s3a.assumed.role.session.name": _text("session_name"),
-    "fs.s3a.assumed.role.external.id": _text("external_id"),
     "fs.s3a.aws.credentials.provider": _s3_provider,
     "fs.s3a.connection.ssl.enabled": lambda value: {"scheme": "https" if _flag(value) else "http"},
     "fs.s3a.endpoint": _s3_endpoint,

@@ -1,24 +1,26 @@
 """Jobs of ``kafka-msgs pipeline`` on a server of S3 and on HDFS, inputs and outputs: tables are those of local runs.
 
 ``python -m tests.campaigns.remote_jobs``. It takes some minutes, needs Java and Maven, and ends with status 1 when a
-table differs. Settings are given as ``--conf`` of the command, whose process has nothing else of the filesystem.
+table differs. Settings are those of the session.
 """
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import click
 import pyarrow.dataset as ds
 from attrs import frozen
+from click.testing import CliRunner
 from pyarrow import fs
+from pyspark.sql import SparkSession
 
+from kafka_msgs.cli.group import command
 from kafka_msgs.filesystems.opening import filesystem_of
 from tests.support.hdfs_cluster import hdfs_cluster
 from tests.support.recordings import GROUP_LOGS
@@ -34,28 +36,34 @@ JOBS: Final[Mapping[str, Path]] = {
     "capture-report": PACKETS / "shop.pcapng",
 }
 """The jobs that read files, and what they read here."""
-SECONDS: Final = 600
-_PROGRAM: Final = "from kafka_msgs.cli import main; main()"
 
 
 @frozen
 class Place:
-    """A filesystem: what its paths start with, where they are for Arrow, and the settings that the command needs."""
+    """A filesystem: what its paths start with, and where they are for Arrow."""
 
     name: str
     start: str
     filesystem: fs.FileSystem
     inner: str
-    settings: Mapping[str, str]
 
 
-def run(job: str, source: str, out: str, settings: Mapping[str, str]) -> None:
-    """Run a job as a process of its own."""
-    confs = [part for name, value in settings.items() for part in ("--conf", f"spark.hadoop.{name}={value}")]
-    command = [sys.executable, "-c", _PROGRAM, "pipeline", job, source, "--out", out, "--master", "local[2]"]
-    done = subprocess.run([*command, *confs], capture_output=True, text=True, timeout=SECONDS, check=False)
-    if done.returncode:
-        raise click.ClickException(f"{job} {source}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+def run(job: str, source: str, out: str) -> None:
+    """Run a job in the session that is there."""
+    done = CliRunner().invoke(command, ["pipeline", job, source, "--out", out])
+    if done.exit_code:
+        raise click.ClickException(f"{job} {source}: {done.output[-1000:]}")
+
+
+@contextmanager
+def session(settings: Mapping[str, str]) -> Iterator[None]:
+    """Give a session with settings of filesystems."""
+    builder: Any = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    for name, value in settings.items():
+        builder = builder.config(f"spark.hadoop.{name}", value)
+    spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
+    yield
+    spark.stop()
 
 
 def tables(filesystem: fs.FileSystem, place: str) -> dict[str, list[str]]:
@@ -74,7 +82,7 @@ def _rows(filesystem: fs.FileSystem, place: str) -> Iterator[str]:
 def compare(place: Place, home: Path) -> Iterator[str]:
     """Yield how each job went on a filesystem."""
     for job, source in JOBS.items():
-        run(job, f"{place.start}/in/{source.name}", f"{place.start}/out/{job}", place.settings)
+        run(job, f"{place.start}/in/{source.name}", f"{place.start}/out/{job}")
         here = tables(fs.LocalFileSystem(), str(home / job))
         there = tables(place.filesystem, f"{place.inner}/out/{job}")
         wrong = [name for name in here.keys() | there.keys() if here.get(name) != there.get(name)]
@@ -97,11 +105,12 @@ def main() -> None:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="remote-jobs-")))
         s3, hdfs = stack.enter_context(s3_server()), stack.enter_context(hdfs_cluster(home / "hdfs"))
         places = [
-            Place("s3", "s3a://jobs", s3.store(), "jobs", s3.settings),
-            Place("hdfs", f"{hdfs.hdfs}/jobs", filesystem_of(hdfs.hdfs).filesystem, "/jobs", {}),
+            Place("s3", "s3a://jobs", s3.store(), "jobs"),
+            Place("hdfs", f"{hdfs.hdfs}/jobs", filesystem_of(hdfs.hdfs).filesystem, "/jobs"),
         ]
+        stack.enter_context(session(s3.settings))
         for job, source in JOBS.items():
-            run(job, str(source), str(home / job), {})
+            run(job, str(source), str(home / job))
         failed = False
         for place in places:
             _fill(place)
