@@ -9,6 +9,7 @@ from pyarrow import fs
 
 from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.filesystems.files import resolved
+from kafka_msgs.filesystems.listing import listed
 from kafka_msgs.filesystems.opening import filesystem_of
 from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
 
@@ -22,7 +23,7 @@ def check_empty(uri: str, settings: Settings = NO_SETTINGS) -> None:
     filesystem, path = _place(uri, settings)
     try:
         named = filesystem.get_file_info(path)
-        inside = filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True)) if not named.is_file else [named]
+        inside = listed(filesystem, path) if not named.is_file else [named]
     except OSError as error:
         raise JobPathError(path=shown_uri(uri), reason=settings.hidden_in(str(error))) from None
     if inside:

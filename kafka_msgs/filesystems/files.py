@@ -13,7 +13,6 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -22,6 +21,7 @@ from attrs import field, frozen
 from pyarrow import NativeFile, fs
 
 from kafka_msgs.errors import OptionError
+from kafka_msgs.filesystems.listing import has_wildcards, listed, matches_of
 from kafka_msgs.filesystems.opening import URI, filesystem_of, settings_for
 from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
 
@@ -47,13 +47,10 @@ GONE: Final = "the file was deleted after the read was planned"
 
 _PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
 _OFFSET: Final = re.compile(r"(?P<offset>[0-9]{20})(?:-[0-9]{10})?\.(?:log|checkpoint)")
-_SET_ASIDE: Final = re.compile(r".+\.[^.]+-(?:delete|future|stray)")
-"""How a broker names the directory of a partition that it deletes, moves, or does not know (Kafka's ``LocalLog``)."""
 _PARAMETERS: Final = re.compile(r"\?(?:[A-Za-z_]+=[^&/]*(?:&|$))+$")
 """The parameters of a URI. A question mark that none follow is a wildcard."""
 _SAME_AS: Final = {"s3a": "s3", "s3n": "s3"}
 """Names that Hadoop gives to filesystems which Arrow knows under another one."""
-_WILD: Final = re.compile(r"[*?[]")
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _ALTERNATIVES: Final = 256
 """The most paths that the braces in a path may expand to."""
@@ -194,7 +191,7 @@ def described(uri: str, size: int) -> LogFile:
 
 def neighbours(file: LogFile) -> dict[str, LogFile]:
     """Return all files in the directory of a file, by name."""
-    found = _filesystem(file).get_file_info(fs.FileSelector(file.directory, allow_not_found=True))
+    found = listed(_filesystem(file), file.directory)
     files = (info for info in found if info.type == fs.FileType.File)
     return {info.base_name: _log_file(file.root, info.path, info.size, file.settings) for info in files}
 
@@ -325,25 +322,9 @@ def _matching(source: str, filesystem: fs.FileSystem, path: str) -> list[tuple[f
         named = filesystem.get_file_info(each)
         if named.type != fs.FileType.NotFound:
             found.append((named, False))
-        elif _WILD.search(each):
-            found += [(info, True) for info in _wild_matches(filesystem, each.split("/"))]
+        elif has_wildcards(each):
+            found += [(info, True) for info in matches_of(filesystem, each.split("/"))]
     return found
-
-
-def _wild_matches(filesystem: fs.FileSystem, parts: Sequence[str]) -> list[fs.FileInfo]:
-    steady = next(number for number, part in enumerate(parts) if _WILD.search(part))
-    found: list[fs.FileInfo] = [filesystem.get_file_info("/".join(parts[:steady]) or "/")]
-    for part in parts[steady:]:
-        inside = [each for info in found if info.type == fs.FileType.Directory for each in _listed(filesystem, info)]
-        found = [info for info in inside if _passes(info.base_name, part)]
-    return found
-
-
-def _passes(name: str, pattern: str) -> bool:
-    """Whether a name matches; a directory that is set aside matches only a pattern that asks for such."""
-    if _SET_ASIDE.fullmatch(name) and not pattern.endswith(("-delete", "-future", "-stray")):
-        return False
-    return fnmatchcase(name, pattern)
 
 
 def _expanded(source: str, path: str) -> list[str]:
@@ -361,18 +342,13 @@ def _expanded(source: str, path: str) -> list[str]:
     return made
 
 
-def _listed(filesystem: fs.FileSystem, info: fs.FileInfo) -> list[fs.FileInfo]:
-    listed: list[fs.FileInfo] = filesystem.get_file_info(fs.FileSelector(info.path, allow_not_found=True))
-    return listed
-
-
 def _below(filesystem: fs.FileSystem, path: str) -> Iterator[fs.FileInfo]:
     """Yield what lies in a directory, and in those in it that are named as partitions are."""
-    for info in filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True)):
+    for info in listed(filesystem, path):
         if info.type == fs.FileType.File:
             yield info
         elif _PARTITION.fullmatch(info.base_name):
-            yield from (each for each in _listed(filesystem, info) if each.type == fs.FileType.File)
+            yield from (each for each in listed(filesystem, info.path) if each.type == fs.FileType.File)
 
 
 def _log_file(root: str, path: str, size: int, settings: Settings = NO_SETTINGS) -> LogFile:

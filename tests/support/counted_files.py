@@ -33,6 +33,8 @@ def as_bucket(directory: Path, monkeypatch: pytest.MonkeyPatch) -> CountedFiles:
 class CountedFiles:
     """The files of another filesystem. ``read`` has the bytes that were read, by the name of the file."""
 
+    type_name = "counted"
+
     def __init__(self, inner: fs.FileSystem) -> None:
         self._inner = inner
         self.read: dict[str, int] = {}

@@ -1,0 +1,35 @@
+"""Listings of a filesystem that has objects and no directories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyarrow import fs
+
+from kafka_msgs.filesystems.listing import listed
+
+
+class Objects:
+    """What Arrow makes of Google's storage: everything below a directory, and directories where one was made."""
+
+    type_name = "gcs"
+
+    def __init__(self, *names: str, made: tuple[str, ...] = ()) -> None:
+        self._infos = [fs.FileInfo(name, fs.FileType.File, size=1) for name in names]
+        self._infos += [fs.FileInfo(name, fs.FileType.Directory) for name in made]
+
+    def get_file_info(self, selector: fs.FileSelector) -> list[Any]:
+        """Return what is below a directory; a listing of one level has files and made directories only."""
+        below = [info for info in self._infos if info.path.startswith(f"{selector.base_dir}/")]
+        return [info for info in below if selector.recursive or "/" not in info.path[len(selector.base_dir) + 1 :]]
+
+
+def names(objects: Objects, path: str) -> dict[str, str]:
+    return {info.path: info.type.name for info in listed(objects, path)}
+
+
+def test_directories_are_listed_whether_they_were_made_or_not() -> None:
+    objects = Objects("b/logs/a-0/0.log", "b/logs/a-0/1.log", "b/logs/c-0/0.log", "b/logs/x", made=("b/logs/c-0",))
+    assert names(objects, "b/logs") == {"b/logs/a-0": "Directory", "b/logs/c-0": "Directory", "b/logs/x": "File"}
+    assert names(objects, "b/logs/a-0") == {"b/logs/a-0/0.log": "File", "b/logs/a-0/1.log": "File"}
+    assert names(objects, "b/nothing") == {}
