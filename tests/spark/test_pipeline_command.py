@@ -89,7 +89,6 @@ def test_capture_report_tells_what_was_asked(tmp_path: Path) -> None:
             ["topic-profile", "{orders}", "--out", "{groups}"],
             "{groups}: it exists and is not an empty directory; nothing is overwritten",
         ),
-        (["topic-profile", "{orders}", "--out", "s3://x/y"], "s3://x/y: the report needs a local directory of its own"),
         (
             ["group-offsets", "{groups}", "--end-offsets", "{wrong}", "--out", "{new}"],
             "{wrong}, line 1: expected topic:partition:offset",
