@@ -74,7 +74,7 @@ def _has_java() -> bool:
 
 @contextmanager
 def one_sentence() -> Iterator[None]:
-    """Turn what Spark raises into one sentence: its message, without the tracebacks of its workers and of the JVM."""
+    """Turn what Spark and filesystems raise into one sentence, without the tracebacks of workers and of the JVM."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -82,6 +82,8 @@ def one_sentence() -> Iterator[None]:
         yield
     except (PySparkException, Py4JJavaError) as error:
         raise click.ClickException(_sentence(error)) from error
+    except OSError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _sentence(error: Exception) -> str:

@@ -112,3 +112,12 @@ def test_a_segment_that_vanishes_is_a_row_of_problems(server: S3Server) -> None:
     assert "deleted after the read was planned" in str(row)
     assert f"s3://logs/groups/orders-0/{NAME}" in str(row)
     assert table(server, "logs/profile/profile")
+
+
+def test_a_bucket_that_refuses_a_job_is_one_sentence(with_settings: SparkSession, tmp_path: Path) -> None:
+    with_settings.conf.set("spark.hadoop.fs.s3a.secret.key", "another-one")
+    done = CliRunner().invoke(command, ["pipeline", "group-state", "s3a://logs/groups", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 1
+    assert done.output.startswith("Error: When getting information for key 'groups' in bucket 'logs'")
+    assert done.output.count("\n") == 1
+    assert "another-one" not in done.output
