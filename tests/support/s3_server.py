@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -36,6 +36,8 @@ _SIGNED: Final = re.compile(
     r"SignedHeaders=(?P<headers>[^,]+), *Signature=(?P<signature>[0-9a-f]+)"
 )
 _REFUSED: Final = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+_MOTO: Final = Lock()
+"""One request at a time: a client that asks again while its first request is still answered confuses moto."""
 _NOT_THERE: Final = b"<Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message></Error>"
 
 
@@ -72,7 +74,8 @@ class S3Server:
         if path in self.vanished:
             start("404 Not Found", [("Content-Type", "application/xml")])
             return [_NOT_THERE]
-        parts: Iterable[bytes] = moto(environ, start)
+        with _MOTO:
+            parts: Iterable[bytes] = list(moto(environ, start))
         return self._counted(path, parts) if environ["REQUEST_METHOD"] == "GET" else parts
 
     def _counted(self, path: str, parts: Iterable[bytes]) -> Iterator[bytes]:
