@@ -10,6 +10,7 @@ import click
 from attrs import evolve
 
 from kafka_msgs.errors import LogFileError
+from kafka_msgs.filesystems.settings import shown_uri
 
 if TYPE_CHECKING:
     from kafka_msgs.report import Report
@@ -44,7 +45,7 @@ def save_report(report: Report, directory: Path, inputs: Sequence[Path]) -> None
 
 def input_facts(inputs: Sequence[str]) -> dict[str, str]:
     """Return the facts of inputs: their paths, and the cluster ids in their ``meta.properties``."""
-    found = {"input": ", ".join(inputs)}
+    found = {"input": ", ".join(map(shown_uri, inputs))}
     clusters = {each for path in inputs if (each := _cluster_id(Path(path)))}
     return {**found, "cluster": ", ".join(sorted(clusters))} if clusters else found
 
