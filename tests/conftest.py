@@ -24,6 +24,7 @@ from tests.support.java_oracle import JavaOracle
 from tests.support.kafka_cluster import ClusterAddresses, cluster_needs
 from tests.support.not_run import not_run
 from tests.support.shared_cluster import BreakableCluster, Run, breakable_cluster, shared_cluster
+from tests.topics.oracle import RemoteLogOracle
 
 NOT_RUN = re.compile(r"(?:NOT RUN|required): (.+?)'?\)?$", re.MULTILINE)
 """How the report of a test that could not run names the reason."""
@@ -33,9 +34,10 @@ CLUSTER_FIXTURES = frozenset({"kafka_cluster", "breakable_kafka_cluster", "kafka
 BROKER_ORACLES: dict[str, tuple[str, type[JavaOracle]]] = {
     "kafka_log": ("storage", StorageOracle),
     "kafka_quotas": ("quota", QuotaOracle),
+    "kafka_remote_log": ("tiered storage", RemoteLogOracle),
     "kafka_share_partition": ("share", ShareOracle),
 }
-"""Kafka's own classes for parts of a broker, by the fixture that a test takes."""
+"""Kafka's own classes, by the fixture that a test takes."""
 
 SPARK_JAVA = dict.fromkeys(("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"), "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 """Settings of Java where it runs Spark: for the short jobs of tests, its second compiler costs more than it saves."""
