@@ -62,6 +62,7 @@ from kafka_msgs.errors import (
     RequestLimitError,
     SchemaError,
     TapError,
+    TierFormatError,
     TrailingDataError,
     TransactionStateError,
     TruncatedError,
@@ -162,6 +163,7 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
     (LocalProtocolError(state="CLOSED", reason="too late"), "connection CLOSED: too late"),
     (RemoteProtocolError(state="OPEN", reason="a response to no request"), "connection OPEN: a response to no request"),
     (LogFileError(file="a.log", position=61, skipped=9, reason="9 bytes left"), "a.log at byte 61: 9 bytes left"),
+    (TierFormatError(file="a.rsm-manifest", reason="compressed"), "a.rsm-manifest: compressed"),
     (
         UnknownColumnError(source="FetchRequest v4", column="topic", near=("topics", "topics.topic")),
         "FetchRequest v4 has no column 'topic'; similar: topics, topics.topic",

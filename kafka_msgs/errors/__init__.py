@@ -37,7 +37,7 @@ from kafka_msgs.errors.codec import (
 from kafka_msgs.errors.columns import ColumnSizeError, ColumnTypeError
 from kafka_msgs.errors.groups import AssignorError, GroupError
 from kafka_msgs.errors.jobs import JobPathError, OptionError
-from kafka_msgs.errors.log import LogFileError
+from kafka_msgs.errors.log import LogFileError, TierFormatError
 from kafka_msgs.errors.lookup import UnknownColumnError, UnknownMessageError, UnknownNameError, UnknownTopicError
 from kafka_msgs.errors.producer import ProducerClosedError, ProducerFencedError, TransactionStateError
 from kafka_msgs.errors.records import (
@@ -107,6 +107,7 @@ __all__ = [
     "RequestLimitError",
     "SchemaError",
     "TapError",
+    "TierFormatError",
     "TrailingDataError",
     "TransactionStateError",
     "TruncatedError",

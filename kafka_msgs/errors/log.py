@@ -1,11 +1,11 @@
-"""Errors of the files of a log directory."""
+"""Errors of the files of a log directory, and of a tier of remote storage."""
 
 from __future__ import annotations
 
 from kafka_msgs.errors.base import KafkaMsgsError
 from kafka_msgs.lazy_attrs import define
 
-__all__ = ["LogFileError"]
+__all__ = ["LogFileError", "TierFormatError"]
 
 
 @define(kw_only=True, slots=False, repr=False)
@@ -23,3 +23,17 @@ class LogFileError(KafkaMsgsError, ValueError):
 
     def _text(self) -> str:
         return f"{self.file} at byte {self.position}: {self.reason}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class TierFormatError(KafkaMsgsError, ValueError):
+    """A segment in remote storage that cannot be read as it is stored there.
+
+    Attributes: ``file`` (its name, or that of its manifest) and ``reason``.
+    """
+
+    file: str
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.file}: {self.reason}"

@@ -17,8 +17,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from attrs import field, frozen
-from pyarrow import NativeFile, fs
+from attrs import evolve, field, frozen
+from pyarrow import BufferReader, NativeFile, fs
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.listing import has_wildcards, listed, matches_of
@@ -31,14 +31,18 @@ __all__ = [
     "SEGMENTS",
     "FileKind",
     "LogFile",
+    "Slice",
+    "all_below",
     "described",
     "is_remote",
+    "directory_of",
     "is_there",
     "local_copy",
     "local_directory",
     "log_files",
     "neighbours",
     "opened",
+    "present",
     "resolved",
 ]
 
@@ -104,6 +108,16 @@ class LogFile:
         return self.path.rpartition("/")[0]
 
     @property
+    def log(self) -> tuple[str, ...]:
+        """What the files of one partition's log have alike."""
+        return self.root, self.directory
+
+    @property
+    def first(self) -> int:
+        """The lowest offset that is read of the file, by its name."""
+        return (self.base_offset or 0) if self.path.endswith(".log") else 0
+
+    @property
     def is_segment(self) -> bool:
         """Whether the file is named as a segment in a directory is."""
         return SEGMENTS.pattern.fullmatch(PurePosixPath(self.path).name) is not None
@@ -116,6 +130,20 @@ class LogFile:
     def beside(self, name: str) -> LogFile:
         """Return the file of that name in the same directory, of unknown size; it may not be there."""
         return _log_file(self.root, f"{self.directory}/{name}", 0, self.settings)
+
+    def side(self, ending: str) -> LogFile | None:
+        """Return the file of a segment with another ending, such as ``.index``; it may not be there. None: it is not.
+
+        Raises ``OSError``.
+        """
+        return self.beside(PurePosixPath(self.path).name.removesuffix(".log") + ending)
+
+
+@frozen(kw_only=True)
+class Slice(LogFile):
+    """A file that is a part of an object: ``size`` bytes of it, from byte ``begins`` on."""
+
+    begins: int
 
 
 def log_files(
@@ -203,7 +231,7 @@ def local_copy(file: LogFile, start: int = 0, end: int | None = None) -> Iterato
     A file of this machine is given as it is, whole. Raises ``FileNotFoundError``, also for a file that is deleted while
     it is fetched, and ``OSError``.
     """
-    if not file.root:
+    if not file.root and not isinstance(file, Slice):
         yield Path(file.path), 0
         return
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-") as directory:
@@ -225,6 +253,33 @@ def _fetch(file: LogFile, copy: Path, start: int, end: int | None) -> None:
             at += len(chunk)
 
 
+def present(files: Sequence[LogFile]) -> list[LogFile | None]:
+    """Return files with their sizes, each None if it is not there. They are on one filesystem. Raises ``OSError``."""
+    if not files:
+        return []
+    found = _filesystem(files[0]).get_file_info([file.path for file in files])
+    return [
+        evolve(file, size=info.size) if info.type == fs.FileType.File else None
+        for file, info in zip(files, found, strict=True)
+    ]
+
+
+def directory_of(source: str, path: str, settings: Settings = NO_SETTINGS) -> LogFile:
+    """Return the directory that a path means, whose ``path`` others are below. Raises ``OptionError``."""
+    found = resolved(source, path, settings)
+    made = [_log_file(found.root, each, 0, found.settings) for each in found.paths]
+    for each in made:
+        if _filesystem(each).get_file_info(each.path).type == fs.FileType.Directory:
+            return each
+    raise OptionError(source=source, option="path", value=shown_uri(path), reason="there is no directory")
+
+
+def all_below(directory: LogFile) -> list[LogFile]:
+    """Return all files in a directory and in those below it. Raises ``OSError``."""
+    found = _filesystem(directory).get_file_info(fs.FileSelector(directory.path, recursive=True))
+    return [evolve(directory, path=info.path, size=info.size) for info in found if info.type == fs.FileType.File]
+
+
 def is_there(file: LogFile) -> bool:
     """Whether a file exists now."""
     return bool(_filesystem(file).get_file_info(file.path).type == fs.FileType.File)
@@ -232,7 +287,11 @@ def is_there(file: LogFile) -> bool:
 
 def opened(file: LogFile) -> NativeFile:
     """Return a file open for reading at any place; raises ``OSError``."""
-    return _filesystem(file).open_input_file(file.path)
+    data = _filesystem(file).open_input_file(file.path)
+    if not isinstance(file, Slice):
+        return data
+    with data:
+        return BufferReader(data.read_at(max(0, min(file.size, data.size() - file.begins)), file.begins))
 
 
 def _filesystem(file: LogFile) -> fs.FileSystem:

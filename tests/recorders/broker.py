@@ -185,6 +185,12 @@ class Broker:
                 os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
 
+    def restart(self) -> None:
+        """Stop the node in an orderly way, and start it again with the same files."""
+        self.stop()
+        self._start()
+        self._await_ready()
+
     def __enter__(self) -> Broker:
         try:
             self._format()

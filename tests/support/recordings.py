@@ -19,6 +19,7 @@ __all__ = [
     "OTHER_CLIENTS",
     "PACKETS",
     "RECORDINGS",
+    "REMOTE_TIER",
     "ROOT",
     "TAPPED_GO",
     "TIERED_LOGS",
@@ -61,6 +62,9 @@ TIERED_LOGS: Final = RECORDINGS / "tiered"
 """A log directory of tiered storage, and of a quorum."""
 
 TIERED_PARTITIONS: Final = ("__remote_log_metadata-0", "__cluster_metadata-0", "invoices-0")
+
+REMOTE_TIER: Final = RECORDINGS / "remote_tier"
+"""A remote tier, the log directory of its broker, and what consumers read of both."""
 
 GROUP_LOGS: Final = RECORDINGS / "groups" / "log"
 """A log directory with groups of every kind."""

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.filesystems.files import LogFile, is_there, local_copy, neighbours, opened
+from kafka_msgs.filesystems.files import LogFile, Slice, is_there, local_copy, neighbours, opened, present
 from kafka_msgs.layouts import HEADER_SIZE, SIZE_AND_OFFSET, header_struct
 from kafka_msgs.log.files import read_producer_snapshot
 from kafka_msgs.log.index import ABORTED_LAYOUT, AbortedTransaction, read_aborted_transactions
@@ -27,6 +27,7 @@ from kafka_msgs.log.scan import AnyBatch
 from kafka_msgs.log.transactions import Mark, Transactions, follow_transactions, walk_marks
 from kafka_msgs.spark.sources.lookup import SegmentLookup
 from kafka_msgs.spark.sources.ranges import LARGEST
+from kafka_msgs.spark.sources.tier_files import TierFile
 
 __all__ = ["Trail", "trail_of"]
 
@@ -82,7 +83,13 @@ class Trail:
         for file in files:
             start = self.start if file is self.files[0] else 0
             with local_copy(file, start, file.size) as (path, shift):
-                yield from walk_marks(path, start - shift)
+                marks = walk_marks(path, start - shift)
+                yield from _read_of(file, marks, file is self.files[0]) if isinstance(file, TierFile) else marks
+
+
+def _read_of(file: TierFile, marks: Iterable[Mark], is_first: bool) -> Iterator[Mark]:
+    """Yield the marks at offsets that are read of a segment; what is before those is read of the file before it."""
+    return (mark for mark in marks if (is_first or file.first <= mark.base_offset) and mark.base_offset < file.end)
 
 
 @lru_cache(maxsize=1)
@@ -98,20 +105,21 @@ def _followed(trail: Trail) -> Transactions:
                 raise
 
 
-def trail_of(files: Sequence[LogFile], end: int) -> tuple[list[LogFile], Trail, bool]:
+def trail_of(files: Sequence[LogFile], end: int, tier: Sequence[TierFile] = ()) -> tuple[list[LogFile], Trail, bool]:
     """Return all segments of the partition of ``files``, its trail, and whether that is for the driver to follow.
 
     ``files`` are those that are read, in their order, of one directory, and offsets below ``end`` are wanted. A file
-    that is not named as a segment stands for itself. Raises ``OSError``.
+    that is not named as a segment stands for itself. Of a partition in remote storage ``tier`` has all segments. Raises
+    ``OSError``.
     """
-    directory = _Directory(files[0])
+    directory = _TierDirectory(tier) if tier else _Directory(files[0])
     if files[0].path not in (each.path for each in directory.segments):
         segments = list(dict.fromkeys(files))
         trail = Trail({}, {}, 0, tuple(segments), 0)
     else:
         segments = directory.segments
         trail = directory.trail(files[0], end)
-    here = not files[0].root
+    here = not any(file.root for file in (*files[:1], *trail.files))
     return segments, trail, here or trail.size * _SHARE <= sum(each.size for each in segments)
 
 
@@ -127,19 +135,19 @@ class _Directory:
 
     def __init__(self, file: LogFile) -> None:
         beside = neighbours(file)
-        self.segments = sorted((each for each in beside.values() if each.is_segment), key=_base)
+        self.segments = sorted((each for each in beside.values() if each.is_segment), key=_first)
         self._beside = beside
 
     def trail(self, first: LogFile, end: int) -> Trail:
         """Return the trail for a reader of the offsets below ``end``, from the segment ``first`` on."""
-        begin = next(number for number, each in enumerate(self.segments) if each.path == first.path)
-        ends = [*map(_base, self.segments[1:]), LARGEST]
+        begin = next(number for number, each in enumerate(self.segments) if _same(each, first))
+        ends = [*(each.first for each in self.segments[1:]), LARGEST]
         listed: list[AbortedTransaction] = []
         limit = LARGEST
         for file, base_of_next in zip(self.segments[begin:], ends[begin:], strict=True):
             found = self._aborted_in(file, base_of_next)
             if found is None:
-                limit = _base(file)
+                limit = file.first
                 break
             listed += found
             if found and found[-1].last_stable_offset >= end:
@@ -149,11 +157,10 @@ class _Directory:
 
     def _from_snapshot(self, listed: Sequence[AbortedTransaction], limit: int) -> Trail:
         """Return the trail from the newest snapshot on that is not above ``limit``; from the start without one."""
-        named = ((_SNAPSHOT.fullmatch(name), file) for name, file in self._beside.items())
-        snapshots = {int(match["offset"]): file for match, file in named if match}
+        snapshots = self._snapshots()
         for offset in sorted((each for each in snapshots if each <= limit), reverse=True):
             place = self._place(offset)
-            begun = _begun(snapshots[offset], offset) if place else None
+            begun = self._begun(snapshots[offset], offset) if place else None
             if place is not None and begun is not None:
                 aborted = _by_producer(each for each in listed if each.last_offset < offset)
                 return Trail(aborted, begun, offset, tuple(self.segments[place.segment :]), place.start)
@@ -164,20 +171,28 @@ class _Directory:
         stem = file.path.rpartition("/")[2].removesuffix(".log")
         if f"{stem}.index" not in self._beside:
             return None
-        index = self._beside.get(f"{stem}.txnindex")
-        if index is None or not index.size:
-            return []
+        found = _listed(self._beside.get(f"{stem}.txnindex"))
+        return found if found is None or all(file.first <= each.last_offset < end for each in found) else None
+
+    def _begun(self, snapshot: LogFile, offset: int) -> dict[int, int] | None:
+        """Return the first offsets of transactions that were open at a snapshot, by producer; None if it is damaged."""
         try:
-            with local_copy(index) as (path, _):
-                found = list(read_aborted_transactions(path))
+            with local_copy(snapshot) as (path, _):
+                producers = read_producer_snapshot(path).producer_entries
         except (LogFileError, FileNotFoundError):
             return None
-        within = all(_base(file) <= each.last_offset < end for each in found)
-        return found if within and len(found) * ABORTED_LAYOUT.size == index.size else None
+        begun = {each.producer_id: each.current_txn_first_offset for each in producers}
+        begun = {producer: first for producer, first in begun.items() if first >= 0}
+        return begun if all(first < offset for first in begun.values()) else None
+
+    def _snapshots(self) -> dict[int, LogFile]:
+        """Return the snapshots by the offsets that they are for."""
+        named = ((_SNAPSHOT.fullmatch(name), file) for name, file in self._beside.items())
+        return {int(match["offset"]): file for match, file in named if match}
 
     def _place(self, offset: int) -> _Place | None:
         """Return where the batches from an offset on begin; None if the log does not lead there."""
-        number = bisect_right(self.segments, offset, key=_base) - 1
+        number = bisect_right(self.segments, offset, key=_first) - 1
         if number < 0:
             return None
         file = self.segments[number]
@@ -190,8 +205,60 @@ class _Directory:
         return None if start is None else _Place(number, start)
 
 
-def _base(segment: LogFile) -> int:
-    return segment.base_offset or 0
+class _TierDirectory(_Directory):
+    """The segments of a partition of which a part is in remote storage, as they were listed once.
+
+    The transactions that were aborted in a segment are known from its index, as a broker knows them. A remote snapshot
+    is for the end of its segment.
+    """
+
+    def __init__(self, files: Sequence[TierFile]) -> None:
+        self.segments = list(files)
+        self._files = files
+        self._beside = next((neighbours(file) for file in files if file.layout is None), {})
+
+    def _aborted_in(self, file: LogFile, end: int) -> list[AbortedTransaction] | None:
+        if isinstance(file, TierFile) and file.no_aborted:
+            return []
+        sides = [file.side(ending) for ending in (".index", ".txnindex")]
+        offsets, index = _found(sides)
+        found = None if offsets is None else _listed(index)
+        return found and [each for each in found if file.first <= each.last_offset < end]
+
+    def _snapshots(self) -> dict[int, LogFile]:
+        remote = (file for file in self._files if file.layout is not None and file.end == file.ends < LARGEST)
+        return super()._snapshots() | {file.end: file for file in remote}
+
+    def _begun(self, snapshot: LogFile, offset: int) -> dict[int, int] | None:
+        file = snapshot.side(".snapshot") if isinstance(snapshot, TierFile) else snapshot
+        return None if file is None else super()._begun(file, offset)
+
+
+def _found(sides: Sequence[LogFile | None]) -> list[LogFile | None]:
+    """Return files beside a segment with their sizes, each None if it is not there."""
+    unknown = [side for side in sides if side is not None and not isinstance(side, Slice)]
+    sizes = dict(zip(unknown, present(unknown), strict=True))
+    return [sizes.get(side, side) if side is not None else None for side in sides]
+
+
+def _first(segment: LogFile) -> int:
+    return segment.first
+
+
+def _same(one: LogFile, other: LogFile) -> bool:
+    return one.path == other.path and one.first == other.first
+
+
+def _listed(index: LogFile | None) -> list[AbortedTransaction] | None:
+    """Return the entries of an index of transactions, none without one; None if it is damaged."""
+    if index is None or not index.size:
+        return []
+    try:
+        with local_copy(index) as (path, _):
+            found = list(read_aborted_transactions(path))
+    except (LogFileError, FileNotFoundError):
+        return None
+    return found if len(found) * ABORTED_LAYOUT.size == index.size else None
 
 
 def _place_within(file: LogFile, offset: int) -> int | None:
@@ -208,18 +275,6 @@ def _place_within(file: LogFile, offset: int) -> int | None:
             if base + delta + 1 >= offset:
                 return at if base + delta + 1 == offset and at <= file.size else None
     return None
-
-
-def _begun(snapshot: LogFile, offset: int) -> dict[int, int] | None:
-    """Return the first offsets of the transactions that were open at a snapshot, by producer; None if it is damaged."""
-    try:
-        with local_copy(snapshot) as (path, _):
-            producers = read_producer_snapshot(path).producer_entries
-    except (LogFileError, FileNotFoundError):
-        return None
-    begun = {each.producer_id: each.current_txn_first_offset for each in producers}
-    begun = {producer: first for producer, first in begun.items() if first >= 0}
-    return begun if all(first < offset for first in begun.values()) else None
 
 
 def _by_producer(entries: Iterable[AbortedTransaction]) -> dict[int, list[tuple[int, int]]]:

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from kafka_msgs.errors import OptionError
 from kafka_msgs.spark.sources.log_positions import GrowingLog, LogOffsets, Offsets
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.plans import LogReader, Plan
@@ -49,6 +50,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, reader: LogReader, following: Following) -> None:
         reader.plan.bounds.check_stream(reader.plan.source)
+        if reader.plan.tier is not None:
+            reason = "a stream reads the log directory of a broker; read what is in remote storage as a table"
+            raise OptionError(source=reader.plan.source, option="remoteLayout", value=None, reason=reason)
         self.reader = reader
         if following.fails_on_data_loss:
             self.reader.reading = evolve(reader.reading, must_exist=True)

@@ -181,9 +181,11 @@ class SegmentLookup:
         return found if ascends and within else []
 
     def _entries(self, suffix: str, layout: Struct) -> list[tuple[int, int]]:
-        name = self._file.path.rpartition("/")[2].removesuffix(".log") + suffix
+        file = self._file.side(suffix)
         try:
-            with opened(self._file.beside(name)) as data:
+            if file is None:
+                return []
+            with opened(file) as data:
                 used = _used_part(data, layout.size)
         except FileNotFoundError:
             return []

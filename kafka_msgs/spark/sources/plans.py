@@ -21,6 +21,7 @@ from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
 from kafka_msgs.spark.sources.pruning import Bounds
 from kafka_msgs.spark.sources.rows import Reading, rows_of
 from kafka_msgs.spark.sources.splits import Part, cut_tails, last_files, parts_of, splits_of, with_transactions
+from kafka_msgs.spark.sources.tier import Tier, Wanted
 
 __all__ = ["LogReader", "Plan"]
 
@@ -48,6 +49,8 @@ class Plan:
     bounds: Bounds = field(factory=Bounds)
     settings: Settings = NO_SETTINGS
     """What filesystems are opened with."""
+    tier: Tier | None = None
+    """How remote storage is read; None for the files of brokers."""
 
     @classmethod
     def of(cls, source: str, options: Options, topic: str | None = None) -> Plan:
@@ -63,6 +66,7 @@ class Plan:
             partitions=options.numbers("partitions"),
             bounds=Bounds.of(options),
             settings=options.settings(),
+            tier=Tier.of(options),
         )
 
     def splits(self) -> list[tuple[Part, ...]]:
@@ -81,11 +85,11 @@ class Plan:
             parts = [evolve(part, may_be_cut=part.file in last) for part in parts]
             for error in cut_tails(part for part in parts if part.may_be_cut):
                 _LOG.warning("%s", error)
-        return splits_of(with_transactions(parts) if self.committed else parts, self.split_bytes)
+        return splits_of(with_transactions(parts, files) if self.committed else parts, self.split_bytes)
 
     def files(self) -> list[LogFile]:
         """Return the files that there are now; raises ``OptionError`` and ``OSError``."""
-        files = log_files(self.source, self.paths, settings=self.settings)
+        files = self._listed()
         own = [file for file in files if self.topic is None or file.topic in (None, self.topic)]
         if not own:
             raise self._missing(f"segment of {self.topic}")
@@ -96,6 +100,12 @@ class Plan:
                 if absent:
                     raise self._missing(f"{attribute} {sorted(absent, key=str)[0]}")
         return own
+
+    def _listed(self) -> list[LogFile]:
+        if self.tier is None:
+            return log_files(self.source, self.paths, settings=self.settings)
+        topics = (self.topic,) if self.topic else self.topics
+        return self.tier.files(self.source, self.paths, Wanted(topics, self.partitions), self.settings)
 
     def check_places(self, files: Iterable[LogFile]) -> None:
         """Raise ``OptionError`` for a partition that the options name and that no file belongs to."""

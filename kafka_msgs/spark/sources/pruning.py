@@ -19,6 +19,7 @@ from kafka_msgs.spark.sources.lookup import SegmentLookup
 from kafka_msgs.spark.sources.offset_range import OffsetRange
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.ranges import EARLIEST, LARGEST, LATEST, Position
+from kafka_msgs.spark.sources.tier_files import TierFile
 
 __all__ = ["Bounds", "Stretch", "offset_of"]
 
@@ -86,17 +87,18 @@ class Bounds:
     def stretches(self, files: Iterable[LogFile]) -> Iterator[Stretch]:
         """Yield what is read of files, which are in the order of their partitions and offsets. Raises ``OSError``."""
         if self == Bounds():
-            yield from map(Stretch.whole, files)
+            yield from map(_all_of, files)
             return
         for _, group in groupby(files, key=_log_of):
             yield from self._of_partition(list(group))
 
     def _of_partition(self, files: Sequence[LogFile]) -> Iterator[Stretch]:
-        ends = [_base(after) for after in files[1:]] + [LARGEST]
-        lookups = [SegmentLookup(file, end) for file, end in zip(files, ends, strict=True)]
+        ends = [after.first for after in files[1:]] + [LARGEST]
+        ends = [file.end if isinstance(file, TierFile) else end for file, end in zip(files, ends, strict=True)]
+        lookups = [_lookup(file, end) for file, end in zip(files, ends, strict=True)]
         wanted = OffsetRange(*(offset_of(each, files[0], lookups) for each in (self.starting, self.ending)))
         for file, end, lookup in zip(files, ends, lookups, strict=True):
-            if max(_base(file), wanted.start) < min(end, wanted.end):
+            if max(file.first, wanted.start) < min(end, wanted.end):
                 yield _stretch(file, end, lookup, wanted)
 
 
@@ -109,13 +111,20 @@ def _position(options: Options, names: tuple[str, str], default: int) -> Positio
 
 def _log_of(file: LogFile) -> tuple[str, ...]:
     """Return what is equal for the segments of one partition. A file that is not named as a segment stands alone."""
-    segment = file.base_offset is not None and file.path.endswith(".log")
-    return (file.root, file.directory) if segment else (file.root, file.directory, file.path)
+    segment = isinstance(file, TierFile) or (file.base_offset is not None and file.path.endswith(".log"))
+    return file.log if segment else (*file.log, file.path)
 
 
-def _base(file: LogFile) -> int:
-    """Return the lowest offset that a file can have, by its name."""
-    return (file.base_offset or 0) if file.path.endswith(".log") else 0
+def _all_of(file: LogFile) -> Stretch:
+    """Return all that is read of a file without bounds: of a segment of a tier, perhaps not all of its offsets."""
+    if not isinstance(file, TierFile) or file.is_whole:
+        return Stretch.whole(file)
+    return _stretch(file, file.end, _lookup(file, file.end), OffsetRange(file.first, file.end))
+
+
+def _lookup(file: LogFile, end: int) -> SegmentLookup:
+    """Return the lookup in a file; ``end`` is the one that is read, and that of a segment of a tier may be later."""
+    return SegmentLookup(file, file.ends if isinstance(file, TierFile) else end)
 
 
 def offset_of(position: Position, first: LogFile, segments: Sequence[SegmentLookup]) -> int:
@@ -132,7 +141,10 @@ def offset_of(position: Position, first: LogFile, segments: Sequence[SegmentLook
 
 
 def _stretch(file: LogFile, end: int, lookup: SegmentLookup, wanted: OffsetRange) -> Stretch:
-    begins, ends = _base(file) < wanted.start, wanted.end < end
+    begins, ends = file.first < wanted.start, wanted.end < end
+    if isinstance(file, TierFile):
+        wanted = OffsetRange(max(file.first, wanted.start), min(end, wanted.end))
+        begins, ends = (file.base_offset or 0) < wanted.start, wanted.end < file.ends
     places = Stretch.whole(file)
     # A broker deletes segments while reads are planned: the reader of the part reports that.
     with suppress(FileNotFoundError):

@@ -27,6 +27,7 @@ from kafka_msgs.spark.sources.lookup import SegmentLookup, sound_batch
 from kafka_msgs.spark.sources.offset_range import OffsetRange
 from kafka_msgs.spark.sources.pruning import Stretch
 from kafka_msgs.spark.sources.ranges import LARGEST
+from kafka_msgs.spark.sources.tier_files import TierFile
 
 __all__ = [
     "Part",
@@ -123,7 +124,7 @@ def copied(part: Part) -> Iterator[tuple[Path, int]]:
 
 def last_files(files: Iterable[LogFile]) -> list[LogFile]:
     """Return the last file of each partition on this machine: the one that a broker may be writing to."""
-    groups = groupby(files, key=lambda file: (file.root, file.directory))
+    groups = groupby(files, key=lambda file: file.log)
     return [file for _, group in groups if not (file := list(group)[-1]).root]
 
 
@@ -144,19 +145,26 @@ def is_cut_tail(error: LogFileError, size: int) -> bool:
     return error.__cause__ is None and error.position + error.skipped >= size
 
 
-def with_transactions(parts: Sequence[Part]) -> list[Part]:
-    """Return the parts with what they need to know of the transactions of their partitions."""
-    groups = groupby(parts, key=lambda part: (part.file.root, part.file.directory))
-    return [part for _, group in groups for part in _of_partition(list(group))]
+def with_transactions(parts: Sequence[Part], listed: Iterable[LogFile] = ()) -> list[Part]:
+    """Return the parts with what they need to know of the transactions of their partitions.
+
+    ``listed`` are all files there are; the segments of a partition in remote storage are among them.
+    """
+    tiers: dict[tuple[str, ...], list[TierFile]] = {}
+    for file in listed:
+        if isinstance(file, TierFile):
+            tiers.setdefault(file.log, []).append(file)
+    groups = groupby(parts, key=lambda part: part.file.log)
+    return [part for log, group in groups for part in _of_partition(list(group), tiers.get(log, ()))]
 
 
-def _of_partition(parts: Sequence[Part]) -> Iterator[Part]:
+def _of_partition(parts: Sequence[Part], tier: Sequence[TierFile]) -> Iterator[Part]:
     wanted = LARGEST if any(part.offsets is None for part in parts) else max(map(_wanted_end, parts))
-    segments, trail, here = trail_of([part.file for part in parts], wanted)
+    segments, trail, here = trail_of([part.file for part in parts], wanted, tier)
     known = trail.followed() if here else trail.decided()
-    ends = {file.path: after.base_offset for file, after in pairwise(segments)}
+    ends = {(file.path, file.first): after.first for file, after in pairwise(segments)}
     for file, group in groupby(parts, key=lambda part: part.file):
-        first, end = file.base_offset or 0, ends.get(file.path)
+        first, end = file.first, ends.get((file.path, file.first))
         decided = file.size if here else _decided(file, end, trail.open_from)
         near = known.between(first, end)
         yield from (evolve(part, transactions=near if part.end <= decided else trail) for part in group)
@@ -170,7 +178,7 @@ def _decided(file: LogFile, end: int | None, open_from: int) -> int:
     """Return the byte of a segment before which all records have offsets below ``open_from``."""
     if end is not None and end <= open_from:
         return file.size
-    return 0 if open_from <= (file.base_offset or 0) else SegmentLookup(file).position_before(open_from)
+    return 0 if open_from <= file.first else SegmentLookup(file).position_before(open_from)
 
 
 def _end_of_batches(path: Path, start: int) -> int:

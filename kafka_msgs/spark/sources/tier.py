@@ -1,0 +1,192 @@
+"""Which files the options for remote storage mean: a tier, its metadata topic, and the log directory of a broker.
+
+Owns those options, and the way from ranges of segments to files. Which segments there are, and which one is read for
+which offsets, is left to ``kafka_msgs.offline.tiers``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import groupby
+from pathlib import Path
+from typing import Final, TypeAlias, TypeVar
+
+from attrs import evolve, frozen
+
+from kafka_msgs.errors import JobPathError, OptionError, TierFormatError
+from kafka_msgs.log.files import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    read_leader_epochs,
+    read_offset_checkpoint,
+    read_partition_metadata,
+)
+from kafka_msgs.log.tiers import LAYOUTS, TierLayout, layout_of
+from kafka_msgs.offline.tiers import (
+    METADATA_TOPIC,
+    LocalLog,
+    TierRange,
+    TopicPlace,
+    ranges_by_metadata,
+    ranges_by_names,
+    read_remote_log,
+)
+from kafka_msgs.filesystems.files import LogFile, all_below, directory_of, local_copy, log_files, present
+from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.ranges import LARGEST
+from kafka_msgs.spark.sources.tier_files import TierFile, checked_manifest, facts_of
+
+__all__ = ["Tier", "Wanted"]
+
+T = TypeVar("T")
+
+_LOG_START: Final = "log-start-offset-checkpoint"
+_Ranges: TypeAlias = Mapping[TopicPlace, Sequence[TierRange]]
+
+
+@frozen
+class Wanted:
+    """Which partitions are read: of which topics, and which numbers; None for all."""
+
+    topics: tuple[str, ...] | None = None
+    partitions: tuple[int, ...] | None = None
+
+    def has(self, place: TopicPlace) -> bool:
+        """Whether a partition is read."""
+        topics, partitions = self.topics, self.partitions
+        return (topics is None or place[0] in topics) and (partitions is None or place[1] in partitions)
+
+
+@frozen(kw_only=True)
+class Tier:
+    """How remote storage is read: the layout of its names, and where the metadata topic and the local log are."""
+
+    layout: TierLayout
+    metadata: str | None
+    local: str | None
+
+    @classmethod
+    def of(cls, options: Options) -> Tier | None:
+        """Return what the options ask for; None if they ask for no remote storage. Raises ``OptionError``."""
+        layout, metadata, local = (options.text(name) for name in ("remoteLayout", "remoteMetadata", "localLog"))
+        if layout is None and metadata is None:
+            if local is not None:
+                options.refuse("localLog", "it is for remote storage, with remoteMetadata or remoteLayout")
+            return None
+        try:
+            found = LAYOUTS["kafka"] if layout is None else layout_of(layout)
+        except OptionError as error:
+            options.refuse("remoteLayout", error.reason)
+        return cls(layout=found, metadata=metadata, local=local)
+
+    def files(self, source: str, paths: Sequence[str], wanted: Wanted) -> list[LogFile]:
+        """Return the segments, remote and local, by topic, partition and offset.
+
+        Raises ``OptionError``, ``JobPathError``, ``TierFormatError``, ``LogFileError`` and ``OSError``.
+        """
+        if len(paths) != 1:
+            raise OptionError(source=source, option="path", value=None, reason="one tier is read at a time")
+        home = directory_of(source, paths[0])
+        local = self._local(source, wanted)
+        logs = _local_logs(local)
+        remote = {place: ranges for place, ranges in self._ranges(source, home, logs).items() if wanted.has(place)}
+        found = [*self._remote_files(home, remote), *_local_files(home, local, logs)]
+        if not found:
+            raise OptionError(source=source, option="path", value=paths[0], reason="there is no segment in the tier")
+        return sorted(found, key=lambda file: file.place)
+
+    def _local(self, source: str, wanted: Wanted) -> dict[TopicPlace, list[LogFile]]:
+        files = [] if self.local is None else log_files(source, [self.local])
+        named = [file for file in files if file.is_segment and file.topic is not None]
+        groups = groupby(named, key=lambda file: (file.topic or "", file.partition or 0))
+        return {place: list(group) for place, group in groups if wanted.has(place)}
+
+    def _ranges(self, source: str, home: LogFile, logs: Mapping[TopicPlace, LocalLog]) -> _Ranges:
+        if self.metadata is None:
+            below = {file.path.removeprefix(f"{home.path}/"): file.size for file in all_below(home)}
+            named = {name: size for path, size in below.items() if (name := self.layout.name_of(path)) is not None}
+            try:
+                return ranges_by_names(named, logs)
+            except JobPathError as error:
+                raise OptionError(source=source, option="path", value=error.path, reason=error.reason) from None
+        files = [file for file in log_files(source, [self.metadata]) if file.topic == METADATA_TOPIC]
+        if not files:
+            reason = f"there is no segment of {METADATA_TOPIC}"
+            raise OptionError(source=source, option="remoteMetadata", value=self.metadata, reason=reason)
+        with ExitStack() as stack:
+            copies = [stack.enter_context(local_copy(file))[0] for file in files if file.size]
+            return ranges_by_metadata(read_remote_log(copies), logs)
+
+    def _remote_files(self, home: LogFile, ranges: _Ranges) -> Iterator[TierFile]:
+        files = [self._file(home, each) for found in ranges.values() for each in found]
+        sizes = [each.size for found in ranges.values() for each in found]
+        for file, size, found in zip(files, sizes, present(files), strict=True):
+            if found is not None and self.metadata is None and self.layout.manifest is not None:
+                checked_manifest(file)
+            if found is not None and found.size != size:
+                self._refuse(file, found.size)
+            yield file
+
+    def _refuse(self, file: TierFile, size: int) -> None:
+        """Refuse a segment that is not stored as it was, with the reason that its manifest gives if it has one."""
+        if self.layout.manifest is not None:
+            checked_manifest(file)
+        reason = f"the object has {size} bytes, and the segment {file.size}: its plugin stores it in another form"
+        raise TierFormatError(file=file.name, reason=reason)
+
+    def _file(self, home: LogFile, each: TierRange) -> TierFile:
+        facts = facts_of(home) | {
+            "path": f"{home.path}/{self.layout.path(each.name)}",
+            "size": each.size or 0,
+            "topic": each.name.topic,
+            "partition": each.name.partition,
+            "base_offset": each.name.offset,
+        }
+        return TierFile(
+            **facts,
+            first=each.start,
+            end=each.end,
+            ends=LARGEST if each.ends is None else each.ends,
+            of_tier=home.name,
+            layout=self.layout,
+            no_aborted=each.no_aborted,
+        )
+
+
+def _local_logs(local: Mapping[TopicPlace, Sequence[LogFile]]) -> dict[TopicPlace, LocalLog]:
+    """Return what the directories of partitions tell, as far as their small files are there."""
+    starts: dict[tuple[str, str], Mapping[TopicPlace, int]] = {}
+    found = {}
+    for place, files in local.items():
+        first = files[0]
+        home = first.root, first.directory.rpartition("/")[0]
+        if home not in starts:
+            starts[home] = _read(evolve(first, path=f"{home[1]}/{_LOG_START}"), read_offset_checkpoint) or {}
+        metadata = _read(first.beside(PARTITION_METADATA), read_partition_metadata)
+        found[place] = LocalLog(
+            first=first.first,
+            topic_id=metadata.topic_id if metadata else None,
+            lineage=_read(first.beside(LEADER_EPOCHS), read_leader_epochs),
+            log_start=starts[home].get(place, 0),
+        )
+    return found
+
+
+def _read(file: LogFile, read: Callable[[Path], T]) -> T | None:
+    """Return the content of a small file, or None if it is not there."""
+    try:
+        with local_copy(file) as (path, _):
+            return read(path)
+    except FileNotFoundError:
+        return None
+
+
+def _local_files(
+    home: LogFile, local: Mapping[TopicPlace, Sequence[LogFile]], logs: Mapping[TopicPlace, LocalLog]
+) -> Iterator[TierFile]:
+    for place, files in local.items():
+        for file, end in zip(files, [*(file.first for file in files[1:]), LARGEST], strict=True):
+            first = max(file.first, logs[place].log_start)
+            if first < end:
+                yield TierFile(**facts_of(file), first=first, end=end, ends=end, of_tier=home.name)

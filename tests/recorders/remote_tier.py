@@ -1,0 +1,110 @@
+"""Record a remote tier, and what consumers read of it: ``python -m tests.recorders.remote_tier``.
+
+Fills ``remote_tier/``: ``tier`` has the segments that a broker copied to remote storage, ``log`` its log directory,
+with the metadata topic and the segments that are still on its disk, some of them in the tier, too. The broker was
+started three times, so there are several leader epochs. Transactions committed, aborted, and one is open. Of one
+partition the first records were deleted, and with them their segments in the tier. ``consumed.jsonl`` is what consumers
+of both isolation levels then got from that broker, from its tier and its disk.
+
+Needs Java (with its compiler), Maven and a package index; takes about two minutes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from tests.recorders.broker import Broker, BrokerError, Jars, classpath
+from tests.recorders.client_traffic import python_with_clients
+from tests.support.recordings import REMOTE_TIER
+
+__all__ = ["main"]
+
+_CLIENTS: Final = {"confluent-kafka": "2.16.1"}
+_HERE: Final = Path(__file__).parent / "clients"
+_STORAGE: Final = _HERE / "KeptInFiles.java"
+_SETTINGS: Final = {
+    "remote.log.storage.system.enable": "true",
+    "remote.log.storage.manager.class.name": _STORAGE.stem,
+    "remote.log.metadata.manager.listener.name": "LOCAL",
+    "rlmm.config.remote.log.metadata.topic.num.partitions": "1",
+    "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
+    "remote.log.manager.task.interval.ms": "500",
+    "log.initial.task.delay.ms": "500",
+    "log.retention.check.interval.ms": "500",
+    "log.segment.delete.delay.ms": "100",
+}
+_PARTITIONS: Final = ("__remote_log_metadata-0", "orders-0", "orders-1")
+_PARTS: Final = 3
+_CUT: Final = 20
+_SECONDS: Final = 60
+
+
+def main() -> None:
+    """Run the session and take the files."""
+    with tempfile.TemporaryDirectory(prefix="kafka-msgs-tier-") as home:
+        python = python_with_clients(Path(home, "clients"), _CLIENTS)
+        command = ["javac", "-proc:none", "-cp", classpath(Jars.NODE), "-d", home, str(_STORAGE)]
+        subprocess.run(command, check=True, timeout=120)
+        tier = Path(home, "tier")
+        settings = {"remote.log.storage.manager.class.path": f"{home}/", "rsm.config.dir": str(tier)}
+        with Broker(settings=_SETTINGS | settings) as broker:
+            consumed = _session(broker, python, tier)
+            broker.stop()
+            _take(broker, tier, consumed)
+
+
+def _session(broker: Broker, python: Path, tier: Path) -> str:
+    def client(*arguments: str) -> str:
+        script = [str(python), str(_HERE / "remote_tier.py"), broker.bootstrap, *arguments]
+        return subprocess.run(script, check=True, timeout=120, stdout=subprocess.PIPE, text=True).stdout
+
+    client("create")
+    for part in range(_PARTS):
+        if part:
+            broker.restart()
+        if part == _PARTS - 1:
+            client("keep")
+        client("write", str(part))
+        _wait(lambda kept=part == _PARTS - 1: all(_is_copied(broker, tier, name, kept) for name in _PARTITIONS[1:]))
+    client("cut", "1", str(_CUT))
+    _wait(lambda: min(int(path.name[:20]) for path in tier.glob("orders-1-*/*.log")) > 0)
+    client("open")
+    return client("read")
+
+
+def _is_copied(broker: Broker, tier: Path, partition: str, kept: bool) -> bool:
+    """Whether all segments but the active one are in the tier, and, unless they are kept, only there."""
+    local = sorted(int(path.stem) for path in (broker.log_dir / partition).glob("*.log"))
+    copied = {int(path.name[:20]) for path in tier.glob(f"{partition}-*/*.log")}
+    return bool(copied) and copied.issuperset(local[:-1]) and (kept or len(local) == 1)
+
+
+def _wait(done: Callable[[], bool]) -> None:
+    """Wait until something is so, and a little longer, for the metadata that says it."""
+    deadline = time.monotonic() + _SECONDS
+    while not done():
+        if time.monotonic() > deadline:
+            raise BrokerError("the broker keeps no segments in remote storage")
+        time.sleep(0.5)
+    time.sleep(4)
+
+
+def _take(broker: Broker, tier: Path, consumed: str) -> None:
+    shutil.rmtree(REMOTE_TIER, ignore_errors=True)
+    shutil.copytree(tier, REMOTE_TIER / "tier")
+    ignored = shutil.ignore_patterns("*.deleted", "*.lock")
+    for name in _PARTITIONS:
+        shutil.copytree(broker.log_dir / name, REMOTE_TIER / "log" / name, ignore=ignored)
+    for name in ("log-start-offset-checkpoint", "recovery-point-offset-checkpoint"):
+        shutil.copy(broker.log_dir / name, REMOTE_TIER / "log")
+    (REMOTE_TIER / "consumed.jsonl").write_text(consumed)
+
+
+if __name__ == "__main__":
+    main()
