@@ -104,7 +104,8 @@ class Tier:
 
     def _ranges(self, source: str, home: LogFile, logs: Mapping[TopicPlace, LocalLog]) -> _Ranges:
         if self.metadata is None:
-            below = {file.path.removeprefix(f"{home.path}/"): file.size for file in all_below(home)}
+            start = home.path.strip("/") + "/"
+            below = {file.path.lstrip("/").removeprefix(start): file.size for file in all_below(home)}
             named = {name: size for path, size in below.items() if (name := self.layout.name_of(path)) is not None}
             try:
                 return ranges_by_names(named, logs)

@@ -89,4 +89,4 @@ def checked_manifest(file: TierFile) -> TierManifest:
     with opened(manifest) as data:
         if data.size() > _LARGEST_MANIFEST:
             raise TierFormatError(file=manifest.name, reason=f"a manifest of {data.size()} bytes")
-        return read_manifest(data.read(), manifest.name)
+        return read_manifest(data.read_at(data.size(), 0), manifest.name)
