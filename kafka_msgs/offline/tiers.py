@@ -23,6 +23,7 @@ from kafka_msgs.topics.batches import decode_batches
 from kafka_msgs.topics.remote_log import RemoteLog, RemotePartition, RemoteRange, replay_remote_log
 
 __all__ = [
+    "LOG_START",
     "METADATA_TOPIC",
     "LocalLog",
     "TierRange",
@@ -34,6 +35,9 @@ __all__ = [
 
 METADATA_TOPIC: Final = "__remote_log_metadata"
 """The topic in which brokers keep what is in remote storage."""
+
+LOG_START: Final = "log-start-offset-checkpoint"
+"""The file of a log directory with the offsets that partitions begin with."""
 
 TopicPlace: TypeAlias = tuple[str, int]
 """A topic, and the number of a partition."""

@@ -8,7 +8,7 @@ for sorting.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from heapq import heappop, heappush
@@ -150,15 +150,26 @@ class RemotePartition:
     def lineage(self) -> tuple[EpochStart, ...]:
         """Return the leader epochs of the segments that are read, and the first offset of each.
 
-        An epoch that starts at or after the start of a later epoch is left out: its records were replaced (KIP-101).
-        ``leader-epoch-checkpoint`` of the partition's log has the lineage exactly; this is what segments tell of it.
+        The records of an epoch were replaced if it starts at or after the start of a later epoch (KIP-101), or if a
+        segment has a later epoch right after an earlier one. Such an epoch is left out. ``leader-epoch-checkpoint`` of
+        the partition's log has the lineage exactly; this is what segments tell of it.
         """
         kept: list[EpochStart] = []
-        for epoch in sorted((epoch for epoch, entries in self.referenced.items() if entries), reverse=True):
+        highest = max(self.referenced, default=0)
+        for epoch in sorted(self.referenced, reverse=True):
             start = self.referenced[epoch][0][0]
-            if not kept or start < kept[-1].start_offset:
+            if epoch <= highest and (not kept or start < kept[-1].start_offset):
                 kept.append(EpochStart(epoch, start))
+                highest = min([highest, *self._before(epoch)])
         return tuple(reversed(kept))
+
+    def _before(self, epoch: int) -> Iterator[int]:
+        """Yield the epochs that come right before an epoch in the segments that are read for it."""
+        for _, segment_id in self.referenced[epoch]:
+            epochs = self.segments[segment_id].epochs
+            at = bisect_left(epochs, epoch, key=itemgetter(0))
+            if at:
+                yield epochs[at - 1].epoch
 
     def ranges(self, lineage: Sequence[tuple[int, int]] | None = None) -> tuple[RemoteRange, ...]:
         """Return the segments that are read, in the order of offsets, each with the offsets that it is read for.

@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -71,18 +72,21 @@ def _session(broker: Broker, python: Path, tier: Path) -> str:
         if part == _PARTS - 1:
             client("keep")
         client("write", str(part))
-        _wait(lambda kept=part == _PARTS - 1: all(_is_copied(broker, tier, name, kept) for name in _PARTITIONS[1:]))
+        _wait(partial(_are_copied, broker, tier, kept=part == _PARTS - 1))
     client("cut", "1", str(_CUT))
     _wait(lambda: min(int(path.name[:20]) for path in tier.glob("orders-1-*/*.log")) > 0)
     client("open")
     return client("read")
 
 
-def _is_copied(broker: Broker, tier: Path, partition: str, kept: bool) -> bool:
+def _are_copied(broker: Broker, tier: Path, *, kept: bool) -> bool:
     """Whether all segments but the active one are in the tier, and, unless they are kept, only there."""
-    local = sorted(int(path.stem) for path in (broker.log_dir / partition).glob("*.log"))
-    copied = {int(path.name[:20]) for path in tier.glob(f"{partition}-*/*.log")}
-    return bool(copied) and copied.issuperset(local[:-1]) and (kept or len(local) == 1)
+    for partition in _PARTITIONS[1:]:
+        local = sorted(int(path.stem) for path in (broker.log_dir / partition).glob("*.log"))
+        copied = {int(path.name[:20]) for path in tier.glob(f"{partition}-*/*.log")}
+        if not copied or not copied.issuperset(local[:-1]) or (len(local) > 1 and not kept):
+            return False
+    return True
 
 
 def _wait(done: Callable[[], bool]) -> None:

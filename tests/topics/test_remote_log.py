@@ -106,6 +106,13 @@ def test_an_epoch_that_starts_where_a_later_one_does_is_not_in_the_lineage() -> 
     assert spans(partition) == [(1, 0, 10), (3, 10, 30)]
 
 
+def test_an_epoch_that_a_later_leader_did_not_have_is_not_in_the_lineage() -> None:
+    first, lost = finished(1, 0, 19, {2: 0}), finished(2, 12, 14, {3: 12})
+    partition = state_of(*first, *lost, *finished(3, 8, 29, {2: 8, 4: 20}))
+    assert partition.lineage() == ((2, 0), (4, 20))
+    assert spans(partition) == [(1, 0, 8), (3, 8, 30)]
+
+
 def test_records_that_say_nothing_are_named_with_the_reason() -> None:
     snapshot, unknown = RemoteLogSegmentMetadataSnapshotRecord(), UnknownRecord(topic=TOPIC, record_type=99, value=b"")
     log = replay_remote_log([*records(snapshot, updated(1, 1)), unknown])

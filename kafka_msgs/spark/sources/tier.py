@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from attrs import evolve, frozen
 
@@ -24,6 +24,7 @@ from kafka_msgs.log.files import (
 )
 from kafka_msgs.log.tiers import LAYOUTS, TierLayout, layout_of
 from kafka_msgs.offline.tiers import (
+    LOG_START,
     METADATA_TOPIC,
     LocalLog,
     TierRange,
@@ -41,7 +42,6 @@ __all__ = ["Tier", "Wanted"]
 
 T = TypeVar("T")
 
-_LOG_START: Final = "log-start-offset-checkpoint"
 _Ranges: TypeAlias = Mapping[TopicPlace, Sequence[TierRange]]
 
 
@@ -163,7 +163,7 @@ def _local_logs(local: Mapping[TopicPlace, Sequence[LogFile]]) -> dict[TopicPlac
         first = files[0]
         home = first.root, first.directory.rpartition("/")[0]
         if home not in starts:
-            starts[home] = _read(evolve(first, path=f"{home[1]}/{_LOG_START}"), read_offset_checkpoint) or {}
+            starts[home] = _read(evolve(first, path=f"{home[1]}/{LOG_START}"), read_offset_checkpoint) or {}
         metadata = _read(first.beside(PARTITION_METADATA), read_partition_metadata)
         found[place] = LocalLog(
             first=first.first,

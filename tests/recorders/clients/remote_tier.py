@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
@@ -105,7 +106,14 @@ def consumed(bootstrap: str, isolation: str, partition: int) -> list[dict[str, A
     raise RuntimeError("the consumer got nothing any more")
 
 
-COMMANDS = {"create": create, "write": write, "keep": keep, "cut": cut, "open": leave_open, "read": read}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "create": create,
+    "write": write,
+    "keep": keep,
+    "cut": cut,
+    "open": leave_open,
+    "read": read,
+}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[2]](sys.argv[1], *sys.argv[3:])

@@ -1,0 +1,196 @@
+"""Partitions whose log is in part in remote storage, from a tier in a directory of this machine (KIP-405).
+
+This module finds the files and reads their batches. ``tiers`` knows which segment is read for which offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, TypeVar, get_args
+
+from attrs import frozen
+
+from kafka_msgs.errors import JobPathError, LogFileError, TierFormatError
+from kafka_msgs.log.faults import raising
+from kafka_msgs.log.files import read_offset_checkpoint
+from kafka_msgs.log.partition import LogDirectory, Partition
+from kafka_msgs.log.scan import AnyBatch, walk_log
+from kafka_msgs.log.tiers import TierLayout, layout_of, read_manifest
+from kafka_msgs.log.transactions import Isolation, Mark, Transactions, follow_transactions, walk_marks
+from kafka_msgs.offline.tiers import (
+    LOG_START,
+    METADATA_TOPIC,
+    LocalLog,
+    TierRange,
+    TopicPlace,
+    ranges_by_metadata,
+    ranges_by_names,
+    read_remote_log,
+)
+from kafka_msgs.option_checks import check_choice
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
+
+__all__ = ["TieredPartition", "TieredSegment", "tiered_partitions"]
+
+T = TypeVar("T")
+
+_LARGEST: Final = 2**63 - 1
+
+
+@frozen
+class TieredSegment:
+    """The ``.log`` file of a segment, remote or local, and the offsets that it is read for.
+
+    These are the offsets from ``start`` on and before ``end``. ``remote`` is None for a segment of the log directory.
+    """
+
+    path: Path
+    start: int
+    end: int
+    remote: TierRange | None = None
+
+    def walk_batches(
+        self, options: ReadOptions = DEFAULT_READ_OPTIONS, *, closed: bool = True
+    ) -> Iterator[AnyBatch | LogFileError]:
+        """Yield the batches with such offsets, and each ``LogFileError``. The first batch may start before them.
+
+        ``closed`` is false for a segment that a broker may still write. Raises ``OSError``.
+        """
+        for item in walk_log(self.path, options, closed=closed):
+            if isinstance(item, RecordBatch) and item.base_offset >= self.end:
+                return
+            if isinstance(item, LogFileError) or item.last_offset >= self.start:
+                yield item
+
+    def marks(self, *, first: bool) -> Iterator[Mark]:
+        """Yield the marks of transactions at such offsets; of the first segment, those before them, too."""
+        marks = walk_marks(self.path)
+        return (mark for mark in marks if (first or mark.base_offset >= self.start) and mark.base_offset < self.end)
+
+
+@frozen
+class TieredPartition:
+    """A partition's whole log: its segments in the order of offsets, so that each offset is in one of them."""
+
+    topic: str
+    number: int
+    segments: tuple[TieredSegment, ...]
+
+    def transactions(self) -> Transactions:
+        """Return the transactions in the segments: the aborted ones, and the last stable offset. Raises ``OSError``."""
+        numbered = enumerate(self.segments)
+        return follow_transactions(mark for number, each in numbered for mark in each.marks(first=not number))
+
+    def batches(
+        self,
+        from_offset: int = 0,
+        options: ReadOptions = DEFAULT_READ_OPTIONS,
+        *,
+        isolation: Isolation = "read_uncommitted",
+    ) -> Iterator[AnyBatch]:
+        """Yield the batches from the one that holds ``from_offset`` on; like ``batches`` of ``Partition``."""
+        return raising(self.walk_batches(from_offset, options, isolation=isolation))
+
+    def walk_batches(
+        self,
+        from_offset: int = 0,
+        options: ReadOptions = DEFAULT_READ_OPTIONS,
+        *,
+        isolation: Isolation = "read_uncommitted",
+    ) -> Iterator[AnyBatch | LogFileError]:
+        """Yield what ``batches`` yields, and in its place each ``LogFileError``."""
+        check_choice("batches", "isolation", isolation, get_args(Isolation))
+        transactions = self.transactions() if isolation == "read_committed" else Transactions()
+        for segment in self.segments:
+            if segment.end > from_offset:
+                for item in segment.walk_batches(options, closed=segment.end < _LARGEST):
+                    hidden = not isinstance(item, LogFileError) and transactions.hides(item)
+                    if not hidden and (isinstance(item, LogFileError) or item.last_offset >= from_offset):
+                        yield item
+
+
+def tiered_partitions(
+    tier: Path, *, layout: str | TierLayout = "kafka", metadata: Path | None = None, log: Path | None = None
+) -> tuple[TieredPartition, ...]:
+    """Return the partitions in a tier by topic and number.
+
+    ``layout`` is what ``layout_of`` takes. ``metadata`` is a log directory that has ``__remote_log_metadata``; without
+    one the names of the segments have to do. ``log`` is the log directory of a broker: its partitions are returned,
+    too, and segments that are in both are read there.
+
+    Raises ``JobPathError`` for a tier that has no segment and a directory without the topic, ``OptionError`` for a
+    wrong layout, ``TierFormatError`` for segments that are stored in another form, ``LogFileError`` and ``OSError``.
+    """
+    known = layout_of(layout) if isinstance(layout, str) else layout
+    local = {(each.topic, each.number): each for each in LogDirectory(log).partitions if each.segments} if log else {}
+    logs = _local_logs(log, local) if log else {}
+    remote = _by_names(tier, known, logs) if metadata is None else _by_metadata(metadata, logs)
+    found = {place: [_segment(tier, known, each) for each in ranges] for place, ranges in remote.items()}
+    for place, partition in local.items():
+        found.setdefault(place, []).extend(_local_segments(partition, logs[place].log_start))
+    if not any(found.values()):
+        raise JobPathError(path=str(tier), reason="there is no segment in the tier")
+    return tuple(TieredPartition(*place, tuple(found[place])) for place in sorted(found) if found[place])
+
+
+def _by_metadata(metadata: Path, logs: Mapping[TopicPlace, LocalLog]) -> Mapping[TopicPlace, Sequence[TierRange]]:
+    partitions = [each for each in LogDirectory(metadata).partitions if each.topic == METADATA_TOPIC]
+    paths = [segment.path for each in partitions for segment in each.segments]
+    if not paths:
+        raise JobPathError(path=str(metadata), reason=f"there is no segment of {METADATA_TOPIC}")
+    return ranges_by_metadata(read_remote_log(paths), logs)
+
+
+def _by_names(
+    tier: Path, layout: TierLayout, logs: Mapping[TopicPlace, LocalLog]
+) -> Mapping[TopicPlace, Sequence[TierRange]]:
+    named = ((layout.name_of(path.relative_to(tier).as_posix()), path) for path in tier.rglob("*"))
+    sizes = {name: path.stat().st_size for name, path in named if name is not None}
+    for name in sizes if layout.manifest is not None else ():
+        _check_manifest(tier / layout.path(name, layout.manifest or ""))
+    return ranges_by_names(sizes, logs)
+
+
+def _check_manifest(path: Path) -> None:
+    read_manifest(path.read_bytes(), str(path))
+
+
+def _segment(tier: Path, layout: TierLayout, found: TierRange) -> TieredSegment:
+    path = tier / layout.path(found.name)
+    size = path.stat().st_size if path.exists() else found.size
+    if size != found.size:
+        if layout.manifest is not None:
+            _check_manifest(tier / layout.path(found.name, layout.manifest))
+        reason = f"the object has {size} bytes, and the segment {found.size}: its plugin stores it in another form"
+        raise TierFormatError(file=str(path), reason=reason)
+    return TieredSegment(path, found.start, found.end, found)
+
+
+def _local_logs(log: Path, local: Mapping[TopicPlace, Partition]) -> dict[TopicPlace, LocalLog]:
+    starts = _if_there(lambda: read_offset_checkpoint(log / LOG_START)) or {}
+    found = {}
+    for place, partition in local.items():
+        metadata = _if_there(partition.metadata)
+        found[place] = LocalLog(
+            first=partition.segments[0].base_offset,
+            topic_id=metadata.topic_id if metadata else None,
+            lineage=_if_there(partition.leader_epochs),
+            log_start=starts.get(place, 0),
+        )
+    return found
+
+
+def _if_there(read: Callable[[], T]) -> T | None:
+    try:
+        return read()
+    except FileNotFoundError:
+        return None
+
+
+def _local_segments(partition: Partition, log_start: int) -> Iterable[TieredSegment]:
+    ends = [*(each.base_offset for each in partition.segments), _LARGEST]
+    for segment, (start, end) in zip(partition.segments, pairwise(ends), strict=True):
+        if log_start < end:
+            yield TieredSegment(segment.path, max(start, log_start), end)
