@@ -2,9 +2,9 @@
 
 ``partition`` lists the partitions and their files. ``segment``, ``scan`` and ``index`` read segments and their indexes,
 ``files`` reads the small files. ``summary`` counts the batches of a file. ``index_check`` compares an index with its
-segment. ``transactions`` finds aborted transactions. ``kafka_msgs.topics`` knows the meaning of the records of internal
-topics. A name is imported when it is first used, so unused parts cost nothing. In Kafka these files belong to the
-package ``org.apache.kafka.storage.internals``.
+segment. ``transactions`` finds aborted transactions. ``tiers`` has the names of segments in remote storage.
+``kafka_msgs.topics`` knows the meaning of the records of internal topics. A name is imported when it is first used, so
+unused parts cost nothing. In Kafka these files belong to the package ``org.apache.kafka.storage.internals``.
 """
 
 from typing import TYPE_CHECKING
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kafka_msgs.log.scan import AnyBatch, FileScan, read_log, walk_headers, walk_log
     from kafka_msgs.log.segment import Segment
     from kafka_msgs.log.summary import LogSummary, read_summary, walk_summary
+    from kafka_msgs.log.tiers import SegmentName, TierLayout, layout_of
     from kafka_msgs.log.transactions import Isolation, Transactions, find_transactions
 else:
     __getattr__, __dir__ = lazy_attributes(
@@ -60,11 +61,14 @@ else:
             "Partition": "partition",
             "PartitionMetadata": "files",
             "Segment": "segment",
+            "SegmentName": "tiers",
+            "TierLayout": "tiers",
             "TimeEntry": "index",
             "Transactions": "transactions",
             "check_offset_index": "index_check",
             "check_time_index": "index_check",
             "find_transactions": "transactions",
+            "layout_of": "tiers",
             "read_aborted_transactions": "index",
             "read_clean_shutdown": "files",
             "read_leader_epochs": "files",
@@ -101,11 +105,14 @@ __all__ = [
     "Partition",
     "PartitionMetadata",
     "Segment",
+    "SegmentName",
+    "TierLayout",
     "TimeEntry",
     "Transactions",
     "check_offset_index",
     "check_time_index",
     "find_transactions",
+    "layout_of",
     "read_aborted_transactions",
     "read_clean_shutdown",
     "read_leader_epochs",

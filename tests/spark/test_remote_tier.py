@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +21,9 @@ from kafka_msgs.log.writing.segments import SegmentWriter
 from kafka_msgs.message import Message
 from kafka_msgs.records import BatchBuilder, BatchHeader, RecordBatch
 from kafka_msgs.spark.sources.counts import KafkaLogCountsSource
-from kafka_msgs.spark.sources.log import KafkaLogSource
+from kafka_msgs.spark.sources.log import KafkaLogSource, log_reading
+from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.plans import LogReader, Plan
 from kafka_msgs.topics.remote_log import RemotePlace
 from tests.support.counted_files import as_bucket
 from tests.support.recordings import REMOTE_TIER
@@ -29,6 +32,7 @@ from tests.support.tiers import as_aiven, finished, renamed, write_metadata
 
 TIER, LOG = REMOTE_TIER / "tier", REMOTE_TIER / "log"
 WHOLE: Final = {"remoteMetadata": str(LOG), "localLog": str(LOG), "topics": "orders"}
+COMMITTED: Final = {"isolation": "read_committed"}
 ROWS: Final = {"columns": "partition,offset,timestampMs,leaderEpoch,key,value,headers"}
 
 Row = tuple[Any, ...]
@@ -142,6 +146,22 @@ def test_a_segment_that_is_not_in_the_tier_is_a_row_with_the_reason(tmp_path: Pa
     gone.unlink()
     told = [row for row in read(KafkaLogSource, tier, columns="file", **WHOLE) if row["_error"]]
     assert [row["file"] for row in told] == [str(gone)]
+
+
+def test_a_bucket_without_snapshots_is_followed_where_its_parts_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_aiven(TIER, tmp_path / "aiven")
+    shutil.copytree(TIER, tmp_path / "tier", ignore=shutil.ignore_patterns("*.snapshot", "*.txnindex"))
+    as_bucket(tmp_path, monkeypatch)
+    plan = Plan.of(
+        "kafka-log", Options("kafka-log", {"path": "s3://bucket/tier", "remoteLayout": "kafka", **COMMITTED})
+    )
+    reader = LogReader(plan, log_reading(Options("kafka-log", {"columns": "partition,offset"})))
+    splits = pickle.loads(pickle.dumps(plan.splits()))
+    found = [row for split in splits for part in split for batch in reader.rows(part) for row in batch.to_pylist()]
+    wanted = rows(COMMITTED | {"remoteLayout": "aiven"}, "s3://bucket/aiven")
+    assert sorted((row["partition"], row["offset"]) for row in found) == [row[:2] for row in wanted]
 
 
 @pytest.mark.parametrize("seed", range(12))

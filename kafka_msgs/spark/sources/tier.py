@@ -6,8 +6,7 @@ which offsets, is left to ``kafka_msgs.offline.tiers``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -115,9 +114,7 @@ class Tier:
         if not files:
             reason = f"there is no segment of {METADATA_TOPIC}"
             raise OptionError(source=source, option="remoteMetadata", value=self.metadata, reason=reason)
-        with ExitStack() as stack:
-            copies = [stack.enter_context(local_copy(file))[0] for file in files if file.size]
-            return ranges_by_metadata(read_remote_log(copies), logs)
+        return ranges_by_metadata(read_remote_log(_copies(files)), logs)
 
     def _remote_files(self, home: LogFile, ranges: _Ranges) -> Iterator[TierFile]:
         files = [self._file(home, each) for found in ranges.values() for each in found]
@@ -153,6 +150,13 @@ class Tier:
             layout=self.layout,
             no_aborted=each.no_aborted,
         )
+
+
+def _copies(files: Iterable[LogFile]) -> Iterator[Path]:
+    """Yield local files with the bytes of files, each until the next one is asked for."""
+    for file in files:
+        with local_copy(file) as (path, _):
+            yield path
 
 
 def _local_logs(local: Mapping[TopicPlace, Sequence[LogFile]]) -> dict[TopicPlace, LocalLog]:
