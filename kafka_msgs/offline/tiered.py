@@ -51,14 +51,12 @@ class TieredSegment:
     end: int
     remote: TierRange | None = None
 
-    def walk_batches(
-        self, options: ReadOptions = DEFAULT_READ_OPTIONS, *, closed: bool = True
-    ) -> Iterator[AnyBatch | LogFileError]:
+    def walk_batches(self, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch | LogFileError]:
         """Yield the batches with such offsets, and each ``LogFileError``. The first batch may start before them.
 
-        ``closed`` is false for a segment that a broker may still write. Raises ``OSError``.
+        Raises ``OSError``.
         """
-        for item in walk_log(self.path, options, closed=closed):
+        for item in walk_log(self.path, options, closed=self.end < _LARGEST):
             if isinstance(item, RecordBatch) and item.base_offset >= self.end:
                 return
             if isinstance(item, LogFileError) or item.last_offset >= self.start:
@@ -105,7 +103,7 @@ class TieredPartition:
         transactions = self.transactions() if isolation == "read_committed" else Transactions()
         for segment in self.segments:
             if segment.end > from_offset:
-                for item in segment.walk_batches(options, closed=segment.end < _LARGEST):
+                for item in segment.walk_batches(options):
                     hidden = not isinstance(item, LogFileError) and transactions.hides(item)
                     if not hidden and (isinstance(item, LogFileError) or item.last_offset >= from_offset):
                         yield item

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Final, Literal
 from uuid import UUID
 
+import pyarrow as pa
 import pytest
 
 from kafka_msgs.errors import JobPathError, LogFileError, OptionError, TierFormatError
 from kafka_msgs.log.tiers import SegmentName, layout_of
 from kafka_msgs.offline.tiered import TieredPartition, tiered_partitions
+from kafka_msgs.offline.tiered_table import TieredTable
 from kafka_msgs.offline.tiers import LocalLog, ranges_by_metadata, ranges_by_names, read_remote_log
 from kafka_msgs.records import RecordBatch
 from kafka_msgs.topics.remote_log import RemotePlace
@@ -50,6 +52,21 @@ def test_tier_and_log_directory_give_what_consumers_get(isolation: Isolation, tm
     assert rows(tiered_partitions(TIER, log=LOG), isolation) == consumed(isolation)
     aiven = as_aiven(TIER, tmp_path)
     assert rows(tiered_partitions(aiven, layout="aiven", log=LOG), isolation) == consumed(isolation)
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_a_table_has_the_rows_that_consumers_get(isolation: Isolation, tmp_path: Path) -> None:
+    partitions = [each for each in tiered_partitions(TIER, metadata=LOG, log=LOG) if each.topic == "orders"]
+    rows = pa.table(TieredTable(partitions, columns=["partition", "offset", "value"], isolation=isolation)).to_pylist()
+    assert [(row["partition"], row["offset"], row["value"]) for row in rows] == consumed(isolation)
+    counted = pa.table(TieredTable(partitions, columns=["topic"], isolation=isolation)).to_pylist()
+    assert counted == [{"topic": "orders", "_error": None}] * len(rows)
+    tier = Path(shutil.copytree(TIER, tmp_path / "tier"))
+    gone = next(tier.rglob(f"{13:020}-*.log"))
+    gone.unlink()
+    table = TieredTable(tiered_partitions(tier, metadata=LOG), columns=["file"])
+    told = [row for row in pa.table(table).to_pylist() if row["_error"]]
+    assert [(row["file"], row["_error"]) for row in told] == [(str(gone), f"{gone} at byte 0: the file is not there")]
 
 
 def test_batches_are_read_from_an_offset_on() -> None:

@@ -1,0 +1,83 @@
+"""The records of partitions of which a part is in remote storage as one Arrow table, read as a stream, without Spark.
+
+Owns how the segments of ``tiered`` become batches of rows; columns and rows are those of ``tables``. Needs the extra
+``arrow``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_msgs.columns import walk_record_table
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.log.scan import AnyBatch
+from kafka_msgs.log.transactions import Isolation, Transactions
+from kafka_msgs.offline.tables import LogTable
+from kafka_msgs.offline.tiered import TieredPartition, TieredSegment
+from kafka_msgs.option_checks import check_choice
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
+
+__all__ = ["TieredTable"]
+
+
+class TieredTable(LogTable):
+    """The records of partitions that ``tiered_partitions`` returns: a row for each, like ``LogTable``.
+
+    ``isolation`` is that of a consumer. Raises ``OptionError`` for another one, and what ``LogTable`` raises.
+    """
+
+    def __init__(
+        self,
+        partitions: Sequence[TieredPartition],
+        *,
+        columns: Sequence[str] | None = None,
+        control: bool = False,
+        isolation: Isolation = "read_uncommitted",
+        options: ReadOptions = DEFAULT_READ_OPTIONS,
+    ) -> None:
+        check_choice("TieredTable", "isolation", isolation, get_args(Isolation))
+        super().__init__(columns=columns, control=control, options=options)
+        self._logs = tuple(partitions)
+        self._committed = isolation == "read_committed"
+
+    @property
+    def files(self) -> list[Path]:
+        """The segments, remote and local."""
+        return [segment.path for partition in self._logs for segment in partition.segments]
+
+    def batches(self) -> Iterator[Any]:
+        """Yield the rows as Arrow record batches."""
+        for partition in self._logs:
+            transactions = partition.transactions() if self._committed else Transactions()
+            known = {"topic": partition.topic, "partition": partition.number}
+            for segment in partition.segments:
+                yield from self._rows_of(segment, transactions, {**known, "file": str(segment.path)})
+
+    def _rows_of(
+        self, segment: TieredSegment, transactions: Transactions, known: Mapping[str, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        batches = self._wanted(segment, transactions)
+        try:
+            for item in walk_record_table(batches, self._options, columns=sorted({*self._sources, "offset"})):
+                is_rows = isinstance(item, pa.RecordBatch)
+                yield self._rows(known, _between(item, segment)) if is_rows else self._damage(known, item)
+        except FileNotFoundError:
+            gone = LogFileError(file=str(segment.path), position=0, skipped=0, reason="the file is not there")
+            yield self._damage(known, gone)
+
+    def _wanted(self, segment: TieredSegment, transactions: Transactions) -> Iterator[AnyBatch | LogFileError]:
+        for item in segment.walk_batches(self._options):
+            control = isinstance(item, RecordBatch) and item.is_control
+            if isinstance(item, LogFileError) or not (transactions.hides(item) or (control and not self._control)):
+                yield item
+
+
+def _between(records: pa.RecordBatch, segment: TieredSegment) -> pa.RecordBatch:
+    """Return the records at offsets that the segment is read for."""
+    offsets = records.column("offset")
+    return records.filter(pc.and_(pc.greater_equal(offsets, segment.start), pc.less(offsets, segment.end)))
