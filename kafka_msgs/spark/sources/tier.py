@@ -14,6 +14,8 @@ from typing import TypeAlias, TypeVar
 from attrs import evolve, frozen
 
 from kafka_msgs.errors import JobPathError, OptionError, TierFormatError
+from kafka_msgs.filesystems.files import LogFile, all_below, directory_of, local_copy, log_files, present
+from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
 from kafka_msgs.log.files import (
     LEADER_EPOCHS,
     PARTITION_METADATA,
@@ -32,7 +34,6 @@ from kafka_msgs.offline.tiers import (
     ranges_by_names,
     read_remote_log,
 )
-from kafka_msgs.filesystems.files import LogFile, all_below, directory_of, local_copy, log_files, present
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.ranges import LARGEST
 from kafka_msgs.spark.sources.tier_files import TierFile, checked_manifest, facts_of
@@ -79,29 +80,35 @@ class Tier:
             options.refuse("remoteLayout", error.reason)
         return cls(layout=found, metadata=metadata, local=local)
 
-    def files(self, source: str, paths: Sequence[str], wanted: Wanted) -> list[LogFile]:
-        """Return the segments, remote and local, by topic, partition and offset.
+    def files(
+        self, source: str, paths: Sequence[str], wanted: Wanted, settings: Settings = NO_SETTINGS
+    ) -> list[LogFile]:
+        """Return the segments, remote and local, by topic, partition and offset; ``settings`` are for filesystems.
 
         Raises ``OptionError``, ``JobPathError``, ``TierFormatError``, ``LogFileError`` and ``OSError``.
         """
         if len(paths) != 1:
             raise OptionError(source=source, option="path", value=None, reason="one tier is read at a time")
-        home = directory_of(source, paths[0])
-        local = self._local(source, wanted)
+        home = directory_of(source, paths[0], settings)
+        local = self._local(source, wanted, settings)
         logs = _local_logs(local)
-        remote = {place: ranges for place, ranges in self._ranges(source, home, logs).items() if wanted.has(place)}
+        remote = {
+            place: ranges for place, ranges in self._ranges(source, home, logs, settings).items() if wanted.has(place)
+        }
         found = [*self._remote_files(home, remote), *_local_files(home, local, logs)]
         if not found:
-            raise OptionError(source=source, option="path", value=paths[0], reason="there is no segment in the tier")
+            raise OptionError(
+                source=source, option="path", value=shown_uri(paths[0]), reason="there is no segment in the tier"
+            )
         return sorted(found, key=lambda file: file.place)
 
-    def _local(self, source: str, wanted: Wanted) -> dict[TopicPlace, list[LogFile]]:
-        files = [] if self.local is None else log_files(source, [self.local])
+    def _local(self, source: str, wanted: Wanted, settings: Settings) -> dict[TopicPlace, list[LogFile]]:
+        files = [] if self.local is None else log_files(source, [self.local], settings=settings)
         named = [file for file in files if file.is_segment and file.topic is not None]
         groups = groupby(named, key=lambda file: (file.topic or "", file.partition or 0))
         return {place: list(group) for place, group in groups if wanted.has(place)}
 
-    def _ranges(self, source: str, home: LogFile, logs: Mapping[TopicPlace, LocalLog]) -> _Ranges:
+    def _ranges(self, source: str, home: LogFile, logs: Mapping[TopicPlace, LocalLog], settings: Settings) -> _Ranges:
         if self.metadata is None:
             start = home.path.strip("/") + "/"
             below = {file.path.lstrip("/").removeprefix(start): file.size for file in all_below(home)}
@@ -110,10 +117,11 @@ class Tier:
                 return ranges_by_names(named, logs)
             except JobPathError as error:
                 raise OptionError(source=source, option="path", value=error.path, reason=error.reason) from None
-        files = [file for file in log_files(source, [self.metadata]) if file.topic == METADATA_TOPIC]
+        listed = log_files(source, [self.metadata], settings=settings)
+        files = [file for file in listed if file.topic == METADATA_TOPIC]
         if not files:
             reason = f"there is no segment of {METADATA_TOPIC}"
-            raise OptionError(source=source, option="remoteMetadata", value=self.metadata, reason=reason)
+            raise OptionError(source=source, option="remoteMetadata", value=shown_uri(self.metadata), reason=reason)
         return ranges_by_metadata(read_remote_log(_copies(files)), logs)
 
     def _remote_files(self, home: LogFile, ranges: _Ranges) -> Iterator[TierFile]:

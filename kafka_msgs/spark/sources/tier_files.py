@@ -11,8 +11,8 @@ from typing import Any, Final
 from attrs import field, fields, frozen
 
 from kafka_msgs.errors import TierFormatError
-from kafka_msgs.log.tiers import TierLayout, TierManifest, read_manifest
 from kafka_msgs.filesystems.files import LogFile, Slice, opened
+from kafka_msgs.log.tiers import TierLayout, TierManifest, read_manifest
 
 __all__ = ["TierFile", "checked_manifest", "facts_of"]
 
