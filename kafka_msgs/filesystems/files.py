@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 from pyarrow import BufferReader, NativeFile, fs
 
 from kafka_msgs.errors import OptionError
@@ -32,9 +32,7 @@ __all__ = [
     "FileKind",
     "LogFile",
     "Slice",
-    "all_below",
     "described",
-    "directory_of",
     "is_remote",
     "is_there",
     "local_copy",
@@ -42,7 +40,6 @@ __all__ = [
     "log_files",
     "neighbours",
     "opened",
-    "present",
     "resolved",
 ]
 
@@ -251,33 +248,6 @@ def _fetch(file: LogFile, copy: Path, start: int, end: int | None) -> None:
         while at < stop and (chunk := data.read_at(min(_CHUNK, stop - at), at)):
             written.write(chunk)
             at += len(chunk)
-
-
-def present(files: Sequence[LogFile]) -> list[LogFile | None]:
-    """Return files with their sizes, each None if it is not there. They are on one filesystem. Raises ``OSError``."""
-    if not files:
-        return []
-    found = _filesystem(files[0]).get_file_info([file.path for file in files])
-    return [
-        evolve(file, size=info.size) if info.type == fs.FileType.File else None
-        for file, info in zip(files, found, strict=True)
-    ]
-
-
-def directory_of(source: str, path: str, settings: Settings = NO_SETTINGS) -> LogFile:
-    """Return the directory that a path means, whose ``path`` others are below. Raises ``OptionError``."""
-    found = resolved(source, path, settings)
-    made = [_log_file(found.root, each, 0, found.settings) for each in found.paths]
-    for each in made:
-        if _filesystem(each).get_file_info(each.path).type == fs.FileType.Directory:
-            return each
-    raise OptionError(source=source, option="path", value=shown_uri(path), reason="there is no directory")
-
-
-def all_below(directory: LogFile) -> list[LogFile]:
-    """Return all files in a directory and in those below it. Raises ``OSError``."""
-    found = _filesystem(directory).get_file_info(fs.FileSelector(directory.path, recursive=True))
-    return [evolve(directory, path=info.path, size=info.size) for info in found if info.type == fs.FileType.File]
 
 
 def is_there(file: LogFile) -> bool:

@@ -419,7 +419,7 @@ def test_a_segment_deleted_while_the_read_is_planned_does_not_end_it(
 ) -> None:
     home = Path(shutil.copytree(CODECS, tmp_path / CODECS.name))
     listed = log_files("kafka-log", [str(home)])
-    monkeypatch.setattr("kafka_msgs.spark.sources.plans.log_files", lambda *_: listed)
+    monkeypatch.setattr("kafka_msgs.spark.sources.plans.log_files", lambda *_, **__: listed)
     for path in home.glob("*.log"):
         path.unlink()
     rows = log(home, **options)

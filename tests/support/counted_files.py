@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 import pytest
 from pyarrow import fs
 
-from kafka_msgs.filesystems import files, opening
+from kafka_msgs.filesystems import files, objects, opening
 from kafka_msgs.filesystems.opening import Opened
 from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
 
@@ -26,7 +26,8 @@ def as_bucket(directory: Path, monkeypatch: pytest.MonkeyPatch) -> CountedFiles:
     def filesystem_of(root: str, settings: Settings = NO_SETTINGS) -> Opened:
         return Opened(counted, "") if root == BUCKET else others(root, settings)
 
-    monkeypatch.setattr(files, "filesystem_of", filesystem_of)
+    for module in (files, objects):
+        monkeypatch.setattr(module, "filesystem_of", filesystem_of)
     return counted
 
 

@@ -19,7 +19,8 @@ from typing import Final, NamedTuple
 from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.filesystems.files import LogFile, Slice, is_there, local_copy, neighbours, opened, present
+from kafka_msgs.filesystems.files import LogFile, Slice, is_there, local_copy, neighbours, opened
+from kafka_msgs.filesystems.objects import present
 from kafka_msgs.layouts import HEADER_SIZE, SIZE_AND_OFFSET, header_struct
 from kafka_msgs.log.files import read_producer_snapshot
 from kafka_msgs.log.index import ABORTED_LAYOUT, AbortedTransaction, read_aborted_transactions

@@ -14,7 +14,8 @@ from typing import TypeAlias, TypeVar
 from attrs import evolve, frozen
 
 from kafka_msgs.errors import JobPathError, OptionError, TierFormatError
-from kafka_msgs.filesystems.files import LogFile, all_below, directory_of, local_copy, log_files, present
+from kafka_msgs.filesystems.files import LogFile, local_copy, log_files
+from kafka_msgs.filesystems.objects import all_below, directory_of, present
 from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
 from kafka_msgs.log.files import (
     LEADER_EPOCHS,

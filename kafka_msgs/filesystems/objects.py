@@ -1,0 +1,49 @@
+"""Objects below a path, and the sizes of objects whose names are known, on any filesystem.
+
+Owns listing for names that are not those of a broker's files; ``files`` owns those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import evolve
+from pyarrow import fs
+
+from kafka_msgs.errors import OptionError
+from kafka_msgs.filesystems.files import LogFile, resolved
+from kafka_msgs.filesystems.opening import filesystem_of
+from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
+
+__all__ = ["all_below", "directory_of", "present"]
+
+
+def present(files: Sequence[LogFile]) -> list[LogFile | None]:
+    """Return files with their sizes, each None if it is not there. They are on one filesystem. Raises ``OSError``."""
+    if not files:
+        return []
+    found = _filesystem(files[0]).get_file_info([file.path for file in files])
+    return [
+        evolve(file, size=info.size) if info.type == fs.FileType.File else None
+        for file, info in zip(files, found, strict=True)
+    ]
+
+
+def directory_of(source: str, path: str, settings: Settings = NO_SETTINGS) -> LogFile:
+    """Return the directory that a path means, whose ``path`` others are below. Raises ``OptionError``."""
+    found = resolved(source, path, settings)
+    for each in found.paths:
+        made = LogFile(found.root, each, 0, None, None, None, found.settings)
+        if _filesystem(made).get_file_info(each).type == fs.FileType.Directory:
+            return made
+    raise OptionError(source=source, option="path", value=shown_uri(path), reason="there is no directory")
+
+
+def all_below(directory: LogFile) -> list[LogFile]:
+    """Return all files in a directory and in those below it. Raises ``OSError``."""
+    found = _filesystem(directory).get_file_info(fs.FileSelector(directory.path, recursive=True))
+    return [evolve(directory, path=info.path, size=info.size) for info in found if info.type == fs.FileType.File]
+
+
+def _filesystem(file: LogFile) -> fs.FileSystem:
+    return filesystem_of(file.root, file.settings).filesystem
