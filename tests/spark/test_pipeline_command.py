@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from kafka_msgs.cli.group import command
 from kafka_msgs.cli.spark_session import one_sentence
+from kafka_msgs.formats import format_named
 from tests.support.recordings import END_OFFSETS, GROUP_LOGS, LOGS
 
 
@@ -49,15 +50,23 @@ def test_wire_compat_runs_over_the_messages_asked_for(tmp_path: Path) -> None:
     assert "Compared with the reference" in said
 
 
-@pytest.mark.usefixtures("spark")
-def test_topic_profile_writes_tables_by_topic_and_a_report(tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_topic_profile_writes_tables_by_topic_and_a_report(tmp_path: Path, spark: SparkSession) -> None:
+    out, other = tmp_path / "out", tmp_path / "iceberg"
     status, said = run("topic-profile", str(GROUP_LOGS / "orders-0"), "--out", str(out))
     assert status == 0, said
     assert {path.name for path in (out / "profile").iterdir() if path.is_dir()} == {"topic=orders"}
     assert said.splitlines()[-5:] == [
         str(out / name) for name in ("report.html", "report.json", "report.prom", "bytes.png", "records.png")
     ]
+    status, said = run("topic-profile", str(GROUP_LOGS / "orders-0"), "--format", "iceberg", "--out", str(other))
+    assert status == 0, said
+    assert not (other / ".work").exists()
+    for table in ("batches", "profile", "problems"):
+        expected = spark.read.parquet(str(out / table)).toArrow().to_pylist()
+        found = format_named("iceberg").read(str(other / table)).read_all().to_pylist()
+        plain = [{name: row[name] for name in each} for row, each in zip(found, expected, strict=True)]
+        assert sorted(plain, key=str) == sorted(expected, key=str)
+        assert all(row["day"] == row["hour"].date() for row in found)
 
 
 @pytest.mark.usefixtures("spark")
@@ -87,6 +96,14 @@ def test_capture_report_tells_what_was_asked(tmp_path: Path) -> None:
         ),
         (
             ["topic-profile", "{orders}", "--out", "{groups}"],
+            "{groups}: it exists and is not an empty directory; nothing is overwritten",
+        ),
+        (
+            ["topic-profile", "{orders}", "--format", "delta", "--out", "s3://x/y", "--report", "{new}"],
+            "s3://x/y: tables of delta are written to a local directory",
+        ),
+        (
+            ["topic-profile", "{orders}", "--format", "iceberg", "--out", "{groups}"],
             "{groups}: it exists and is not an empty directory; nothing is overwritten",
         ),
         (

@@ -18,6 +18,7 @@ from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.reporting import input_facts
 from kafka_msgs.cli.spark_session import master_url, one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, OptionError
+from kafka_msgs.formats import FORMAT_NAMES
 from kafka_msgs.lookup import message_named
 from kafka_msgs.offline.directories import end_offsets_in
 
@@ -67,6 +68,14 @@ def _options(command: F) -> F:
         ),
         click.option(
             "--report", "report_to", type=click.Path(path_type=Path), help="Where the report goes; default: --out."
+        ),
+        click.option(
+            "--format",
+            "table_format",
+            type=click.Choice(FORMAT_NAMES),
+            default=FORMAT_NAMES[0],
+            show_default=True,
+            help="What the tables are; delta and iceberg add a version to those of an earlier run.",
         ),
         click.option("--out", required=True, metavar="DIR", help=_OUT),
     ):
@@ -229,6 +238,7 @@ def _run(
     report_to: Path | None,
     master: str | None,
     conf: tuple[str, ...],
+    table_format: str,
     facts: Mapping[str, str] | None = None,
 ) -> Outcome:
     """Check the arguments, then start Spark and run a job; print what it found and where that is.
@@ -243,8 +253,8 @@ def _run(
     from kafka_msgs.spark.session import session_settings
 
     jobs = import_module("kafka_msgs.spark.jobs.job")
-    if not is_remote(out):
-        jobs.check_output(out, report_to)
+    if not is_remote(out) or table_format != FORMAT_NAMES[0]:
+        jobs.check_output(out, report_to, table_format)
     checked = None if any(map(is_remote, inputs)) else check(NO_SETTINGS)
     with one_sentence(), session_for(_FEATURE, master, conf_of_spark) as spark, progress_of(spark) as show_step:
         show_step("reading directories")
@@ -253,7 +263,7 @@ def _run(
         job = import_module(f"kafka_msgs.spark.jobs.{module}").JOB
         with destination(spark, out, report_to, settings) as to:
             known = input_facts(inputs) if facts is None else facts
-            outcome: Outcome = jobs.run(job, checked(spark), to.tables, to.report, show_step, known)
+            outcome: Outcome = jobs.run(job, checked(spark), to.tables, to.report, show_step, known, table_format)
     show_tables(outcome.report, console())
     for path in outcome.files:
         click.echo(to.named(path, out))

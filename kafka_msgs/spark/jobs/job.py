@@ -1,6 +1,7 @@
 """What a job is, and how it is run: tables one after another into Parquet, then a report about them.
 
-Owns the order of things and where they are written. What the tables hold is for the job's own module.
+Owns the order of things and where they are written. What the tables hold is for the job's own module, and other formats
+than Parquet are left to ``publishing``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from attrs import evolve, frozen
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.report import Report, write_report
 from kafka_msgs.report.facts import facts_of_now
+from kafka_msgs.spark.jobs.publishing import Publisher, publisher_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,11 +28,17 @@ Tables: TypeAlias = "Mapping[str, DataFrame]"
 
 @frozen
 class Step:
-    """One table of a job: its name, how it is built from inputs and earlier tables, how its files are partitioned."""
+    """One table of a job: its name, how it is built from inputs and earlier tables, how its files are partitioned.
+
+    ``keys`` are columns that no two rows have in common and that are never null, where there are such. ``time`` is the
+    column of a time by whose days a format other than Parquet has its partitions.
+    """
 
     name: str
     build: Callable[[Tables], DataFrame]
     partition_by: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    time: str = ""
 
 
 @frozen(kw_only=True)
@@ -69,17 +77,24 @@ def run(
     report_to: Path | None = None,
     progress: Callable[[str], None] = lambda _: None,
     facts: Mapping[str, str] | None = None,
+    table_format: str = "parquet",
 ) -> Outcome:
-    """Build the tables of a job, write each to ``out/<table>`` as Parquet, and the report about them.
+    """Build the tables of a job, write each to ``out/<table>`` in a format, and the report about them.
 
     ``out`` is a path or anything that Spark can write to; the report is written to ``report_to``, a local directory,
     by default ``out`` if that is a path. Later tables are built from the files of earlier ones, so that an input is
     read no more often than needed. ``progress`` is called with the name of the current step. ``facts`` are shown
-    at the head of the report, before the time, its zone and the version. Raises ``JobPathError`` when ``out`` is not
-    empty, or when it is not a path and ``report_to`` is missing.
+    at the head of the report, before the time, its zone and the version.
+
+    With the ``table_format`` ``delta`` or ``iceberg``, ``out`` is a path and may have the tables of an earlier run;
+    each gets a new version when all are made. Raises what ``check_output`` raises.
     """
-    check_output(out, report_to)
-    place = out.rstrip("/") if "://" in out else Path(out).absolute().as_uri()
+    publisher = check_output(out, report_to, table_format)
+    if publisher:
+        publisher.start()
+        out = str(publisher.out)
+    tables = str(publisher.work) if publisher else out
+    place = tables.rstrip("/") if "://" in tables else Path(tables).absolute().as_uri()
     directory = report_to or Path(out)
     directory.mkdir(parents=True, exist_ok=True)
     known = dict(inputs)
@@ -88,18 +103,36 @@ def run(
         known[step.name] = _written(step, step.build(known), f"{place}/{step.name}")
     progress("report")
     report = evolve(job.report(known), facts={**(facts or {}), **facts_of_now()})
+    if publisher:
+        _publish(publisher, job, known, progress)
     return Outcome(report, tuple(write_report(report, directory)))
 
 
-def check_output(out: str, report_to: Path | None = None) -> None:
-    """Raise ``JobPathError`` where tables and report of a run cannot go to; nothing is made."""
+def _publish(publisher: Publisher, job: Job, tables: Tables, progress: Callable[[str], None]) -> None:
+    for step in job.steps:
+        progress(f"{step.name} as {publisher.form.name}")
+        publisher.publish(step.name, tables[step.name], step.partition_by, step.keys, step.time)
+    publisher.end()
+
+
+def check_output(out: str, report_to: Path | None = None, table_format: str = "parquet") -> Publisher | None:
+    """Return what publishes the tables of a run, None where executors do; nothing is made.
+
+    Raises ``JobPathError`` where tables and report cannot go to: ``out`` is not empty and has no tables of such a
+    format, or it is not a path and ``report_to`` is missing. Raises ``OptionError`` and ``MissingExtraError`` for a
+    format that is not there.
+    """
+    publisher = publisher_of(table_format, out)
     if "://" in out:
+        if publisher:
+            raise JobPathError(path=out, reason=f"tables of {table_format} are written to a local directory")
         if report_to is None:
             raise JobPathError(path=out, reason="the report needs a local directory of its own")
-        return
+        return None
     path = Path(out)
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise JobPathError(path=out, reason="it exists and is not an empty directory; nothing is overwritten")
+    if not path.exists() or (path.is_dir() and (not any(path.iterdir()) or (publisher and publisher.has_tables()))):
+        return publisher
+    raise JobPathError(path=out, reason="it exists and is not an empty directory; nothing is overwritten")
 
 
 def _written(step: Step, rows: DataFrame, place: str) -> DataFrame:

@@ -196,8 +196,8 @@ JOB: Final = Job(
     name="topic-profile",
     summary="Per topic, partition and hour: records, bytes, codecs, sizes, producers, transactions, order of times.",
     steps=(
-        Step("batches", _batches, partition_by=("topic",)),
-        Step("profile", _profile, partition_by=("topic",)),
+        Step("batches", _batches, partition_by=("topic",), time="hour"),
+        Step("profile", _profile, partition_by=("topic",), time="hour"),
         Step("problems", _problems),
     ),
     report=_report,

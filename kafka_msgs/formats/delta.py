@@ -1,0 +1,68 @@
+"""Tables of Delta Lake, through delta-rs: any directory or URL that it writes to, and no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+
+from kafka_msgs.formats.keyed import check_keys, left_out
+from kafka_msgs.formats.table_format import TableFormat, as_reader
+
+__all__ = ["DeltaFormat"]
+
+_GONE: Final = "_gone"
+
+
+class DeltaFormat(TableFormat):
+    """Delta Lake. Files that nothing refers to stay until somebody calls ``DeltaTable.vacuum``."""
+
+    name = "delta"
+
+    def exists(self, place: str) -> bool:
+        """Return whether there is a Delta table."""
+        return bool(DeltaTable.is_deltatable(place))
+
+    def write(self, rows: pa.RecordBatchReader | pa.Table, place: str, partition_by: Sequence[str] = ()) -> None:
+        """Make the table, or give one that is there these rows."""
+        by = None if self.exists(place) else list(partition_by)
+        write_deltalake(place, as_reader(rows), mode="overwrite", partition_by=by)
+
+    def append(self, rows: pa.RecordBatchReader | pa.Table, place: str) -> None:
+        """Add rows to a table that is there."""
+        write_deltalake(DeltaTable(place), as_reader(rows), mode="append")
+
+    def merge(self, rows: pa.Table, place: str, keys: Sequence[str], gone: pa.Table | None = None) -> None:
+        """Merge as Delta does: only files with such keys are written anew."""
+        check_keys(rows, keys)
+        columns = {name: f"source.`{name}`" for name in rows.column_names}
+        (
+            DeltaTable(place)
+            .merge(
+                _source(rows, keys, gone),
+                predicate=" AND ".join(f"target.`{name}` = source.`{name}`" for name in keys),
+                source_alias="source",
+                target_alias="target",
+            )
+            .when_matched_delete(f"source.{_GONE} = true")
+            .when_matched_update(columns)
+            .when_not_matched_insert(columns, predicate=f"source.{_GONE} = false")
+            .execute()
+        )
+
+    def read(self, place: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+        """Return the rows of the last version."""
+        names = None if columns is None else list(columns)
+        return DeltaTable(place).to_pyarrow_dataset().scanner(columns=names).to_reader()
+
+
+def _source(rows: pa.Table, keys: Sequence[str], gone: pa.Table | None) -> pa.Table:
+    """Return all rows that are merged, with a column that says which are removed."""
+    marked = rows.append_column(_GONE, pa.repeat(pa.scalar(False), rows.num_rows))
+    if gone is None:
+        return marked
+    left = left_out(gone.select(keys).cast(rows.select(keys).schema), rows, keys)
+    removed = left.append_column(_GONE, pa.repeat(pa.scalar(True), left.num_rows))
+    return pa.concat_tables([marked, removed], promote_options="default")

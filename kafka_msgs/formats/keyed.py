@@ -1,0 +1,94 @@
+"""Rows of Arrow found by their keys: those that another table lacks, and those that are different there.
+
+Rows are joined by the columns of the key alone, since Arrow joins no lists and structs; whole rows are taken by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_msgs.errors import OptionError
+
+__all__ = ["changed_rows", "check_keys", "left_out", "removed_keys", "surviving"]
+
+_ROW: Final = "_row"
+_OTHER: Final = "_other"
+
+
+def check_keys(rows: pa.Table, keys: Sequence[str]) -> None:
+    """Raise ``OptionError`` where a key has a null, or where two rows have the same key."""
+    for name in keys:
+        if rows[name].null_count:
+            raise _wrong(keys, f"a row has no {name}")
+    if rows.group_by(list(keys)).aggregate([]).num_rows < rows.num_rows:
+        raise _wrong(keys, "two rows have the same key")
+
+
+def _wrong(keys: Sequence[str], reason: str) -> OptionError:
+    return OptionError(source="merge", option="keys", value=", ".join(keys), reason=reason)
+
+
+def removed_keys(rows: pa.Table, gone: pa.Table | None, keys: Sequence[str]) -> pa.Table:
+    """Return the keys of rows that a merge takes out: those that get other rows, and those that are gone."""
+    replaced = rows.select(keys)
+    return replaced if gone is None else pa.concat_tables([replaced, gone.select(keys).cast(replaced.schema)])
+
+
+def left_out(rows: pa.Table, other: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Return the rows whose key is not in the other table, in their order."""
+    found = _numbered(rows, keys, _ROW).join(other.select(keys), list(keys), join_type="left anti", use_threads=False)
+    return rows.take(pa.array(np.sort(found[_ROW].to_numpy())))
+
+
+def changed_rows(rows: pa.Table, before: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Return the rows that are not in ``before`` just so: new keys, and keys whose other columns differ."""
+    left, right = _numbered(rows, keys, _ROW), _numbered(before, keys, _OTHER)
+    pairs = left.join(right, list(keys), join_type="inner", use_threads=False)
+    ours, theirs = rows.take(pairs[_ROW]), before.select(rows.column_names).take(pairs[_OTHER])
+    same = np.ones(len(pairs), dtype=bool)
+    for name in rows.column_names:
+        same &= _equal(ours[name], theirs[name])
+    unchanged = pairs[_ROW].to_numpy()[same]
+    kept = np.ones(len(rows), dtype=bool)
+    kept[unchanged] = False
+    return rows.filter(pa.array(kept))
+
+
+def _equal(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> np.ndarray:
+    """Return for each row whether two columns are equal there; Arrow compares no nested values."""
+    if pa.types.is_nested(ours.type):
+        return np.array([one == other for one, other in zip(ours.to_pylist(), theirs.to_pylist(), strict=True)], bool)
+    both_null = pc.and_(ours.is_null(), theirs.is_null())
+    return np.asarray(pc.or_(pc.fill_null(pc.equal(ours, theirs.cast(ours.type)), False), both_null), bool)
+
+
+def surviving(batches: Iterable[pa.RecordBatch], removed: pa.Table, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows whose key was not removed.
+
+    Each join reads the keys once, so that batches are joined together until they have as many rows: the time stays
+    linear in both.
+    """
+    for table in _together(batches, removed.num_rows):
+        yield from left_out(table, removed, keys).to_batches()
+
+
+def _together(batches: Iterable[pa.RecordBatch], least: int) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        held.append(batch)
+        count += batch.num_rows
+        if count >= least:
+            yield pa.Table.from_batches(held)
+            held, count = [], 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _numbered(rows: pa.Table, keys: Sequence[str], name: str) -> pa.Table:
+    return rows.select(list(keys)).append_column(name, pa.array(np.arange(rows.num_rows)))

@@ -1,0 +1,73 @@
+"""Tables that executors have written as Parquet, made versions of tables in another format.
+
+Rows pass through the driver batch by batch, since what keeps Delta and Iceberg without a JVM runs there. A table with
+keys is compared with its last version instead, and held for that; only what differs is merged.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from attrs import frozen
+
+from kafka_msgs.formats import TableFormat, format_named, with_day
+from kafka_msgs.formats.parquet import parquet_rows
+from kafka_msgs.spark.types import arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Publisher", "publisher_of"]
+
+_WORK: Final = ".work"
+_DAY: Final = "day"
+
+
+@frozen
+class Publisher:
+    """Where the tables of a job go, and in which format; ``work`` is where executors write them first."""
+
+    form: TableFormat
+    out: Path
+
+    @property
+    def work(self) -> Path:
+        """The directory of tables in Parquet that are not published yet."""
+        return self.out / _WORK
+
+    def has_tables(self) -> bool:
+        """Return whether an earlier run has left tables of this format."""
+        return any(self.form.exists(str(path)) for path in self.out.iterdir() if path.is_dir())
+
+    def start(self) -> None:
+        """Remove what a run has left that did not end."""
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def publish(
+        self, name: str, rows: DataFrame, partition_by: Sequence[str], keys: Sequence[str], time: str = ""
+    ) -> None:
+        """Make what executors have written the new version of a table; a step of a job has what is given."""
+        place = str(self.out / name)
+        read = parquet_rows(str(self.work / name), arrow_schema(rows.schema))
+        if time:
+            read, partition_by = with_day(read, time, _DAY), (_DAY,)
+        if keys:
+            self.form.publish(read.read_all(), place, keys, partition_by)
+        else:
+            self.form.write(read, place, partition_by)
+
+    def end(self) -> None:
+        """Remove what has been published."""
+        shutil.rmtree(self.work)
+
+
+def publisher_of(name: str, out: str) -> Publisher | None:
+    """Return what publishes tables in a format, None for Parquet: that is what executors write.
+
+    Raises ``MissingExtraError``.
+    """
+    form = format_named(name)
+    return None if form.name == "parquet" else Publisher(form, Path(out).absolute())
