@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import daft
 import datafusion
 import duckdb
 import pandas as pd
@@ -40,13 +41,18 @@ def with_datafusion(table: Any) -> list[dict[str, Any]]:
     return found
 
 
+def with_daft(table: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = daft.from_arrow(table).to_arrow().to_pylist()
+    return found
+
+
 def with_pandas(table: Any) -> list[dict[str, Any]]:
     frame = pa.table(table).to_pandas(types_mapper=pd.ArrowDtype)
     found: list[dict[str, Any]] = pa.Table.from_pandas(frame, preserve_index=False).to_pylist()
     return found
 
 
-PROGRAMS = [with_duckdb, with_polars, with_datafusion, with_pandas]
+PROGRAMS = [with_duckdb, with_polars, with_datafusion, with_daft, with_pandas]
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
