@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
@@ -18,7 +19,7 @@ from kafka_msgs.spark.shipping import is_classic
 from kafka_msgs.spark.shipping import ship as ship_code
 from kafka_msgs.spark.sql import register_functions
 
-__all__ = ["register", "session_settings"]
+__all__ = ["register", "registered_settings", "session_settings"]
 
 _SOURCES: Final = {
     "kafka_msgs.spark.sources.log": "KafkaLogSource",
@@ -30,6 +31,8 @@ _SOURCES: Final = {
 }
 """The data sources; one that needs an extra which is not installed is left out."""
 
+_REGISTERED: Final[WeakKeyDictionary[SparkSession, Settings]] = WeakKeyDictionary()
+"""The settings with which sessions know the sources."""
 
 _BY_DEFAULT: Final = ("-default.xml", "Set by Spark to default values")
 """The ends of what Hadoop names as the sources of settings that nobody made."""
@@ -47,7 +50,7 @@ def register(spark: SparkSession, *, ship: bool = True, settings: Mapping[str, s
     """
     if ship:
         ship_code(spark)
-    known = Settings.of(settings or {}).over(session_settings(spark))
+    known = _REGISTERED[spark] = Settings.of(settings or {}).over(session_settings(spark))
     for module, name in _SOURCES.items():
         try:
             source = getattr(import_module(module), name)
@@ -62,6 +65,11 @@ def _with_settings(source: type[Any], settings: Settings) -> type[Any]:
     if not settings.items or not hasattr(source, "settings"):
         return source
     return type(source.__name__, (source,), {"settings": settings, "__doc__": source.__doc__})
+
+
+def registered_settings(spark: SparkSession) -> Settings:
+    """Return the settings of filesystems that the sources of a session have; those of the session before ``register``."""
+    return _REGISTERED[spark] if spark in _REGISTERED else session_settings(spark)
 
 
 def session_settings(spark: SparkSession) -> Settings:

@@ -56,7 +56,7 @@ def ship(spark: SparkSession) -> None:
 
 
 def is_classic(spark: SparkSession) -> bool:
-    """Whether a session has a JVM in this process's reach: it is not one of Spark Connect."""
+    """Return whether a session is not one of Connect: it has a JVM, and its driver is this process."""
     return type(spark).__module__ == "pyspark.sql.session"
 
 

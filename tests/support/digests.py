@@ -24,13 +24,14 @@ from kafka_msgs.log.scan import read_log
 from kafka_msgs.records import Compression, Record, RecordBatch
 from tests.recorders.broker import java_command
 
-__all__ = ["Digests", "by_kafka", "by_library", "by_spark", "records_in"]
+__all__ = ["COLUMNS", "Digests", "by_kafka", "by_library", "by_spark", "digests_of", "records_in"]
 
 Digests: TypeAlias = dict[tuple[str, str], tuple[int, ...]]
 """Sums by file (``orders-0/00000000000000000000.log``) and name of codec."""
 
 _DAY_MS: Final = 86_400_000
-_COLUMNS: Final = "file,codec,offset,timestampMs,producerId,control,transactional,key,value,headers"
+COLUMNS: Final = "file,codec,offset,timestampMs,producerId,control,transactional,key,value,headers"
+"""The columns of ``kafka-log`` that the sums are made of."""
 _PROGRAM: Final = Path(__file__).parent / "FileDigests.java"
 _SECONDS: Final = 1800
 
@@ -42,12 +43,13 @@ def records_in(digests: Digests) -> int:
 
 def by_spark(spark: SparkSession, directory: Path, **options: object) -> Digests:
     """The table as the data source ``kafka-log`` gives it; ``options`` are options of the source."""
-    given = {"control": "true", "columns": _COLUMNS, **{name: str(value) for name, value in options.items()}}
+    given = {"control": "true", "columns": COLUMNS, **{name: str(value) for name, value in options.items()}}
     rows = spark.read.format("kafka-log").options(**given).load(str(directory))
-    return _collected(rows)
+    return digests_of(rows)
 
 
-def _collected(rows: DataFrame) -> Digests:
+def digests_of(rows: DataFrame) -> Digests:
+    """The table of rows of ``kafka-log``, which have the columns ``COLUMNS``."""
     sums = [sf.sum(each).alias(f"sum{number}") for number, each in enumerate(_spark_numbers())]
     found = rows.groupBy("file", "codec").agg(*sums).collect()
     return {(_short(row[0]), row[1]): tuple(int(each) for each in row[2:]) for row in found}

@@ -1,7 +1,8 @@
 """The data source ``kafka-log-counts``: how many records the parts of logs have, without their rows.
 
 Spark does not tell a Python source that rows are only counted. This source counts what ``kafka-log`` would yield for
-the same options, from the headers of batches where these say it, and yields the counts.
+the same options, from the headers of batches where these say it, and yields the counts. ``counting_plan`` and
+``counted`` do the same for whoever needs no source.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
 from kafka_msgs.spark.sources.log import reading_of
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.plans import LogReader, Plan
-from kafka_msgs.spark.sources.rows import rows_of
+from kafka_msgs.spark.sources.rows import Reading, rows_of
 from kafka_msgs.spark.sources.splits import Part
 from kafka_msgs.spark.types import ERROR, arrow_schema
 
-__all__ = ["KafkaLogCountsSource"]
+__all__ = ["KafkaLogCountsSource", "counted", "counting_plan"]
 
+_NAME: Final = "kafka-log-counts"
 _COUNTED: Final = ("partition",)
 """A column that the headers of batches answer for all their records."""
 _SCHEMA: Final = StructType(
@@ -36,6 +38,27 @@ _SCHEMA: Final = StructType(
 )
 
 
+def counting_plan(options: Mapping[str, str], settings: Settings = NO_SETTINGS) -> tuple[Plan, Reading]:
+    """Return what is read for the options of the source, and how; raises ``OptionError``.
+
+    ``settings`` are what the session has for filesystems.
+    """
+    given = Options(_NAME, options, settings)
+    plan, reading = Plan.of(_NAME, given), reading_of(given, _COUNTED)
+    given.done()
+    return plan, reading
+
+
+def counted(part: Part, reading: Reading) -> tuple[int, int]:
+    """Return how many records a part has, and how many rows say that something could not be read."""
+    records = damage = 0
+    for batch in rows_of(part, reading):
+        faults = batch.num_rows - batch.column(ERROR).null_count if ERROR in batch.schema.names else 0
+        records += batch.num_rows - faults
+        damage += faults
+    return records, damage
+
+
 class KafkaLogCountsSource(DataSource):
     """The data source ``kafka-log-counts``; the documentation of Spark sources describes its options and columns."""
 
@@ -43,15 +66,12 @@ class KafkaLogCountsSource(DataSource):
     """What the session has for filesystems."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        given = Options(self.name(), options, self.settings)
-        self._plan = Plan.of(self.name(), given)
-        self._reading = reading_of(given, _COUNTED)
-        given.done()
+        self._plan, self._reading = counting_plan(options, self.settings)
 
     @classmethod
     def name(cls) -> str:
         """Return the name of the source."""
-        return "kafka-log-counts"
+        return _NAME
 
     def schema(self) -> StructType:
         """Return the columns."""
@@ -67,12 +87,7 @@ class _Counter(LogReader):
 
     def rows(self, part: Part) -> Iterator[pa.RecordBatch]:
         """Yield the one row of a part."""
-        records = damage = 0
-        for batch in rows_of(part, self.reading):
-            faults = batch.num_rows - batch.column(ERROR).null_count if ERROR in batch.schema.names else 0
-            records += batch.num_rows - faults
-            damage += faults
-        counted = [part.file.topic, part.file.partition, part.file.name, records, damage]
+        counts = [part.file.topic, part.file.partition, part.file.name, *counted(part, self.reading)]
         schema = arrow_schema(_SCHEMA)
-        arrays = [pa.array([value], each.type) for value, each in zip(counted, schema, strict=True)]
+        arrays = [pa.array([value], each.type) for value, each in zip(counts, schema, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)

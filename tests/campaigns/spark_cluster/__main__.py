@@ -1,0 +1,90 @@
+"""Kills executors of a standalone cluster in the middle of a read, a job and a stream, in classic and Connect sessions.
+
+``python -m tests.campaigns.spark_cluster --bytes 64M``: makes a log directory, starts a master and two workers of one
+core each on loopback, and a server of Connect. What comes out is held against ``kafka_msgs.log`` and against a run of
+the job that was left alone. The exit status is 1 where it differs, or where nothing was killed. Everything is
+temporary, and ends after ``--minutes``. Needs Java, and a system with ``/proc``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+
+from benchmarks.big_directory import CONTENTS, byte_count, write_directory
+from kafka_msgs.cli.render.console import console
+from tests.campaigns.spark_cluster.cluster import Cluster, running_cluster, running_server
+from tests.support.digests import by_library, records_in
+
+__all__ = ["main"]
+
+_TAIL: Final = 3000
+
+
+def main() -> int:
+    """Run the campaign; return 1 where something differs."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.campaigns.spark_cluster", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--bytes", type=byte_count, default=byte_count("64M"), help="of the log (default: 64M)")
+    parser.add_argument("--minutes", type=int, default=30, help="after which all ends (default: 30)")
+    arguments = parser.parse_args()
+    out = console()
+    with tempfile.TemporaryDirectory(prefix="kafka-msgs-spark-cluster-", ignore_cleanup_errors=True) as temporary:
+        home, logs = Path(temporary), Path(temporary) / "logs"
+        for content in CONTENTS:
+            write_directory(logs, arguments.bytes // len(CONTENTS), content)
+        expected = by_library(logs)
+        out.print(f"{records_in(expected):,} records")
+        wanted = sorted([*place, list(sums)] for place, sums in expected.items())
+        seconds = arguments.minutes * 60
+        with running_cluster(home, seconds) as cluster:
+            found = [_holds(out, "classic", _run("classic", cluster.master, cluster, home, seconds), wanted)]
+            with running_server(cluster, home, seconds) as url:
+                found.append(_holds(out, "connect", _run("connect", url, cluster, home, seconds), wanted))
+    return not all(found)
+
+
+def _run(name: str, url: str, cluster: Cluster, home: Path, seconds: int) -> dict[str, Any]:
+    place = home / name
+    place.mkdir()
+    arguments = [url, str(home / "logs"), str(place), *map(str, cluster.workers)]
+    done = subprocess.run(
+        [
+            "timeout", "--kill-after=10", str(seconds),
+            sys.executable, "-m", "tests.campaigns.spark_cluster.actions", *arguments,
+        ],
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        sys.exit(f"{name}: {done.stderr[-_TAIL:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _holds(out: Console, name: str, found: dict[str, Any], wanted: list[list[Any]]) -> bool:
+    """Print what came of each action, and return whether all is as it must be."""
+    tables = found["job"]["tables"]
+    equal = {
+        "read": found["read"]["digests"] == wanted,
+        "job": tables["quiet"] == tables["killed"] and all(count for count, _ in tables["killed"][:2]),
+        "stream": found["stream"]["digests"] == wanted and found["stream"]["batches"] > 1,
+    }
+    for action, same in equal.items():
+        killed, seconds = found[action]["killed"], found[action]["seconds"]
+        what = f"executor {killed[0]} killed" if killed else "ended before an executor was killed: give more --bytes"
+        out.print(f"{name}: {action}: {'EQUAL' if same else 'DIFFERENT'}, {what}, {seconds} s")
+    return all(equal.values()) and all(found[action]["killed"] for action in equal)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""What is run on the cluster: a read, a job and a stream, during each of which an executor is killed.
+
+``python -m tests.campaigns.spark_cluster.actions URL LOG_DIRECTORY HOME WORKER...``: ``URL`` is that of the master or
+of the server of Connect. Prints what came of each as one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from kafka_msgs.spark import register
+from kafka_msgs.spark.jobs.job import run
+from kafka_msgs.spark.jobs.log_directories import log_frame
+from kafka_msgs.spark.jobs.topic_profile import JOB
+from tests.campaigns.spark_cluster.cluster import SETTINGS, executors_of, kill_one
+from tests.support.digests import COLUMNS, Digests, by_spark, digests_of
+
+SPLIT: Final = 2 << 20
+OFFSETS_A_BATCH: Final = 400_000
+STREAM_SECONDS: Final = 600
+_POLL: Final = 0.05
+
+
+@contextmanager
+def killing(workers: tuple[int, ...], due: Callable[[], bool]) -> Iterator[list[int]]:
+    """Kill an executor as soon as it is due; gives the list of the killed, empty where it ended before."""
+    ended, killed = threading.Event(), list[int]()
+
+    def watch() -> None:
+        while not ended.wait(_POLL):
+            if due() and executors_of(workers):
+                killed.append(kill_one(workers))
+                return
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        ended.set()
+        thread.join()
+
+
+def busy(workers: tuple[int, ...], seconds: float) -> Callable[[], bool]:
+    """Say whether executors have worked for some seconds of processor time since now."""
+    before = _ticks(workers)
+    return lambda: (_ticks(workers) - before) / os.sysconf("SC_CLK_TCK") > seconds
+
+
+def _ticks(workers: tuple[int, ...]) -> int:
+    return sum(_ticks_of(each) for each in executors_of(workers))
+
+
+def _ticks_of(process: int) -> int:
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12])
+
+
+def read(spark: SparkSession, directory: Path, workers: tuple[int, ...]) -> dict[str, Any]:
+    """All rows of the source, added up."""
+    with killing(workers, busy(workers, 1)) as killed:
+        found = by_spark(spark, directory, splitBytes=SPLIT)
+    return {"killed": killed, "digests": _as_json(found)}
+
+
+def stream(spark: SparkSession, directory: Path, home: Path, workers: tuple[int, ...]) -> dict[str, Any]:
+    """The rows of a stream, added up after the last micro-batch; an executor is killed after the first one."""
+    options = {"control": "true", "columns": COLUMNS, "maxOffsetsPerTrigger": str(OFFSETS_A_BATCH)}
+    rows = spark.readStream.format("kafka-log").options(**options).load(str(directory))
+    commits, out = home / "checkpoint" / "commits", str(home / "rows")
+    with killing(workers, lambda: commits.is_dir() and any(commits.glob("[0-9]*"))) as killed:
+        query = (
+            rows.writeStream.format("parquet")
+            .option("checkpointLocation", str(home / "checkpoint"))
+            .trigger(availableNow=True)
+            .start(out)
+        )
+        ended = query.awaitTermination(STREAM_SECONDS)
+    batches = len(list(commits.glob("[0-9]*")))
+    return {"killed": killed, "ended": ended, "batches": batches, "digests": _as_json(_stored(spark, out))}
+
+
+def _stored(spark: SparkSession, out: str) -> Digests:
+    return digests_of(spark.read.parquet(out))
+
+
+def job(spark: SparkSession, directory: Path, home: Path, workers: tuple[int, ...]) -> dict[str, Any]:
+    """The tables of a job, in a run that is left alone and in one in which an executor is killed."""
+    records = {"records": log_frame(spark, [str(directory)])}
+    run(JOB, records, str(home / "quiet"))
+    with killing(workers, busy(workers, 2)) as killed:
+        run(JOB, records, str(home / "killed"))
+    tables = {out: [_sums(spark.read.parquet(str(home / out / step.name))) for step in JOB.steps] for out in _RUNS}
+    return {"killed": killed, "tables": tables}
+
+
+_RUNS: Final = ("quiet", "killed")
+
+
+def _sums(rows: DataFrame) -> list[int]:
+    """How many rows there are, and a sum that any other value changes."""
+    names = sorted(rows.columns)
+    (row,) = rows.agg(sf.count("*"), sf.sum(sf.xxhash64(*names).cast("decimal(38, 0)"))).collect()
+    return [int(each or 0) for each in row]
+
+
+def _as_json(digests: Digests) -> list[list[Any]]:
+    return sorted([*place, list(sums)] for place, sums in digests.items())
+
+
+def main(url: str, directory: str, home: str, *workers: str) -> None:
+    """Run everything over one session."""
+    builder: Any = SparkSession.builder
+    if url.startswith("sc://"):
+        spark = builder.remote(url).getOrCreate()
+    else:
+        spark = builder.master(url).config(map=SETTINGS).getOrCreate()
+    register(spark)
+    logs, place, processes = Path(directory), Path(home), tuple(map(int, workers))
+    actions: dict[str, Callable[[], dict[str, Any]]] = {
+        "read": lambda: read(spark, logs, processes),
+        "job": lambda: job(spark, logs, place, processes),
+        "stream": lambda: stream(spark, logs, place, processes),
+    }
+    found: dict[str, Any] = {"session": type(spark).__module__}
+    for name, action in actions.items():
+        start = time.monotonic()
+        found[name] = {**action(), "seconds": round(time.monotonic() - start, 1)}
+    print(json.dumps(found))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
