@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +25,7 @@ from benchmarks import (
     summaries,
 )
 from benchmarks.__main__ import NAMES, save
+from benchmarks.process_tree import tree_seconds
 from benchmarks.report import Figure
 from kafka_msgs import CreateDelegationTokenResponse, HeartbeatResponse, KafkaMsgsError
 from kafka_msgs.log.summary import read_summary
@@ -101,6 +103,17 @@ def test_peak_memory_sees_what_is_let_go_again() -> None:
 )
 def test_figures_are_judged_by_their_targets(value: float, at_most: bool, verdict: str) -> None:
     assert Figure("", value, target=2.3, stretch=3.2 if not at_most else 2.0, at_most=at_most).verdict == verdict
+
+
+def test_processor_time_of_children_counts_while_they_run_and_after() -> None:
+    program = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"
+    before = tree_seconds()
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert tree_seconds() - before >= 0.25
+        child.communicate(b"\n")
+    assert tree_seconds() - before >= 0.25
 
 
 @pytest.mark.parametrize("kind", hostile.INPUTS, ids=lambda kind: kind.name)

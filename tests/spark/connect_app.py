@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from kafka_msgs.spark import from_kafka, register, to_kafka
+from kafka_msgs.spark import count_records, from_kafka, register, to_kafka
 
 
 def answers(spark: SparkSession, directory: str) -> dict[str, Any]:
@@ -37,6 +37,7 @@ def answers(spark: SparkSession, directory: str) -> dict[str, Any]:
         "sum by SQL": one(by_sql),
         "modern": written.count(),
         "written alike": written.where("value = again").count(),
+        "counted": count_records(spark, directory, topics="orders"),
         "groups": sorted(row[0] for row in groups.select("group").distinct().collect()),
     }
 

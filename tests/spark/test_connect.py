@@ -83,6 +83,7 @@ def test_session_is_one_of_connect(answers: dict[str, Any]) -> None:
 def test_log_source_gives_the_records_of_a_topic(answers: dict[str, Any]) -> None:
     orders = records("orders")
     assert answers["orders"] == [len(orders), sum(record.offset for record in orders)]
+    assert answers["counted"] == len(orders)
 
 
 def test_functions_decode_what_the_library_decodes(answers: dict[str, Any]) -> None:

@@ -71,3 +71,12 @@ def test_a_session_counts_what_the_table_has(spark: SparkSession) -> None:
     table = spark.read.format("kafka-log").option("isolation", "read_committed").load(str(LOGS))
     assert count_records(spark, str(LOGS), isolation="read_committed") == table.count() > 0
     assert count_records(spark, str(LOGS / "codecs-0"), str(LOGS / "prices-0"), control=True) > 0
+    assert count_records(spark, str(LOGS), isolation="read_committed", splitBytes=300) == table.count()
+    with pytest.raises(OptionError, match="there is no"):
+        count_records(spark, str(LOGS), topics="nothing")
+
+
+@pytest.mark.spark
+def test_a_session_counts_nothing_where_there_is_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / f"{0:020}.log").touch()
+    assert count_records(spark, str(tmp_path)) == 0
