@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,24 +67,31 @@ def _run(name: str, url: str, cluster: Cluster, home: Path, seconds: int) -> dic
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
-        sys.exit(f"{name}: {done.stderr[-_TAIL:]}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        print(f"{name}: {done.stderr[-_TAIL:]}", file=sys.stderr)
+    found: dict[str, Any] = {}
+    for line in done.stdout.splitlines():
+        found |= json.loads(line)
     return found
 
 
 def _holds(out: Console, name: str, found: dict[str, Any], wanted: list[list[Any]]) -> bool:
     """Print what came of each action, and return whether all is as it must be."""
-    tables = found["job"]["tables"]
-    equal = {
-        "read": found["read"]["digests"] == wanted,
-        "job": tables["quiet"] == tables["killed"] and all(count for count, _ in tables["killed"][:2]),
-        "stream": found["stream"]["digests"] == wanted and found["stream"]["batches"] > 1,
+    checks: dict[str, Callable[[dict[str, Any]], bool]] = {
+        "read": lambda read: read["digests"] == wanted,
+        "job": lambda job: job["tables"]["quiet"] == job["tables"]["killed"] and bool(job["tables"]["killed"][0][0]),
+        "stream": lambda stream: stream["digests"] == wanted and stream["batches"] > 1,
     }
-    for action, same in equal.items():
-        killed, seconds = found[action]["killed"], found[action]["seconds"]
-        what = f"executor {killed[0]} killed" if killed else "ended before an executor was killed: give more --bytes"
-        out.print(f"{name}: {action}: {'EQUAL' if same else 'DIFFERENT'}, {what}, {seconds} s")
-    return all(equal.values()) and all(found[action]["killed"] for action in equal)
+    return all([_holds_of(out, f"{name}: {action}", found.get(action), equal) for action, equal in checks.items()])
+
+
+def _holds_of(out: Console, what: str, found: dict[str, Any] | None, equal: Callable[[dict[str, Any]], bool]) -> bool:
+    if found is None:
+        out.print(f"{what}: did not end")
+        return False
+    same, killed = equal(found), found["killed"]
+    how = f"executor {killed[0]} killed" if killed else "ended before an executor was killed: give more --bytes"
+    out.print(f"{what}: {'EQUAL' if same else 'DIFFERENT'}, {how}, {found['seconds']} s")
+    return same and bool(killed)
 
 
 if __name__ == "__main__":

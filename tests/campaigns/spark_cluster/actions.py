@@ -1,7 +1,7 @@
 """What is run on the cluster: a read, a job and a stream, during each of which an executor is killed.
 
 ``python -m tests.campaigns.spark_cluster.actions URL LOG_DIRECTORY HOME WORKER...``: ``URL`` is that of the master or
-of the server of Connect. Prints what came of each as one line of JSON.
+of the server of Connect. Prints what came of each as a line of JSON.
 """
 
 from __future__ import annotations
@@ -136,11 +136,10 @@ def main(url: str, directory: str, home: str, *workers: str) -> None:
         "job": lambda: job(spark, logs, place, processes),
         "stream": lambda: stream(spark, logs, place, processes),
     }
-    found: dict[str, Any] = {"session": type(spark).__module__}
     for name, action in actions.items():
         start = time.monotonic()
-        found[name] = {**action(), "seconds": round(time.monotonic() - start, 1)}
-    print(json.dumps(found))
+        found = {**action(), "seconds": round(time.monotonic() - start, 1)}
+        print(json.dumps({name: found}), flush=True)
     spark.stop()
 
 
