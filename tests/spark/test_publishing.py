@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from kafka_msgs.formats import format_named
+from kafka_msgs.report import Report
 from kafka_msgs.spark.jobs.job import Job, Step, Tables, run
-from kafka_msgs.spark.report import Report
 
 
 def numbers(tables: Tables) -> DataFrame:
