@@ -68,7 +68,7 @@ def _with_settings(source: type[Any], settings: Settings) -> type[Any]:
 
 
 def registered_settings(spark: SparkSession) -> Settings:
-    """Return the settings of filesystems that the sources of a session have; those of the session before ``register``."""
+    """Return the settings of filesystems that the sources of a session have: its own before ``register``."""
     return _REGISTERED[spark] if spark in _REGISTERED else session_settings(spark)
 
 
