@@ -250,7 +250,9 @@ typedef struct Run {
     Table table;
     Input
         *inputs; /* what is read: a binary column; or the program's columns, and behind them the numbers of the forms */
+    Held *held;  /* their buffers */
     int64_t first, count; /* the rows: those from `first` on */
+    const Form *form;     /* of the row before */
     int prefix;           /* whether each encoded row begins with the number of its form */
     int64_t *bad;         /* rows that are malformed */
     Py_ssize_t bad_count, bad_room;
@@ -258,10 +260,13 @@ typedef struct Run {
 
 #define MOST_ROWS (1 << 25) /* at once: as many UUIDs fit into one column */
 
-static inline const Form *find_form(const Program *program, int64_t prefix) {
-    for (Py_ssize_t i = 0; i < program->form_count; i++)
-        if (program->forms[i].prefix == prefix) return &program->forms[i];
-    return NULL;
+/* Returns the form of a number, which is often that of the row before; NULL without one. */
+static inline const Form *find_form(Run *run, int64_t prefix) {
+    const Form *form = run->program->forms, *end = form + run->program->form_count;
+    if (run->form != NULL && run->form->prefix == prefix) return run->form;
+    while (form < end && form->prefix != prefix)
+        form++;
+    return run->form = form == end ? NULL : form;
 }
 
 static Status decode_row(Run *run, int64_t row) {
@@ -272,7 +277,7 @@ static Status decode_row(Run *run, int64_t row) {
     Place p = run->inputs->data + start, end = p + size;
     if (program->prefixed) {
         if (size < 2) return MALFORMED;
-        form = find_form(program, (int16_t)load16(p));
+        form = find_form(run, (int16_t)load16(p));
         p += 2;
     }
     if (form == NULL || form->too_deep) return MALFORMED;
@@ -322,6 +327,7 @@ typedef struct {
     const Input *inputs;
     Table *table;             /* of one column, the bytes */
     const unsigned char *end; /* of what is reserved */
+    int64_t row, rows;        /* which row is written, of how many */
     Status status;
 } Writer;
 
@@ -332,10 +338,17 @@ static Spot fail(Writer *w, Status status) {
     return NULL;
 }
 
+static inline int64_t distance(const Writer *w, Spot p) {
+    return p - w->table->columns->data;
+}
+
+/* Reserves bytes, and as many for each row that follows as one takes so far, but at most 8 times what there is. */
 static Spot more_room(Writer *w, Spot p, int64_t size) {
     Column *bytes = w->table->columns;
-    int64_t at = p - bytes->data;
-    Status status = reserve_text(w->table, bytes, at + size);
+    int64_t at = distance(w, p), room = at + size, most = bytes->room < MAX_OFFSET / 8 ? bytes->room * 8 : MAX_OFFSET;
+    double likely = (double)room / (double)(w->row + 1) * (double)w->rows;
+    if (room > bytes->room && likely > (double)room) room = likely < (double)most ? (int64_t)likely : most;
+    Status status = reserve_text(w->table, bytes, room < at + size ? at + size : room);
     if (status != DONE) return fail(w, status);
     w->end = bytes->data + bytes->room;
     return bytes->data + at;
@@ -346,67 +359,62 @@ static inline Spot room_for(Writer *w, Spot p, int64_t size) {
     return w->end - p >= size ? p : more_room(w, p, size);
 }
 
-/* Returns the int of 8 hexadecimal digits; `wrong` is not 0 from then on if they are others. */
-static inline uint32_t read_hex(uint64_t digits, uint64_t *wrong) {
-    uint64_t letters = digits >> 6 & 0x0101010101010101;
-    uint64_t value = (digits & 0x0F0F0F0F0F0F0F0F) + letters * 9;
-    value = (value | value >> 4) & 0xFF00FF00FF00FF;
-    value = (value | value >> 8) & 0xFFFF0000FFFF;
-    value |= value >> 16;
-    *wrong |= hex_digits((uint32_t)value) ^ (digits | letters << 5); /* letters of either case */
-    return (uint32_t)value;
+/* By two hexadecimal digits as they lie in memory: 0x100 and the byte that they mean; 0 for all else. */
+static uint16_t HEX[1 << 16];
+
+static void fill_hex(void) {
+    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+    for (int i = 0; i < 32 * 32; i++) {
+        char two[] = {digits[i / 32], digits[i % 32]};
+        uint16_t pair;
+        memcpy(&pair, two, 2);
+        HEX[pair] = (uint16_t)(0x100 | i / 32 % 16 << 4 | i % 16);
+    }
 }
 
 /* Writes a UUID given as 36 characters. */
 static inline Spot write_uuid(Writer *w, Spot p, const Input *input, int64_t at) {
+    static const unsigned char pairs[] = {0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
     int64_t start, size = range_at(input, at, &start);
     const unsigned char *text = input->data + start;
-    uint64_t wrong = 0;
+    uint16_t all = 0x100, pair;
     if (size < 0) return fail(w, BROKEN);
     if (size != UUID_TEXT) return NULL;
-    store32(p, read_hex(load64(text), &wrong));
-    store32(p + 4, read_hex((uint64_t)load32(text + 9) << 32 | load32(text + 14), &wrong));
-    store32(p + 8, read_hex((uint64_t)load32(text + 19) << 32 | load32(text + 24), &wrong));
-    store32(p + 12, read_hex(load64(text + 28), &wrong));
-    wrong |= (text[8] ^ '-') | (text[13] ^ '-') | (text[18] ^ '-') | (text[23] ^ '-');
-    return wrong ? NULL : p + 16;
+    for (int i = 0; i < 16; i++) {
+        memcpy(&pair, text + pairs[i], 2);
+        all &= HEX[pair];
+        p[i] = (unsigned char)HEX[pair];
+    }
+    return all == 0 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' ? NULL : p + 16;
+}
+
+/* Writes a value of a fixed-size op that needs a check. */
+static Spot write_checked(Writer *w, Spot p, int code, const Input *input, int64_t at) {
+    int64_t value;
+    if (is_null(input, at)) return NULL;
+    if (code == OP_UUID) return write_uuid(w, p, input, at);
+    if (code == OP_BOOL) {
+        *p = (unsigned char)bit_at(input->data, input->offset + at);
+        return p + 1;
+    }
+    if (!number_at(input, at, &value) || value < LOWEST[code] || value > HIGHEST[code]) return NULL;
+    return store_number(p, FIXED_SIZE[code], value);
 }
 
 /* Writes the value of a fixed-size op where there is room for it. */
 static inline Spot write_fixed(Writer *w, Spot p, int code, const Input *input, int64_t index) {
-    int64_t at = place_of(input, index), value;
-    uint32_t half;
-    uint16_t quarter;
-    if (is_null(input, at)) return NULL;
-    switch (code) {
-    case OP_INT16: /* the widths that most have need no check */
-        if (input->width != -2) break;
-        memcpy(&quarter, input->data + at * 2, 2);
-        store16(p, quarter);
-        return p + 2;
-    case OP_INT32:
-        if (input->width != -4) break;
-        memcpy(&half, input->data + at * 4, 4);
-        store32(p, half);
-        return p + 4;
-    case OP_INT64:
-        if (input->width != -8) break;
-        memcpy(&value, input->data + at * 8, 8);
-        store64(p, (uint64_t)value);
-        return p + 8;
-    case OP_UUID:
-        return write_uuid(w, p, input, at);
-    case OP_BOOL:
-        *p = (unsigned char)bit_at(input->data, at);
-        return p + 1;
-    case OP_FLOAT64:
-        if (input->width != 8) return NULL;
-        memcpy(&value, input->data + at * 8, 8);
-        store64(p, (uint64_t)value);
-        return p + 8;
-    }
-    if (!int_at(input, at, &value) || value < LOWEST[code] || value > HIGHEST[code]) return NULL;
-    return store_number(p, FIXED_SIZE[code], value);
+    int64_t at = place_of(input, index);
+    int size = FIXED_SIZE[code];
+    if (input->plain != size) return write_checked(w, p, code, input, at);
+    if (size == 8)
+        store64(p, bits_at(input, at, 8));
+    else if (size == 4)
+        store32(p, (uint32_t)bits_at(input, at, 4));
+    else if (size == 2)
+        store16(p, (uint16_t)bits_at(input, at, 2));
+    else
+        *p = (unsigned char)bits_at(input, at, 1);
+    return p + size;
 }
 
 /* Writes null, of a size that is `size` bytes where it is not compact. */
@@ -415,6 +423,8 @@ static Spot write_null(Writer *w, Spot p, int size, int flags) {
     p = room_for(w, p, size);
     return p == NULL ? NULL : store_length(p, size, flags, -1);
 }
+
+#define SHORT 16 /* texts of so many bytes are copied as one */
 
 /* Writes a string, bytes or records. */
 static inline Spot write_sized(Writer *w, Spot p, int code, int flags, const Input *input, int64_t index) {
@@ -425,17 +435,20 @@ static inline Spot write_sized(Writer *w, Spot p, int code, int flags, const Inp
     if (size < 0) return fail(w, BROKEN);
     const unsigned char *content = input->data + start;
     if (code == OP_STRING ? size > MAX_STRING || !is_utf8(content, content + size) : size > MAX_LENGTH) return NULL;
-    p = room_for(w, p, 5 + size);
+    p = room_for(w, p, 5 + size + SHORT);
     if (p == NULL) return NULL;
     p = store_length(p, width, flags, size);
-    if (size > 0) memcpy(p, content, (size_t)size);
+    if (size <= SHORT && input->limit - start >= SHORT)
+        memcpy(p, content, SHORT);
+    else
+        memcpy(p, content, (size_t)size);
     return p + size;
 }
 
 static Spot write_struct(Writer *w, Spot p, const Struct *s, int64_t index);
 
 static Spot write_array(Writer *w, Spot p, const Op *op, int64_t index) {
-    const Input *list = w->inputs + op->place;
+    const Input *list = w->inputs + op->place, *items = list + 1;
     int64_t at = place_of(list, index), first, count;
     int fixed = FIXED_SIZE[op->item_code];
     if (is_null(list, at)) return write_null(w, p, 4, op->flags);
@@ -447,11 +460,11 @@ static Spot write_array(Writer *w, Spot p, const Op *op, int64_t index) {
     p = store_length(p, 4, op->flags, count);
     for (int64_t i = first; i < first + count && p != NULL; i++)
         if (fixed)
-            p = write_fixed(w, p, op->item_code, list + 1, i);
+            p = write_fixed(w, p, op->item_code, items, i);
         else if (op->item_code != OP_STRUCT)
-            p = write_sized(w, p, op->item_code, op->item_flags, list + 1, i);
+            p = write_sized(w, p, op->item_code, op->item_flags, items, i);
         else
-            p = is_null(list + 1, place_of(list + 1, i)) ? NULL : write_struct(w, p, op->sub, i);
+            p = is_null(items, place_of(items, i)) ? NULL : write_struct(w, p, op->sub, i);
     return p;
 }
 
@@ -466,13 +479,14 @@ static inline Spot write_value(Writer *w, Spot p, const Op *op, int64_t index) {
         if (p == NULL) return NULL;
         *p++ = 1; /* the marker, an int8 or a varint */
     }
-    return write_struct(w, p, op->sub, index & input->mask);
+    return write_struct(w, p, op->sub, place_of(input, index));
 }
 
 /* Whether bytes that were written are those of a default of fixed size; floats are compared as numbers. */
 static int is_same(const Op *op, const unsigned char *raw) {
     if (op->initial == Py_None) return 0;
     const unsigned char *expected = (const unsigned char *)PyBytes_AS_STRING(op->initial);
+    if (op->code == OP_UUID) return memcmp(raw, expected, 16) == 0;
     if (op->code != OP_FLOAT64) return memcmp(raw, expected, FIXED_SIZE[op->code]) == 0;
     uint64_t bits[] = {load64(raw), load64(expected)};
     double numbers[2];
@@ -500,31 +514,30 @@ static int is_default(Writer *w, const Op *op, int64_t index) {
            memcmp(input->data + start, PyBytes_AS_STRING(op->initial), (size_t)size) == 0;
 }
 
-static inline int64_t distance(const Writer *w, Spot p) {
-    return p - w->table->columns->data;
-}
-
 /* Writes a varint `at` bytes from the start, where one byte was left for it; what follows moves up if it needs more. */
-static inline Spot fill_in(Writer *w, Spot p, int64_t at, uint32_t value) {
-    p = room_for(w, p, 4);
-    return p == NULL ? NULL : store_before(w->table->columns->data + at, p, value);
+static inline Spot fill_in(Writer *w, Spot p, int64_t at, int64_t value) {
+    if (value > 0x7F) p = room_for(w, p, 4);
+    if (p == NULL || value > 0x7F)
+        return p == NULL ? NULL : store_before(w->table->columns->data + at, p, (uint32_t)value);
+    w->table->columns->data[at] = (unsigned char)value;
+    return p;
 }
 
 /* Writes a tagged field, and counts it, unless it has its default. */
 static Spot write_tagged(Writer *w, Spot p, const Op *op, int64_t index, int64_t *known) {
     int fixed = FIXED_SIZE[op->code];
-    if (op->place == 0) return NULL;
     if (!fixed && is_default(w, op, index)) return p;
     p = room_for(w, p, 5 + 1 + 16);
     if (p == NULL) return NULL;
     Spot start = p;
     p = store_varint(p, op->tag);
-    int64_t at = distance(w, p++);
+    int64_t at = distance(w, p);
+    *p++ = (unsigned char)fixed;
     p = fixed ? write_fixed(w, p, op->code, w->inputs + op->place, index) : write_value(w, p, op, index);
     if (p == NULL) return NULL;
     if (fixed && is_same(op, p - fixed)) return start;
     ++*known;
-    return fill_in(w, p, at, (uint32_t)(distance(w, p) - at - 1));
+    return fixed ? p : fill_in(w, p, at, distance(w, p) - at - 1);
 }
 
 /* Writes the entries of a map of unknown tags, which must ascend. */
@@ -533,7 +546,7 @@ static Spot write_unknown_tags(Writer *w, Spot p, const Struct *s, int64_t first
     int64_t tag, last = -1, start;
     for (int64_t i = first; i < first + count; i++, last = tag) {
         int64_t at = place_of(tags, i);
-        if (is_null(tags, at) || !int_at(tags, at, &tag) || tag <= last || tag > MAX_TAG || find_tag(s, tag) ||
+        if (is_null(tags, at) || !number_at(tags, at, &tag) || tag <= last || tag > MAX_TAG || find_tag(s, tag) ||
             is_inactive(s, tag))
             return NULL;
         at = place_of(contents, i);
@@ -562,13 +575,12 @@ static Spot write_tags(Writer *w, Spot p, const Struct *s, int64_t index) {
         p = write_tagged(w, p, op, index, &known);
     if (p == NULL || known + unknown > MAX_TAGS) return NULL;
     p = write_unknown_tags(w, p, s, first, unknown);
-    return p == NULL ? NULL : fill_in(w, p, start, (uint32_t)(known + unknown));
+    return p == NULL ? NULL : fill_in(w, p, start, known + unknown);
 }
 
 static Spot write_struct(Writer *w, Spot p, const Struct *s, int64_t index) {
     p = room_for(w, p, s->run);
     for (const Op *op = s->ops; op->label != OP_END && p != NULL; op++) {
-        if (op->place == 0) return NULL; /* such programs are not meant for encoding */
         if (op->code <= OP_UUID) {
             p = write_fixed(w, p, op->code, w->inputs + op->place, index);
         } else {
@@ -577,24 +589,29 @@ static Spot write_struct(Writer *w, Spot p, const Struct *s, int64_t index) {
         }
     }
     for (const Op *op = s->absent; op < s->absent + s->absent_count && p != NULL; op++)
-        if (!op->ignorable && op->place != 0 && !is_default(w, op, index)) return NULL;
+        if (!op->ignorable && !is_default(w, op, index)) return NULL;
     return p == NULL ? NULL : write_tags(w, p, s, index);
+}
+
+/* Returns the form that a row is written in; NULL without one. */
+static inline const Form *form_of(Run *run, int64_t index) {
+    const Input *numbers = run->inputs + run->program->shape->span;
+    int64_t at = place_of(numbers, index), number;
+    if (run->form != NULL && numbers->mask == 0) return run->form;
+    return is_null(numbers, at) || !number_at(numbers, at, &number) ? NULL : find_form(run, number);
 }
 
 static Status encode_row(Run *run, int64_t row) {
     Column *bytes = run->table.columns;
-    const Input *numbers = run->inputs + run->program->shape->span;
-    int64_t index = run->first + row, at = place_of(numbers, index), number;
-    Writer w = {run->inputs, &run->table, bytes->data + bytes->room, MALFORMED};
-    if (is_null(numbers, at) || !int_at(numbers, at, &number)) return MALFORMED;
-    const Form *form = find_form(run->program, number);
-    if (form == NULL) return MALFORMED;
+    Writer w = {run->inputs, &run->table, bytes->data + bytes->room, row, run->count, MALFORMED};
+    const Form *form = form_of(run, run->first + row);
+    if (form == NULL || run->program->selective) return MALFORMED;
     Spot p = room_for(&w, bytes->data + bytes->offsets[row], 2);
     if (p != NULL && run->prefix) {
         store16(p, (uint16_t)form->prefix);
         p += 2;
     }
-    if (p != NULL) p = write_struct(&w, p, form->root, index & run->inputs->mask);
+    if (p != NULL) p = write_struct(&w, p, form->root, place_of(run->inputs, run->first + row));
     if (p == NULL) return w.status;
     bytes->offsets[row + 1] = (int32_t)distance(&w, p);
     return DONE;
@@ -662,16 +679,18 @@ static int join_inputs(const Program *self, Input *inputs) {
     return 0;
 }
 
-/* Loads the inputs of a run, of which there are as many as `kinds` says; the numbers of the forms may be NULL. */
-static int load_inputs(Run *run, const Column *kinds, PyObject *specs, PyObject *numbers) {
-    int32_t count = kinds->span;
+/* Loads the inputs of a run, of which there are as many as `from` says; the numbers of the forms may be NULL. */
+static int load_inputs(Run *run, const Column *from, PyObject *specs, PyObject *numbers) {
+    static const Column number = {.kind = COLUMN_FIXED};
+    int32_t count = from->span;
     Input *inputs = run->inputs;
     if (PyTuple_GET_SIZE(specs) != count) return refuse_input();
     for (int32_t i = 0; i < count; i++)
-        if (load_input(&inputs[i], kinds[i].kind, PyTuple_GET_ITEM(specs, i)) < 0) return -1;
+        if (load_input(&inputs[i], run->held[i], &from[i], PyTuple_GET_ITEM(specs, i)) < 0) return -1;
     if (run->first < 0 || run->count < 0 || run->first > inputs->length - run->count) return refuse_input();
     if (numbers == NULL) return 0;
-    if (load_input(&inputs[count], COLUMN_FIXED, numbers) < 0 || join_inputs(run->program, inputs) < 0) return -1;
+    if (load_input(&inputs[count], run->held[count], &number, numbers) < 0 || join_inputs(run->program, inputs) < 0)
+        return -1;
     return inputs[count].mask && inputs[count].length < inputs->length ? refuse_input() : 0;
 }
 
@@ -679,15 +698,17 @@ static PyObject *do_loaded(Run *run, const Column *from, const Column *to, PyObj
     PyObject *result = NULL;
     if (run->program->form_count == 0) return PyErr_Format(PyExc_TypeError, "the program was not initialised");
     run->inputs = new_items(from->span, sizeof(Input));
-    if (run->inputs == NULL) return NULL;
-    if (load_inputs(run, from, specs, numbers) == 0) result = do_run(run, to);
-    for (int32_t i = 0; i <= from->span; i++)
-        free_input(&run->inputs[i]);
+    run->held = new_items(from->span, sizeof(Held));
+    if (run->inputs != NULL && run->held != NULL && load_inputs(run, from, specs, numbers) == 0)
+        result = do_run(run, to);
+    for (int32_t i = 0; run->held != NULL && i < (from->span + 1) * MEMORIES; i++)
+        PyBuffer_Release(&run->held[0][i]);
+    PyMem_Free(run->held);
     PyMem_Free(run->inputs);
     return result;
 }
 
-static const Column BYTES = {.kind = COLUMN_TEXT, .width = 32, .span = 1};
+static const Column BYTES = {.kind = COLUMN_TEXT, .width = 1, .span = 1};
 
 /* decode((column,), first, count): a binary column, and which of its rows. */
 static PyObject *program_decode(Program *self, PyObject *args) {
@@ -1038,6 +1059,7 @@ static PyType_Slot records_slots[] = {
 };
 
 int columns_add(PyObject *module) {
+    fill_hex();
     if (!core_add_type(module, CORE_NAME ".ColumnProgram", sizeof(Program), 0, program_slots, NULL)) return -1;
     return core_add_type(module, CORE_NAME ".RecordColumns", sizeof(RecordColumns), 0, records_slots, NULL) ? 0 : -1;
 }

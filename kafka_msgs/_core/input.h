@@ -8,6 +8,7 @@
 
 #include <Python.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "column.h"
@@ -15,68 +16,68 @@
 
 typedef struct {
     unsigned char kind;
-    signed char width; /* bytes of a number, or of an offset; negative for signed numbers, and for maps */
-    int64_t mask;      /* of indexes: 0 where one value stands for all */
-    int64_t offset, length;
+    signed char width;   /* bytes of a number, or of an offset; negative for numbers with a sign, and for maps */
+    unsigned char plain; /* the width of the column, if numbers have it and nothing is null; otherwise 0 */
+    int64_t mask;        /* of indexes: 0 where one value stands for all */
+    int64_t offset;      /* of the first value in bitmaps; `offsets` and `data` begin with it */
+    int64_t length;
     int64_t limit; /* where offsets end at the latest: the bytes of a text, the elements of a list */
     const unsigned char *valid, *offsets, *data;
-    Py_buffer memory[MEMORIES];
 } Input;
+
+typedef Py_buffer Held[MEMORIES]; /* the buffers of an input */
 
 static int refuse_input(void) {
     return refuse(PyExc_ValueError, "the buffers do not hold as many rows");
 }
 
-static void free_input(Input *input) {
-    for (int which = 0; which < MEMORIES; which++)
-        PyBuffer_Release(&input->memory[which]);
-}
-
 /* Whether the buffers hold the values. */
-static int is_covered(const Input *input) {
-    const Py_buffer *memory = input->memory;
-    int64_t end = input->offset + input->length, width = input->width < 0 ? -input->width : input->width;
+static int is_covered(const Input *input, const Py_buffer *held) {
+    int64_t end = input->offset + input->length, width = abs(input->width);
     int is_width = width == 4 || width == 8 || (input->kind == COLUMN_FIXED && (width == 1 || width == 2));
-    if (input->valid != NULL && memory[VALID].len < (Py_ssize_t)bitmap_size(end)) return 0;
-    if (input->kind == COLUMN_BITS) return memory[DATA].len >= (Py_ssize_t)bitmap_size(end);
-    if (input->kind == COLUMN_FIXED) return is_width && memory[DATA].len / width >= end;
-    return input->kind == COLUMN_STRUCT || (is_width && (end == 0 || memory[OFFSETS].len / width > end));
+    if (input->valid != NULL && held[VALID].len < (Py_ssize_t)bitmap_size(end)) return 0;
+    if (input->kind == COLUMN_BITS) return held[DATA].len >= (Py_ssize_t)bitmap_size(end);
+    if (input->kind == COLUMN_FIXED) return is_width && held[DATA].len / width >= end;
+    return input->kind == COLUMN_STRUCT || (is_width && (end == 0 || held[OFFSETS].len / width > end));
 }
 
-/* Reads (width, whether one value stands for all, offset, length, validity, offsets, data); -1 with an exception. The
- * buffers are held until free_input, in any case. */
-static int load_input(Input *input, int kind, PyObject *spec) {
+/* Reads (width, whether one value stands for all, offset, length, validity, offsets, data) of a column; -1 with an
+ * exception. The buffers are held in any case, until they are released. */
+static int load_input(Input *input, Py_buffer *held, const Column *column, PyObject *spec) {
     const int64_t most = PY_SSIZE_T_MAX / 32;
-    Py_buffer *memory = input->memory;
     long long offset, length;
     int width, repeated;
-    if (!PyArg_ParseTuple(spec, "ipLLz*z*z*", &width, &repeated, &offset, &length, &memory[VALID], &memory[OFFSETS],
-                          &memory[DATA]))
+    if (!PyArg_ParseTuple(spec, "ipLLz*z*z*", &width, &repeated, &offset, &length, &held[VALID], &held[OFFSETS],
+                          &held[DATA]))
         return -1;
-    input->kind = (unsigned char)kind;
-    input->width = (signed char)(width < -8 || width > 8 ? 0 : width);
-    input->mask = repeated ? 0 : -1;
-    input->offset = offset;
-    input->length = length;
-    input->limit = memory[DATA].len;
-    input->valid = memory[VALID].buf;
-    input->offsets = memory[OFFSETS].buf;
-    input->data = memory[DATA].buf == NULL ? (const unsigned char *)"" : memory[DATA].buf;
-    if (offset < 0 || length < repeated || offset > most || length > most || !is_covered(input)) return refuse_input();
+    *input = (Input){.kind = column->kind,
+                     .width = (signed char)(width < -8 || width > 8 ? 0 : width),
+                     .mask = repeated ? 0 : -1,
+                     .offset = offset,
+                     .length = length,
+                     .limit = held[DATA].len,
+                     .valid = held[VALID].buf,
+                     .offsets = held[OFFSETS].buf,
+                     .data = held[DATA].buf == NULL ? (const unsigned char *)"" : held[DATA].buf};
+    if (offset < 0 || length < repeated || offset > most || length > most || !is_covered(input, held))
+        return refuse_input();
+    if (input->kind == COLUMN_FIXED && input->valid == NULL && width == -column->width) input->plain = column->width;
+    if (input->offsets != NULL) input->offsets += offset * abs(input->width);
+    if (input->kind == COLUMN_FIXED) input->data += offset * abs(input->width);
     return 0;
-}
-
-/* Where the value of an index is in the buffers. */
-static inline int64_t place_of(const Input *input, int64_t index) {
-    return input->offset + (index & input->mask);
 }
 
 static inline int bit_at(const unsigned char *bits, int64_t at) {
     return bits[at >> 3] >> (at & 7) & 1;
 }
 
+/* The place of the value of an index among those of an input; the functions below take it. */
+static inline int64_t place_of(const Input *input, int64_t index) {
+    return index & input->mask;
+}
+
 static inline int is_null(const Input *input, int64_t at) {
-    return input->valid != NULL && !bit_at(input->valid, at);
+    return input->valid != NULL && !bit_at(input->valid, input->offset + at);
 }
 
 static inline int64_t offset_at(const Input *input, int64_t at) {
@@ -97,23 +98,23 @@ static inline int64_t range_at(const Input *input, int64_t at, int64_t *start) {
     return *start < 0 || stop < *start || stop > input->limit ? -1 : stop - *start;
 }
 
-/* Reads an integer; 0 if it has more than 64 bits with its sign. */
-static inline int int_at(const Input *input, int64_t at, int64_t *value) {
-    int is_signed = input->width < 0, size = is_signed ? -input->width : input->width, rest = 64 - 8 * size;
-    const unsigned char *data = input->data + at * size;
-    uint64_t raw = *data;
+/* Reads the bits of a number of 1, 2, 4 or 8 bytes. */
+static inline uint64_t bits_at(const Input *input, int64_t at, int width) {
+    const unsigned char *data = input->data + at * width;
+    uint64_t eight;
     uint32_t four;
     uint16_t two;
-    if (size == 8) {
-        memcpy(&raw, data, 8);
-    } else if (size == 4) {
-        memcpy(&four, data, 4);
-        raw = four;
-    } else if (size == 2) {
-        memcpy(&two, data, 2);
-        raw = two;
-    }
-    *value = is_signed ? (int64_t)(raw << rest) >> rest : (int64_t)raw;
+    if (width == 8) return *(uint64_t *)memcpy(&eight, data, 8);
+    if (width == 4) return *(uint32_t *)memcpy(&four, data, 4);
+    if (width == 2) return *(uint16_t *)memcpy(&two, data, 2);
+    return *data;
+}
+
+/* Reads a number; 0 if it has more than 64 bits with its sign. */
+static inline int number_at(const Input *input, int64_t at, int64_t *value) {
+    int is_signed = input->width < 0, size = abs(input->width), rest = 64 - 8 * size;
+    uint64_t bits = bits_at(input, at, size);
+    *value = is_signed ? (int64_t)(bits << rest) >> rest : (int64_t)bits;
     return is_signed || *value >= 0;
 }
 

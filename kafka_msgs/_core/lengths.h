@@ -14,9 +14,9 @@
 #include "layouts.h"
 #include "ops.h"
 
-/* The least and the greatest value of an integer, by its op. */
-static const int64_t LOWEST[] = {0, INT8_MIN, INT16_MIN, INT32_MIN, INT64_MIN, 0, 0},
-                     HIGHEST[] = {0, INT8_MAX, INT16_MAX, INT32_MAX, INT64_MAX, UINT16_MAX, UINT32_MAX};
+/* The least and the greatest value of a number, by its op; the bits of a float are any. */
+static const int64_t LOWEST[] = {0, INT8_MIN, INT16_MIN, INT32_MIN, INT64_MIN, 0, 0, INT64_MIN},
+                     HIGHEST[] = {0, INT8_MAX, INT16_MAX, INT32_MAX, INT64_MAX, UINT16_MAX, UINT32_MAX, INT64_MAX};
 
 static inline const unsigned char *take_uvarint(const unsigned char *p, const unsigned char *end, uint32_t *value) {
     uint64_t wide = 0;

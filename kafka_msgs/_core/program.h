@@ -29,6 +29,7 @@ typedef struct {
     Py_ssize_t struct_count, form_count;
     Struct *structs;
     Form *forms;
+    int selective;          /* not all fields have a column: nothing can be encoded */
     int prefixed;           /* rows begin with an int16 that chooses the form; otherwise there is one form */
     int64_t elements, room; /* the decode budget of a row */
     PyObject *allocate;     /* makes memory for tables */
@@ -66,7 +67,7 @@ static const Struct *find_sub(const Program *self, const Struct *owner, Py_ssize
 
 /* The place is the number of the column, and the last number that of the struct that is the default. */
 static int load_op(void *program, Struct *owner, PyObject *spec, Op *op) {
-    const Program *self = program;
+    Program *self = program;
     PyObject *column, *initial;
     Py_ssize_t sub;
     int empty;
@@ -75,6 +76,7 @@ static int load_op(void *program, Struct *owner, PyObject *spec, Op *op) {
     if (op->place == -1 && PyErr_Occurred()) return -1;
     if (check_column(self, owner, op->place, op->code) < 0) return -1;
     if (sub >= 0 && (op->sub = find_sub(self, owner, sub)) == NULL) return -1;
+    if (op->place == 0) self->selective = 1;
     initial = op->initial;
     if (op->place == 0 || initial == Py_None || op->code == OP_ARRAY) return 0;
     if (op->code == OP_STRUCT) return (op->empty = find_sub(self, owner, empty)) == NULL ? -1 : 0;

@@ -151,7 +151,8 @@ def _leaf(array: pa.Array, repeated: bool) -> _Read:
     if offsets:
         width = 8 if pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type) else 4
         return width, repeated, array.offset, len(array), valid, offsets[0], data
-    width = -array.type.byte_width if pa.types.is_signed_integer(array.type) else array.type.bit_width // 8
+    has_sign = pa.types.is_signed_integer(array.type) or pa.types.is_floating(array.type)
+    width = -array.type.byte_width if has_sign else array.type.bit_width // 8
     return width, repeated, array.offset, len(array), valid, None, data
 
 
