@@ -7,7 +7,7 @@ they cannot be written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any, Final
 
@@ -115,12 +115,11 @@ class _Work:
         return DecodedColumn(_joined(values, array), error_column(errors, len(array)))
 
 
-def _joined(parts: Iterable[pa.Array], array: pa.Array) -> pa.Array:
+def _joined(parts: Sequence[pa.Array], array: pa.Array) -> pa.Array:
     """Return parts of the bytes of an array as one."""
-    values = pa.chunked_array(parts, pa.binary())
-    if values.nbytes > MAX_ARRAY:
+    if sum(each.nbytes for each in parts) > MAX_ARRAY:
         raise ColumnSizeError(rows=len(array), size=int(array.nbytes))
-    return values.combine_chunks()
+    return parts[0] if len(parts) == 1 else pa.chunked_array(parts, pa.binary()).combine_chunks()
 
 
 def _filled(values: pa.Array, rows: Iterable[int], rest: pa.Array) -> pa.Array:

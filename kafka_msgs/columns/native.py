@@ -120,7 +120,7 @@ def _is_plain(found: pa.DataType, expected: pa.DataType) -> bool:
 def _struct(array: pa.StructArray, cls: Any, type_: pa.StructType, repeated: bool) -> Iterator[_Read]:
     """Yield a struct column and those below it, as ``type_`` has them. One value of a missing one stands for all."""
     inner = {info.attribute: info.struct for info in fields(cls)}
-    yield 0, repeated, array.offset, len(array), array.buffers()[0], None, None
+    yield 0, repeated, array.offset, len(array), _valid(array), None, None
     for number, field in enumerate(type_):
         at = array.type.get_field_index(field.name)
         column = array.field(at) if at >= 0 else _defaults(cls, type_).field(number)
@@ -132,28 +132,32 @@ def _column(array: pa.Array, type_: pa.DataType, cls: Any, repeated: bool) -> It
         yield from _struct(array, cls, type_, repeated)
     elif pa.types.is_map(type_):
         keys, items = array.keys, array.items
-        valid, offsets, *_ = array.buffers()
-        yield -4, repeated, array.offset, len(array), valid, offsets, None
+        yield -4, repeated, array.offset, len(array), _valid(array), array.buffers()[1], None
         yield 0, False, 0, len(keys), None, None, None
         yield _leaf(keys, False)
         yield _leaf(items, False)
     elif pa.types.is_list(type_):
-        valid, offsets, *_ = array.buffers()
         width = 8 if pa.types.is_large_list(array.type) else 4
-        yield width, repeated, array.offset, len(array), valid, offsets, None
+        yield width, repeated, array.offset, len(array), _valid(array), array.buffers()[1], None
         yield from _column(array.values, type_.value_type, cls, False)
     else:
         yield _leaf(array, repeated)
 
 
 def _leaf(array: pa.Array, repeated: bool) -> _Read:
-    valid, *offsets, data = array.buffers()
+    _, *offsets, data = array.buffers()
+    valid = _valid(array)
     if offsets:
         width = 8 if pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type) else 4
         return width, repeated, array.offset, len(array), valid, offsets[0], data
     has_sign = pa.types.is_signed_integer(array.type) or pa.types.is_floating(array.type)
     width = -array.type.byte_width if has_sign else array.type.bit_width // 8
     return width, repeated, array.offset, len(array), valid, None, data
+
+
+def _valid(array: pa.Array) -> pa.Buffer | None:
+    """Return the validity of an array; None if nothing is null, which spares the core to look at each value."""
+    return array.buffers()[0] if array.null_count else None
 
 
 @lru_cache(maxsize=512)
