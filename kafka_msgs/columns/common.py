@@ -16,7 +16,10 @@ import pyarrow as pa
 from kafka_msgs.columns.types import RECORD_SCHEMA
 from kafka_msgs.records.batch import Run
 
-__all__ = ["BATCH_LEVEL", "COLLECTED", "MAX_SEQUENCE", "Decode", "Encode", "Part", "RecordBuffer"]
+__all__ = ["BATCH_LEVEL", "COLLECTED", "MAX_ARRAY", "MAX_SEQUENCE", "Decode", "Encode", "Part", "RecordBuffer"]
+
+MAX_ARRAY: Final = 2**31 - 1
+"""How many bytes always fit into one array, whose offsets have 32 bits."""
 
 COLLECTED: Final = {field.name: field.type for field in RECORD_SCHEMA if field.name != "timestamp_ms"} | {
     "timestamp": pa.int64()

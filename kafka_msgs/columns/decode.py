@@ -18,7 +18,7 @@ from kafka_msgs._backend import implementation
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions
 from kafka_msgs.codec.options import as_bytes
 from kafka_msgs.columns import python
-from kafka_msgs.columns.common import Decode, Part
+from kafka_msgs.columns.common import MAX_ARRAY, Decode, Part
 from kafka_msgs.columns.python import ROW_FAULTS, row_decoder
 from kafka_msgs.columns.types import ERROR_TYPE, arrow_type
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InternalError, KafkaMsgsError, OptionError
@@ -26,7 +26,6 @@ from kafka_msgs.option_checks import check_choice, check_whole
 from kafka_msgs.schema import Described
 
 __all__ = [
-    "MAX_ARRAY",
     "Column",
     "DecodedColumn",
     "OnBadRow",
@@ -45,9 +44,6 @@ OnBadRow: TypeAlias = Literal["null", "raise"]
 """The handling of a bad row: null with an entry in the errors, or an exception."""
 
 _IMPLEMENTATION: Final = implementation("kafka_msgs.columns")
-
-MAX_ARRAY: Final = 2**31 - 1
-"""How many bytes always fit into one array, whose offsets have 32 bits."""
 
 
 @frozen

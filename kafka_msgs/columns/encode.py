@@ -16,9 +16,8 @@ import pyarrow.compute as pc
 
 from kafka_msgs._backend import implementation
 from kafka_msgs.codec import codec_for
-from kafka_msgs.columns.common import Encode
+from kafka_msgs.columns.common import MAX_ARRAY, Encode
 from kafka_msgs.columns.decode import (
-    MAX_ARRAY,
     DecodedColumn,
     OnBadRow,
     all_bad,

@@ -16,7 +16,7 @@ from attrs import frozen
 
 from kafka_msgs._core import extension
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions
-from kafka_msgs.columns.common import COLLECTED, MAX_SEQUENCE, Decode, Encode, Part
+from kafka_msgs.columns.common import COLLECTED, MAX_ARRAY, MAX_SEQUENCE, Decode, Encode, Part
 from kafka_msgs.columns.lowering import Lowering, inner_types
 from kafka_msgs.columns.types import arrow_type
 from kafka_msgs.columns.values import struct_array
@@ -104,17 +104,17 @@ def encoder(cls: Any, version: int | None, type_: pa.StructType, prefix: bool) -
 def _is_plain(found: pa.DataType, expected: pa.DataType) -> bool:
     """Whether the core reads columns of a type, which has the shape of the expected one."""
     of = pa.types
+    if of.is_dictionary(found):
+        return _is_plain(found.value_type, expected)
     if of.is_struct(expected):
         return all(_is_plain(field.type, expected.field(field.name).type) for field in found)
     if of.is_list(expected):
         return _is_plain(found.value_type, expected.value_type)
     if of.is_map(expected):
         return _is_plain(found.key_type, expected.key_type) and _is_plain(found.item_type, expected.item_type)
-    if of.is_integer(expected):
-        return bool(of.is_integer(found))
-    if of.is_string(expected):
-        return bool(of.is_string(found) or of.is_large_string(found))
-    return bool(found == expected or (of.is_binary(expected) and of.is_large_binary(found)))
+    others = {of.is_integer: of.is_integer, of.is_string: of.is_large_string, of.is_binary: of.is_large_binary}
+    also = (other(found) for kind, other in others.items() if kind(expected))
+    return bool(found == expected or of.is_null(found) or any(also))
 
 
 def _struct(array: pa.StructArray, cls: Any, type_: pa.StructType, repeated: bool) -> Iterator[_Read]:
@@ -134,14 +134,29 @@ def _column(array: pa.Array, type_: pa.DataType, cls: Any, repeated: bool) -> It
         keys, items = array.keys, array.items
         yield -4, repeated, array.offset, len(array), _valid(array), array.buffers()[1], None
         yield 0, False, 0, len(keys), None, None, None
-        yield _leaf(keys, False)
-        yield _leaf(items, False)
+        yield from _column(keys, type_.key_type, None, False)
+        yield from _column(items, type_.item_type, None, False)
     elif pa.types.is_list(type_):
         width = 8 if pa.types.is_large_list(array.type) else 4
         yield width, repeated, array.offset, len(array), _valid(array), array.buffers()[1], None
         yield from _column(array.values, type_.value_type, cls, False)
     else:
-        yield _leaf(array, repeated)
+        yield _leaf(_unfolded(array, type_), repeated)
+
+
+def _unfolded(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Return the values themselves: those that a dictionary has once, and nulls without a type."""
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), type_)
+    if not pa.types.is_dictionary(array.type):
+        return array
+    values = array.dictionary
+    if pa.types.is_string(type_) or pa.types.is_binary(type_):
+        values = values.cast(pa.large_binary() if pa.types.is_binary(type_) else pa.large_string())
+        size = pc.sum(pc.take(pc.binary_length(values), array.indices)).as_py() or 0
+        if size > MAX_ARRAY:
+            raise ColumnSizeError(rows=len(array), size=size)
+    return values.take(array.indices)
 
 
 def _leaf(array: pa.Array, repeated: bool) -> _Read:

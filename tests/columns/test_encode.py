@@ -238,7 +238,7 @@ def test_text_that_is_not_utf_8_is_an_error_of_its_row() -> None:
     assert "UTF-8" in found.errors[1].as_py()["reason"]
 
 
-def test_types_that_only_python_reads_give_the_same_bytes() -> None:
+def test_names_out_of_a_dictionary_give_the_same_bytes() -> None:
     names = pa.array(["tea", "oil", "tea"]).dictionary_encode()
     column = pa.StructArray.from_arrays([names, pa.array([1, 2, 3])], ["group", "partition"])
     rows = [OffsetCommitKey(group=name, partition=number) for name, number in (("tea", 1), ("oil", 2), ("tea", 3))]

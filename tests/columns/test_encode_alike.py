@@ -19,6 +19,7 @@ from kafka_msgs import (
 )
 from kafka_msgs._backend import backend
 from kafka_msgs.columns import arrow_type, decode_column, encode, encode_column, python
+from kafka_msgs.errors import ColumnSizeError
 from tests.support.columns import prefixed_rows
 
 native = pytest.importorskip("kafka_msgs.columns.native", reason="the C core is not built")
@@ -97,6 +98,43 @@ def test_both_encode_and_refuse_the_same(cls: Any, wide: bool, monkeypatch: pyte
             assert fast == slow
             outcomes |= {error is None for error in fast[1]}
     assert outcomes == {True, False}
+
+
+def test_dictionaries_and_columns_of_nulls_are_encoded_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Null may be an index, or what it leads to. The arrays are slices of larger ones."""
+    names = pa.DictionaryArray.from_arrays(pa.array([9, 0, 2, 0, None, 2, 0], pa.int8()).slice(1), ["a", None, "bb"])
+    numbers = pa.array([0, 7, 7, 7, 1, 2]).dictionary_encode()
+    topics = pa.StructArray.from_arrays(
+        [names, pa.ListArray.from_arrays([0, 1, 1, 2, 3, 4, 6], numbers)], ["name", "partition_indexes"]
+    )
+    column = pa.StructArray.from_arrays(
+        [
+            pa.array(["g", "h", "g", "g"]).dictionary_encode(),
+            pa.ListArray.from_arrays([0, 2, 3, 5, 6], topics),
+        ],
+        ["group_id", "topics"],
+    ).slice(1)
+    fast, slow = (found(each, monkeypatch, column, OffsetFetchRequest, 6) for each in (native, python))
+    assert fast == slow
+    assert fast[0][1] is None  # a name is null
+    assert [part.bad for part in native.encoder(OffsetFetchRequest, 6, column.type, False)(column, None)] == [[1]]
+
+
+def test_nulls_without_a_type_are_encoded_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    column = pa.StructArray.from_arrays([pa.nulls(2), pa.array([3, 4])], ["cluster_id", "controller_id"])
+    fast, slow = (found(each, monkeypatch, column, MetadataResponse, 8) for each in (native, python))
+    assert fast == slow
+    assert fast[1] == [None, None]
+    assert [part.bad for part in native.encoder(MetadataResponse, 8, column.type, False)(column, None)] == [[]]
+
+
+def test_a_dictionary_of_more_than_an_array_can_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = pa.array(["a" * 50] * 10).dictionary_encode()
+    column = pa.StructArray.from_arrays([names], ["metadata"])
+    assert encode_column(column, OffsetCommitValue, 3).values.null_count == 0
+    monkeypatch.setattr(native, "MAX_ARRAY", 499)
+    with pytest.raises(ColumnSizeError):
+        encode_column(column, OffsetCommitValue, 3)
 
 
 def widened_numbers(type_: pa.DataType) -> pa.DataType:
