@@ -701,8 +701,9 @@ static PyObject *do_loaded(Run *run, const Column *from, const Column *to, PyObj
     run->held = new_items(from->span, sizeof(Held));
     if (run->inputs != NULL && run->held != NULL && load_inputs(run, from, specs, numbers) == 0)
         result = do_run(run, to);
-    for (int32_t i = 0; run->held != NULL && i < (from->span + 1) * MEMORIES; i++)
-        PyBuffer_Release(&run->held[0][i]);
+    for (int32_t i = 0; run->held != NULL && i <= from->span; i++)
+        for (int which = 0; which < MEMORIES; which++)
+            PyBuffer_Release(&run->held[i][which]);
     PyMem_Free(run->held);
     PyMem_Free(run->inputs);
     return result;
