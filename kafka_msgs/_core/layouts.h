@@ -98,9 +98,11 @@ enum {
 };
 
 /* The names of RECORD_COLUMN_... in their order. */
-static const char *const RECORD_COLUMN_NAMES[] = { /* clang-format off */
+/* clang-format off */
+static const char *const RECORD_COLUMN_NAMES[] = {
     "offset", "timestamp", "key", "value", "headers", "position", "base_offset", "size", "leader_epoch", "magic",
     "attributes", "producer_id", "producer_epoch", "base_sequence"
-}; /* clang-format on */
+};
+/* clang-format on */
 
 #endif
