@@ -33,7 +33,7 @@ from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, ControlType
 from kafka_msgs.topics.records import TopicRecord, encode_record
 
-__all__ = ["CONTENTS", "Written", "byte_count", "write_directory"]
+__all__ = ["CONTENTS", "Written", "byte_count", "grow_directory", "write_directory"]
 
 _Record: TypeAlias = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 
@@ -230,6 +230,23 @@ def write_directory(
             written += len(block.data)
             progress(written)
     return Written(records, markers, written)
+
+
+def grow_directory(path: Path, size: int, content: str, more: int, *, block_bytes: int = _BLOCK_BYTES) -> int:
+    """Add batches of about ``more`` bytes to a directory that ``write_directory`` made; return their bytes.
+
+    ``size``, ``content`` and ``block_bytes`` are what that was given. The last segments grow. Raises ``OSError``.
+    """
+    kind = CONTENTS[content]
+    share, added = -(-size // kind.partitions), 0
+    for number in range(kind.partitions):
+        block = _block(kind(number), min(block_bytes, share))
+        copies = -(-share // len(block.data))
+        end = next((place for place, _ in block.places if place >= more // kind.partitions), len(block.data))
+        with max((path / f"{kind.topic}-{number}").glob("*.log")).open("ab") as file:
+            file.write(block.at(copies * block.next_offset)[:end])
+        added += end
+    return added
 
 
 def _block(content: _Offsets | _Events, size: int) -> _Block:

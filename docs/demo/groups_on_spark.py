@@ -38,35 +38,47 @@ def show(stage: Stage) -> None:
 def _offsets(stage: Stage) -> None:
     stage.run(
         """
-        from kafka_msgs.spark.jobs import group_offsets, group_state
-        from kafka_msgs.spark.jobs.job import run
-        from kafka_msgs.spark.jobs.log_directories import log_frame, partitions_frame, partitions_in
+        from kafka_msgs.pipeline.group_offsets import run_job
+        from kafka_msgs.pipeline.offsets_report import offsets_report
+        from kafka_msgs.report import write_report
+        from kafka_msgs.spark.jobs.offsets_engine import in_tasks, spark_run
 
         directories = [recordings / "groups" / "log"]
-        offsets_topic = log_frame(spark, directories, topic="__consumer_offsets")
-        inputs = {"records": offsets_topic, "partitions": partitions_frame(spark, partitions_in(directories))}
-        offsets = run(group_offsets.JOB, inputs, str(out / "offsets"), progress=progress)
+        asked = spark_run(directories)
+        offsets = offsets_report(run_job(asked, str(out / "offsets"), in_tasks(spark)), asked.places)
+        files = write_report(offsets, out / "offsets")
         """
     )
     stage.say("Every group that committed anything, those without a member included, and what it has left to read:")
     _table(stage, "offsets", "Groups", ("group", "kind", "state", "members", "partitions", "lag", "lastCommit"))
-    plot = next(file for file in stage.names["offsets"].files if file.suffix == ".png")
+    plot = next(file for file in stage.names["files"] if file.suffix == ".png")
     stage.say(f"As a plot, in a report with all tables: {plot}")
 
 
 def _tasks(stage: Stage) -> None:
-    stage.run('groups = run(group_state.JOB, inputs, str(out / "groups"), progress=progress)')
+    stage.run(
+        """
+        from kafka_msgs.spark.jobs import group_state
+        from kafka_msgs.spark.jobs.job import run
+        from kafka_msgs.spark.jobs.log_directories import log_frame, partitions_frame, partitions_in
+
+        offsets_topic = log_frame(spark, directories, topic="__consumer_offsets")
+        inputs = {"records": offsets_topic, "partitions": partitions_frame(spark, partitions_in(directories))}
+        outcome = run(group_state.JOB, inputs, str(out / "groups"), progress=progress)
+        groups = outcome.report
+        """
+    )
     stage.say("What each member has and is to have, the tasks of a streams group by their role:")
     title = "What members have, are to have, and give up"
     _table(stage, "groups", title, ("group", "memberId", "status", "role", "count"))
-    stage.say(f"The report: {stage.names['groups'].files[0]}")
+    stage.say(f"The report: {stage.names['outcome'].files[0]}")
 
 
-def _table(stage: Stage, outcome: str, title: str, wanted: tuple[str, ...]) -> None:
+def _table(stage: Stage, report: str, title: str, wanted: tuple[str, ...]) -> None:
     """Show some columns of a table of a report."""
     from kafka_msgs.report.cells import cell, kinds_of
 
-    (found,) = (each for each in stage.names[outcome].report.sections if each.title == title)
+    (found,) = (each for each in stage.names[report].sections if each.title == title)
     rows = columns(*wanted, numbers=("members", "partitions", "lag", "count"))
     for row in found.rows:
         values = dict(zip(found.columns, map(cell, row, kinds_of(found)), strict=True))

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from attrs import frozen
 
 from kafka_msgs._backend import implementation
@@ -35,6 +36,7 @@ __all__ = [
     "decode_column",
     "error_column",
     "error_entry",
+    "error_texts",
 ]
 
 Column: TypeAlias = "pa.Array | pa.ChunkedArray | Sequence[Buffer | None]"
@@ -166,6 +168,17 @@ def error_column(errors: Mapping[int, dict[str, Any]], count: int) -> pa.StructA
         places[row] = place
     indexes = pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(places)])
     return pa.array([None, *errors.values()], ERROR_TYPE).take(indexes)
+
+
+def error_texts(errors: pa.StructArray, message: str) -> pa.StringArray:
+    """Return the errors of a decoded column as texts, null where there is none."""
+    texts: list[str | None] = [None] * len(errors)
+    for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
+        error = errors[row].as_py()
+        path = f" {error['path']}" if error["path"] else ""
+        place = "" if error["offset"] is None else f"{path} at byte {error['offset']}:"
+        texts[row] = f"{message}:{place} {error['reason']}"
+    return pa.array(texts, pa.string())
 
 
 class _Work:

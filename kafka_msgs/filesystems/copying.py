@@ -13,14 +13,14 @@ from kafka_msgs.filesystems.listing import listed
 from kafka_msgs.filesystems.opening import filesystem_of
 from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
 
-__all__ = ["check_empty", "copy_directory"]
+__all__ = ["check_empty", "copy_directory", "place_of"]
 
 _SOURCE: Final = "kafka-msgs"
 
 
 def check_empty(uri: str, settings: Settings = NO_SETTINGS) -> None:
     """Raise ``JobPathError`` where something is under a URI, or where it cannot be looked at."""
-    filesystem, path = _place(uri, settings)
+    filesystem, path = place_of(uri, settings)
     try:
         named = filesystem.get_file_info(path)
         inside = listed(filesystem, path) if not named.is_file else [named]
@@ -32,7 +32,7 @@ def check_empty(uri: str, settings: Settings = NO_SETTINGS) -> None:
 
 def copy_directory(directory: Path, uri: str, settings: Settings = NO_SETTINGS) -> None:
     """Copy what is in a directory to a URI. Raises ``JobPathError``, also where not all of it has arrived."""
-    filesystem, path = _place(uri, settings)
+    filesystem, path = place_of(uri, settings)
     try:
         fs.copy_files(str(directory), path, fs.LocalFileSystem(), filesystem)
         lost = _lost(directory, filesystem, path)
@@ -51,7 +51,8 @@ def _lost(directory: Path, filesystem: fs.FileSystem, path: str) -> str | None:
     )
 
 
-def _place(uri: str, settings: Settings) -> tuple[fs.FileSystem, str]:
+def place_of(uri: str, settings: Settings = NO_SETTINGS) -> tuple[fs.FileSystem, str]:
+    """Return the filesystem that a URI means, and the path on it. Raises ``JobPathError``."""
     try:
         found = resolved(_SOURCE, uri, settings)
     except OptionError as error:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from uuid import UUID
 
-from kafka_msgs.errors import JobPathError, LogFileError
-from kafka_msgs.log.faults import without_faults
+from kafka_msgs.errors import JobPathError, KafkaMsgsError, LogFileError
 from kafka_msgs.log.partition import LogDirectory, Partition
-from kafka_msgs.log.scan import walk_log
+from kafka_msgs.log.runs import walk_runs
+from kafka_msgs.log.scan import FileScan
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.records import ReadOptions
 
@@ -89,9 +89,10 @@ def end_of(partition: Partition) -> int | None:
 def end_of_segment(last: Segment) -> int:
     """Return the offset after the last record of a segment. Without records it is the offset in the segment's name."""
     end = last.base_offset
-    items = walk_log(last.path, ReadOptions(check_crc=False), start=last.position_of(sys.maxsize))
-    for batch in without_faults(items):
-        end = batch.last_offset + 1
+    walk = FileScan(last.path, ReadOptions(check_crc=False), start=last.position_of(sys.maxsize))
+    for item in walk_runs(walk):
+        if not isinstance(item, KafkaMsgsError):
+            end = item.last_offset + 1
     return end
 
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BinaryType, DataType, StructType
 
 from kafka_msgs.columns import decode_column, encode_column
+from kafka_msgs.columns.decode import error_texts
 from kafka_msgs.errors import EncodeError
 from kafka_msgs.message import Message
 from kafka_msgs.spark.types import ERROR, message_of, schema_of, with_error, without_notes
@@ -107,17 +107,6 @@ def column_function(work: Callable[..., pa.Array], type_: DataType) -> Any:
     It is declared non-deterministic, which it is not: else Spark runs it once more for a filter on what it returns.
     """
     return arrow_udf(work, type_).asNondeterministic()  # type: ignore[call-overload]
-
-
-def error_texts(errors: pa.StructArray, message: str) -> pa.StringArray:
-    """Return the errors of a decoded column as texts, null where there is none."""
-    texts: list[str | None] = [None] * len(errors)
-    for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
-        error = errors[row].as_py()
-        path = f" {error['path']}" if error["path"] else ""
-        place = "" if error["offset"] is None else f"{path} at byte {error['offset']}:"
-        texts[row] = f"{message}:{place} {error['reason']}"
-    return pa.array(texts, pa.string())
 
 
 def decode(

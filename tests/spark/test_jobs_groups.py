@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,15 +27,18 @@ from kafka_msgs.errors import JobPathError
 from kafka_msgs.offline import directories
 from kafka_msgs.offline.groups import read_groups
 from kafka_msgs.offline.reports import groups_report
-from kafka_msgs.report import Report
+from kafka_msgs.pipeline.group_offsets import run_job
+from kafka_msgs.pipeline.offsets_report import offsets_report
+from kafka_msgs.report import Report, write_report
 from kafka_msgs.spark.jobs import group_offsets, group_state
-from kafka_msgs.spark.jobs.job import Outcome, run
+from kafka_msgs.spark.jobs.job import run
 from kafka_msgs.spark.jobs.log_directories import (
     log_frame,
     partitions_frame,
     partitions_in,
     read_end_offsets,
 )
+from kafka_msgs.spark.jobs.offsets_engine import in_tasks, spark_run
 from tests.support.recorded_answers import answers
 from tests.support.recorded_groups import state
 from tests.support.recordings import END_OFFSETS, GROUP_LOGS
@@ -47,11 +50,12 @@ Rows = list[dict[str, Any]]
 
 
 class Ran:
-    """A job that was run: its tables as another reader of Parquet finds them, and what ``run`` returned."""
+    """A job that was run: its tables as another reader of Parquet finds them, and the files of its report."""
 
-    def __init__(self, out: Path, outcome: Outcome) -> None:
+    def __init__(self, out: Path, report: Report, files: Sequence[Path]) -> None:
         self.out = out
-        self.outcome = outcome
+        self.report = report
+        self.files = files
 
     def rows(self, table: str) -> Rows:
         rows: Rows = ds.dataset(self.out / table, partitioning="hive").to_table().to_pylist()
@@ -61,9 +65,9 @@ class Ran:
 @pytest.fixture(scope="module")
 def offsets(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     out = tmp_path_factory.mktemp("jobs") / "offsets"
-    records = log_frame(spark, [GROUP_LOGS], OFFSETS)
-    inputs = {"records": records, "partitions": partitions_frame(spark, partitions_in([GROUP_LOGS]))}
-    return Ran(out, run(group_offsets.JOB, inputs, str(out)))
+    asked = spark_run([GROUP_LOGS], history=True)
+    report = offsets_report(run_job(asked, str(out), in_tasks(spark)), asked.places)
+    return Ran(out, report, write_report(report, out))
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +75,8 @@ def groups(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran
     out = tmp_path_factory.mktemp("jobs") / "groups"
     records = log_frame(spark, [GROUP_LOGS], OFFSETS)
     inputs = {"records": records, "partitions": partitions_frame(spark, partitions_in([GROUP_LOGS]))}
-    return Ran(out, run(group_state.JOB, inputs, str(out)))
+    outcome = run(group_state.JOB, inputs, str(out))
+    return Ran(out, outcome.report, outcome.files)
 
 
 def answer(cls: type[M]) -> M:
@@ -145,7 +150,7 @@ def test_history_keeps_what_was_deleted_later(offsets: Ran) -> None:
 
 def test_reports_are_pages_with_plots(offsets: Ran, groups: Ran) -> None:
     for ran, plots in ((offsets, {"lag.png", "lag-time.png", "commits.png"}), (groups, {"assignments.png"})):
-        page, data, metrics, *images = ran.outcome.files
+        page, data, metrics, *images = ran.files
         text = page.read_text(encoding="utf-8")
         assert [each.name for each in (page, data, metrics)] == ["report.html", "report.json", "report.prom"]
         assert {image.name for image in images} == plots
@@ -307,7 +312,7 @@ def test_reports_have_the_lag_and_the_skew_that_the_files_give(offsets: Ran, gro
     found = read_groups([each for each in logs if each.topic == OFFSETS], directories.ends_of(logs))
     expected = group_metrics(groups_report(found, found.groups, logs))
     assert {"kafka_msgs_group_lag_seconds", "kafka_msgs_group_idle_members"} < expected.keys()
-    assert {**group_metrics(groups.outcome.report), **group_metrics(offsets.outcome.report)} == expected
+    assert {**group_metrics(groups.report), **group_metrics(offsets.report)} == expected
 
 
 def group_metrics(report: Report) -> dict[str, Any]:

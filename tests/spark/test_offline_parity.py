@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,9 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from kafka_msgs.offline.directories import ends_of, partitions_in
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, Groups, read_groups
 from kafka_msgs.offline.profile import Figures, read_profile
+from kafka_msgs.pipeline.group_offsets import in_this_process, run_job
+from kafka_msgs.pipeline.local import local_run
 from kafka_msgs.spark.jobs import log_directories
 from kafka_msgs.spark.jobs.group_offsets import group_offsets
 from kafka_msgs.spark.jobs.topic_profile import topic_profile
+from tests.support.offsets_topic import OffsetsTopic
 from tests.support.recordings import GROUP_LOGS, LOGS
 
 Rows = list[dict[str, Any]]
@@ -97,3 +101,27 @@ def test_profiles(spark: SparkSession, directory: Path) -> None:
     found = {place: facts(figures) for place, figures in read_profile(partitions_in([directory])).figures.items()}
     assert found == expected
     assert len(found) >= 4
+
+
+def kafka_times(rows: Rows) -> Rows:
+    """Rows as they compare: timestamps as numbers, in an order."""
+    plain = [{name: str(value) if "imestamp" in name else value for name, value in row.items()} for row in rows]
+    return sorted(plain, key=repr)
+
+
+def test_one_process_and_the_function_over_data_frames_agree_on_logs_made_by_chance(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for number in range(3):
+        topic = OffsetsTopic(tmp_path / "logs", Random(number), number=number)
+        topic.grow(300)
+        topic.write()
+    run_job(local_run([str(tmp_path / "logs")], history=True), str(tmp_path / "out"), in_this_process())
+    every = log_directories.partitions_in([tmp_path / "logs"])
+    records = log_directories.log_frame(spark, [tmp_path / "logs"], OFFSETS_TOPIC)
+    expected = group_offsets(records, partitions=log_directories.partitions_frame(spark, every))
+    for name in ("offsets", "pending", "groups", "problems", "history"):
+        # Spark reads what was written, so that both have the same types.
+        found = spark.read.parquet(str(tmp_path / "out" / name)).select(*expected[name].columns)
+        assert found.dtypes == expected[name].dtypes, name
+        assert kafka_times(rows_of(found)) == kafka_times(rows_of(expected[name])), name

@@ -36,10 +36,14 @@ def test_group_offsets_prints_lags_of_empty_groups_and_where_the_report_is(tmp_p
         for name in ("report.html", "report.json", "report.prom", "lag.png", "lag-time.png", "commits.png")
     ]
     assert {path.name for path in out.iterdir() if path.is_dir()} == {
-        "log", "history", "offsets", "pending", "groups", "problems",
+        "_state", "offsets", "pending", "groups", "problems",
     }  # fmt: skip
-    status, said = run("group-offsets", str(GROUP_LOGS), "--out", str(out))
-    assert (status, said) == (1, f"Error: {out}: it exists and is not an empty directory; nothing is overwritten\n")
+    before = {path.name: path.read_bytes() for path in (out / "offsets").iterdir()}
+    status, again = run("group-offsets", str(GROUP_LOGS), "--end-offsets", str(END_OFFSETS), "--out", str(out))
+    assert (status, again) == (0, said)
+    assert {path.name: path.read_bytes() for path in (out / "offsets").iterdir()} == before
+    status, said = run("group-offsets", str(GROUP_LOGS), "--history", "--out", str(out))
+    assert (status, said) == (1, f"Error: {out}: it holds a run with other history (no); nothing is overwritten\n")
 
 
 @pytest.mark.usefixtures("spark")
@@ -121,7 +125,8 @@ def test_arguments_are_checked_before_spark_starts(
     def started(*_: object) -> None:
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr("kafka_msgs.cli.commands.pipeline.session_for", started)
+    for module in ("commands.pipeline", "offsets_job"):
+        monkeypatch.setattr(f"kafka_msgs.cli.{module}.session_for", started)
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "orders-0").symlink_to(shutil.copytree(GROUP_LOGS / "orders-0", tmp_path / "kept"))
     (tmp_path / "wrong").write_text("orders 0 1")

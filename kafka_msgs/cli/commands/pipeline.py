@@ -5,7 +5,7 @@ Owns the options of each job, and what of a report is shown. The session that jo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -14,13 +14,13 @@ import click
 from rich.console import Console
 
 from kafka_msgs.cli.help import FullHelpGroup
+from kafka_msgs.cli.offsets_job import LOCAL, OffsetsJob, chosen_engine, engine_option
 from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.reporting import input_facts
 from kafka_msgs.cli.spark_session import master_url, one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.formats import FORMAT_NAMES
 from kafka_msgs.lookup import message_named
-from kafka_msgs.offline.directories import end_offsets_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,9 +50,9 @@ _Paths = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
 
 @click.group("pipeline", cls=FullHelpGroup)
 def pipeline_command() -> None:
-    """Run a job of Spark over log directories or captures: Parquet tables, and a report with plots.
+    """Run a job over log directories or captures: Parquet tables, and a report with plots.
 
-    Without a session, as spark-submit gives one, it runs on this machine.
+    Jobs run in Spark: in the session that spark-submit gives, or on this machine. Those with --engine local need none.
     """
 
 
@@ -90,22 +90,39 @@ def _options(command: F) -> F:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="What kafka-get-offsets printed, for the lag; default: the ends of the partitions in the inputs.",
 )
+@click.option("--history", is_flag=True, help="Write the table history, too: every commit that the log still has.")
+@engine_option
 @_options
-def group_offsets_command(inputs: tuple[str, ...], end_offsets: Path | None, **options: Any) -> None:
-    """Every committed offset of every group, empty ones included, latest and history, and the lag.
+def group_offsets_command(
+    inputs: tuple[str, ...],
+    end_offsets: Path | None,
+    history: bool,
+    engine: str | None,
+    out: str,
+    report_to: Path | None,
+    master: str | None,
+    conf: tuple[str, ...],
+    table_format: str,
+) -> None:
+    """Every committed offset of every group, empty ones included, and the lag.
 
-    INPUT is a log directory, or the directory of a partition of __consumer_offsets; a path, or s3:// and the like.
+    INPUT is a log directory, or the directory of a partition of __consumer_offsets; with Spark also s3:// and the like.
+    --out may hold an earlier run over the same inputs: then only what is new is read.
     """
-
-    def check(settings: Settings) -> Inputs:
-        directories = import_module(_DIRECTORIES)
-        of_groups = _of_groups(inputs, settings)
-        if end_offsets is None:
-            return of_groups
-        end_offsets_in(end_offsets)
-        return lambda spark: {**of_groups(spark), "end_offsets": directories.read_end_offsets(spark, end_offsets)}
-
-    _run("group_offsets", check, inputs, **options)
+    job = OffsetsJob(
+        inputs=inputs,
+        end_offsets=end_offsets,
+        history=history,
+        out=out,
+        report_to=report_to,
+        table_format=table_format,
+        facts=input_facts(inputs),
+    )
+    chosen = chosen_engine(engine, (*inputs, out), master, conf)
+    if chosen == LOCAL:
+        _show(*job.run_here())
+    else:
+        _show(*job.run_in_spark(master, conf))
 
 
 @pipeline_command.command("group-state")
@@ -264,10 +281,14 @@ def _run(
         with destination(spark, out, report_to, settings) as to:
             known = input_facts(inputs) if facts is None else facts
             outcome: Outcome = jobs.run(job, checked(spark), to.tables, to.report, show_step, known, table_format)
-    show_tables(outcome.report, console())
-    for path in outcome.files:
-        click.echo(to.named(path, out))
+    _show(outcome.report, [to.named(path, out) for path in outcome.files])
     return outcome
+
+
+def _show(report: Report, files: Iterable[str]) -> None:
+    show_tables(report, console())
+    for path in files:
+        click.echo(path)
 
 
 def show_tables(report: Report, screen: Console) -> None:

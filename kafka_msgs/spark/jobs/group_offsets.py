@@ -7,24 +7,22 @@ committed. Groups that are empty are there like all others. What groups are is l
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from kafka_msgs.report import Bars, Part, Report, Section, by_hour, report_of
 from kafka_msgs.spark.functions import from_kafka
 from kafka_msgs.spark.jobs.group_state import describe_groups
-from kafka_msgs.spark.jobs.job import Job, Step, Tables
-from kafka_msgs.spark.jobs.report_rows import lag_of_offsets
+from kafka_msgs.spark.jobs.job import Tables
 from kafka_msgs.spark.jobs.rows import COMMIT, MARKER, PROBLEM, classify_records, timed
 from kafka_msgs.spark.jobs.transactions import COUNTS, NONE, marker_of, outcome_of
 from kafka_msgs.spark.latest import latest_by_key
-from kafka_msgs.spark.reporting import table_of, time_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["JOB", "group_offsets"]
+__all__ = ["group_offsets"]
 
 _KEY: Final = ("group", "topic", "topicPartition")
 _FIELDS: Final = {
@@ -40,10 +38,6 @@ _FIELDS: Final = {
 _TIMES: Final = ("commitTimestamp", "expireTimestamp")
 _COMMIT: Final = tuple(each for name in _FIELDS for each in ((name, f"{name}Ms") if name in _TIMES else (name,)))
 _LOG: Final = ("logPartition", "logOffset", "logTimestamp", "logTimestampMs")
-_HOUR_MS: Final = 3_600_000
-_SHOWN_GROUPS: Final = 20
-_SHOWN_LINES: Final = 6
-_SHOWN_HOURS: Final = 24 * 31
 
 
 def group_offsets(
@@ -63,7 +57,10 @@ def group_offsets(
     ``groups`` has one row per group, ``problems`` one per record or batch that could not be read.
     """
     inputs = {"records": records, "end_offsets": end_offsets, "partitions": partitions}
-    return JOB.tables({name: rows for name, rows in inputs.items() if rows is not None})
+    known = {name: rows for name, rows in inputs.items() if rows is not None}
+    for name, build in _TABLES.items():
+        known[name] = build(known)
+    return {name: known[name] for name in _TABLES}
 
 
 def _log(tables: Tables) -> DataFrame:
@@ -168,63 +165,12 @@ def _problems(tables: Tables) -> DataFrame:
     return tables["log"].where(F.col("kind") == PROBLEM).select("logPartition", "logOffset", "file", "problem")
 
 
-def _report(tables: Tables) -> Report:
-    groups, offsets = tables["groups"], tables["offsets"]
-    described = offsets.join(groups.select("group", "kind", "state"), "group", "left")
-    worst = described.select(
-        "group", "kind", "state", "topic", "topicPartition", "committedOffset", "endOffset", "lag", "metadata"
-    ).orderBy(F.col("lag").desc_nulls_last(), "group", "topic", "topicPartition")
-    by_lag = groups.orderBy(F.col("lag").desc_nulls_last(), "group")
-    outcomes = tables["history"].groupBy("outcome", "tombstone").agg(F.count("*").alias("rows"))
-    sections: list[Section | Part] = [
-        table_of(by_lag.withColumn("lastCommit", time_of("lastCommitMs")).drop("lastCommitMs"), "Groups"),
-        *_lag_plot(by_lag),
-        lag_of_offsets(tables),
-        table_of(worst, "Committed offsets, the largest lags first"),
-        table_of(
-            tables["pending"].select(*_KEY, "producerId", "committedOffset").orderBy(*_KEY), "In open transactions"
-        ),
-        *_history_plot(tables["history"]),
-        table_of(outcomes.orderBy("outcome", "tombstone"), "The history by outcome of transactions"),
-        table_of(_problems(tables), "Problems"),
-    ]
-    return report_of("Committed offsets of all groups", sections)
-
-
-def _lag_plot(by_lag: DataFrame) -> list[Section]:
-    rows = by_lag.where("lag IS NOT NULL").take(_SHOWN_GROUPS)
-    labels = [f"{row['group']} ({row['kind']}, {row['state']})" for row in rows]
-    series = {"lag": [row["lag"] for row in rows]}
-    note = f"the {_SHOWN_GROUPS} groups with the largest lags" if len(rows) == _SHOWN_GROUPS else ""
-    plot = Bars(
-        title="Lag of each group", file="lag.png", labels=labels, series=series, unit="lag in records", note=note
-    )
-    return [plot] if rows else []
-
-
-def _history_plot(history: DataFrame) -> list[Section]:
-    """Commits an hour of the groups that commit most; the latest hours only, so that the plot stays small."""
-    hour = F.floor(F.col("logTimestampMs") / _HOUR_MS) * _HOUR_MS
-    commits = history.where("NOT tombstone AND logTimestampMs >= 0").select("group", hour.alias("hour"))
-    busiest = commits.groupBy("group").count().orderBy(F.col("count").desc(), "group").take(_SHOWN_LINES)
-    names = [row["group"] for row in busiest]
-    counts = [F.count(F.when(F.col("group") == name, 1)).alias(f"n{number}") for number, name in enumerate(names)]
-    if not names:
-        return []
-    rows = commits.groupBy("hour").agg(*counts).orderBy(F.col("hour").desc()).take(_SHOWN_HOURS)
-    return [by_hour("Commits an hour", "commits.png", "commits an hour", names, {row[0]: row[1:] for row in rows})]
-
-
-JOB: Final = Job(
-    name="group-offsets",
-    summary="Every committed offset of every group, empty ones included, latest and history, and the lag.",
-    steps=(
-        Step("log", _log, partition_by=("kind",), time="logTimestamp"),
-        Step("history", _history, partition_by=("logPartition",), time="logTimestamp"),
-        Step("offsets", _offsets, keys=_KEY),
-        Step("pending", _pending),
-        Step("groups", _groups, partition_by=("kind",), keys=("group",)),
-        Step("problems", _problems),
-    ),
-    report=_report,
-)
+_TABLES: Final[Mapping[str, Callable[[Tables], DataFrame]]] = {
+    "log": _log,
+    "history": _history,
+    "offsets": _offsets,
+    "pending": _pending,
+    "groups": _groups,
+    "problems": _problems,
+}
+"""The tables, each made from the inputs and those before it."""

@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 __all__ = [
     "StoredPartition",
     "cluster_frames",
+    "directory_of",
     "end_of",
     "log_frame",
     "partitions_frame",
     "partitions_in",
     "read_end_offsets",
+    "topic_id_of",
 ]
 
 _PARTITIONS: Final = "topic string, partition int, topicId string, endOffset long, directory string"
@@ -105,7 +107,7 @@ def partitions_frame(spark: SparkSession, partitions: Iterable[StoredPartition])
 
     An id that is not known is null, and so is a directory that is not on this machine.
     """
-    rows = [(each.topic, each.number, _topic_id(each), end_of(each), _directory(each)) for each in partitions]
+    rows = [(each.topic, each.number, topic_id_of(each), end_of(each), directory_of(each)) for each in partitions]
     return spark.createDataFrame(rows, _PARTITIONS)
 
 
@@ -114,7 +116,7 @@ def cluster_frames(spark: SparkSession, partitions: Iterable[StoredPartition]) -
 
     They are empty without it, and where it is not on this machine.
     """
-    local = [Partition(Path(path)) for each in partitions if (path := _directory(each)) is not None]
+    local = [Partition(Path(path)) for each in partitions if (path := directory_of(each)) is not None]
     cluster = read_cluster(local)
     placed = [(*place, each.leader, list(each.replicas)) for place, each in cluster.placements.items()]
     settings = [(topic, *each) for topic, config in cluster.configs.items() for each in config.items()]
@@ -124,12 +126,14 @@ def cluster_frames(spark: SparkSession, partitions: Iterable[StoredPartition]) -
     }
 
 
-def _directory(partition: StoredPartition) -> str | None:
+def directory_of(partition: StoredPartition) -> str | None:
+    """Return the directory of a partition on this machine, None for one on another filesystem."""
     first = partition.segments[0]
     return None if first.root else first.directory
 
 
-def _topic_id(partition: StoredPartition) -> str | None:
+def topic_id_of(partition: StoredPartition) -> str | None:
+    """Return the topic id in the file beside the segments, None if that is not there or damaged."""
     try:
         with local_copy(partition.segments[0].beside(PARTITION_METADATA)) as (path, _):
             return str(read_partition_metadata(path).topic_id)

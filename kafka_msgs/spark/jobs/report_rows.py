@@ -6,28 +6,22 @@ Owns how many rows of a table are fetched for a part. What follows from them is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from kafka_msgs.log.partition import Partition
-from kafka_msgs.offline.times import newest_of, with_log_times
+from kafka_msgs.offline.times import newest_of
 from kafka_msgs.report import Part
-from kafka_msgs.report.sections.lag import lag_part
 from kafka_msgs.report.sections.retention import retention_part
 from kafka_msgs.report.sections.skew import broker_part, member_part, partition_part
-from kafka_msgs.spark.jobs.transactions import NONE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["lag_of_offsets", "rows_of", "sizes_of_topics", "skew_of_members"]
+__all__ = ["rows_of", "sizes_of_topics", "skew_of_members"]
 
 _SERIES: Final = 10_000
 """How many rows are fetched for a part of a report: the first ones in the order that matters."""
-_COMMIT: Final = ("group", "topic", "topicPartition")
-_FROM_OFFSETS: Final = (*_COMMIT, "committedOffset", "endOffset", "lag", "metadata", "commitTimestampMs")
 
 Tables: TypeAlias = "Mapping[str, DataFrame]"
 
@@ -35,36 +29,6 @@ Tables: TypeAlias = "Mapping[str, DataFrame]"
 def rows_of(frame: DataFrame, limit: int = _SERIES) -> list[dict[str, Any]]:
     """Return the first rows of a DataFrame; runs a Spark job."""
     return [row.asDict(recursive=True) for row in frame.take(limit)]
-
-
-def lag_of_offsets(tables: Tables) -> Part:
-    """Return lag, trend and partition times for the tables ``offsets`` and ``history``, the largest lags first.
-
-    ``partitions``, where it is among the inputs, has the directories of the partitions that are on this machine.
-    """
-    first = _first_commits(tables["history"])
-    offsets = tables["offsets"].select(*_FROM_OFFSETS).join(first, [*_COMMIT], "left")
-    rows = rows_of(offsets.orderBy(F.col("lag").desc_nulls_last(), *_COMMIT))
-    return lag_part(*with_log_times(rows, _places(tables)))
-
-
-def _first_commits(history: DataFrame) -> DataFrame:
-    """The oldest commit of each key after its last deletion; those in transactions do not count."""
-    deleted = history.where("tombstone").groupBy(*_COMMIT).agg(F.max("logOffset").alias("_deleted"))
-    plain = history.where(~F.col("tombstone") & (F.col("outcome") == NONE)).join(deleted, [*_COMMIT], "left")
-    kept = plain.where("_deleted IS NULL OR logOffset > _deleted")
-    return kept.groupBy(*_COMMIT).agg(
-        F.min_by("commitTimestampMs", "logOffset").alias("firstCommitMs"),
-        F.min_by("committedOffset", "logOffset").alias("firstCommitOffset"),
-    )
-
-
-def _places(tables: Tables) -> dict[tuple[str, int], Partition]:
-    partitions = tables.get("partitions")
-    if partitions is None or "directory" not in partitions.columns:
-        return {}
-    local = partitions.where("directory IS NOT NULL")
-    return {(row["topic"], row["partition"]): Partition(Path(row["directory"])) for row in local.collect()}
 
 
 def sizes_of_topics(tables: Tables) -> list[Part]:

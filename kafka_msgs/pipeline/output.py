@@ -1,0 +1,141 @@
+"""Where tables go: written beside those of an earlier run first, and put in their place when all are complete.
+
+Owns the directory ``_new``, in which a run writes, and how a table is replaced. On this machine that is a rename of its
+directory. A store of objects has no directories: there the new files are moved in, and the old ones deleted after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from attrs import frozen
+from pyarrow import fs
+
+from kafka_msgs.filesystems.copying import place_of
+from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
+
+__all__ = ["Place", "write_table"]
+
+_NEW: Final = "_new"
+_OLD: Final = "_old"
+
+
+@frozen
+class Place:
+    """A directory of a filesystem. It can be sent to other processes."""
+
+    filesystem: Any
+    path: str
+
+    @classmethod
+    def of(cls, out: str, settings: Settings = NO_SETTINGS) -> Place:
+        """Return the place that a path or a URI names; raises ``JobPathError`` for a filesystem that is not known."""
+        if "://" not in out:
+            return cls(fs.LocalFileSystem(), str(Path(out).absolute()))
+        filesystem, path = place_of(out, settings)
+        return cls(filesystem, path.rstrip("/"))
+
+    def at(self, *names: str) -> str:
+        """Return the path of something in this place."""
+        return "/".join((self.path, *names))
+
+    def inside(self, *names: str) -> Place:
+        """Return a directory in this place."""
+        return Place(self.filesystem, self.at(*names))
+
+    @property
+    def new(self) -> Place:
+        """The directory in which a run writes."""
+        return self.inside(_NEW)
+
+    def names(self) -> list[str]:
+        """Return the names of what is in this directory, none if it does not exist."""
+        found = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
+        return sorted(info.base_name for info in found)
+
+    def files(self) -> list[str]:
+        """Return the files below this directory, by their paths from here."""
+        found = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True, recursive=True))
+        return sorted(info.path[len(self.path) + 1 :] for info in found if info.type == fs.FileType.File)
+
+    def read(self, *names: str) -> bytes | None:
+        """Return the content of a small file, None if it is not there."""
+        try:
+            with self.filesystem.open_input_stream(self.at(*names)) as file:
+                return bytes(file.read())
+        except FileNotFoundError:
+            return None
+
+    def write(self, content: bytes, *names: str) -> None:
+        """Write a small file, and the directories that it is in."""
+        self.filesystem.create_dir(self.at(*names[:-1]) if names[:-1] else self.path, recursive=True)
+        with self.filesystem.open_output_stream(self.at(*names)) as file:
+            file.write(content)
+
+    def writer(self, schema: pa.Schema, *names: str) -> pq.ParquetWriter:
+        """Return a writer of a Parquet file, whose directories are made."""
+        self.filesystem.create_dir(self.at(*names[:-1]), recursive=True)
+        return pq.ParquetWriter(self.at(*names), schema, filesystem=self.filesystem, compression="zstd")
+
+    def remove(self, *names: str) -> None:
+        """Delete a file, if it exists."""
+        if self.filesystem.get_file_info(self.at(*names)).type == fs.FileType.File:
+            self.filesystem.delete_file(self.at(*names))
+
+    def clear(self) -> None:
+        """Delete this directory and all in it, if it exists."""
+        if self.filesystem.get_file_info(self.path).type == fs.FileType.Directory:
+            self.filesystem.delete_dir(self.path)
+
+    def begin(self) -> None:
+        """Delete what a run left that did not come to its end."""
+        self.new.clear()
+        self.inside(_OLD).clear()
+
+    def replace(self, name: str) -> None:
+        """Put the table that was written into the place of the one of an earlier run."""
+        new, table, old = self.new.inside(name), self.inside(name), self.inside(_OLD, name)
+        if not isinstance(self.filesystem, fs.LocalFileSystem):
+            _move_in(new, table, replaces=set(table.files()))
+            return
+        if table.files():
+            self.filesystem.create_dir(self.at(_OLD), recursive=True)
+            self.filesystem.move(table.path, old.path)
+        table.clear()
+        self.filesystem.move(new.path, table.path)
+        self.inside(_OLD).clear()
+
+    def extend(self, name: str, replaces: Iterable[str]) -> None:
+        """Add the files of a table to those of an earlier run, and delete those that they replace."""
+        _move_in(self.new.inside(name), self.inside(name), set(replaces))
+
+
+def _move_in(new: Place, table: Place, replaces: set[str]) -> None:
+    added = new.files()
+    for name in added:
+        table.filesystem.create_dir(table.at(name).rpartition("/")[0], recursive=True)
+        new.filesystem.move(new.at(name), table.at(name))
+    for name in replaces - set(added):
+        table.filesystem.delete_file(table.at(name))
+
+
+def write_table(name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema, place: Place, part: str) -> int:
+    """Write rows as one part of a table, a Parquet file named ``part`` in a directory; return how many there are.
+
+    ``part`` may have directories in front, such as ``kind=classic/0``. Nothing is written where there are no rows.
+    """
+    writer, rows = None, 0
+    try:
+        for batch in batches:
+            if batch.num_rows:
+                writer = writer or place.writer(schema, name, *f"{part}.parquet".split("/"))
+                writer.write_batch(batch)
+                rows += batch.num_rows
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows

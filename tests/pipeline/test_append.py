@@ -1,0 +1,210 @@
+"""A run that goes on from an earlier one has the tables of a run from nothing, whatever happened to the log since."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+from uuid import UUID
+
+import pyarrow.dataset as ds
+import pytest
+
+from kafka_msgs.errors import JobPathError
+from kafka_msgs.pipeline.group_offsets import Found, in_this_process, run_job
+from kafka_msgs.pipeline.local import local_run
+from tests.support.offsets_topic import TOPIC, OffsetsTopic, commit, end, write_items, write_segments
+
+TABLES: Final = ("offsets", "pending", "groups", "problems")
+
+Tables = dict[str, list[dict[str, Any]]]
+
+
+def run(logs: Path, out: Path, *, history: bool = False) -> Found:
+    return run_job(local_run([str(logs)], history=history), str(out), in_this_process())
+
+
+def tables(out: Path, *names: str) -> Tables:
+    found = {name: ds.dataset(out / name, partitioning="hive").to_table().to_pylist() for name in names or TABLES}
+    return {name: sorted(rows, key=repr) for name, rows in found.items()}
+
+
+def from_nothing(logs: Path, out: Path, *, history: bool = False) -> Tables:
+    shutil.rmtree(out, ignore_errors=True)
+    run(logs, out, history=history)
+    return tables(out, *TABLES, *(["history"] if history else []))
+
+
+def compact(topic: OffsetsTopic) -> None:
+    topic.compact()
+
+
+def nothing(topic: OffsetsTopic) -> None:
+    pass
+
+
+HAPPENINGS: Final[dict[str, Callable[[OffsetsTopic], None]]] = {
+    "nothing": nothing,
+    "compaction": compact,
+    "deleted segment": OffsetsTopic.delete_first,
+    "recreated topic": OffsetsTopic.recreate,
+    "recreated topic without an id": OffsetsTopic.recreate,
+}
+
+
+@pytest.mark.parametrize("happening", HAPPENINGS)
+@pytest.mark.parametrize("seed", range(5))
+def test_any_cut_of_a_log_gives_what_one_run_gives(tmp_path: Path, happening: str, seed: int) -> None:
+    dice = Random(f"{happening} {seed}")
+    topic = OffsetsTopic(tmp_path / "logs", dice, problems=seed % 4 == 0)
+    if happening.endswith("without an id"):
+        topic.id = None
+    for _ in range(3):
+        topic.grow(dice.randrange(1, 80))
+        if dice.random() < 0.7:
+            HAPPENINGS[happening](topic)
+            topic.grow(dice.randrange(3))
+        run(topic.write(), tmp_path / "out")
+        assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_only_what_is_new_is_read_of_a_log_that_grows(tmp_path: Path, seed: int) -> None:
+    topic = OffsetsTopic(tmp_path / "logs", Random(seed))
+    topic.grow(100)
+    assert [each.from_start for each in run(topic.write(), tmp_path / "out").summaries] == [True]
+    for _ in range(2):
+        topic.grow(20)
+        assert [each.from_start for each in run(topic.write(), tmp_path / "out").summaries] == [False]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_history_is_added_to(tmp_path: Path, seed: int) -> None:
+    dice = Random(seed)
+    topic = OffsetsTopic(tmp_path / "logs", dice)
+    for _ in range(3):
+        topic.grow(dice.randrange(1, 80))
+        run(topic.write(), tmp_path / "out", history=True)
+    fresh = from_nothing(topic.home, tmp_path / "fresh", history=True)
+    assert tables(tmp_path / "out", *TABLES, "history") == fresh
+    assert {row["outcome"] for row in fresh["history"]} == {"none", "committed", "aborted", "open"}
+    topic.recreate()
+    topic.grow(50)
+    run(topic.write(), tmp_path / "out", history=True)
+    assert tables(tmp_path / "out", *TABLES, "history") == from_nothing(topic.home, tmp_path / "fresh", history=True)
+
+
+def test_a_transaction_that_is_open_at_the_cut_ends_in_the_next_run(tmp_path: Path) -> None:
+    first = [commit("a", 1, 7), commit("b", 2, 8), commit("c", 3, 7), commit("a", None)]
+    write_items(tmp_path / "logs", 0, first)
+    run(tmp_path / "logs", tmp_path / "out")
+    waiting = {row["topic"] for row in tables(tmp_path / "out")["pending"]}
+    assert waiting == {"b", "c"}
+    shutil.rmtree(tmp_path / "logs")
+    write_items(tmp_path / "logs", 0, [*first, end(7, committed=True), end(8, committed=False)])
+    assert [each.from_start for each in run(tmp_path / "logs", tmp_path / "out").summaries] == [False]
+    found = tables(tmp_path / "out")
+    assert [(row["topic"], row["committedOffset"]) for row in found["offsets"]] == [("c", 3)]
+    assert found["pending"] == []
+
+
+def test_a_deletion_that_compaction_removed_meanwhile_is_not_missed(tmp_path: Path) -> None:
+    kept, tip, after, last = commit("kept", 1), commit("tip", 2), commit("after", 3), commit("last", 5)
+    logs = tmp_path / "logs"
+    write_segments(logs, 0, [{0: commit("gone", 0), 1: kept}, {2: tip}])
+    run(logs, tmp_path / "out", history=True)
+    # The offset 4 deleted "gone"; both were compacted away.
+    write_segments(logs, 0, [{1: kept}, {2: tip, 3: after}, {5: last}])
+    assert [each.from_start for each in run(logs, tmp_path / "out", history=True).summaries] == [True]
+    found = tables(tmp_path / "out", *TABLES, "history")
+    assert found == from_nothing(logs, tmp_path / "fresh", history=True)
+    assert {row["topic"] for row in found["offsets"]} == {"kept", "tip", "after", "last"}
+
+
+def test_offsets_go_with_their_segment(tmp_path: Path) -> None:
+    write_segments(tmp_path / "logs", 0, [{0: commit("a", 1)}, {1: commit("b", 2)}])
+    run(tmp_path / "logs", tmp_path / "out")
+    write_segments(tmp_path / "logs", 0, [{1: commit("b", 2), 2: commit("c", 3)}], first=1)
+    assert [each.from_start for each in run(tmp_path / "logs", tmp_path / "out").summaries] == [False]
+    assert {row["topic"] for row in tables(tmp_path / "out")["offsets"]} == {"b", "c"}
+
+
+def test_a_batch_that_was_being_written_is_read_by_the_next_run(tmp_path: Path) -> None:
+    topic = OffsetsTopic(tmp_path / "logs", Random(1), problems=False)
+    topic.grow(30)
+    log = max(topic.write().glob("*/*.log"))
+    whole = log.read_bytes()
+    log.write_bytes(whole[:-5])
+    run(topic.home, tmp_path / "out")
+    assert len(tables(tmp_path / "out")["problems"]) == 1
+    log.write_bytes(whole)
+    assert [each.from_start for each in run(topic.home, tmp_path / "out").summaries] == [False]
+    assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")
+    assert tables(tmp_path / "out")["problems"] == []
+
+
+def test_partitions_come_and_go(tmp_path: Path) -> None:
+    topics = [OffsetsTopic(tmp_path / "logs", Random(number), number=number) for number in range(3)]
+    for each in topics:
+        each.grow(30)
+    topics[0].write(), topics[1].write()
+    run(tmp_path / "logs", tmp_path / "out")
+    shutil.rmtree(tmp_path / "logs" / f"{TOPIC}-0")
+    topics[2].write()
+    run(tmp_path / "logs", tmp_path / "out")
+    assert tables(tmp_path / "out") == from_nothing(tmp_path / "logs", tmp_path / "fresh")
+    assert {row["logPartition"] for row in tables(tmp_path / "out")["offsets"]} == {1, 2}
+
+
+def test_a_run_that_was_killed_leaves_tables_that_the_next_one_replaces(tmp_path: Path) -> None:
+    topic = OffsetsTopic(tmp_path / "logs", Random(3))
+    topic.grow(60)
+    run(topic.write(), tmp_path / "out")
+    before = tables(tmp_path / "out")
+    topic.grow(60)
+    topic.write()
+    with pytest.raises(KeyboardInterrupt):
+        run_job(local_run([str(topic.home)]), str(tmp_path / "out"), killed)
+    assert tables(tmp_path / "out") == before
+    run(topic.home, tmp_path / "out")
+    assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")
+
+
+def killed(function: Any, logs: Any) -> Any:
+    """An engine that dies when the work is done and nothing is in its place."""
+    for log in logs:
+        function(log)
+    raise KeyboardInterrupt
+
+
+def test_a_state_of_another_form_or_damaged_is_not_used(tmp_path: Path) -> None:
+    topic = OffsetsTopic(tmp_path / "logs", Random(4))
+    topic.grow(60)
+    run(topic.write(), tmp_path / "out")
+    (tmp_path / "out" / "_state" / "0.parquet").write_bytes(b"not Parquet")
+    assert [each.from_start for each in run(topic.home, tmp_path / "out").summaries] == [True]
+    assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")
+
+
+def test_what_else_is_there_is_not_written_over(tmp_path: Path) -> None:
+    topic = OffsetsTopic(tmp_path / "logs", Random(5), id=UUID(int=9))
+    topic.grow(5)
+    logs = topic.write()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "kept").write_text("")
+    with pytest.raises(JobPathError, match="it exists and is not an empty directory; nothing is overwritten"):
+        run(logs, tmp_path / "other")
+    with pytest.raises(JobPathError, match="it exists and is not an empty directory; nothing is overwritten"):
+        run(logs, tmp_path / "other" / "kept")
+    run(logs, tmp_path / "out")
+    with pytest.raises(JobPathError, match="a run with other history"):
+        run(logs, tmp_path / "out", history=True)
+    with pytest.raises(JobPathError, match=f"a run with other inputs \\({logs}\\)"):
+        run(logs / f"{TOPIC}-0", tmp_path / "out")
+    job = tmp_path / "out" / "_state" / "job.json"
+    job.write_text(json.dumps({**json.loads(job.read_text()), "job": "another"}))
+    with pytest.raises(JobPathError, match="nothing is overwritten"):
+        run(logs, tmp_path / "out")

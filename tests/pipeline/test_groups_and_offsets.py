@@ -1,0 +1,178 @@
+"""What counts in ``__consumer_offsets``, held against ``replay``, a real broker and another reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+from kafka_msgs import ListGroupsResponse, OffsetFetchResponse
+from kafka_msgs.errors import JobPathError
+from kafka_msgs.offline.directories import ends_of, partitions_in
+from kafka_msgs.offline.groups import OFFSETS_TOPIC, read_groups
+from kafka_msgs.pipeline import survivors
+from kafka_msgs.pipeline.answers import GROUPS, OFFSETS, PENDING, PROBLEMS
+from kafka_msgs.pipeline.group_offsets import Found, in_this_process, run_job
+from kafka_msgs.pipeline.local import local_run
+from kafka_msgs.pipeline.offsets_report import offsets_report
+from kafka_msgs.report import Table
+from kafka_msgs.topics.records import NO_PRODUCER
+from kafka_msgs.topics.replay import replay
+from tests.support.offsets_topic import Item, OffsetsTopic, commit, commit_oldest, end, write_items
+from tests.support.recorded_answers import answers
+from tests.support.recordings import GROUP_LOGS
+
+STORIES: Final[dict[str, list[Item]]] = {
+    "a committed offset counts from its place in the log": [
+        commit("a", 1, 7), commit("a", 2), end(7, committed=True),
+    ],
+    "an aborted offset never counts": [commit("a", 1), commit("a", 2, 7), end(7, committed=False)],
+    "an open offset waits": [commit("a", 1), commit("a", 2, 7)],
+    "a deletion takes away what waits": [commit("a", 1, 7), commit("a", None), end(7, committed=True)],
+    "a deletion takes away what is open": [commit("a", 1, 7), commit("a", 2, 8), commit("a", None), commit("a", 3, 8)],
+    "a producer has one transaction after another": [
+        commit("a", 1, 7), end(7, committed=True), commit("a", 2, 7), end(7, committed=False), commit("b", 3, 7),
+    ],
+    "a deletion in a transaction acts at once": [commit("a", 1), commit("a", None, 7), end(7, committed=False)],
+    "the oldest form is of the same offset": [commit("a", 1), commit_oldest("a", 5)],
+}  # fmt: skip
+
+
+def random_story(seed: int) -> list[Item]:
+    rng = Random(seed)
+    story: list[Item] = []
+    for number in range(120):
+        producer = rng.choice((NO_PRODUCER, 1, 2, 3))
+        if producer != NO_PRODUCER and rng.random() < 0.3:
+            story.append(end(producer, committed=rng.random() < 0.5))
+        else:
+            story.append(commit(rng.choice("abcdef"), None if rng.random() < 0.15 else number, producer))
+    return story
+
+
+def run(logs: Path, out: Path) -> Found:
+    return run_job(local_run([str(logs)]), str(out), in_this_process())
+
+
+def table(out: Path, name: str) -> Any:
+    return ds.dataset(out / name, partitioning="hive").to_table()
+
+
+@pytest.fixture(scope="module", params=["one reduction", "a reduction for each batch"])
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Item]], Path]:
+    """Stories, and the tables of a log that has each as a partition; records are reduced seldom or all the time."""
+    stories = [*STORIES.values(), *map(random_story, range(8))]
+    home = tmp_path_factory.mktemp("stories")
+    for number, story in enumerate(stories):
+        write_items(home / "logs", number, story)
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "one reduction":
+            patch.setattr(survivors, "_BUFFER", 1)
+            patch.setattr("kafka_msgs.pipeline.logs._MAX_BYTES", 1)
+        run(home / "logs", home / "out")
+    return stories, home / "out"
+
+
+def test_offsets_are_those_that_a_coordinator_loads(told: tuple[list[list[Item]], Path]) -> None:
+    stories, out = told
+    rows = table(out, "offsets").to_pylist()
+    for number, story in enumerate(stories):
+        loaded = replay(story).groups()
+        expected = {place[0]: value.offset for place, value in loaded["tea"].offsets.items()} if loaded else {}
+        found = {row["topic"]: row["committedOffset"] for row in rows if row["logPartition"] == number}
+        assert found == expected, [*STORIES, "random"][min(number, len(STORIES))]
+
+
+def test_what_waits_is_what_a_coordinator_holds_back(told: tuple[list[list[Item]], Path]) -> None:
+    stories, out = told
+    rows = table(out, "pending").to_pylist()
+    for number, story in enumerate(stories):
+        expected = {
+            (producer, key.topic): record.value.offset  # type: ignore[attr-defined, union-attr]
+            for producer, waiting in replay(story).pending.items()
+            for key, record in waiting.items()
+        }
+        found = {
+            (row["producerId"], row["topic"]): row["committedOffset"] for row in rows if row["logPartition"] == number
+        }
+        assert found == expected, [*STORIES, "random"][min(number, len(STORIES))]
+
+
+def test_offsets_and_groups_are_those_that_a_broker_answers(tmp_path: Path) -> None:
+    run(GROUP_LOGS, tmp_path)
+    fetched = {
+        (group.group_id, topic.name, each.partition_index): (each.committed_offset, each.metadata)
+        for group in next(iter(answers(OffsetFetchResponse))).groups
+        for topic in group.topics
+        for each in topic.partitions
+    }
+    found = {
+        (row["group"], row["topic"], row["topicPartition"]): (row["committedOffset"], row["metadata"])
+        for row in table(tmp_path, "offsets").to_pylist()
+    }
+    assert found == fetched
+    listed = {
+        each.group_id: (each.group_type, each.group_state) for each in next(iter(answers(ListGroupsResponse))).groups
+    }
+    assert {row["group"]: (row["kind"], row["state"]) for row in table(tmp_path, "groups").to_pylist()} == listed
+
+
+def test_lags_and_sums_are_those_of_the_reader_of_one_group_after_another(tmp_path: Path) -> None:
+    run(GROUP_LOGS, tmp_path)
+    partitions = partitions_in([GROUP_LOGS])
+    expected = read_groups([each for each in partitions if each.topic == OFFSETS_TOPIC], ends_of(partitions)).groups
+    found = {row["group"]: row for row in table(tmp_path, "groups").to_pylist()}
+    assert {
+        name: (row["epoch"] or 0, row["members"], row["partitions"], row["lag"], row["lastCommitMs"])
+        for name, row in found.items()
+    } == {
+        each.description.group_id: (
+            each.description.epoch, len(each.description.members), len(each.offsets), each.lag, each.last_commit,
+        )
+        for each in expected
+    }  # fmt: skip
+
+
+def test_tables_have_their_columns_and_the_state_is_not_one_of_them(tmp_path: Path) -> None:
+    run(GROUP_LOGS, tmp_path)
+    for name, schema in {"offsets": OFFSETS, "pending": PENDING, "problems": PROBLEMS, "groups": GROUPS}.items():
+        read = table(tmp_path, name)
+        assert set(read.column_names) == set(schema.names)
+        for field in read.schema.remove(read.schema.get_field_index("kind")) if name == "groups" else read.schema:
+            assert field.type == schema.field(field.name).type
+    assert {path.name for path in tmp_path.iterdir()} == {"offsets", "pending", "groups", "problems", "_state"}
+
+
+def test_damage_and_records_that_cannot_be_read_are_problems_and_the_rest_counts(tmp_path: Path) -> None:
+    topic = OffsetsTopic(tmp_path / "logs", Random(2))
+    topic.grow(600)
+    log = min(topic.write().glob("*/*.log"))
+    data = bytearray(log.read_bytes())
+    data[-1] ^= 0xFF
+    log.write_bytes(data)
+    found = run(topic.home, tmp_path / "out")
+    rows = table(tmp_path / "out", "problems").to_pylist()
+    (damage,) = (row for row in rows if row["logOffset"] is None)
+    assert (damage["file"], "checksum" in damage["problem"]) == (str(log), True)
+    reasons = {row["problem"].partition(":")[0] for row in rows if row["logOffset"] is not None}
+    assert reasons == {"the key does not say what the record is", "OffsetCommitKey", "OffsetCommitValue"}
+    (shown,) = (each for each in offsets_report(found, {}).sections if each.title == "Problems")
+    assert isinstance(shown, Table)
+    assert len(shown.rows) == len(rows)
+
+
+def test_a_log_without_groups_gives_empty_tables(tmp_path: Path) -> None:
+    write_items(tmp_path / "logs", 0, [])
+    run(tmp_path / "logs", tmp_path / "out")
+    for name in ("offsets", "pending", "groups", "problems"):
+        assert table(tmp_path / "out", name).num_rows == 0
+    assert table(tmp_path / "out", "groups").schema.field("kind").type == pa.string()
+
+
+def test_a_path_without_the_topic_is_refused() -> None:
+    with pytest.raises(JobPathError, match="there is no partition of __consumer_offsets in it"):
+        local_run([str(GROUP_LOGS / "orders-0")])

@@ -1,0 +1,43 @@
+"""Runs that go on, as versions of tables in Delta and Iceberg: each has the rows of a run from nothing."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_msgs.formats import format_named
+from kafka_msgs.pipeline.group_offsets import in_this_process, run_job
+from kafka_msgs.pipeline.local import local_run
+from kafka_msgs.pipeline.versions import publish_tables
+from tests.support.recordings import GROUP_LOGS
+
+TABLES = ("offsets", "groups", "pending", "problems", "history")
+
+
+def run(logs: Path, out: Path, form: str) -> dict[str, list[str]]:
+    """Run the job into versions of a format; return the rows of its tables, without their days."""
+    own = out / f".{form}-run"
+    run_job(local_run([str(logs)], history=True), str(own), in_this_process())
+    publish_tables(format_named(form), own, out)
+    return {name: rows_of(form, out / name) for name in TABLES if (own / name).exists()}
+
+
+def rows_of(form: str, table: Path) -> list[str]:
+    rows: list[dict[str, Any]] = format_named(form).read(str(table)).read_all().to_pylist()
+    return sorted(str({name: value for name, value in row.items() if name != "day"}) for row in rows)
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_a_version_after_more_was_read_has_the_rows_of_a_run_from_nothing(tmp_path: Path, form: str) -> None:
+    logs = tmp_path / "logs"
+    shutil.copytree(GROUP_LOGS, logs)
+    late = sorted(logs.glob("__consumer_offsets-*"))[-1].rename(tmp_path / "late")
+    before = run(logs, tmp_path / "out", form)
+    late.rename(logs / "__consumer_offsets-2")
+    after = run(logs, tmp_path / "out", form)
+    assert after == run(logs, tmp_path / "anew", form)
+    assert len(after["offsets"]) > len(before["offsets"]) > 0
+    assert len(after["history"]) > len(before["history"]) > 0

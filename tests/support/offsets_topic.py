@@ -1,0 +1,198 @@
+"""A partition of ``__consumer_offsets`` in which everything happens by chance, written to disk as far as one wants."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+from uuid import UUID
+
+from attrs import define, field, frozen
+
+from kafka_msgs import EndTxnMarker, OffsetCommitKey, OffsetCommitValue
+from kafka_msgs.log.writing.files import format_partition_metadata
+from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
+from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
+from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
+from kafka_msgs.messages.legacy_offset_commit_value import LegacyOffsetCommitValue
+from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
+from kafka_msgs.topics.records import NO_PRODUCER, TopicRecord, encode_record
+from kafka_msgs.topics.replay import TransactionEnd
+
+__all__ = [
+    "START_MS",
+    "TOPIC",
+    "Item",
+    "OffsetsTopic",
+    "commit",
+    "commit_oldest",
+    "end",
+    "write_items",
+    "write_segments",
+]
+
+TOPIC: Final = "__consumer_offsets"
+START_MS: Final = 1_767_225_600_000
+"""The time of offset 0; each batch is a minute later than the one before it."""
+
+Item = TopicRecord | TransactionEnd
+_FIRST_ID: Final = UUID(int=1)
+_TOPICS: Final = "abcdefghijklmnopqrstuvwxyz"
+_HEADER: Final = {"producer_epoch": 0}
+
+
+def commit(name: str, offset: int | None, producer: int = NO_PRODUCER, group: str = "tea") -> TopicRecord:
+    """A commit of an offset of one partition, or its deletion."""
+    value = None if offset is None else OffsetCommitValue(offset=offset)
+    version = None if offset is None else 3
+    key = OffsetCommitKey(group=group, topic=name)
+    return TopicRecord(topic=TOPIC, key=key, value=value, version=version, producer_id=producer)
+
+
+def commit_oldest(name: str, offset: int) -> TopicRecord:
+    """A commit in the form of Kafka 0.8."""
+    return TopicRecord(
+        topic=TOPIC,
+        key=LegacyOffsetCommitKey(group="tea", topic=name),
+        value=LegacyOffsetCommitValue(offset=offset, metadata="old", commit_timestamp=9),
+        version=0,
+    )
+
+
+def end(producer: int, *, committed: bool) -> TransactionEnd:
+    """The marker of a producer."""
+    return TransactionEnd(producer_id=producer, committed=committed)
+
+
+def _members(group: str, generation: int | None) -> TopicRecord:
+    """A record of a classic group that is empty, or its deletion."""
+    value = None if generation is None else GroupMetadataValue(protocol_type="consumer", generation=generation)
+    version = None if generation is None else 3
+    return TopicRecord(topic=TOPIC, key=GroupMetadataKey(group=group), value=value, version=version)
+
+
+@frozen
+class _Batch:
+    """A batch: its first offset, the key of its one record if it has one, whether that is a deletion, and its bytes."""
+
+    offset: int
+    key: bytes | None
+    deletes: bool
+    data: bytes
+
+
+def _batch(offset: int, item: Item | tuple[bytes | None, bytes | None]) -> _Batch:
+    time = START_MS + 60_000 * offset
+    if isinstance(item, TransactionEnd):
+        header = BatchHeader(
+            base_offset=offset, producer_id=item.producer_id, transactional=True, control=True, **_HEADER
+        )
+        marker = BatchBuilder(header)
+        kind = ControlType.COMMIT if item.committed else ControlType.ABORT
+        marker.append_control(kind, EndTxnMarker(coordinator_epoch=1), timestamp=time)
+        return _Batch(offset, None, False, marker.build())
+    key, value = item if isinstance(item, tuple) else encode_record(item)
+    producer = NO_PRODUCER if isinstance(item, tuple) else item.producer_id
+    facts: dict[str, Any] = {} if producer == NO_PRODUCER else {
+        "producer_id": producer, "transactional": True, "base_sequence": 0, **_HEADER,
+    }  # fmt: skip
+    builder = BatchBuilder(BatchHeader(base_offset=offset, **facts))
+    builder.append(key, value, timestamp=time)
+    # What a transaction wrote is not compacted here: a broker waits for the end of the transaction.
+    return _Batch(offset, key if producer == NO_PRODUCER else None, value is None, builder.build())
+
+
+def write_items(home: Path, number: int, items: Sequence[Item]) -> None:
+    """Write records and markers, a batch for each, as one segment of a partition of the topic."""
+    write_segments(home, number, [dict(enumerate(items))])
+
+
+def write_segments(home: Path, number: int, segments: Sequence[Mapping[int, Item]], first: int = 0) -> None:
+    """Write the segments of a partition anew, from records and markers by offset, from the base offset ``first`` on."""
+    directory = home / f"{TOPIC}-{number}"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    for segment in segments:
+        batches = [_batch(offset, item) for offset, item in segment.items()]
+        (directory / f"{first:020}.log").write_bytes(b"".join(each.data for each in batches))
+        first = max(segment, default=first) + 1
+
+
+@define
+class OffsetsTopic:
+    """A partition as it grows. ``write`` makes the files of what there is now."""
+
+    home: Path
+    dice: Random
+    number: int = 0
+    problems: bool = True
+    """Whether records are written that cannot be read."""
+    id: UUID | None = _FIRST_ID
+    """The id of the topic; None for a broker that does not know ids."""
+    segments: list[list[_Batch]] = field(factory=lambda: [[]])
+    _open: set[int] = field(factory=set)
+    _next: int = 0
+
+    def grow(self, steps: int) -> None:
+        """Let so many things happen."""
+        for _ in range(steps):
+            if self.segments[-1] and self.dice.random() < 0.05:
+                self.segments.append([])
+            self.segments[-1].append(_batch(self._next, self._item()))
+            self._next += 1
+
+    def _item(self) -> Item | tuple[bytes | None, bytes | None]:
+        dice = self.dice
+        if self.problems and dice.random() < 0.03:
+            return dice.choice([(None, b"?"), (b"\0", b""), (b"\0\1\0", b""), (b"\0\1\0\1g\0\1t\0\0\0\0", b"\0\3")])
+        if self._open and dice.random() < 0.15:
+            producer = dice.choice(sorted(self._open))
+            self._open.discard(producer)
+            return end(producer, committed=dice.random() < 0.6)
+        if dice.random() < 0.15:
+            return _members(dice.choice(("tea", "milk", "own")), None if dice.random() < 0.3 else self._next)
+        if dice.random() < 0.1:
+            return commit_oldest(dice.choice(_TOPICS), self._next)
+        producer = dice.choice((NO_PRODUCER, NO_PRODUCER, 1, 2, 3))
+        value = None if dice.random() < 0.2 else self._next
+        if producer != NO_PRODUCER:
+            self._open.add(producer)
+        return commit(dice.choice(_TOPICS), value, producer, dice.choice(("tea", "milk")))
+
+    def compact(self) -> None:
+        """Remove what later records replace from the closed segments, and half of the deletions."""
+        latest = {each.key: each.offset for segment in self.segments for each in segment if each.key is not None}
+        for segment in self.segments[:-1]:
+            segment[:] = [
+                each
+                for each in segment
+                if each.key is None
+                or (latest[each.key] == each.offset and not (each.deletes and self.dice.random() < 0.5))
+            ]
+
+    def delete_first(self) -> None:
+        """Delete the first segment, as retention does."""
+        if len(self.segments) > 1:
+            del self.segments[0]
+
+    def recreate(self) -> None:
+        """Delete the topic and make it anew: other records under the same offsets."""
+        self.id = self.id and UUID(int=self.id.int + 1)
+        self.segments, self._next = [[]], 0
+        self._open.clear()
+
+    def write(self) -> Path:
+        """Write the files, and return the log directory."""
+        directory = self.home / f"{TOPIC}-{self.number}"
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        if self.id is not None:
+            (directory / "partition.metadata").write_bytes(format_partition_metadata(self.id))
+        base = 0
+        for segment in self.segments:
+            base = segment[0].offset if segment else base
+            (directory / f"{base:020}.log").write_bytes(b"".join(each.data for each in segment))
+            base += 1
+        return self.home
