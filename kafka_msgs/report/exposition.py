@@ -37,10 +37,11 @@ def _of_itself(report: Report) -> Iterator[Metric]:
         samples=(Sample({"title": report.title, **facts}, 1),),
     )
     rows = {each.title: len(each.rows) for each in report.sections if isinstance(each, Table)}
+    # Reports that a collector reads together have tables of the same name, so each sample has the title of its report.
     yield Metric(
         name="kafka_msgs_report_rows",
         help="How many rows each table of the report shows.",
-        samples=tuple(Sample({"table": title}, number) for title, number in rows.items()),
+        samples=tuple(Sample({"title": report.title, "table": table}, number) for table, number in rows.items()),
     )
 
 

@@ -139,6 +139,15 @@ def test_the_parser_of_prometheus_reads_the_metrics() -> None:
     assert rows == {"Texts & more": len(HOSTILE), "Nothing": 0}
 
 
+def test_a_collector_can_read_two_reports_with_tables_of_the_same_name() -> None:
+    """Prometheus refuses a name that has the same labels twice in what it reads at once."""
+    one, another = (
+        {tuple(each.labels.items()) for each in parsed(exposition(report))["kafka_msgs_report_rows"].samples}
+        for report in (REPORT, evolve(REPORT, title="Another"))
+    )
+    assert (len(one), len(another), len(one | another)) == (2, 2, 4)
+
+
 def test_the_page_has_every_row_and_every_metric_too() -> None:
     text = page()
     bodies = re.findall("(?s)<tbody>(.*?)</tbody>", text)
