@@ -14,11 +14,14 @@ from typing import Any, Final
 import click
 import pytest
 from attrs import evolve
+from pyarrow import fs
 
 from kafka_msgs.cli.group import command as messages_command
+from kafka_msgs.samples import write_sample
 from kafka_msgs_generator.cli import command as generator_command
 from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.pages import ROOT, Block, anchors, blocks, code_spans, links, pages
+from tests.support.s3_server import S3Server, s3_server
 
 PAGES = {str(page.relative_to(ROOT)): page for page in pages()}
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -26,6 +29,8 @@ GROUPS = {"kafka-msgs": messages_command, "kafka-msgs-generator": generator_comm
 
 _BROKER: Final = "localhost:9092"
 """The broker that the pages speak to."""
+_BUCKETS: Final = "localhost:9000"
+"""The server of buckets that the pages read; its bucket ``backup`` has a log directory, ``kafka-logs``."""
 _TIMEOUT_SECONDS: Final = 180
 _FLAGS: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _RUN: Final = ("kafka-msgs ", "kafka-msgs-generator ", "python ", "cat ", "ls ")
@@ -44,32 +49,54 @@ def _empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
             del sys.modules[name]
 
 
-def _runnable(*, with_brokers: bool) -> Iterator[Any]:
-    """Yield the names of the pages that need brokers, or of those that do not; examples that start Spark need Java."""
+@pytest.fixture
+def buckets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A server on loopback that speaks the protocol of S3, with the keys that the pages show."""
+    sample = tmp_path_factory.mktemp("sample")
+    write_sample(sample)
+    with s3_server() as server:
+        store = server.store()
+        store.create_dir("backup")
+        fs.copy_files(str(sample), "backup/kafka-logs", fs.LocalFileSystem(), store)
+        yield server
+
+
+def _runnable(needed: str | None = None) -> Iterator[Any]:
+    """Yield the names of the pages that need this address, or none; examples that start Spark need Java."""
     for name, page in PAGES.items():
-        if any(_BROKER in block.text for block in blocks(page)) == with_brokers:
+        text = "".join(block.text for block in blocks(page))
+        if next((address for address in (_BROKER, _BUCKETS) if address in text), None) == needed:
             on_spark = any(re.search(r"pyspark|kafka-msgs pipeline", block.text) for block in blocks(page))
             yield pytest.param(name, marks=[pytest.mark.spark] if on_spark else [])
 
 
 @pytest.mark.usefixtures("_empty_directory")
-@pytest.mark.parametrize("name", tuple(_runnable(with_brokers=False)))
+@pytest.mark.parametrize("name", tuple(_runnable()))
 def test_the_examples_of_a_page_run_and_print_what_it_shows(name: str) -> None:
     """From top to bottom, in an empty directory, as a reader would."""
-    _run_page(name, _BROKER)
+    _run_page(name)
 
 
 @pytest.mark.usefixtures("_empty_directory")
-@pytest.mark.parametrize("name", tuple(_runnable(with_brokers=True)))
+@pytest.mark.parametrize("name", tuple(_runnable(_BROKER)))
 def test_the_examples_of_a_page_run_with_real_brokers(name: str, kafka_cluster: ClusterAddresses) -> None:
     """The address that the pages name stands for a broker of the test cluster."""
-    _run_page(name, kafka_cluster.bootstrap_servers.split(",")[0])
+    _run_page(name, _BROKER, kafka_cluster.bootstrap_servers.split(",")[0])
 
 
-def _run_page(name: str, broker: str) -> None:
+@pytest.mark.usefixtures("_empty_directory")
+@pytest.mark.parametrize("name", tuple(_runnable(_BUCKETS)))
+def test_the_examples_of_a_page_run_with_a_bucket(name: str, buckets: S3Server) -> None:
+    """The address that the pages name stands for a server of this test."""
+    _run_page(name, _BUCKETS, buckets.endpoint)
+    assert buckets.sent
+    assert not buckets.refused
+
+
+def _run_page(name: str, address: str = "", real: str = "") -> None:
     names: dict[str, Any] = {"__name__": "page"}
     for written in blocks(PAGES[name]):
-        block = evolve(written, text=written.text.replace(_BROKER, broker))
+        block = evolve(written, text=written.text.replace(address, real) if address else written.text)
         if "file" in block.options:
             _write(block)
         elif block.language == "python":
