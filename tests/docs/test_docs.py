@@ -128,7 +128,11 @@ def test_the_commands_in_sentences_exist(name: str) -> None:
         group = GROUPS.get(words[0].removeprefix(".venv/bin/"))
         if group is None or len(words) == 1 or words[1] == "--help":
             continue
-        command = group.get_command(click.Context(group), words[1])
+        command: click.Command | None = group
+        for word in words[1:]:
+            if not isinstance(command, click.Group) or word.startswith("-"):
+                break
+            command = command.get_command(click.Context(command), word)
         assert command is not None, f"{name} speaks of {' '.join(words)}"
         known = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in words[2:] if word.startswith("--")} <= known, f"{name} speaks of {' '.join(words)}"
