@@ -43,7 +43,7 @@ _OFFSETS: Final = "__consumer_offsets"
 _ROWS: Final = 20
 """How many rows of a table are shown; the report has more, and the Parquet tables have all."""
 
-_OUT: Final = "Where the tables go; must be empty or new."
+_OUT: Final = "Where the tables go; empty or new, or with an earlier run that the command goes on from."
 
 _Paths = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
 
