@@ -11,8 +11,16 @@ from kafka_msgs.log.mapping import Mapped
 __all__ = ["count_batches"]
 
 
-def count_batches(data: Mapped, position: int, stop: int, check_crc: bool, *limits: int) -> Counted:
+def count_batches(
+    data: Mapped,
+    position: int,
+    stop: int,
+    check_crc: bool,
+    without: int = 0,
+    first: int = -(2**63),
+    last_offset: int = 2**63 - 1,
+) -> Counted:
     """Do what ``python.count_batches`` does."""
     checksum = crc32c if check_crc else None
-    *counts, by_codec, producers = extension.count_batches(data, position, stop, checksum, *limits)
+    *counts, by_codec, producers = extension.count_batches(data, position, stop, checksum, without, first, last_offset)
     return Counted._make((*counts, tuple(memoryview(by_codec).cast("q")), producers))

@@ -96,7 +96,11 @@ def test_settings_of_hadoop_count_unless_they_are_its_own_defaults(spark: SparkS
 def test_a_job_reads_a_bucket_and_writes_to_it(server: S3Server, tmp_path: Path) -> None:
     local = pipeline("group-offsets", str(GROUP_LOGS), "--out", str(tmp_path / "out"))
     remote = pipeline("group-offsets", "s3a://logs/groups", "--out", "s3a://logs/out of groups")
-    assert remote.replace("s3a://logs/out of groups", str(tmp_path / "out")) == local
+    # Ages of records that are not consumed are known only where the logs are on this machine.
+    groups, below = (shown.partition("Lag and trend of each group") for shown in (local, remote))
+    assert groups[0] == below[0]
+    named = [line for line in remote.splitlines() if line.startswith("s3a://logs/out of groups/report.")]
+    assert [Path(line).name for line in named] == ["report.html", "report.json", "report.prom"]
     written = table(server, "logs/out of groups/offsets")
     assert len(written) == ds.dataset(tmp_path / "out" / "offsets", format="parquet").count_rows() > 10
     page = server.store().open_input_file("logs/out of groups/report.html").read().decode()

@@ -160,7 +160,9 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
 @_Paths
 @click.option("--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help=_OUT)
 @click.option("--engine", type=click.Choice(["local"]), default="local", show_default=True, help="This process.")
-@click.option("--columns", metavar="NAME,...", help="Columns, * for all; default: those of the source kafka-log.")
+@click.option(
+    "--columns", metavar="NAMES", help="Columns, with commas, * for all; default: those of the source kafka-log."
+)
 @click.option("--topic", "topics", metavar="NAME", multiple=True, help="Only this topic; may be repeated.")
 @click.option("--partition", "partitions", type=int, multiple=True, help="Only this number; may be repeated.")
 @click.option("--control", is_flag=True, help="The records of markers, too.")
