@@ -953,10 +953,13 @@ static int encode_tag_section(Writer *w, const Struct *s, PyObject *object, PyOb
     return failed ? -1 : write_before(w, place, (size_t)count);
 }
 
-/* Whether all tagged fields hold the very objects that are their defaults, as they mostly do. */
+/* Whether all tagged fields hold the very objects that are their defaults, or structs of these, as they mostly do. */
 static inline int has_defaults(const Struct *s, PyObject *object) {
-    for (const Op *op = s->tagged; op < s->tagged + s->tagged_count; op++)
-        if (*slot_of(object, op->place) != op->initial || op->code == OP_FLOAT64) return 0;
+    for (const Op *op = s->tagged; op < s->tagged + s->tagged_count; op++) {
+        PyObject *value = *slot_of(object, op->place);
+        if (value == NULL || op->code == OP_FLOAT64) return 0;
+        if (value != op->initial && (op->code != OP_STRUCT || !same_slots(op, value))) return 0;
+    }
     return 1;
 }
 
