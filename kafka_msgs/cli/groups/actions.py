@@ -94,7 +94,7 @@ def _of_kind(kind: Kind, source: GroupSource) -> Iterator[GroupListing]:
 
 def _describe(kind: Kind, asked: Asked, source: GroupSource, form: str) -> None:
     names = asked.group or [each.group_id for each in _of_kind(kind, source)]
-    described = list(source.described(names).values())
+    described = list(source.described(names, listed=not asked.group).values())
     for each in described:
         if type_of(each) not in kind.types:
             raise click.ClickException(f"{each.group_id!r} is a {str(type_of(each)).lower()} group, not a {kind.noun}")

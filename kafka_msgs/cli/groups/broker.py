@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TypeVar
 
 from attrs import frozen
 
@@ -13,8 +14,12 @@ from kafka_msgs.admin.results import Results
 from kafka_msgs.admin.shells import Admin
 from kafka_msgs.cli.groups.source import Bounds, Offsets, Stored
 from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import BrokerError
 
 __all__ = ["BrokerGroups"]
+
+V = TypeVar("V")
 
 _NONE = -1
 """How the protocol says that there is no offset or epoch."""
@@ -30,15 +35,17 @@ class BrokerGroups:
         """Return all groups; raises if a broker does not answer, for it may be the coordinator of some."""
         return sorted(self.admin.list_groups().all(), key=lambda each: each.group_id)
 
-    def described(self, groups: Collection[str]) -> Mapping[str, AnyGroupDescription]:
+    def described(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
         """Return the groups as their coordinators describe them."""
-        return self.admin.describe_groups(groups).all()
+        found = self.admin.describe_groups(groups)
+        return _existing(found) if listed else found.all()
 
     def offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
         """Return the offsets of groups: one request per coordinator, whatever the number of partitions."""
+        none: dict[str, Offsets] = {group: {} for group in groups}
         if share:
-            started = self.admin.list_share_group_offsets(dict.fromkeys(groups)).all()
-            return {
+            started = _existing(self.admin.list_share_group_offsets(dict.fromkeys(groups)))
+            return none | {
                 group: {
                     place: Stored(
                         offset=each.start_offset, leader_epoch=_known(each.leader_epoch), lag=_known(each.lag)
@@ -48,8 +55,8 @@ class BrokerGroups:
                 }
                 for group, found in started.items()
             }
-        committed = self.admin.list_offsets_of_groups(dict.fromkeys(groups)).all()
-        return {
+        committed = _existing(self.admin.list_offsets_of_groups(dict.fromkeys(groups)))
+        return none | {
             group: {
                 place: Stored(offset=each.offset, leader_epoch=_known(each.leader_epoch), metadata=each.metadata)
                 for place, each in found.all().items()
@@ -95,6 +102,16 @@ class BrokerGroups:
 
     def finish(self) -> None:
         """Nothing is left to report."""
+
+
+def _existing(found: Results[str, V]) -> dict[str, V]:
+    """Return what was found, without the groups that do not exist. Raises any other error."""
+    missing = {
+        group
+        for group, error in found.errors.items()
+        if isinstance(error, BrokerError) and error.error == ErrorCode.GROUP_ID_NOT_FOUND
+    }
+    return {group: found[group] for group in found if group not in missing}
 
 
 def _known(number: int) -> int | None:

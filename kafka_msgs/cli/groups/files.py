@@ -74,8 +74,8 @@ class FileGroups:
             for each in (group.description for group in self._groups.values())
         ]
 
-    def described(self, groups: Collection[str]) -> Mapping[str, AnyGroupDescription]:
-        """Return groups as their coordinator would describe them from the same records."""
+    def described(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
+        """Return groups as their coordinator would describe them from the same records; files keep what was listed."""
         named = self._named(groups)
         return {name: _streams(group) if _is_streams(group) else self._plain(group) for name, group in named.items()}
 

@@ -45,12 +45,18 @@ class GroupSource(Protocol):
         """Return all groups of every type, by name."""
         ...
 
-    def described(self, groups: Collection[str]) -> Mapping[str, AnyGroupDescription]:
-        """Return the groups with their members. Raises for a group that does not exist."""
+    def described(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
+        """Return the groups with their members. Raises for a group that does not exist.
+
+        Groups that were ``listed`` a moment ago may have been deleted since: those are left out.
+        """
         ...
 
     def offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
-        """Return what groups have committed, or with ``share`` where share groups begin to read."""
+        """Return what groups have committed, or with ``share`` where share groups begin to read.
+
+        A group that does not exist has no offsets.
+        """
         ...
 
     def bounds(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Bounds]:

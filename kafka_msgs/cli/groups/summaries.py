@@ -19,10 +19,11 @@ Row = dict[str, Any]
 
 
 def summaries(source: BrokerGroups, listed: Sequence[GroupListing]) -> Iterator[Row]:
-    """Yield a row for each group."""
+    """Yield a row for each group that still exists."""
+    described = source.described([each.group_id for each in listed], listed=True)
+    listed = [each for each in listed if each.group_id in described]
     names = [each.group_id for each in listed]
     share = [each.group_id for each in listed if each.type == GroupType.SHARE]
-    described = source.described(names)
     offsets = {
         **source.offsets([name for name in names if name not in share]),
         **source.offsets(share, share=True),
@@ -49,12 +50,10 @@ def summaries(source: BrokerGroups, listed: Sequence[GroupListing]) -> Iterator[
 
 def member_summaries(source: BrokerGroups, listed: Sequence[GroupListing]) -> Iterator[Row]:
     """Yield a row for each member of the groups."""
-    described = source.described([each.group_id for each in listed])
-    for each in listed:
-        group = described[each.group_id]
+    for name, group in source.described([each.group_id for each in listed], listed=True).items():
         for member in group.members:
             row = {
-                "group": each.group_id,
+                "group": name,
                 "kind": str(type_of(group)).lower(),
                 "memberId": member.member_id,
                 "instanceId": member.instance_id,
