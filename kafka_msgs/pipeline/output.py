@@ -118,9 +118,18 @@ def _move_in(new: Place, table: Place, replaces: set[str]) -> None:
     added = new.files()
     for name in added:
         table.filesystem.create_dir(table.at(name).rpartition("/")[0], recursive=True)
-        new.filesystem.move(new.at(name), table.at(name))
+        _move(new.filesystem, new.at(name), table.at(name))
     for name in replaces - set(added):
         table.filesystem.delete_file(table.at(name))
+
+
+def _move(filesystem: Any, old: str, new: str) -> None:
+    """Move a file; where a store cannot, as Azure's without directories, it is copied there."""
+    try:
+        filesystem.move(old, new)
+    except NotImplementedError:
+        filesystem.copy_file(old, new)
+        filesystem.delete_file(old)
 
 
 def write_table(name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema, place: Place, part: str) -> int:

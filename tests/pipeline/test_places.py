@@ -1,0 +1,67 @@
+"""Where tables go: the files of a run take the place of those of an earlier one, on any kind of filesystem."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from pyarrow import fs
+
+from kafka_msgs.pipeline.output import Place, write_table
+
+
+class WithoutMoves(fs.FSSpecHandler):  # type: ignore[misc]
+    """Files that are not moved, as in a store of objects whose library does not copy for its users."""
+
+    def move(self, src: Any, dest: Any) -> None:
+        """Refuse."""
+        raise NotImplementedError
+
+
+FILES: Any = fsspec.filesystem("file", auto_mkdir=True)
+FILESYSTEMS = {
+    "local": fs.LocalFileSystem(),
+    "objects": fs.PyFileSystem(fs.FSSpecHandler(FILES)),
+    "without moves": fs.PyFileSystem(WithoutMoves(FILES)),
+}
+
+
+@pytest.fixture(params=FILESYSTEMS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """A directory of this machine, one that moves files, and one that cannot."""
+    return Place(FILESYSTEMS[request.param], str(tmp_path / "out"))
+
+
+def write(place: Place, part: str, *values: int) -> None:
+    place.begin()
+    batch = pa.record_batch({"a": list(values)})
+    assert write_table("rows", [batch], batch.schema, place.new, part) == len(values)
+
+
+def values(place: Place) -> list[int]:
+    found: list[int] = sorted(ds.dataset(place.at("rows"), format="parquet").to_table()["a"].to_pylist())
+    return found
+
+
+def test_a_table_takes_the_place_of_another(place: Place) -> None:
+    write(place, "0", 1, 2)
+    place.replace("rows")
+    write(place, "0", 3)
+    assert values(place) == [1, 2]
+    place.replace("rows")
+    assert values(place) == [3]
+    write(place, "kind=classic/1", 4)
+    place.replace("rows")
+    assert (values(place), place.inside("rows").files()) == ([4], ["kind=classic/1.parquet"])
+
+
+def test_files_are_added_and_replace_those_that_are_named(place: Place) -> None:
+    for part, value, replaced in (("0", 1, []), ("1", 2, []), ("2", 3, ["0.parquet"])):
+        write(place, part, value)
+        place.extend("rows", replaced)
+    assert values(place) == [2, 3]
+    assert place.new.files() == []
