@@ -1,4 +1,4 @@
-"""Tables of Delta Lake, through delta-rs: any directory or URL that it writes to, and no JVM."""
+"""Tables of Delta Lake, through delta-rs: any directory or URI that it writes to, and no JVM."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from kafka_msgs.formats.keyed import check_keys, left_out
+from kafka_msgs.formats.object_store import storage_options
 from kafka_msgs.formats.table_format import TableFormat, as_reader
 
 __all__ = ["DeltaFormat"]
@@ -20,26 +21,27 @@ class DeltaFormat(TableFormat):
     """Delta Lake. Files that nothing refers to stay until somebody calls ``DeltaTable.vacuum``."""
 
     name = "delta"
+    remote = True
 
     def exists(self, place: str) -> bool:
         """Return whether there is a Delta table."""
-        return bool(DeltaTable.is_deltatable(place))
+        return bool(DeltaTable.is_deltatable(place, self._options(place)))
 
     def write(self, rows: pa.RecordBatchReader | pa.Table, place: str, partition_by: Sequence[str] = ()) -> None:
         """Make the table, or give one that is there these rows."""
         by = None if self.exists(place) else list(partition_by)
-        write_deltalake(place, as_reader(rows), mode="overwrite", partition_by=by)
+        write_deltalake(place, as_reader(rows), mode="overwrite", partition_by=by, storage_options=self._options(place))
 
     def append(self, rows: pa.RecordBatchReader | pa.Table, place: str) -> None:
         """Add rows to a table that is there."""
-        write_deltalake(DeltaTable(place), as_reader(rows), mode="append")
+        write_deltalake(self._table(place), as_reader(rows), mode="append")
 
     def merge(self, rows: pa.Table, place: str, keys: Sequence[str], gone: pa.Table | None = None) -> None:
         """Merge as Delta does: only files with such keys are written anew."""
         check_keys(rows, keys)
         columns = {name: f"source.`{name}`" for name in rows.column_names}
         (
-            DeltaTable(place)
+            self._table(place)
             .merge(
                 _source(rows, keys, gone),
                 predicate=" AND ".join(f"target.`{name}` = source.`{name}`" for name in keys),
@@ -55,7 +57,13 @@ class DeltaFormat(TableFormat):
     def read(self, place: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """Return the rows of the last version."""
         names = None if columns is None else list(columns)
-        return DeltaTable(place).to_pyarrow_dataset().scanner(columns=names).to_reader()
+        return self._table(place).to_pyarrow_dataset().scanner(columns=names).to_reader()
+
+    def _table(self, place: str) -> DeltaTable:
+        return DeltaTable(place, storage_options=self._options(place))
+
+    def _options(self, place: str) -> dict[str, str] | None:
+        return storage_options(place, self.settings) or None
 
 
 def _source(rows: pa.Table, keys: Sequence[str], gone: pa.Table | None) -> pa.Table:

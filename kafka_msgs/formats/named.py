@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.errors import MissingExtraError, OptionError
+from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
 
 if TYPE_CHECKING:
     from kafka_msgs.formats.table_format import TableFormat
@@ -23,14 +24,17 @@ FORMAT_NAMES: Final = tuple(_FORMATS)
 """The names of all formats; the first is the one that needs nothing but Arrow."""
 
 
-def format_named(name: str) -> TableFormat:
-    """Return the format with that name. Raises ``OptionError`` if there is none, and ``MissingExtraError``."""
+def format_named(name: str, settings: Settings = NO_SETTINGS) -> TableFormat:
+    """Return the format with that name, for tables on filesystems with these settings.
+
+    Raises ``OptionError`` if there is none, and ``MissingExtraError``.
+    """
     if name not in _FORMATS:
         expected = f"one of {', '.join(FORMAT_NAMES)} was expected"
         raise OptionError(source="formats", option="format", value=name, reason=expected)
     module, cls, package, extra = _FORMATS[name]
     try:
-        found: TableFormat = getattr(import_module(module), cls)()
+        found: TableFormat = getattr(import_module(module), cls)(settings)
     except ImportError as error:
         raise MissingExtraError(feature=f"the format {name}", extra=extra, package=package) from error
     return found

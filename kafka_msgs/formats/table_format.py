@@ -12,20 +12,27 @@ from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from attrs import frozen
 
+from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
 from kafka_msgs.formats.keyed import changed_rows, check_keys, left_out
 
 __all__ = ["TableFormat", "as_reader", "fitting", "with_day"]
 
 
+@frozen
 class TableFormat(ABC):
     """Writes and reads tables of one format. Each call that writes makes one new version: all of it, or nothing.
 
     ``rows`` is a table of Arrow or anything that ``pyarrow`` reads as a stream of batches; a stream is not held in
-    memory. ``place`` is the directory of a table. It is the same directory for all versions.
+    memory. ``place`` is the directory of a table. It is the same directory for all versions. Where the format is
+    ``remote``, it may be the URI of one on S3, Azure or Google's storage, and ``settings`` are Hadoop's for it.
     """
 
     name: ClassVar[str]
+    remote: ClassVar[bool] = False
+
+    settings: Settings = NO_SETTINGS
 
     @abstractmethod
     def exists(self, place: str) -> bool:

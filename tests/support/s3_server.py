@@ -10,6 +10,8 @@ import hashlib
 import hmac
 import logging
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,7 +24,10 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from pyarrow import fs
 from werkzeug.serving import make_server
 
-__all__ = ["KEYS", "S3Server", "s3_server"]
+__all__ = ["KEYS", "S3Server", "s3_process", "s3_server"]
+
+_SECONDS: Final = 60
+"""How long a process may take to end."""
 
 KEYS: Final[Mapping[str, str]] = {
     "fs.s3a.access.key": "AKIDREADER",
@@ -102,6 +107,16 @@ def s3_server() -> Iterator[S3Server]:
         made.server_close()
 
 
+@contextmanager
+def s3_process() -> Iterator[S3Server]:
+    """Give a server in another process, for clients that hold this one while they wait; what it sends is not known."""
+    command = [sys.executable, "-m", __name__]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield S3Server(process.stdout.readline().strip())
+        process.communicate(timeout=_SECONDS)
+
+
 def _is_signed(environ: Mapping[str, Any]) -> bool:
     match = _SIGNED.fullmatch(environ.get("HTTP_AUTHORIZATION", ""))
     access, secret, token = KEYS.values()
@@ -127,3 +142,9 @@ def _signature(secret: str, scope: str, names: str, environ: Mapping[str, Any]) 
 def _header(environ: Mapping[str, Any], name: str) -> str:
     key = name.upper().replace("-", "_")
     return str(environ.get(key if key in ("CONTENT_LENGTH", "CONTENT_TYPE") else f"HTTP_{key}", ""))
+
+
+if __name__ == "__main__":
+    with s3_server() as server:
+        print(server.endpoint, flush=True)
+        sys.stdin.read()
