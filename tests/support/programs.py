@@ -1,7 +1,8 @@
-"""Programs of clients in other languages: built once for each state of their sources, and run to their end.
+"""Programs in other languages: built once for each state of their sources, such as clients that are run to their end.
 
-A program is a folder here. What its build needs is fetched by the ordinary client of its package registry, at the
-versions that the project's own files pin. Where a tool or a registry is missing, its tests are reported as not run.
+A program is a folder, built in the folder ``target`` beside it. What its build needs is fetched by the ordinary client
+of its package registry, at the versions that the project's own files pin. Where a tool or a registry is missing, its
+tests are reported as not run.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from attrs import frozen
 
 from tests.recorders.broker import Jars, classpath, java_command
 
-__all__ = ["GO", "NODE", "Program", "ProgramUnavailableError", "java", "lines_of"]
+__all__ = ["AZURE", "GCS", "GO", "NODE", "Program", "ProgramUnavailableError", "java", "lines_of"]
 
-_HERE: Final = Path(__file__).parent
-_TARGET: Final = _HERE / "target"
+_TESTS: Final = Path(__file__).parents[1]
+_CLIENTS: Final = _TESTS / "broker" / "clients"
+_STORES: Final = _TESTS / "filesystems" / "stores"
 _BUILD_SECONDS: Final = 540
 _RUN_SECONDS: Final = 540
 
@@ -37,7 +39,7 @@ class ProgramUnavailableError(RuntimeError):
 class Program:
     """A folder with sources. ``fetch`` gets what the build needs, ``build`` makes the program; both run in a copy."""
 
-    folder: str
+    folder: Path
     tools: tuple[str, ...]
     fetch: tuple[str, ...]
     build: tuple[str, ...]
@@ -56,42 +58,63 @@ class Program:
         """
         for tool in self.tools:
             if shutil.which(tool) is None:
-                raise ProgramUnavailableError(f"no clients in {self.folder}: {tool} not found")
-        home = _TARGET / f"{self.folder}-{self._fingerprint()}"
+                raise ProgramUnavailableError(f"nothing of {self.folder.name}: {tool} not found")
+        home = self._target / f"{self.folder.name}-{self._fingerprint()}"
         with self._build_lock():
             if not (home / "built").exists():
                 self._make(home)
         return home
 
+    @property
+    def _target(self) -> Path:
+        return self.folder.parent / "target"
+
     def _fingerprint(self) -> str:
-        digest = hashlib.sha256()
-        for path in sorted((_HERE / self.folder).iterdir()):
+        digest = hashlib.sha256(repr((self.fetch, self.build)).encode())
+        for path in sorted(self.folder.iterdir()):
             digest.update(path.name.encode() + path.read_bytes())
         return digest.hexdigest()[:12]
 
     @contextmanager
     def _build_lock(self) -> Iterator[None]:
         """Hold off other processes: test runs side by side share one build."""
-        _TARGET.mkdir(exist_ok=True)
-        with (_TARGET / f"{self.folder}.lock").open("w") as lock:
+        self._target.mkdir(exist_ok=True)
+        with (self._target / f"{self.folder.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def _make(self, home: Path) -> None:
-        for old in _TARGET.glob(f"{self.folder}-*"):
+        for old in self._target.glob(f"{self.folder.name}-*"):
             shutil.rmtree(old)
-        shutil.copytree(_HERE / self.folder, home)
+        shutil.copytree(self.folder, home)
         if self.fetch and subprocess.run(self.fetch, cwd=home, timeout=_BUILD_SECONDS, check=False).returncode:
-            raise ProgramUnavailableError(f"no clients in {self.folder}: {self.fetch[0]} could not get what they need")
+            raise ProgramUnavailableError(f"nothing of {self.folder.name}: {self.fetch[0]} could not get what it needs")
         if self.build:
             subprocess.run(self.build, cwd=home, check=True, timeout=_BUILD_SECONDS)
         (home / "built").touch()
 
 
 GO: Final = Program(
-    "go", ("go",), ("go", "mod", "download"), ("go", "build", "-o", "sessions", "."), ("HOME/sessions",)
+    _CLIENTS / "go", ("go",), ("go", "mod", "download"), ("go", "build", "-o", "sessions", "."), ("HOME/sessions",)
 )
-NODE: Final = Program("node", ("node", "npm"), ("npm", "ci", "--silent"), (), ("node", "HOME/session.js"))
+NODE: Final = Program(_CLIENTS / "node", ("node", "npm"), ("npm", "ci", "--silent"), (), ("node", "HOME/session.js"))
+AZURE: Final = Program(
+    _STORES / "azure",
+    ("node", "npm"),
+    ("npm", "install", "--silent", "--no-package-lock", "--no-audit", "--no-fund"),
+    (),
+    ("node", "HOME/node_modules/azurite/dist/src/blob/main.js"),
+)
+"""A server of Azure's blobs."""
+_GCS: Final = "github.com/fsouza/fake-gcs-server"
+GCS: Final = Program(
+    _STORES / "gcs",
+    ("go",),
+    ("go", "get", f"{_GCS}@v1.52.3"),
+    ("go", "build", "-o", "server", _GCS),
+    ("HOME/server",),
+)
+"""A server of Google's storage."""
 
 
 def java(main_class: str, folder: str = "java", jars: Jars = Jars.NODE) -> list[str]:
@@ -100,10 +123,10 @@ def java(main_class: str, folder: str = "java", jars: Jars = Jars.NODE) -> list[
     Raises as ``Program.built``, and ``CalledProcessError`` when Maven fails.
     """
     if shutil.which("mvn") is None:
-        raise ProgramUnavailableError(f"no clients in {folder}: mvn not found")
+        raise ProgramUnavailableError(f"nothing of {folder}: mvn not found")
     path = classpath(jars)
-    sources = sorted(each.name for each in (_HERE / folder).glob("*.java"))
-    home = Program(folder, ("java", "javac"), (), ("javac", "-cp", path, *sources), ()).built()
+    sources = sorted(each.name for each in (_CLIENTS / folder).glob("*.java"))
+    home = Program(_CLIENTS / folder, ("java", "javac"), (), ("javac", "-cp", path, *sources), ()).built()
     command = java_command(main_class, (), heap_mb=192, jars=jars)
     return [os.pathsep.join((str(home), path)) if part == path else part for part in command]
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 import pytest
 
 from tests.broker.clients.places import Place
-from tests.broker.clients.programs import ProgramUnavailableError, java, lines_of
 from tests.support.cluster_topics import new_name
 from tests.support.not_run import not_run
+from tests.support.programs import ProgramUnavailableError, java, lines_of
 
 _SHARED: Final = {"together": 4}
 

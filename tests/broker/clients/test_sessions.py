@@ -17,9 +17,9 @@ from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataReques
 from kafka_msgs.records import Compression, RecordBatch, read_batches
 from tests.broker.clients.features import EXPECTED, FEATURES, TOPICS, table
 from tests.broker.clients.places import Place
-from tests.broker.clients.programs import GO, NODE, ProgramUnavailableError, java, lines_of
 from tests.support.cluster_topics import new_name
 from tests.support.not_run import not_run
+from tests.support.programs import GO, NODE, ProgramUnavailableError, java, lines_of
 
 COMMANDS: Final[Mapping[str, Callable[[], list[str]]]] = {
     "kafka-clients": lambda: java("Session"),

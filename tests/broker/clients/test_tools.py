@@ -13,10 +13,10 @@ import pytest
 
 from kafka_msgs.admin import Admin
 from tests.broker.clients.places import Place
-from tests.broker.clients.programs import ProgramUnavailableError, java, lines_of
 from tests.recorders.broker import Jars
 from tests.support.cluster_topics import new_name
 from tests.support.not_run import not_run
+from tests.support.programs import ProgramUnavailableError, java, lines_of
 
 TOOLS: Final[Mapping[str, str]] = {
     "kafka-acls": "AclCommand",

@@ -1,0 +1,109 @@
+"""Servers on loopback that speak the protocols of Azure's and of Google's object stores: programs that others wrote.
+
+Each is fetched and built the first time that it is asked for, and ends with its context.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from threading import Timer
+from typing import Final
+
+from attrs import field, frozen
+from pyarrow import fs
+
+from kafka_msgs.filesystems.opening import filesystem_of
+from kafka_msgs.filesystems.settings import Settings
+from tests.support.programs import AZURE, GCS
+
+__all__ = ["ObjectStore", "azure_store", "gcs_store"]
+
+_SECONDS: Final = 3600
+"""How long a server may run."""
+_START_SECONDS: Final = 60
+_ACCOUNT: Final = "devstoreaccount1"
+_KEY: Final = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+"""The account and the key that everybody knows: Azurite has no others."""
+
+
+@frozen
+class ObjectStore:
+    """A bucket: what its URIs start with and end with, its name, and the settings by which clients reach it."""
+
+    start: str
+    end: str
+    bucket: str
+    settings: Mapping[str, str] = field(repr=False)
+
+    def uri(self, path: str) -> str:
+        """Return the URI of a path in the bucket."""
+        return f"{self.start}/{path}{self.end}"
+
+    def store(self) -> fs.FileSystem:
+        """Return the filesystem, for whoever prepares a test."""
+        return filesystem_of(f"{self.start}{self.end}", Settings.of(self.settings)).filesystem
+
+
+@contextmanager
+def azure_store(bucket: str) -> Iterator[ObjectStore]:
+    """Give a container of a server of Azure's blobs. Raises ``ProgramUnavailableError`` without Node and npm."""
+    options = ("--silent", "--skipApiVersionCheck", "--inMemoryPersistence", "--disableTelemetry", "--blobPort")
+    with _running([*AZURE.command(), *options]) as port:
+        host = f"127.0.0.1:{port}"
+        parts = {f"{part}_storage_{what}" for part in ("blob", "dfs") for what in ("authority", "scheme")}
+        end = "?" + "&".join(f"{part}={host if part.endswith('authority') else 'http'}" for part in sorted(parts))
+        domain = f"{_ACCOUNT}.dfs.core.windows.net"
+        settings = {f"fs.azure.account.key.{domain}": _KEY}
+        yield _with_bucket(ObjectStore(f"abfs://{bucket}@{domain}", end, bucket, settings))
+
+
+@contextmanager
+def gcs_store(bucket: str) -> Iterator[ObjectStore]:
+    """Give a bucket of a server of Google's storage. Raises ``ProgramUnavailableError`` without Go."""
+    options = ("-scheme", "http", "-host", "127.0.0.1", "-backend", "memory", "-log-level", "error", "-port")
+    with _running([*GCS.command(), *options]) as port:
+        settings = {
+            "fs.gs.storage.root.url": f"http://127.0.0.1:{port}",
+            "fs.gs.auth.type": "UNAUTHENTICATED",
+            "fs.gs.project.id": "tests",
+        }
+        yield _with_bucket(ObjectStore(f"gs://{bucket}", "", bucket, settings))
+
+
+def _with_bucket(made: ObjectStore) -> ObjectStore:
+    made.store().create_dir(made.bucket)
+    return made
+
+
+@contextmanager
+def _running(command: Sequence[str]) -> Iterator[int]:
+    """Run a server whose command ends with the option for its port; give the port when it listens."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen([*command, str(port)], stdout=subprocess.DEVNULL)
+    watch = Timer(_SECONDS, process.kill)
+    watch.start()
+    try:
+        _wait_for(port, process)
+        yield port
+    finally:
+        watch.cancel()
+        process.kill()
+        process.wait()
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Wait until something listens."""
+    end = time.monotonic() + _START_SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+        else:
+            return
+    raise RuntimeError(f"{process.args!r} did not start")
