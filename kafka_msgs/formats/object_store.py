@@ -1,62 +1,80 @@
-"""The settings of a filesystem as delta-rs takes them, which has an object store of its own.
+"""The settings of a filesystem as delta-rs and pyiceberg take them, which open object stores themselves.
 
 Owns the names on that side. What Hadoop's settings mean, and which of them are for a place, is left to ``filesystems``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from kafka_msgs.filesystems.arguments import azure_arguments, gcs_arguments, s3_arguments
 from kafka_msgs.filesystems.settings import Settings
 
-__all__ = ["storage_options"]
+__all__ = ["properties", "storage_options"]
+
+
+class _Names(NamedTuple):
+    """What an argument of Arrow's filesystem is called by delta-rs, and by pyiceberg; empty: it has no such thing."""
+
+    delta: str = ""
+    iceberg: str = ""
+
 
 _S3: Final = {
-    "access_key": "aws_access_key_id",
-    "secret_key": "aws_secret_access_key",
-    "session_token": "aws_session_token",
-    "region": "aws_region",
-    "anonymous": "aws_skip_signature",
-    "role_arn": "aws_iam_role_arn",
-    "session_name": "aws_iam_role_session_name",
-    "force_virtual_addressing": "aws_virtual_hosted_style_request",
+    "access_key": _Names("aws_access_key_id", "s3.access-key-id"),
+    "secret_key": _Names("aws_secret_access_key", "s3.secret-access-key"),
+    "session_token": _Names("aws_session_token", "s3.session-token"),
+    "region": _Names("aws_region", "s3.region"),
+    "anonymous": _Names("aws_skip_signature", "s3.anonymous"),
+    "role_arn": _Names("aws_iam_role_arn", "s3.role-arn"),
+    "session_name": _Names("aws_iam_role_session_name", "s3.role-session-name"),
+    "force_virtual_addressing": _Names("aws_virtual_hosted_style_request", "s3.force-virtual-addressing"),
+    "endpoint": _Names("aws_endpoint_url", "s3.endpoint"),
+    "http": _Names("aws_allow_http"),
 }
 _AZURE: Final = {
-    "account_key": "azure_storage_account_key",
-    "sas_token": "azure_storage_sas_key",
-    "client_id": "azure_client_id",
-    "client_secret": "azure_client_secret",
-    "tenant_id": "azure_tenant_id",
+    "account_key": _Names("azure_storage_account_key", "adls.account-key"),
+    "sas_token": _Names("azure_storage_sas_key", "adls.sas-token"),
+    "client_id": _Names("azure_client_id", "adls.client-id"),
+    "client_secret": _Names("azure_client_secret", "adls.client-secret"),
+    "tenant_id": _Names("azure_tenant_id", "adls.tenant-id"),
 }
-_GCS: Final = {"anonymous": "google_skip_signature"}
+_GCS: Final = {"anonymous": _Names("google_skip_signature")}
 
 
 def storage_options(place: str, settings: Settings) -> dict[str, str]:
-    """Return the options for a place, none for this machine's. Raises ``ValueError`` for a wrong setting."""
+    """Return the options of delta-rs for a place, none for this machine's. Raises ``ValueError``: a wrong setting."""
+    return {names.delta: value for names, value in _given(place, settings) if names.delta}
+
+
+def properties(place: str, settings: Settings) -> dict[str, str]:
+    """Return the properties of pyiceberg for a place. Raises ``ValueError`` for a wrong setting."""
+    return {names.iceberg: value for names, value in _given(place, settings) if names.iceberg}
+
+
+def _given(place: str, settings: Settings) -> Iterator[tuple[_Names, str]]:
     parts = urlsplit(place)
     host = parts.netloc.rpartition("@")[2]
     if parts.scheme in ("s3", "s3a", "s3n"):
-        given = s3_arguments(settings, host)
-        return _named(_S3, given) | _endpoint(given)
-    if parts.scheme in ("abfs", "abfss"):
-        return _named(_AZURE, azure_arguments(settings, host))
-    return _named(_GCS, gcs_arguments(settings)) if parts.scheme in ("gs", "gcs") else {}
+        yield from _named(_S3, _with_endpoint(s3_arguments(settings, host)))
+    elif parts.scheme in ("abfs", "abfss"):
+        yield from _named(_AZURE, azure_arguments(settings, host))
+    elif parts.scheme in ("gs", "gcs"):
+        yield from _named(_GCS, gcs_arguments(settings))
 
 
-def _named(names: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
-    return {names[name]: _text(value) for name, value in given.items() if name in names}
+def _named(names: Mapping[str, _Names], given: Mapping[str, Any]) -> Iterator[tuple[_Names, str]]:
+    for name in given.keys() & names.keys():
+        value = given[name]
+        yield names[name], str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _endpoint(given: Mapping[str, Any]) -> dict[str, str]:
+def _with_endpoint(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with an endpoint as one URL."""
     if "endpoint_override" not in given:
-        return {}
+        return given
     scheme = given.get("scheme", "https")
-    url = {"aws_endpoint_url": f"{scheme}://{given['endpoint_override']}"}
-    return url if scheme == "https" else url | {"aws_allow_http": "true"}
+    plain = {"http": True} if scheme == "http" else {}
+    return given | plain | {"endpoint": f"{scheme}://{given['endpoint_override']}"}

@@ -17,7 +17,7 @@ import pytest
 
 from kafka_msgs.errors import MissingExtraError, OptionError
 from kafka_msgs.formats import FORMAT_NAMES, TableFormat, format_named, with_day
-from kafka_msgs.formats.iceberg import catalog_of
+from kafka_msgs.formats.warehouse import catalog_of
 
 KEYS: Final = ("group", "partition")
 SCHEMA: Final = pa.schema(
