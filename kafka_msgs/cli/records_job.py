@@ -30,6 +30,7 @@ def run_records(
     partitions: Sequence[int],
     control: bool,
     compression: str,
+    workers: int,
 ) -> None:
     """Write the records of log directories to Parquet, and print a row about each partition."""
     from kafka_msgs.offline.tables import USUAL, LogTable
@@ -49,7 +50,7 @@ def run_records(
         )
 
     with progress_over(made(Progress()).files) as progress:
-        written = list(write_records(made(progress), out, compression=compression))
+        written = list(write_records(made(progress), out, compression=compression, workers=workers))
     _show(written)
 
 

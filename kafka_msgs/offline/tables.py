@@ -90,12 +90,17 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
 
 @frozen(kw_only=True)
 class SegmentRows:
-    """A segment of a table, and its rows as Arrow record batches."""
+    """A segment of a table. It can be sent to another process, and be read there."""
 
+    table: LogTable
     topic: str
     partition: int
     path: Path
-    rows: Iterator[Any]
+
+    @property
+    def rows(self) -> Iterator[Any]:
+        """The rows as Arrow record batches, read as they are taken."""
+        return self.table.rows_of(self)
 
     @property
     def size(self) -> int:
@@ -134,7 +139,8 @@ class LogTable:
         self._partitions = _among(partitions_in(map(Path, paths)), topics, partitions)
         self._control = control
         self._options = evolve(options, views=True)
-        self._progress = progress or Progress()
+        self.progress = progress or Progress()
+        """What is told how far the files are read."""
         self._sources = sorted({FROM_RECORDS[name] for name in names if name in FROM_RECORDS} or {"magic"})
         self.schema = pa.schema([(name, _type_of(name)) for name in names])
         """The columns, as ``pyarrow.Schema``."""
@@ -150,16 +156,14 @@ class LogTable:
             yield from segment.rows
 
     def segments(self) -> Iterator[SegmentRows]:
-        """Yield the segments with their rows, which are read as they are taken, before the next segment."""
-        for partition in self._partitions:
-            for segment in partition.segments:
-                self._progress.file(segment.path)
-                yield SegmentRows(
-                    topic=partition.topic,
-                    partition=partition.number,
-                    path=segment.path,
-                    rows=self._segment(partition, segment.path),
-                )
+        """Yield the segments that there are now, by topic, partition and offset."""
+        for each in self._partitions:
+            for segment in each.segments:
+                yield SegmentRows(table=self, topic=each.topic, partition=each.number, path=segment.path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Progress is drawn by the process that made the table.
+        return self.__dict__ | {"progress": Progress()}
 
     def reader(self) -> Any:
         """Return a ``pyarrow.RecordBatchReader`` of the rows."""
@@ -176,8 +180,11 @@ class LogTable:
         """Return a new stream of the rows as Arrow's PyCapsule interface has it."""
         return self.reader().__arrow_c_stream__(requested_schema)
 
-    def _segment(self, partition: Partition, path: Path) -> Iterator[Any]:
-        known = {"topic": partition.topic, "partition": partition.number, "file": str(path)}
+    def rows_of(self, segment: SegmentRows) -> Iterator[Any]:
+        """Yield the rows of a segment as Arrow record batches."""
+        path = segment.path
+        self.progress.file(path)
+        known = {"topic": segment.topic, "partition": segment.partition, "file": str(path)}
         walk = walk_batch_table if BATCH_LEVEL.issuperset(self._sources) else walk_record_table
         try:
             for item in walk(self._batches(path), self._options, columns=self._sources):
@@ -190,7 +197,7 @@ class LogTable:
     def _batches(self, path: Path) -> Iterator[Item]:
         limits = Limits(without=0 if self._control else CONTROL)
         for item in walk_runs(FileScan(path, self._options), limits):
-            self._progress.read(item.position)
+            self.progress.read(item.position)
             if self._control or not (isinstance(item, RecordBatch) and item.is_control):
                 yield item
 

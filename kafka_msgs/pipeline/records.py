@@ -1,4 +1,4 @@
-"""The records of log directories as Parquet files, written by one process in the memory of a few batches of rows.
+"""The records of log directories as Parquet files, each written in the memory of a few batches of rows.
 
 Owns where the files go, how they are encoded, and what is said about each. The rows are those of
 ``kafka_msgs.offline.tables``. A file is complete when it has its name; before that it has another ending.
@@ -6,7 +6,10 @@ Owns where the files go, how they are encoded, and what is said about each. The 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +17,7 @@ import pyarrow.parquet as pq
 from attrs import frozen
 
 from kafka_msgs.errors import JobPathError
+from kafka_msgs.offline.directories import Progress
 from kafka_msgs.offline.tables import ERROR, LogTable, SegmentRows
 
 __all__ = ["COMPRESSIONS", "RecordFile", "check_empty", "write_records"]
@@ -55,25 +59,40 @@ def check_empty(out: Path) -> None:
         raise JobPathError(path=str(out), reason="it exists and is not an empty directory; nothing is overwritten")
 
 
-def write_records(table: LogTable, out: Path, *, compression: str = "snappy") -> Iterator[RecordFile]:
+def write_records(table: LogTable, out: Path, *, compression: str = "snappy", workers: int = 1) -> Iterator[RecordFile]:
     """Write the records of a table into Parquet files, one for each segment that has any, and yield what was written.
 
     ``topic=orders/partition=0/00000000000000000000.parquet`` below ``out`` has the records of the first segment of that
     partition. The names of the directories are its columns ``topic`` and ``partition``, as Hive, Spark, DuckDB and
     Polars read them. Damage is a row with its reason in ``_error``. What is kept in memory does not depend on the sizes
-    of the files. Raises what reading the table raises, and ``JobPathError`` if ``out`` is not empty.
+    of the files. More than one worker are so many processes; the files are the same. Raises what reading the table
+    raises, and ``JobPathError`` if ``out`` is not empty.
     """
     check_empty(out)
-    names = [name for name in table.schema.names if name not in _IN_PATH]
-    for segment in table.segments():
-        directory = out / f"topic={segment.topic}" / f"partition={segment.partition}"
-        written = _write(segment, names, directory / f"{segment.path.stem}.parquet", compression)
-        if written is not None:
+    segments, write = list(table.segments()), partial(_write, out, compression)
+    written = map(write, segments) if workers == 1 else _in_processes(write, segments, table.progress, workers)
+    yield from (file for file in written if file is not None)
+
+
+def _in_processes(
+    write: Callable[[SegmentRows], RecordFile | None], segments: Sequence[SegmentRows], progress: Progress, workers: int
+) -> Iterator[RecordFile | None]:
+    """Yield what processes of their own write, in the order of the segments."""
+    # They are not forked: threads of Arrow would be missing in them.
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    try:
+        for segment, written in zip(segments, pool.map(write, segments), strict=True):
+            progress.file(segment.path)
+            progress.read(segment.size)
             yield written
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-def _write(segment: SegmentRows, names: list[str], path: Path, compression: str) -> RecordFile | None:
-    """Write some columns of a segment; return None if it has no rows."""
+def _write(out: Path, compression: str, segment: SegmentRows) -> RecordFile | None:
+    """Write the file of a segment; return None if it has no rows."""
+    names = [name for name in segment.table.schema.names if name not in _IN_PATH]
+    path = out / f"topic={segment.topic}" / f"partition={segment.partition}" / f"{segment.path.stem}.parquet"
     unfinished = path.with_suffix(_UNFINISHED)
     writer, rows, damaged = None, 0, 0
     try:

@@ -13,10 +13,12 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from attrs import evolve
 from click.testing import CliRunner
 
 from kafka_msgs.cli.commands.pipeline import pipeline_command
 from kafka_msgs.errors import JobPathError, OptionError
+from kafka_msgs.offline.directories import Progress
 from kafka_msgs.offline.tables import LogTable
 from kafka_msgs.pipeline.records import write_records
 from kafka_msgs.records import BatchBuilder
@@ -43,6 +45,22 @@ def test_the_files_have_the_rows_of_the_table(logs: Path, columns: list[str] | N
     assert rows_of(found.select(table.schema.names)) == rows_of(table)
     assert sum(each.records + each.damaged for each in written) == found.num_rows
     assert sum(each.read for each in written) <= sum(path.stat().st_size for path in table.files)
+
+
+def test_several_processes_write_the_same_files(tmp_path: Path) -> None:
+    told: list[Path] = []
+
+    class Told(Progress):
+        def file(self, path: Path) -> None:
+            told.append(path)
+
+    alone = list(write_records(LogTable(GROUP_LOGS), tmp_path / "alone"))
+    together = list(write_records(LogTable(GROUP_LOGS, progress=Told()), tmp_path / "together", workers=2))
+    assert [evolve(each, path=tmp_path) for each in together] == [evolve(each, path=tmp_path) for each in alone]
+    for one, other in zip(alone, together, strict=True):
+        assert one.path.relative_to(tmp_path / "alone") == other.path.relative_to(tmp_path / "together")
+        assert one.path.read_bytes() == other.path.read_bytes()
+    assert told == LogTable(GROUP_LOGS).files
 
 
 def test_duckdb_reads_topic_and_partition_from_the_names_of_directories(tmp_path: Path) -> None:
@@ -89,6 +107,7 @@ def test_nothing_is_overwritten_and_nothing_unfinished_is_left(tmp_path: Path) -
 PEAK = """
 import re, sys
 from pathlib import Path
+from kafka_msgs.offline.directories import Progress
 from kafka_msgs.offline.tables import LogTable
 from kafka_msgs.pipeline.records import write_records
 for _ in write_records(LogTable(sys.argv[1]), Path(sys.argv[2])):

@@ -173,6 +173,7 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
     show_default=True,
     help="Of the files.",
 )
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that write.")
 def records_command(**options: Any) -> None:
     """Every record, as Parquet: a file per segment, below topic=NAME/partition=NUMBER; without Spark and Java.
 

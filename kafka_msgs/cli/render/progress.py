@@ -49,15 +49,14 @@ class _Shown(Progress):
 
     def __init__(self, late: _Late) -> None:
         self._late = late
-        self._before = 0
+        self._before = self._position = 0
         self._path: Path | None = None
 
     def file(self, path: Path) -> None:
-        if self._path is not None:
-            self._before += self._path.stat().st_size
-        self._path = path
+        self._before, self._position, self._path = self._before + self._position, 0, path
 
     def read(self, position: int) -> None:
+        self._position = position
         self._late.draw("" if self._path is None else self._path.name, self._before + position)
 
 
