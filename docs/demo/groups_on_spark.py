@@ -51,7 +51,7 @@ def _offsets(stage: Stage) -> None:
     )
     stage.say("Every group that committed anything, those without a member included, and what it has left to read:")
     _table(stage, "offsets", "Groups", ("group", "kind", "state", "members", "partitions", "lag", "lastCommit"))
-    plot = next(file for file in stage.names["files"] if file.suffix == ".png")
+    plot = next(file for file in stage.names["files"] if file.suffix == ".svg")
     stage.say(f"As a plot, in a report with all tables: {plot}")
 
 

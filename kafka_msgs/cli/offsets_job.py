@@ -33,7 +33,7 @@ LOCAL: Final = "local"
 PARQUET: Final = FORMAT_NAMES[0]
 SPARK: Final = "spark"
 _FEATURE: Final = "kafka-msgs pipeline"
-_REPORTING: Final = ("jinja2", "matplotlib")
+_REPORTING: Final = ("jinja2",)
 """What the report needs. It is looked for before the work, not after it."""
 _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
 """The variable by which spark-submit tells a program how to reach its JVM."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["master_url", "one_sentence", "progress_of", "require_spark", "session_for", "setting"]
 
-_PACKAGES: Final = ("pyspark", "pyarrow", "pandas", "matplotlib")
+_PACKAGES: Final = ("pyspark", "pyarrow", "pandas", "jinja2")
 _NO_JAVA: Final = "needs Java 17 or later: set JAVA_HOME, or put java on the PATH"
 _OWN_ERROR: Final = re.compile(r"^kafka_msgs\.errors[.\w]*\.\w+: (.*)$", re.MULTILINE)
 """An error of ours as the last line of a worker's traceback."""

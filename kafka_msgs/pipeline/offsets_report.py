@@ -91,7 +91,7 @@ def _lag_plot(by_lag: pa.Table) -> list[Section]:
     series = {"lag": [row["lag"] for row in rows]}
     note = f"the {_SHOWN_GROUPS} groups with the largest lags" if len(rows) == _SHOWN_GROUPS else ""
     plot = Bars(
-        title="Lag of each group", file="lag.png", labels=labels, series=series, unit="lag in records", note=note
+        title="Lag of each group", file="lag.svg", labels=labels, series=series, unit="lag in records", note=note
     )
     return [plot] if rows else []
 
@@ -109,7 +109,7 @@ def _hours_plot(found: Found) -> list[Section]:
     for row in hours.filter(pc.is_in(hours["group"], pa.array(names))).to_pylist():
         if row["hour"] in counts:
             counts[row["hour"]][names.index(row["group"])] += row["commits"]
-    return [by_hour("Commits an hour", "commits.png", "commits an hour", names, counts)]
+    return [by_hour("Commits an hour", "commits.svg", "commits an hour", names, counts)]
 
 
 def _counted(found: Found) -> list[dict[str, Any]]:

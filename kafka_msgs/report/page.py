@@ -7,20 +7,16 @@ Jinja2, and the policy of the page lets no other script run and nothing be fetch
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from attrs import frozen
 
-from kafka_msgs.errors import MissingExtraError
 from kafka_msgs.report.cells import cell, kinds_of, sort_key
 from kafka_msgs.report.content import Kind, Report, Section, Table
-from kafka_msgs.report.exposition import exposition
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
+from kafka_msgs.report.environment import environment
+from kafka_msgs.report.plots import svg_of
 
 __all__ = ["page_of"]
 
@@ -51,49 +47,31 @@ class _Column:
 
 @frozen
 class _Part:
-    """A section, as the template shows it: a table, or the data of an image."""
+    """A section, as the template shows it: a table, or the markup of a plot."""
 
     title: str
     note: str
     columns: tuple[_Column, ...] = ()
     rows: tuple[tuple[_Cell, ...], ...] = ()
-    image: str | None = None
+    plot: str | None = None
 
 
-def page_of(report: Report, images: Mapping[str, bytes]) -> str:
-    """Return the page; ``images`` has the PNG of each plot by the name of its file.
-
-    Raises ``MissingExtraError`` without Jinja2.
-    """
-    environment = _environment()
-    script, _, _ = environment.loader.get_source(environment, "report.js")  # type: ignore[union-attr]
-    return environment.get_template("report.html.j2").render(
+def page_of(report: Report, metrics: str) -> str:
+    """Return the page; ``metrics`` are those of the report as text. Raises ``MissingExtraError`` without Jinja2."""
+    templates = environment()
+    script, _, _ = templates.loader.get_source(templates, "report.js")  # type: ignore[union-attr]
+    return templates.get_template("report.html.j2").render(
         report=report,
-        parts=[_part(section, images) for section in report.sections],
-        metrics=exposition(report),
+        parts=list(map(_part, report.sections)),
+        metrics=metrics,
         script=script,
         script_hash=b64encode(sha256(script.encode()).digest()).decode(),
     )
 
 
-@cache
-def _environment() -> Environment:
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise MissingExtraError(feature="a report", extra="report", package="jinja2") from error
-    return Environment(
-        loader=PackageLoader("kafka_msgs.report"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-
-
-def _part(section: Section, images: Mapping[str, bytes]) -> _Part:
+def _part(section: Section) -> _Part:
     if not isinstance(section, Table):
-        return _Part(section.title, section.note, image=b64encode(images[section.file]).decode())
+        return _Part(section.title, section.note, plot=svg_of(section))
     kinds = kinds_of(section)
     columns = tuple(_Column(name, kind, _side(kind)) for name, kind in zip(section.columns, kinds, strict=True))
     return _Part(section.title, section.note, columns, tuple(tuple(_cells(row, kinds)) for row in section.rows))

@@ -1,146 +1,206 @@
-"""The plots of a report as PNG files.
+"""The plots of a report as SVG: in the page, and as files of their own.
 
-Owns how they look. Nothing of matplotlib's global state is used, so that any thread may draw.
+Owns what is drawn where. The markup is in the template ``plot.svg.j2``. Bars have their values beside them, and whoever
+points at a bar or at a dot sees what it stands for.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import cycle
+from typing import Final, TypeAlias
 
-from attrs import evolve
-
-from kafka_msgs.errors import MissingExtraError
 from kafka_msgs.report.content import Bars, Lines
+from kafka_msgs.report.environment import environment
+from kafka_msgs.report.scales import Scale, linear, logarithmic, number_text, time_text, times
+from kafka_msgs.report.shapes import Bar, Dot, Drawing, Path, Rule, Text, plain, shortened, width_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
+__all__ = ["svg_of"]
 
-__all__ = ["draw", "number_text"]
-
-_WIDTH: Final = 8.0
-_WHOLE_FROM: Final = 1000
-"""From this number on fractions are not shown."""
-_ROW: Final = 0.26
-"""The height of a bar in inches."""
-_THICK: Final = 0.92
-_BETWEEN: Final = 0.4
-"""The room between the bars of two labels, in bars."""
+_WIDTH: Final = 880
+_EDGE: Final = 10
+_GAP: Final = 7
+"""Between an axis or a bar and what is written beside it."""
+_ROW: Final = 22
+_THICK: Final = 20
+_BETWEEN: Final = 9
+"""The height of a row, that of its bar, and the room between the rows of two labels."""
+_LINES: Final = 280
+"""The height of lines over time."""
+_BASE: Final = 4
+"""From the middle of a text down to the line that its letters stand on."""
+_TICK: Final = 17
+"""The height of a line of text."""
+_DOTTED: Final = 60
+"""Up to how many points a line has a dot at each."""
 _COLOURS: Final = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#8c8c8c")
+_Series: TypeAlias = Mapping[str, Sequence[float | None]]
 
 
-def draw(plot: Bars | Lines, path: Path) -> None:
-    """Write a plot; raises ``MissingExtraError`` without matplotlib."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        missing = MissingExtraError(feature="a report with plots", extra="report", package="matplotlib")
-        raise missing from error
+def svg_of(plot: Bars | Lines, *, alone: bool = False) -> str:
+    """Return a plot as SVG, as part of a page or ``alone`` as a file. The same figures give the same text.
+
+    Raises ``MissingExtraError`` without Jinja2.
+    """
     if isinstance(plot, Lines) and len(set(plot.x)) == 1:
         plot = _at_one_time(plot)
-    if isinstance(plot, Bars):
-        known = {name: values for name, values in plot.series.items() if any(each is not None for each in values)}
-        plot = evolve(plot, series=known)
-    height = 1.2 + _ROW * _rows(plot) if isinstance(plot, Bars) else 3.6
-    figure = Figure(figsize=(_WIDTH, max(height, 2.0)), layout="constrained")
-    axes = figure.subplots()
-    axes.set_prop_cycle(color=_COLOURS)
-    if isinstance(plot, Bars):
-        _bars(axes, plot)
-    else:
-        _lines(axes, plot)
-    axes.spines[["top", "right"]].set_visible(False)
-    if len(plot.series) > 1:
-        _legend(axes, plot)
-    # Neither the time nor the version goes into the file: the same figures give the same bytes.
-    figure.savefig(path, dpi=110, metadata={"Software": None})
-
-
-def _legend(axes: Axes, plot: Bars | Lines) -> None:
-    """Name the series. The names are set afterwards: matplotlib leaves out a name that starts with an underscore."""
-    handles: Any = axes.containers if isinstance(plot, Bars) else axes.lines
-    legend = axes.legend(handles, list(map(str, range(len(plot.series)))), fontsize=8, frameon=False)
-    for text, name in zip(legend.get_texts(), _plain(plot.series), strict=True):
-        text.set_text(name)
-
-
-def _bars(axes: Axes, plot: Bars) -> None:
-    """Draw horizontal bars, the first label on top, each with its value. A value of None takes no room."""
-    ticks, places = _places(plot)
-    for name, values in plot.series.items():
-        shown: Any = [value for value in values if value is not None]
-        bars = axes.barh(places[name], shown, _THICK)
-        axes.bar_label(bars, [number_text(value) for value in shown], padding=3, fontsize=8)
-    axes.set_yticks(ticks, _plain(plot.labels), fontsize=9)
-    axes.invert_yaxis()
-    if plot.log:
-        axes.set_xscale("log")
-    axes.margins(x=0.12)
-    _numbers(axes.xaxis, plot)
-    axes.set_xlabel(plot.unit, fontsize=9)
-
-
-def _rows(plot: Bars) -> float:
-    """Return the height of all bars and of the room between them, in bars."""
-    bars = sum(value is not None for values in plot.series.values() for value in values)
-    return bars + _BETWEEN * len(plot.labels)
-
-
-def _places(plot: Bars) -> tuple[list[float], dict[str, list[float]]]:
-    """Return the place of each label, and those of the bars of each series."""
-    ticks, places, at = [], {name: list[float]() for name in plot.series}, 0.0
-    for number in range(len(plot.labels)):
-        there = [name for name, values in plot.series.items() if values[number] is not None]
-        for place, name in enumerate(there):
-            places[name].append(at + place)
-        ticks.append(at + max(len(there) - 1, 0) / 2)
-        at += max(len(there), 1) + _BETWEEN
-    return ticks, places
+    drawing = _bars(plot) if isinstance(plot, Bars) else _lines(plot)
+    return environment().get_template("plot.svg.j2").render(drawing=drawing, alone=alone)
 
 
 def _at_one_time(plot: Lines) -> Bars:
     """Return a bar for each series. Points at one time would cover each other."""
-    time = datetime.fromtimestamp(plot.x[0] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    time = f"{time_text(plot.x[0])} UTC"
     values = [series[-1] for series in plot.series.values()]
     unit = f"{plot.unit}, {time}" if plot.unit else time
     return Bars(title=plot.title, file=plot.file, labels=tuple(plot.series), series={time: values}, unit=unit)
 
 
-def _lines(axes: Axes, plot: Lines) -> None:
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    times: Any = [datetime.fromtimestamp(each / 1000, UTC) for each in plot.x]
-    for values in plot.series.values():
-        known: Any = [float("nan") if value is None else value for value in values]
-        axes.plot(times, known, marker="o", markersize=3, linewidth=1.4)
-    locator = AutoDateLocator(minticks=3, maxticks=8)
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-    axes.tick_params(labelsize=9)
-    axes.set_ylim(bottom=0)
-    _numbers(axes.yaxis, plot)
-    axes.set_xlabel("UTC", fontsize=9)
-    axes.set_ylabel(plot.unit, fontsize=9)
+def _known(series: _Series) -> dict[str, list[float | None]]:
+    """Return series whose values are numbers or None."""
+    return {
+        name: [value if value is not None and math.isfinite(value) else None for value in values]
+        for name, values in series.items()
+    }
 
 
-def number_text(value: float) -> str:
-    """Return a number as a table shows it: whole where it is whole, grouped by thousands, never with an exponent."""
-    return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= _WHOLE_FROM else f"{value:,.2f}"
+def _values(series: _Series) -> list[float]:
+    return [value for values in series.values() for value in values if value is not None]
 
 
-def _numbers(axis: Axis, plot: Bars | Lines) -> None:
-    """Label an axis of values as tables write them, and at whole numbers only where all values are whole."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+def _bars(plot: Bars) -> Drawing:
+    """Draw horizontal bars, the first label on top, each with its value. A value of None takes no room."""
+    series = {name: values for name, values in _known(plot.series).items() if any(each is not None for each in values)}
+    values = _values(series)
+    scale = logarithmic(values) if plot.log else linear(values)
+    names = [shortened(plain(label)) for label in plot.labels]
+    drawing = Drawing(plain(plot.title), _WIDTH)
+    left = _EDGE + max(map(width_of, names), default=0) + _GAP
+    right = _WIDTH - _EDGE - _GAP - max((width_of(number_text(value)) for value in values), default=0)
+    top = _legend(drawing, series) + _BETWEEN
+    bottom = _rows(drawing, plot, names, series, top, _Across(scale, left, right))
+    _axis_below(drawing, _Across(scale, left, right), top, bottom, plot.unit)
+    return drawing
 
-    axis.set_major_formatter(FuncFormatter(lambda value, _: number_text(value)))
-    axis.set_minor_formatter(NullFormatter())
-    values = [value for series in plot.series.values() for value in series if value is not None]
-    if not getattr(plot, "log", False) and all(float(value).is_integer() for value in values):
-        axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+
+class _Across:
+    """A scale from left to right, in pixels."""
+
+    def __init__(self, scale: Scale, left: float, right: float) -> None:
+        self.scale = scale
+        self.left = left
+        self.right = right
+
+    def at(self, value: float) -> float:
+        """Return the place of a value."""
+        return round(self.left + self.scale.share(value) * (self.right - self.left), 1)
 
 
-def _plain(labels: Any) -> list[str]:
-    """Return labels in which nothing is read as a formula."""
-    return [str(label).replace("$", r"\$") for label in labels]
+def _rows(drawing: Drawing, plot: Bars, names: Sequence[str], series: _Series, top: float, across: _Across) -> float:
+    """Draw the bars of all labels and return where they end."""
+    y = top
+    for number, (label, name) in enumerate(zip(plot.labels, names, strict=True)):
+        there = [(place, each, values[number]) for place, (each, values) in enumerate(series.items())]
+        shown = [(place, each, value) for place, each, value in there if value is not None]
+        middle = y + max(len(shown), 1) * _ROW / 2
+        full = plain(label)
+        drawing.texts.append(Text(across.left - _GAP, middle + _BASE, name, "end", full=None if name == full else full))
+        for place, each, value in shown:
+            said = f"{full}, {plain(each)}" if len(series) > 1 else full
+            _bar(drawing, across, y, value, said, _COLOURS[place % len(_COLOURS)])
+            y += _ROW
+        y += (0 if shown else _ROW) + _BETWEEN
+    return y
+
+
+def _bar(drawing: Drawing, across: _Across, y: float, value: float, label: str, colour: str) -> None:
+    start, end = across.at(0), across.at(value)
+    low, high = min(start, end), max(start, end)
+    text = number_text(value)
+    drawing.bars.append(Bar(low, y, round(max(high - low, 1), 1), _THICK, colour, f"{label}: {text}"))
+    drawing.texts.append(Text(high + _GAP, y + _THICK / 2 + _BASE, text))
+
+
+def _axis_below(drawing: Drawing, across: _Across, top: float, bottom: float, unit: str) -> None:
+    """Draw a grid with what its marks mean, the unit below them, and set the height of the drawing."""
+    lines = 1
+    for mark in across.scale.marks:
+        x = across.at(mark.value)
+        drawing.rules.append(Rule(x, top, x, bottom))
+        drawing.texts.append(Text(x, bottom + _TICK, mark.text, "middle"))
+        if mark.below:
+            lines = 2
+            drawing.texts.append(Text(x, bottom + 2 * _TICK, mark.below, "middle"))
+    drawing.rules.append(Rule(across.left, bottom, across.right, bottom, strong=True))
+    bottom += (lines + 1) * _TICK + _GAP
+    drawing.texts.append(Text((across.left + across.right) / 2, bottom, plain(unit), "middle"))
+    drawing.height = bottom + _EDGE
+
+
+def _legend(drawing: Drawing, series: _Series) -> float:
+    """Name the series, if there are several, and return where the legend ends."""
+    x, y = float(_EDGE), 0.0
+    if len(series) < 2:
+        return y
+    for name, colour in zip(series, cycle(_COLOURS), strict=False):
+        text = shortened(plain(name))
+        wide = _TICK + width_of(text) + 2 * _EDGE
+        if x > _EDGE and x + wide > _WIDTH:
+            x, y = float(_EDGE), y + _TICK
+        drawing.bars.append(Bar(x, y + _GAP, 10, 10, colour))
+        drawing.texts.append(Text(x + _TICK, y + _GAP + 5 + _BASE, text, full=None if text == name else plain(name)))
+        x += wide
+    return y + _TICK + _GAP
+
+
+def _lines(plot: Lines) -> Drawing:
+    """Draw a line for each series over time. A value of None leaves a gap."""
+    series = _known(plot.series)
+    upright = linear(_values(series))
+    drawing = Drawing(plain(plot.title), _WIDTH)
+    top = _legend(drawing, series) + _TICK
+    bottom = top + _LINES
+    left = _EDGE + _TICK + max(width_of(mark.text) for mark in upright.marks) + _GAP
+    across = _Across(times(plot.x), left, _WIDTH - 4 * _EDGE)
+
+    def height(value: float) -> float:
+        return round(bottom - upright.share(value) * _LINES, 1)
+
+    for mark in upright.marks:
+        y = height(mark.value)
+        drawing.rules.append(Rule(left, y, across.right, y))
+        drawing.texts.append(Text(left - _GAP, y + _BASE, mark.text, "end"))
+    drawing.texts.append(Text(_EDGE + _BASE, (top + bottom) / 2, plain(plot.unit), "middle", upright=True))
+    places = [across.at(each) for each in plot.x]
+    for (name, values), colour in zip(series.items(), cycle(_COLOURS), strict=False):
+        points = [None if value is None else (x, height(value)) for x, value in zip(places, values, strict=True)]
+        for piece in _pieces(points):
+            drawing.paths.append(Path(tuple(f"{x},{y}" for x, y in piece), colour))
+        drawing.dots += _dots(plain(name), plot.x, values, points, colour)
+    _axis_below(drawing, across, top, bottom, "UTC")
+    return drawing
+
+
+_Points: TypeAlias = "Sequence[tuple[float, float] | None]"
+
+
+def _pieces(points: _Points) -> Iterator[list[tuple[float, float]]]:
+    """Yield what lies between gaps, from two points on."""
+    piece: list[tuple[float, float]] = []
+    for point in (*points, None):
+        if point is not None:
+            piece.append(point)
+            continue
+        if len(piece) > 1:
+            yield piece
+        piece = []
+
+
+def _dots(name: str, x: Sequence[int], values: Iterable[float | None], points: _Points, colour: str) -> Iterator[Dot]:
+    """Yield a dot for each point, or where there are many for those alone that stand between gaps."""
+    around = [None, *points, None]
+    for number, (value, point) in enumerate(zip(values, points, strict=True)):
+        alone = around[number] is None and around[number + 2] is None
+        if value is not None and point is not None and (alone or len(points) <= _DOTTED):
+            yield Dot(*point, colour, f"{name}, {time_text(x[number])}: {number_text(value)}")

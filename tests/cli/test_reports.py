@@ -37,7 +37,7 @@ def groups(run: Run, tmp_path: Path) -> Path:
     result = run("lag", *OPTION, "--report", str(directory))
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
-        str(directory / name) for name in ("report.html", "report.json", "report.prom", "lag-time.png")
+        str(directory / name) for name in ("report.html", "report.json", "report.prom", "lag-time.svg")
     ]
     return directory
 
@@ -106,7 +106,7 @@ def test_the_report_on_captures_has_the_clients(run: Run, tmp_path: Path) -> Non
     counted = samples(tmp_path)["kafka_msgs_client_exchanges"]
     assert sum(each.value for each in counted) == printed["exchanges"]
     assert "kafka-python 3.0.12" in {each.labels["software"] for each in counted}
-    assert (tmp_path / "clients.png").is_file()
+    assert (tmp_path / "clients.svg").is_file()
 
 
 @pytest.mark.parametrize("command", ["lag", "groups"])

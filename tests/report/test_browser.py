@@ -24,7 +24,7 @@ LAGS = Table(
     kinds={"last": "time"},
 )
 WIDE = Table("Wide", tuple(f"aLongColumn{number}" for number in range(30)), (tuple(range(30)),))
-BARS = Bars(title="Bars", file="bars.png", labels=("tea",), series={"lag": (1,)})
+BARS = Bars(title="Bars", file="bars.svg", labels=("tea",), series={"lag": (1,)})
 
 
 @pytest.fixture

@@ -19,8 +19,9 @@ from kafka_msgs.report import Bars, Lines, Metric, Report, Sample, Table, write_
 from kafka_msgs.report.cells import cell
 from kafka_msgs.report.content import Kind
 from kafka_msgs.report.data import as_data, as_json
+from kafka_msgs.report.environment import environment
 from kafka_msgs.report.exposition import exposition
-from kafka_msgs.report.page import _environment, page_of
+from kafka_msgs.report.page import page_of
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -41,8 +42,8 @@ REPORT = Report(
     "Hostile <b>texts</b>",
     (
         Table("Texts & more", COLUMNS, ROWS, 'of "all"', kinds=KINDS),
-        Bars(title="Bars", file="bars.png", labels=HOSTILE, series={"<lag>": range(len(HOSTILE))}, unit="records"),
-        Lines(title="Lines", file="lines.png", x=(AT, AT + 1000), series={"a": (1, None)}, note="<i>"),
+        Bars(title="Bars", file="bars.svg", labels=HOSTILE, series={"<lag>": range(len(HOSTILE))}, unit="records"),
+        Lines(title="Lines", file="lines.svg", x=(AT, AT + 1000), series={"a": (1, None)}, note="<i>"),
         Table("Nothing", ("a",), ()),
     ),
     {"input": HOSTILE[0], "kafka-msgs": "1"},
@@ -58,7 +59,7 @@ REPORT = Report(
 
 
 def page() -> str:
-    return page_of(REPORT, {"bars.png": b"bars", "lines.png": b"lines"})
+    return page_of(REPORT, exposition(REPORT))
 
 
 def parsed(text: str) -> dict[str, Any]:
@@ -85,14 +86,14 @@ def test_no_text_of_a_report_becomes_markup() -> None:
     found.feed(text)
     tame = Table("Texts", COLUMNS, (("a", *ROWS[0][1:]),), "note", kinds=KINDS)
     rest = evolve(REPORT, title="a", sections=(tame, *REPORT.sections[1:]), facts={"a": "b"}, metrics=())
-    harmless.feed(page_of(rest, {"bars.png": b"", "lines.png": b""}))
+    harmless.feed(page_of(rest, ""))
     assert found.tags == harmless.tags
     assert found.attributes == harmless.attributes
 
 
 def test_a_page_fetches_nothing_and_runs_only_its_own_script() -> None:
     text = page()
-    assert re.findall(r"""(?:src|href)="(?!data:image/png;base64,|#section-[0-9]+")""", text) == []
+    assert re.findall(r"""(?:src|href)="(?!#section-[0-9]+")""", text) == []
     assert "@import" not in text
     assert "url(" not in text
     assert "default-src &#39;none&#39;" in text or "default-src 'none'" in text
@@ -204,6 +205,6 @@ def test_values_are_written_by_their_kind(value: float | None, kind: Kind, text:
 
 def test_a_report_without_jinja2_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
-    _environment.cache_clear()
+    environment.cache_clear()
     with pytest.raises(MissingExtraError, match=r"pip install 'kafka-msgs\[report\]'"):
         write_report(Report("X", ()), tmp_path)

@@ -92,7 +92,7 @@ def test_nothing_is_dropped_silently(tables: dict[str, list[dict[str, Any]]], ex
 def test_a_run_leaves_tables_and_a_page(exchanges: DataFrame, expected: CaptureSummary, tmp_path: Path) -> None:
     outcome = run(JOB, {"exchanges": exchanges}, str(tmp_path / "out"))
     names = {path.name for path in outcome.files}
-    assert {"report.html", "report.json", "report.prom", "latency.png", "exchanges.png", "clients.png"} == names
+    assert {"report.html", "report.json", "report.prom", "latency.svg", "exchanges.svg", "clients.svg"} == names
     assert {step.name for step in JOB.steps} <= {path.name for path in (tmp_path / "out").iterdir()}
     bars, _ = (each for each in outcome.report.sections if isinstance(each, Bars))
     (lines,) = (each for each in outcome.report.sections if isinstance(each, Lines))

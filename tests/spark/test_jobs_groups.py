@@ -149,7 +149,7 @@ def test_history_keeps_what_was_deleted_later(offsets: Ran) -> None:
 
 
 def test_reports_are_pages_with_plots(offsets: Ran, groups: Ran) -> None:
-    for ran, plots in ((offsets, {"lag.png", "lag-time.png", "commits.png"}), (groups, {"assignments.png"})):
+    for ran, plots in ((offsets, {"lag.svg", "lag-time.svg", "commits.svg"}), (groups, {"assignments.svg"})):
         page, data, metrics, *images = ran.files
         text = page.read_text(encoding="utf-8")
         assert [each.name for each in (page, data, metrics)] == ["report.html", "report.json", "report.prom"]

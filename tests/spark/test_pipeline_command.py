@@ -33,7 +33,7 @@ def test_group_offsets_prints_lags_of_empty_groups_and_where_the_report_is(tmp_p
     assert ["audit", "classic", "Empty", "2", "0", "2", "12"] in [words[:7] for words in lines]
     assert said.splitlines()[-6:] == [
         str(out / name)
-        for name in ("report.html", "report.json", "report.prom", "lag.png", "lag-time.png", "commits.png")
+        for name in ("report.html", "report.json", "report.prom", "lag.svg", "lag-time.svg", "commits.svg")
     ]
     assert {path.name for path in out.iterdir() if path.is_dir()} == {
         "_state", "offsets", "pending", "groups", "problems",
@@ -60,7 +60,7 @@ def test_topic_profile_writes_tables_by_topic_and_a_report(tmp_path: Path, spark
     assert status == 0, said
     assert {path.name for path in (out / "profile").iterdir() if path.is_dir()} == {"topic=orders"}
     assert said.splitlines()[-5:] == [
-        str(out / name) for name in ("report.html", "report.json", "report.prom", "bytes.png", "records.png")
+        str(out / name) for name in ("report.html", "report.json", "report.prom", "bytes.svg", "records.svg")
     ]
     status, said = run("topic-profile", str(GROUP_LOGS / "orders-0"), "--format", "iceberg", "--out", str(other))
     assert status == 0, said

@@ -107,7 +107,7 @@ def _plot(clients: Rows) -> list[Section]:
     labels = [str(row["clientId"]) for row in shown]
     unit = "latency in milliseconds"
     title = "Latency of the slowest clients"
-    return [Bars(title=title, file="clients.png", labels=labels, series=series, unit=unit, log=True)]
+    return [Bars(title=title, file="clients.svg", labels=labels, series=series, unit=unit, log=True)]
 
 
 def _milliseconds(seconds: float | None) -> float | None:

@@ -81,7 +81,7 @@ def _plot(groups: Rows) -> list[Section]:
     shown = [row for row in groups if row["lagSeconds"] is not None][:_SHOWN_GROUPS]
     bars = Bars(
         title="Lag of each group in time",
-        file="lag-time.png",
+        file="lag-time.svg",
         labels=[row["group"] for row in shown],
         series={"lag": [row["lagSeconds"] for row in shown]},
         unit="age of the oldest record that is not consumed, in seconds",

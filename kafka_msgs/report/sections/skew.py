@@ -110,7 +110,7 @@ def _broker_sections(brokers: Rows) -> list[Section]:
     columns = {"preferred leader": "preferredBytes", "replica": "replicaBytes"}
     series = {name: [row[column] for row in shown] for name, column in columns.items()}
     labels = [f"broker {row['broker']}" for row in shown]
-    return [table, Bars(title="Bytes of each broker", file="brokers.png", labels=labels, series=series, unit="bytes")]
+    return [table, Bars(title="Bytes of each broker", file="brokers.svg", labels=labels, series=series, unit="bytes")]
 
 
 def _broker_metrics(brokers: Rows) -> tuple[Any, ...]:

@@ -212,7 +212,7 @@ def _latency_plot(summary: DataFrame) -> list[Section]:
     note = f"the {_SHOWN_APIS} that were called most" if len(rows) == _SHOWN_APIS else ""
     bars = Bars(
         title="Latency",
-        file="latency.png",
+        file="latency.svg",
         labels=labels,
         series=series,
         unit="latency in microseconds",
@@ -254,7 +254,7 @@ def _time_plot(seconds: DataFrame) -> list[Section]:
         for place, name in enumerate(names)
     }
     unit = f"exchanges in {step // _MILLIS} s"
-    return [Lines(title="Exchanges over time", file="exchanges.png", x=list(times), series=series, unit=unit)]
+    return [Lines(title="Exchanges over time", file="exchanges.svg", x=list(times), series=series, unit=unit)]
 
 
 def _sum_of(name: str) -> Column:

@@ -210,7 +210,7 @@ def _tasks_plot(assignments: DataFrame) -> list[Section]:
         [
             Bars(
                 title=title,
-                file="assignments.png",
+                file="assignments.svg",
                 labels=labels,
                 series=series,
                 unit="partitions and tasks",

@@ -175,7 +175,7 @@ def _size_plot(by_size: DataFrame) -> list[Section]:
     series = {"stored": [row["bytes"] for row in rows], "content": [row["contentBytes"] for row in rows]}
     labels = [row["topic"] for row in rows]
     note = f"the {_SHOWN_TOPICS} largest topics" if len(rows) == _SHOWN_TOPICS else ""
-    plot = Bars(title="Bytes of each topic", file="bytes.png", labels=labels, series=series, unit="bytes", note=note)
+    plot = Bars(title="Bytes of each topic", file="bytes.svg", labels=labels, series=series, unit="bytes", note=note)
     return [plot] if rows else []
 
 
@@ -189,7 +189,7 @@ def _hours_plot(profile: DataFrame) -> list[Section]:
     if not names:
         return []
     rows = known.groupBy("hourMs").agg(*sums).orderBy(F.col("hourMs").desc()).take(_SHOWN_HOURS)
-    return [by_hour("Records an hour", "records.png", "records an hour", names, {row[0]: row[1:] for row in rows})]
+    return [by_hour("Records an hour", "records.svg", "records an hour", names, {row[0]: row[1:] for row in rows})]
 
 
 JOB: Final = Job(

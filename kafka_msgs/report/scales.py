@@ -1,0 +1,130 @@
+"""From values to places: the scales of plots, where their axes have marks, and what is written there.
+
+Owns which marks are round. Where an axis is drawn is left to ``plots``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from attrs import frozen
+
+__all__ = ["Mark", "Scale", "linear", "logarithmic", "number_text", "time_text", "times"]
+
+_WHOLE_FROM: Final = 1000
+"""From this number on fractions are not shown."""
+_MARKS: Final = 6
+_TIMES: Final = 8
+"""About how many marks an axis has, of numbers and of times."""
+_ROUND: Final = (1, 2, 5, 10)
+_SMALLEST: Final = 1e-9
+"""No two marks are nearer than this."""
+_DAY: Final = 86_400
+_MINUTE: Final = 60
+_SECONDS: Final = (
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200,
+    *(days * _DAY for days in (1, 2, 7, 14, 28, 91, 182, 365)),
+)  # fmt: skip
+"""How many seconds lie between two marks of an axis of times."""
+_MILLIS: Final = 1000
+
+
+@frozen
+class Mark:
+    """A mark of an axis: its value, what is written there, and in a second line below that."""
+
+    value: float
+    text: str
+    below: str = ""
+
+
+@frozen
+class Scale:
+    """A stretch of values from ``low`` to ``high``, and its marks."""
+
+    low: float
+    high: float
+    marks: tuple[Mark, ...]
+    log: bool = False
+
+    def share(self, value: float) -> float:
+        """Return where a value lies, from 0 for ``low`` to 1 for ``high``; what lies outside is at the nearer end."""
+        low, high, value = map(_exponent, (self.low, self.high, value)) if self.log else (self.low, self.high, value)
+        return min(max((value - low) / (high - low), 0.0), 1.0)
+
+
+def linear(values: Iterable[float], *, room: float = 0.0) -> Scale:
+    """Return the scale of values from 0 on, or from the lowest below 0, with marks at whole numbers if all are whole.
+
+    ``room`` is left beyond the highest, as a share of it.
+    """
+    known = list(values)
+    low, high = min(0.0, *known, 0.0), max(0.0, *known, 0.0)
+    whole = all(float(value).is_integer() for value in known)
+    step = _round_step((high - low) / _MARKS, least=1.0 if whole or high == low else _SMALLEST)
+    first, last = math.floor(low / step), math.floor(high / step)
+    digits = max(-math.floor(math.log10(step)), 0)
+    marks = (number * step for number in range(first, max(last, first + 1) + 1))
+    shown = tuple(Mark(value, f"{value:,.{digits}f}") for value in marks)
+    return Scale(shown[0].value, max(shown[-1].value, high + (high - low) * room), shown)
+
+
+def _round_step(step: float, least: float) -> float:
+    """Return the next round number from a step on."""
+    power: float = 10.0 ** math.floor(math.log10(max(step, least)))
+    return next(each * power for each in _ROUND if each * power >= max(step, least) * (1 - 1e-9))
+
+
+def logarithmic(values: Iterable[float]) -> Scale:
+    """Return the scale of values above 0 with marks at powers of ten; other values lie at its low end."""
+    above = [value for value in values if value > 0] or [1.0]
+    first = math.floor(math.log10(min(above)))
+    last = max(math.ceil(math.log10(max(above))), first + 1)
+    every = -(-(last - first) // _MARKS)
+    marks = (10.0**power for power in range(first, last + 1, every))
+    return Scale(10.0**first / 2, 10.0**last, tuple(Mark(value, number_text(value)) for value in marks), log=True)
+
+
+def _exponent(value: float) -> float:
+    return math.log10(value) if value > 0 else -math.inf
+
+
+def times(values: Sequence[int]) -> Scale:
+    """Return the scale of at least two different times, in milliseconds since the epoch."""
+    low, high = min(values), max(values)
+    return Scale(low, high, tuple(_time_marks(low, high)))
+
+
+def _time_marks(low: int, high: int) -> Iterator[Mark]:
+    """Yield marks at round times, the day below the first one and where it changes."""
+    least = (high - low) / _MILLIS / _TIMES
+    longest = _SECONDS[-1]
+    step = next((each for each in _SECONDS if each >= least), -(-int(least) // longest) * longest)
+    day = ""
+    for seconds in range(-(-low // (step * _MILLIS)) * step, high // _MILLIS + 1, step):
+        text = time_text(seconds * _MILLIS)
+        date, _, clock = text.partition(" ")
+        if step >= _DAY or not clock:
+            yield Mark(seconds * _MILLIS, date)
+            continue
+        shown = clock if step < _MINUTE else clock[:5]
+        yield Mark(seconds * _MILLIS, shown, date if date != day else "")
+        day = date
+
+
+def time_text(value: float) -> str:
+    """Return a time in milliseconds since the epoch, to the second in UTC; the number itself outside of our years."""
+    try:
+        return datetime.fromtimestamp(value / _MILLIS, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return str(value)
+
+
+def number_text(value: float) -> str:
+    """Return a number as a table shows it: whole where it is whole, grouped by thousands, never with an exponent."""
+    if float(value).is_integer() or abs(value) >= _WHOLE_FROM:
+        return f"{value:,.0f}"
+    return f"{value:,.2f}"
