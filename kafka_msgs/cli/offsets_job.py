@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from attrs import evolve, frozen
 
+from kafka_msgs.cli.arrow_alone import import_arrow
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.spark_session import one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, MissingExtraError
@@ -82,6 +83,7 @@ class OffsetsJob:
         for package in _REPORTING:
             if find_spec(package) is None:
                 raise MissingExtraError(feature=_FEATURE, extra="local", package=package)
+        import_arrow()
         from kafka_msgs.pipeline.group_offsets import in_this_process, run_job
         from kafka_msgs.pipeline.local import local_run
 

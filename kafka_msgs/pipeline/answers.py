@@ -6,7 +6,7 @@ the state of a coordinator has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -60,6 +60,8 @@ _FIELDS: Final = {
     "topicId": "topic_id",
 }
 """The columns of a commit, and the fields of the value that they have."""
+_FIRST: Final = ("commitTimestampMs", "committedOffset")
+"""The columns of a first commit."""
 
 OFFSETS: Final = pa.schema([*_KEY, *_COMMIT, ("transactional", _BOOL), *_LOG, ("endOffset", _LONG), ("lag", _LONG)])
 PENDING: Final = pa.schema([*_KEY, ("producerId", _LONG), *_COMMIT, *_LOG])
@@ -151,9 +153,8 @@ def with_first_commits(offsets: pa.Table, survivors: pa.Table) -> pa.Table:
 
     The first commit is the oldest one in the log since the last deletion, outside transactions.
     """
-    first = rows_with(survivors, FIRST)
-    decoded = [_columns(batch, 0) for batch in _slices(first)]
-    names = ("group", "topic", "topicPartition", "commitTimestampMs", "committedOffset")
+    decoded = [_columns(batch, 0, _FIRST) for batch in _slices(rows_with(survivors, FIRST))]
+    names = ("group", "topic", "topicPartition", *_FIRST)
     columns = {name: pa.chunked_array([each[name] for each in decoded], OFFSETS.field(name).type) for name in names}
     at = pc.index_in(_places(offsets), _places(columns).combine_chunks())
     found = offsets.append_column("firstCommitMs", columns["commitTimestampMs"].take(at))
@@ -190,15 +191,19 @@ def _slices(rows: pa.Table) -> Iterator[pa.RecordBatch]:
         yield from rows.slice(start, _SLICE).combine_chunks().to_batches()
 
 
-def _columns(rows: pa.RecordBatch, number: int) -> _Columns:
-    """Return the columns that all tables of commits share. The rows were decoded once before, so that none is bad."""
+def _columns(rows: pa.RecordBatch, number: int, commit: Collection[str] = _FIELDS.keys()) -> _Columns:
+    """Return the columns that all tables of commits share, with those of ``commit``.
+
+    The rows were decoded once before, so that none is bad.
+    """
+    fields = {column: _FIELDS[column] for column in commit}
     keys = decode_column(rows["key"], OffsetCommitKey, on_error="raise").values
-    values = decode_column(rows["value"], OffsetCommitValue, columns=tuple(_FIELDS.values()), on_error="raise").values
+    values = decode_column(rows["value"], OffsetCommitValue, columns=tuple(fields.values()), on_error="raise").values
     found: _Columns = {
         "group": keys.field("group"),
         "topic": keys.field("topic"),
         "topicPartition": keys.field("partition"),
-        **dict(zip(_FIELDS, (_field(values, name) for name in _FIELDS.values()), strict=True)),
+        **{column: _field(values, name) for column, name in fields.items()},
         "transactional": rows["transactional"],
         "producerId": rows["producer"],
         "logPartition": pa.repeat(pa.scalar(number, _INT), rows.num_rows),

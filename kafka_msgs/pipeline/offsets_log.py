@@ -233,7 +233,7 @@ class _Pass:
 
 @define
 class _Best:
-    """The first rows of a table in some order, picked while it passes by."""
+    """The first rows of a table in some order, picked while it passes by; they are not sorted."""
 
     schema: pa.Schema
     order: Sequence[tuple[str, str]]
@@ -245,15 +245,18 @@ class _Best:
 
     def seen(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            self.rows = best_of(pa.concat_tables([self.rows, pa.Table.from_batches([batch])]), self.order, self.most)
+            self.rows = _first_of(pa.concat_tables([self.rows, pa.Table.from_batches([batch])]), self.order, self.most)
             yield batch
 
 
 def best_of(rows: pa.Table, order: Sequence[tuple[str, str]], most: int = SHOWN) -> pa.Table:
     """Return the first rows in an order, at most as many as are given."""
-    if rows.num_rows > most:
-        rows = rows.take(pc.select_k_unstable(rows, most, sort_keys=order))
-    return rows.sort_by(order)
+    return _first_of(rows, order, most).sort_by(order)
+
+
+def _first_of(rows: pa.Table, order: Sequence[tuple[str, str]], most: int) -> pa.Table:
+    """Return the same rows as ``best_of``, in any order."""
+    return rows.take(pc.select_k_unstable(rows, most, sort_keys=order)) if rows.num_rows > most else rows
 
 
 class _Offsets:

@@ -32,6 +32,11 @@ _GROUPS: Final = ("group", "kind", "state", "epoch", "members", "partitions", "l
 _OFFSETS: Final = (
     "group", "kind", "state", "topic", "topicPartition", "committedOffset", "endOffset", "lag", "metadata",
 )  # fmt: skip
+_LAGS: Final = [
+    "group", "topic", "topicPartition", "committedOffset", "endOffset", "lag", "metadata", "commitTimestampMs",
+    "firstCommitMs", "firstCommitOffset",
+]  # fmt: skip
+"""What is said of the lag of many offsets: only the columns that it takes become values of Python."""
 _PENDING: Final = ("group", "topic", "topicPartition", "producerId", "committedOffset")
 
 
@@ -45,7 +50,7 @@ def offsets_report(found: Found, places: Mapping[tuple[str, int], Partition]) ->
     sections: list[Section | Part] = [
         _table("Groups", _GROUPS, map(_with_time, by_lag.to_pylist()), found.groups.num_rows),
         *_lag_plot(by_lag),
-        lag_part(*with_log_times(worst.to_pylist(), places)),
+        lag_part(*with_log_times(worst.select(_LAGS).to_pylist(), places)),
         _table("Committed offsets, the largest lags first", _OFFSETS, largest, _count(found, "offsets")),
         _table("In open transactions", _PENDING, pending.to_pylist(), _count(found, "pending")),
         *_hours_plot(found),

@@ -108,7 +108,8 @@ def load_state(place: Place, number: int) -> State | None:
 
 
 def _table(place: Place, name: str) -> pa.Table:
-    return pq.read_table(place.at(STATE, f"{name}.parquet"), filesystem=place.filesystem)
+    with pq.ParquetFile(place.filesystem.open_input_file(place.at(STATE, f"{name}.parquet"))) as file:
+        return file.read(use_threads=False)
 
 
 def earlier_problems(place: Place, number: int, state: State) -> Iterator[pa.RecordBatch]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from kafka_msgs.report.content import Metric, Report, Sample, Table
@@ -26,7 +26,11 @@ def exposition(report: Report) -> str:
 
 def metrics_text(metrics: Iterable[Metric]) -> str:
     """Return metrics as text; one without samples is left out."""
-    return "".join(f"{line}\n" for metric in metrics if metric.samples for line in _lines(metric))
+    given = list(metrics)
+    # Metrics about the same things share the mappings of their labels.
+    labels = {id(sample.labels): sample.labels for metric in given for sample in metric.samples}
+    texts = {number: _labels(each) for number, each in labels.items()}
+    return "".join(f"{line}\n" for metric in given if metric.samples for line in _lines(metric, texts))
 
 
 def _of_itself(report: Report) -> Iterator[Metric]:
@@ -45,12 +49,16 @@ def _of_itself(report: Report) -> Iterator[Metric]:
     )
 
 
-def _lines(metric: Metric) -> Iterator[str]:
+def _labels(labels: Mapping[str, str]) -> str:
+    return ",".join(f'{name}="{value.translate(_IN_LABEL)}"' for name, value in labels.items())
+
+
+def _lines(metric: Metric, labels: Mapping[int, str]) -> Iterator[str]:
+    """Yield the lines of a metric; ``labels`` has the texts of its labels by the identity of their mappings."""
     yield f"# HELP {metric.name} {metric.help.translate(_IN_HELP)}"
     yield f"# TYPE {metric.name} {metric.type}"
     for sample in metric.samples:
-        labels = ",".join(f'{name}="{value.translate(_IN_LABEL)}"' for name, value in sample.labels.items())
-        yield f"{metric.name}{{{labels}}} {_value(sample.value)}"
+        yield f"{metric.name}{{{labels[id(sample.labels)]}}} {_value(sample.value)}"
 
 
 def _value(value: float) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kafka_msgs.report.content import Bars, Kind, Metric, Part, Section
-from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metric_of, table_from
+from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metrics_of, table_from
 from kafka_msgs.topics.streams_metadata import decode_streams_metadata
 
 __all__ = ["lag_part", "with_times"]
@@ -47,6 +47,19 @@ _STREAMS: Final[dict[str, Kind | None]] = {
     "behindSeconds": "seconds",
     "processors": "text",
 }
+_METRICS: Final = tuple(
+    (f"kafka_msgs_group_{name}", about, column)
+    for name, about, column in (
+        ("lag_records", "Offsets between the committed offset and the end of the partition.", "lag"),
+        ("lag_seconds", "Age of the oldest record that the group has not consumed.", "lagSeconds"),
+        ("committed_offset", "The offset that the group committed last.", "committedOffset"),
+        ("end_offset", "The end of the partition.", "endOffset"),
+        ("consumed_per_hour", "Records an hour that the group has committed.", "consumedPerHour"),
+        ("produced_per_hour", "Records an hour that were written to the partition.", "producedPerHour"),
+        ("catch_up_seconds", "Time until the group has consumed all, at its rate.", "catchUpSeconds"),
+        ("streams_partition_time_seconds", "Partition time of Kafka Streams.", "partitionSeconds"),
+    )
+)
 _NOTE: Final = (
     "lagSeconds: age of the oldest record that is not consumed, at the newest time in the input; empty where the log "
     "of the partition is not in it; trendPerHour: produced less consumed since historySince, above 0 where a lag grows"
@@ -62,8 +75,8 @@ def lag_part(rows: Rows, as_of: int | None) -> Part:
     the end of the partition at that time. ``as_of`` is the newest time of the input, in milliseconds since the epoch.
     """
     known = [with_times(row, as_of) for row in rows]
-    worst = largest_first(known, "lagSeconds", "lag", *_KEY)
-    worst = largest_first(worst, "lag", *_KEY) if all(row["lagSeconds"] is None for row in worst) else worst
+    timed = any(row["lagSeconds"] is not None for row in known)
+    worst = largest_first(known, *(("lagSeconds", "lag") if timed else ("lag",)), *_KEY)
     groups = [_group(name, each) for (name,), each in grouped(known, "group").items()]
     streams = [row for row in known if row["streams"]]
     by_age = largest_first(groups, "lagSeconds", "group")
@@ -172,16 +185,4 @@ def _group(name: str, rows: Rows) -> dict[str, Any]:
 
 
 def _metrics(rows: Rows) -> tuple[Metric, ...]:
-    return tuple(
-        metric_of(f"kafka_msgs_group_{name}", about, rows, column, _LABELS)
-        for name, about, column in (
-            ("lag_records", "Offsets between the committed offset and the end of the partition.", "lag"),
-            ("lag_seconds", "Age of the oldest record that the group has not consumed.", "lagSeconds"),
-            ("committed_offset", "The offset that the group committed last.", "committedOffset"),
-            ("end_offset", "The end of the partition.", "endOffset"),
-            ("consumed_per_hour", "Records an hour that the group has committed.", "consumedPerHour"),
-            ("produced_per_hour", "Records an hour that were written to the partition.", "producedPerHour"),
-            ("catch_up_seconds", "Time until the group has consumed all, at its rate.", "catchUpSeconds"),
-            ("streams_partition_time_seconds", "Partition time of Kafka Streams.", "partitionSeconds"),
-        )
-    )
+    return metrics_of(rows, _LABELS, _METRICS)

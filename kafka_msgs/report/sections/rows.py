@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import sqrt
 from typing import Any, Final, TypeAlias
 
@@ -10,7 +10,7 @@ from attrs import frozen
 
 from kafka_msgs.report.content import Kind, Metric, Sample, Table
 
-__all__ = ["Row", "Rows", "Spread", "grouped", "largest_first", "metric_of", "spread_of", "table_from"]
+__all__ = ["Row", "Rows", "Spread", "grouped", "largest_first", "metric_of", "metrics_of", "spread_of", "table_from"]
 
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
@@ -70,11 +70,22 @@ def table_from(title: str, rows: Rows, kinds: Mapping[str, Kind | None], note: s
     return Table(title, tuple(kinds), shown, "; ".join(filter(None, (left, note))), kinds=known)
 
 
-def metric_of(name: str, help_text: str, rows: Iterable[Row], column: str, labels: Mapping[str, str]) -> Metric:
+def metric_of(name: str, help_text: str, rows: Rows, column: str, labels: Mapping[str, str]) -> Metric:
     """Return a gauge with a sample for each row that has a value; ``labels`` are columns by the names of the labels."""
-    samples = tuple(
-        Sample({label: "" if row.get(each) is None else str(row[each]) for label, each in labels.items()}, row[column])
-        for row in rows
-        if row.get(column) is not None
+    (metric,) = metrics_of(rows, labels, ((name, help_text, column),))
+    return metric
+
+
+def metrics_of(rows: Rows, labels: Mapping[str, str], gauges: Iterable[tuple[str, str, str]]) -> tuple[Metric, ...]:
+    """Return gauges, each given as name, help and column, like ``metric_of``. A row has the same labels in all."""
+    known = [{label: "" if row.get(each) is None else str(row[each]) for label, each in labels.items()} for row in rows]
+    return tuple(
+        Metric(name=name, help=help_text, samples=tuple(_samples(rows, column, known)))
+        for name, help_text, column in gauges
     )
-    return Metric(name=name, help=help_text, samples=samples)
+
+
+def _samples(rows: Rows, column: str, labels: Sequence[Mapping[str, str]]) -> Iterator[Sample]:
+    for row, each in zip(rows, labels, strict=True):
+        if (value := row.get(column)) is not None:
+            yield Sample(each, value)
