@@ -105,11 +105,12 @@ class OffsetsJob:
 
         # What is elsewhere is looked at when Spark has started: its configuration has the settings of filesystems.
         run = None if any(map(is_remote, (*self.inputs, self.out))) else self._spark_run(NO_SETTINGS)
-        with one_sentence(), session_for(_FEATURE, master, conf_of_spark) as spark, progress_of(spark) as show_step:
-            show_step("reading partitions")
+        with one_sentence(), session_for(_FEATURE, master, conf_of_spark, in_tasks=True) as spark:
             settings = session_settings(spark)
-            run = run or self._spark_run(settings)
-            found = run_job(run, self._tables, in_tasks(spark), settings)
+            with progress_of(spark) as show_step:
+                show_step("reading partitions")
+                run = run or self._spark_run(settings)
+                found = run_job(run, self._tables, in_tasks(spark), settings)
         self._publish()
         return self._report(run, found, settings)
 
