@@ -38,14 +38,15 @@ def show(stage: Stage) -> None:
 def _offsets(stage: Stage) -> None:
     stage.run(
         """
-        from kafka_msgs.pipeline.group_offsets import run_job
+        from kafka_msgs.pipeline.group_offsets import offsets_run
+        from kafka_msgs.pipeline.job import run_job
         from kafka_msgs.pipeline.offsets_report import offsets_report
         from kafka_msgs.report import write_report
-        from kafka_msgs.spark.jobs.offsets_engine import in_tasks, spark_run
+        from kafka_msgs.spark.jobs.engine import StoredInputs, in_tasks
 
-        directories = [recordings / "groups" / "log"]
-        asked = spark_run(directories)
-        offsets = offsets_report(run_job(asked, str(out / "offsets"), in_tasks(spark)), asked.places)
+        logs = StoredInputs([recordings / "groups" / "log"])
+        found = run_job(offsets_run(logs), str(out / "offsets"), in_tasks(spark))
+        offsets = offsets_report(found, logs.places())
         files = write_report(offsets, out / "offsets")
         """
     )
@@ -58,20 +59,17 @@ def _offsets(stage: Stage) -> None:
 def _tasks(stage: Stage) -> None:
     stage.run(
         """
-        from kafka_msgs.spark.jobs import group_state
-        from kafka_msgs.spark.jobs.job import run
-        from kafka_msgs.spark.jobs.log_directories import log_frame, partitions_frame, partitions_in
+        from kafka_msgs.pipeline.group_state import state_run
+        from kafka_msgs.pipeline.state_report import state_report
 
-        offsets_topic = log_frame(spark, directories, topic="__consumer_offsets")
-        inputs = {"records": offsets_topic, "partitions": partitions_frame(spark, partitions_in(directories))}
-        outcome = run(group_state.JOB, inputs, str(out / "groups"), progress=progress)
-        groups = outcome.report
+        groups = state_report(run_job(state_run(logs), str(out / "groups"), in_tasks(spark)))
+        page, *others = write_report(groups, out / "groups")
         """
     )
     stage.say("What each member has and is to have, the tasks of a streams group by their role:")
     title = "What members have, are to have, and give up"
     _table(stage, "groups", title, ("group", "memberId", "status", "role", "count"))
-    stage.say(f"The report: {stage.names['outcome'].files[0]}")
+    stage.say(f"The report: {stage.names['page']}")
 
 
 def _table(stage: Stage, report: str, title: str, wanted: tuple[str, ...]) -> None:

@@ -18,10 +18,7 @@ from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
 from kafka_msgs.pipeline.survivors import ABORTS, COMMITS, COUNTS, GROUP, ROWS, WAITS
 
-__all__ = ["PROBLEMS", "RECORD_COLUMNS", "Classified", "classify"]
-
-RECORD_COLUMNS: Final = ("offset", "timestamp_ms", "key", "value", "producer_id", "is_transactional", "is_control")
-"""The columns of records that are needed."""
+__all__ = ["PROBLEMS", "Classified", "classify", "classify_groups"]
 
 PROBLEMS: Final = pa.schema([("logOffset", pa.int64()), ("file", pa.string()), ("problem", pa.string())])
 """What could not be read: the offset of a record, null for a part of a file, and the reason."""
@@ -53,19 +50,23 @@ class Classified:
 
 
 def classify(records: pa.RecordBatch, file: str) -> Classified:
-    """Return what records of a file are. ``records`` has the columns ``RECORD_COLUMNS``."""
+    """Return what records of a file are. ``records`` has the columns of ``logs.RECORD_COLUMNS``."""
     control, keys = records.column("is_control"), records.column("key")
-    types = pc.binary_slice(keys, 0, 2)
-    typed = pc.fill_null(pc.equal(pc.binary_length(types), 2), False)
-    of_client = pc.invert(control)
-    is_commit = pc.and_(of_client, pc.fill_null(pc.is_in(types, _COMMIT_TYPES), False))
-    is_group = pc.and_(pc.and_(of_client, typed), pc.invert(is_commit))
-    keyless = records.filter(pc.and_not(of_client, typed))
+    is_commit = pc.and_not(pc.fill_null(pc.is_in(pc.binary_slice(keys, 0, 2), _COMMIT_TYPES), False), control)
     commits, groups, unreadable = _commits(records.filter(is_commit), file)
-    problems = [unreadable, _problems(keyless, pa.repeat(pa.scalar(_KEYLESS), keyless.num_rows), file)]
-    others = records.filter(is_group)
+    others, keyless = classify_groups(records, file)
+    return Classified(commits, groups, others, _markers(records.filter(control)), _joined([unreadable, keyless]))
+
+
+def classify_groups(records: pa.RecordBatch, file: str) -> tuple[pa.Table, pa.Table]:
+    """Return the groups' own records, and the problems of those whose keys do not say what they are."""
+    of_client = pc.invert(records.column("is_control"))
+    types = pc.binary_slice(records.column("key"), 0, 2)
+    typed = pc.fill_null(pc.equal(pc.binary_length(types), 2), False)
+    is_group = pc.and_(of_client, pc.and_not(typed, pc.fill_null(pc.is_in(types, _COMMIT_TYPES), False)))
+    others, keyless = records.filter(is_group), records.filter(pc.and_not(of_client, typed))
     roles = pa.repeat(pa.scalar(GROUP, pa.int8()), others.num_rows)
-    return Classified(commits, groups, _rows(others, roles), _markers(records.filter(control)), _joined(problems))
+    return _rows(others, roles), _problems(keyless, pa.repeat(pa.scalar(_KEYLESS), keyless.num_rows), file)
 
 
 def _commits(records: pa.RecordBatch, file: str) -> tuple[pa.Table, pa.Array, pa.Table]:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from kafka_msgs.pipeline.answers import HISTORY, history_of
 from kafka_msgs.pipeline.commits import Classified
+from kafka_msgs.pipeline.endings import markers_after
 from kafka_msgs.pipeline.output import Place
 from kafka_msgs.pipeline.survivors import COMMITS
 
@@ -71,14 +72,11 @@ class HistoryWriter:
     def _decide(self) -> None:
         rows = pa.concat_tables([self._waiting, *self._new, *self._markers], promote_options="default")
         self._new, self._markers, self._size = [], [], 0
-        ordered = rows.sort_by([("producerId", "ascending"), ("logOffset", "ascending")])
-        markers = ordered["marker"] if "marker" in ordered.column_names else pa.nulls(ordered.num_rows, pa.string())
-        is_marker = pc.is_valid(markers)
-        outcome = pc.fill_null_backward(markers)
-        whose = pc.fill_null_backward(pc.if_else(is_marker, ordered["producerId"], pa.scalar(None, pa.int64())))
-        ended = pc.fill_null(pc.equal(whose, ordered["producerId"]), False)
+        markers = _marker_column(rows)
+        outcome = markers_after(rows["producerId"], rows["logOffset"], markers)
+        is_marker, ended = markers.is_valid(), outcome.is_valid()
         at = HISTORY.get_field_index("outcome")
-        found = ordered.select(HISTORY.names).set_column(at, HISTORY.field(at), outcome)
+        found = rows.select(HISTORY.names).set_column(at, HISTORY.field(at), outcome)
         self._write(found.filter(pc.and_not(ended, is_marker)).sort_by("logOffset"))
         self._waiting = found.filter(pc.invert(pc.or_(ended, is_marker))).sort_by("logOffset").combine_chunks()
 
@@ -97,6 +95,11 @@ def _open_rows(earlier: Place, number: int) -> pa.Table:
             return file.read().cast(HISTORY)
     except FileNotFoundError:
         return HISTORY.empty_table()
+
+
+def _marker_column(rows: pa.Table) -> pa.Array:
+    nothing = pa.nulls(rows.num_rows, pa.string())
+    return rows["marker"].combine_chunks() if "marker" in rows.column_names else nothing
 
 
 def _markers(markers: pa.Table) -> pa.Table:

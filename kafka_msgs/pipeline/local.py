@@ -1,48 +1,58 @@
-"""The job ``group-offsets`` in one process, over log directories of this machine.
+"""Log directories of this machine as inputs of jobs that run in one process.
 
-Owns what a run is given from paths. ``kafka_msgs.spark`` does the same for other filesystems and for clusters.
+``kafka_msgs.spark`` does the same for other filesystems and for clusters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kafka_msgs.errors import JobPathError, LogFileError
 from kafka_msgs.log.partition import Partition
-from kafka_msgs.offline.directories import ends_of, partitions_in
-from kafka_msgs.offline.groups import OFFSETS_TOPIC
-from kafka_msgs.pipeline.group_offsets import Run
-from kafka_msgs.pipeline.logs import local_segment
-from kafka_msgs.pipeline.offsets_log import Log
+from kafka_msgs.offline.directories import ends_of, partitions_in, topic_names
+from kafka_msgs.pipeline.logs import Log, local_segment
 
-__all__ = ["local_run"]
+__all__ = ["LocalInputs"]
 
 
-def local_run(
-    inputs: Sequence[str], ends: Mapping[tuple[str, int], int] | None = None, *, history: bool = False
-) -> Run:
-    """Return the run over log directories, or directories of partitions. ``ends`` are by default those in the inputs.
+class LocalInputs:
+    """Log directories, or directories of partitions.
 
-    Raises ``JobPathError`` for a path of another filesystem, for one without partitions, for two copies of a partition,
-    and if none is of ``__consumer_offsets``; and ``OSError``.
+    Raises ``JobPathError`` for a path of another filesystem, for one without partitions, and for two copies of a
+    partition; and ``OSError``.
     """
-    for each in inputs:
-        if "://" in each:
-            raise JobPathError(path=each, reason="the local engine reads directories of this machine only")
-    partitions = partitions_in(map(Path, inputs))
-    logs = tuple(_logs(each for each in partitions if each.topic == OFFSETS_TOPIC))
-    if not logs:
-        raise JobPathError(path=", ".join(inputs), reason=f"there is no partition of {OFFSETS_TOPIC} in it")
-    known = ends_of(partitions) if ends is None else ends
-    places = {(each.topic, each.number): each for each in partitions}
-    return Run(inputs=tuple(inputs), logs=logs, ends=known, places=places, history=history)
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        for each in paths:
+            if "://" in each:
+                raise JobPathError(path=each, reason="the local engine reads directories of this machine only")
+        self.named = tuple(paths)
+        self._partitions = partitions_in(map(Path, paths))
+
+    def logs(self, topic: str | None = None) -> tuple[Log, ...]:
+        """Return the partitions, or those of a topic; raises ``JobPathError`` if there is none, and ``OSError``."""
+        found = tuple(_log(each) for each in self._partitions if topic in (None, each.topic))
+        if not found:
+            raise JobPathError(path=", ".join(self.named), reason=f"there is no partition of {topic} in it")
+        return found
+
+    def places(self) -> dict[tuple[str, int], Partition]:
+        """Return the partitions."""
+        return {(each.topic, each.number): each for each in self._partitions}
+
+    def ends(self) -> dict[tuple[str, int], int]:
+        """Return the offsets after the last records, where they are known."""
+        return ends_of(self._partitions)
+
+    def names(self) -> Mapping[str, str]:
+        """Return the names of topics by their ids, where these are known."""
+        return {str(topic_id): name for topic_id, name in topic_names(self._partitions).items()}
 
 
-def _logs(partitions: Iterable[Partition]) -> Iterable[Log]:
-    for each in partitions:
-        segments = tuple(local_segment(segment.path) for segment in each.segments)
-        yield Log(number=each.number, topic_id=_topic_id(each), segments=segments)
+def _log(partition: Partition) -> Log:
+    segments = tuple(local_segment(segment.path) for segment in partition.segments)
+    return Log(topic=partition.topic, number=partition.number, topic_id=_topic_id(partition), segments=segments)
 
 
 def _topic_id(partition: Partition) -> str | None:

@@ -1,7 +1,7 @@
 """The records of a partition from its first segment on, or from where an earlier run ended, as columns.
 
 Owns how it is shown that a log still goes on where it did: the last record that was read is there, and none is missing
-after it. Where files are is left to the engines, which give them as ``LogSegment``.
+after it. Where files are is left to the engines, which give them as ``Log`` and ``LogSegment``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TypeAlias
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,12 +24,16 @@ from kafka_msgs.log.runs import Item, Limits, walk_runs
 from kafka_msgs.log.scan import FileScan
 from kafka_msgs.offline.directories import Progress
 from kafka_msgs.offline.tables import fault_in_file
-from kafka_msgs.pipeline.commits import RECORD_COLUMNS
 from kafka_msgs.records import ReadOptions
 
-__all__ = ["LogReader", "LogSegment", "Piece", "RewrittenError", "Tip", "local_segment"]
+__all__ = ["RECORD_COLUMNS", "Log", "LogReader", "LogSegment", "Piece", "RewrittenError", "Tip", "local_segment"]
 
-_COLUMNS: Final = (*RECORD_COLUMNS, "batch_position")
+RECORD_COLUMNS: Final = ("offset", "timestamp_ms", "key", "value", "producer_id", "is_transactional", "is_control")
+"""The columns of records that all readers get."""
+
+_POSITION: Final = "batch_position"
+_TIP: Final = (*RECORD_COLUMNS, "partition_leader_epoch")
+"""What the last record is known by. Its epoch tells it from one that a later leader wrote in its place."""
 _MAX_BYTES: Final = 8 << 20
 _OPTIONS: Final = ReadOptions(views=True)
 _GONE: Final = "the file was deleted after the read was planned"
@@ -38,7 +43,14 @@ Opened: TypeAlias = "AbstractContextManager[tuple[Path, int]]"
 
 
 class RewrittenError(Exception):
-    """A log does not go on where it ended: it was compacted, truncated or made anew. It is read from its start then."""
+    """A log does not go on where it ended: it was compacted, truncated or made anew. It is read from its start then.
+
+    The text says what is different.
+    """
+
+
+_NOT_THERE: Final = "the last record that was read is not there any more"
+_MISSING: Final = "a record is missing after the last one that was read, as after a compaction"
 
 
 @frozen
@@ -58,6 +70,26 @@ class LogSegment:
     base_offset: int
     size: int
     pieces: Callable[[int], Iterable[Piece]]
+
+
+@frozen(kw_only=True)
+class Log:
+    """A partition: its topic and number, the id of the topic if that is known, and its segments."""
+
+    topic: str
+    number: int
+    topic_id: str | None
+    segments: tuple[LogSegment, ...]
+
+    @property
+    def size(self) -> int:
+        """The bytes of the segments."""
+        return sum(each.size for each in self.segments)
+
+    @property
+    def name(self) -> str:
+        """A name for files. It starts with the number: readers of tables leave out what starts with an underscore."""
+        return f"{self.number}-{quote(self.topic, safe='')}"
 
 
 def local_segment(path: Path) -> LogSegment:
@@ -81,8 +113,8 @@ class Tip:
     @classmethod
     def of(cls, segment: int, records: pa.RecordBatch, row: int) -> Tip:
         """Return the tip at a row of records of a segment."""
-        offset, position = records["offset"][row].as_py(), records["batch_position"][row].as_py()
-        content = [records[name][row].as_py() for name in RECORD_COLUMNS]
+        offset, position = records["offset"][row].as_py(), records[_POSITION][row].as_py()
+        content = [records[name][row].as_py() for name in _TIP]
         return cls(segment, position, offset, sha256(repr(content).encode()).hexdigest())
 
     def facts(self) -> dict[str, Any]:
@@ -91,12 +123,20 @@ class Tip:
 
 
 class LogReader:
-    """One walk over a partition, from ``tip`` on if one is given. ``tip`` is that of what was read so far."""
+    """One walk over a partition, from ``tip`` on if one is given. ``tip`` is that of what was read so far.
+
+    ``columns`` are wanted beside ``RECORD_COLUMNS`` and ``batch_position``.
+    """
 
     def __init__(
-        self, segments: Sequence[LogSegment], tip: Tip | None = None, progress: Progress | None = None
+        self,
+        segments: Sequence[LogSegment],
+        tip: Tip | None = None,
+        progress: Progress | None = None,
+        columns: Sequence[str] = (),
     ) -> None:
         self.tip = tip
+        self._columns = (*_TIP, _POSITION, *columns)
         self._segments = segments
         self._progress = progress or Progress()
         self._expected = None if tip is None else tip.offset + 1
@@ -117,7 +157,7 @@ class LogReader:
                     elif (rows := self._new(segment, item)).num_rows:
                         yield segment, rows
         if not self._found:
-            raise RewrittenError
+            raise RewrittenError(_NOT_THERE)
 
     def _first(self) -> int:
         if self.tip is None:
@@ -125,13 +165,13 @@ class LogReader:
         for number, segment in enumerate(self._segments):
             if segment.base_offset == self.tip.segment:
                 return number
-        raise RewrittenError
+        raise RewrittenError(_NOT_THERE)
 
     def _walk(self, segment: LogSegment, piece: Piece) -> Iterator[pa.RecordBatch | LogFileError]:
         try:
             with piece.opened() as (path, shift):
                 for item in walk_record_table(
-                    self._batches(path, piece, shift), _OPTIONS, columns=_COLUMNS, max_bytes=_MAX_BYTES
+                    self._batches(path, piece, shift), _OPTIONS, columns=self._columns, max_bytes=_MAX_BYTES
                 ):
                     yield _shifted(item, shift) if isinstance(item, pa.RecordBatch) else _fault(item, segment, shift)
         except FileNotFoundError:
@@ -145,7 +185,7 @@ class LogReader:
 
     def _new(self, segment: LogSegment, records: pa.RecordBatch) -> pa.RecordBatch:
         """Return the records after the tip, which they move."""
-        self._progress.read(records["batch_position"][-1].as_py())
+        self._progress.read(records[_POSITION][-1].as_py())
         if not self._found:
             records = self._after_tip(segment, records)
         if records.num_rows:
@@ -158,7 +198,7 @@ class LogReader:
         tip = self.tip
         row = -1 if tip is None else pc.index(records["offset"], tip.offset).as_py()
         if row < 0 or Tip.of(segment.base_offset, records, row) != tip:
-            raise RewrittenError
+            raise RewrittenError(_NOT_THERE)
         self._found = True
         return records.slice(row + 1)
 
@@ -167,13 +207,13 @@ def _contiguous(offsets: pa.Array, expected: int) -> int:
     """Return the offset after records; raises ``RewrittenError`` if one is missing, which may be a deletion."""
     first, last = offsets[0].as_py(), offsets[-1].as_py()
     if first != expected or last - first + 1 != len(offsets):
-        raise RewrittenError
+        raise RewrittenError(_MISSING)
     return int(last) + 1
 
 
 def _shifted(records: pa.RecordBatch, shift: int) -> pa.RecordBatch:
-    at = records.schema.get_field_index("batch_position")
-    return records.set_column(at, "batch_position", pc.add(records.column(at), shift)) if shift else records
+    at = records.schema.get_field_index(_POSITION)
+    return records.set_column(at, _POSITION, pc.add(records.column(at), shift)) if shift else records
 
 
 def _fault(fault: Fault, segment: LogSegment, shift: int) -> LogFileError:

@@ -1,20 +1,19 @@
-"""One partition of ``__consumer_offsets`` from its files to its part of every table: the work of one task.
+"""What the job ``group-offsets`` makes of the records of one partition of ``__consumer_offsets``.
 
-Owns the order of things: what an earlier run kept, what is new in the log, what is left of both, and the figures for
-the report. Engines decide where this runs.
+Owns what is left of an earlier run and of new records, and the figures for the report.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field, frozen
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.offline.directories import Progress
 from kafka_msgs.pipeline.answers import (
     OFFSETS,
     PENDING,
@@ -26,17 +25,16 @@ from kafka_msgs.pipeline.answers import (
     with_first_commits,
 )
 from kafka_msgs.pipeline.commits import classify
-from kafka_msgs.pipeline.counters import Counters
+from kafka_msgs.pipeline.counters import HOURS, Counters
 from kafka_msgs.pipeline.history import HISTORY_TABLE, HistoryWriter, directory_of
-from kafka_msgs.pipeline.logs import LogReader, LogSegment, RewrittenError, Tip
+from kafka_msgs.pipeline.logs import Log, LogSegment
 from kafka_msgs.pipeline.output import Place, write_table
-from kafka_msgs.pipeline.state import STATE, State, earlier_problems, load_state, save_state
-from kafka_msgs.pipeline.survivors import Survivors
+from kafka_msgs.pipeline.partition import SHOWN, Kept, Problems, Reading
+from kafka_msgs.pipeline.state import State
+from kafka_msgs.pipeline.survivors import ROWS, Survivors, rows_since
 
-__all__ = ["LOOKED_AT", "OWN_GROUPS", "SHOWN", "Log", "Summary", "Task", "run_partition"]
+__all__ = ["LOOKED_AT", "OWN_GROUPS", "SHOWN", "Summary", "best_of", "damage_of", "reading_of", "with_number"]
 
-SHOWN: Final = 50
-"""How many rows of a table are kept for the report."""
 LOOKED_AT: Final = 10_000
 """How many offsets are kept for it, those with the largest lags: their groups are summed up, too."""
 OWN_GROUPS: Final = pa.schema(
@@ -50,34 +48,6 @@ OWN_GROUPS: Final = pa.schema(
 )
 _WORST: Final = [("lag", "descending"), ("group", "ascending"), ("topic", "ascending"), ("topicPartition", "ascending")]
 _BY_KEY: Final = [("group", "ascending"), ("topic", "ascending"), ("topicPartition", "ascending")]
-
-
-@frozen(kw_only=True)
-class Log:
-    """A partition of ``__consumer_offsets``: its number, the id of its topic if that is known, and its segments."""
-
-    number: int
-    topic_id: str | None
-    segments: tuple[LogSegment, ...]
-
-    @property
-    def size(self) -> int:
-        """The bytes of the segments."""
-        return sum(each.size for each in self.segments)
-
-
-@frozen(kw_only=True)
-class Task:
-    """What all partitions of a run share: its name, where it writes, the ends of partitions, and what is wanted.
-
-    ``appends`` is whether the place holds an earlier run.
-    """
-
-    run: str
-    place: Place
-    ends: Ends
-    history: bool = False
-    appends: bool = False
 
 
 @frozen(kw_only=True)
@@ -96,138 +66,84 @@ class Summary:
     problems: pa.Table
 
 
-def run_partition(task: Task, log: Log, progress: Progress | None = None) -> Summary:
-    """Read what is new in a partition, write its parts of the tables and its state, and return its summary.
-
-    Raises ``OSError``.
-    """
-    earlier = load_state(task.place, log.number) if task.appends else None
-    usable = earlier.of_log(log.topic_id, log.segments) if earlier else None
-    if usable is not None:
-        try:
-            return _Pass(log, task, usable).run(progress)
-        except RewrittenError:
-            _discard(log.number, task.place.new)
-    return _Pass(log, task, None).run(progress)
+def reading_of(ends: Ends, *, history: bool = False) -> Reading[Summary]:
+    """Return how partitions are read: with the ends of all, for lags, and with the history, or without it."""
+    return Reading(
+        start=partial(_OffsetsWork, ends, history),
+        tables={"rows": ROWS, "hours": HOURS},
+        problems=PROBLEMS,
+        damage=damage_of,
+    )
 
 
-def _discard(number: int, new: Place) -> None:
-    """Delete what a pass wrote that could not go on. The other files are written again by the pass after it."""
-    new.remove("problems", f"{number}.parquet")
-    new.remove(STATE, f"{number}-problems.parquet")
-    new.inside(HISTORY_TABLE, directory_of(number)).clear()
+def damage_of(log: Log, fault: LogFileError) -> dict[str, Any]:
+    """Return the row of a part of a file that cannot be read."""
+    return {"logPartition": log.number, "logOffset": None, "file": fault.file, "problem": str(fault)}
 
 
-@define
-class _Problems:
-    """The problems of a partition, written as they are found; ``tail`` counts those since the last record."""
-
-    place: Place
-    number: int
-    count: int = 0
-    tail: int = 0
-    first: pa.Table = field(factory=PROBLEMS.empty_table)
-    _writers: list[object] = field(factory=list)
-
-    def add(self, found: pa.Table) -> None:
-        if not found.num_rows:
-            return
-        if not self._writers:
-            paths = ("problems", f"{self.number}.parquet"), (STATE, f"{self.number}-problems.parquet")
-            self._writers = [self.place.writer(PROBLEMS, *path) for path in paths]
-        for writer in self._writers:
-            writer.write_table(found)  # type: ignore[attr-defined]
-        self.count += found.num_rows
-        self.first = pa.concat_tables([self.first, found.slice(0, max(SHOWN - self.first.num_rows, 0))])
-
-    def close(self) -> None:
-        for writer in self._writers:
-            writer.close()  # type: ignore[attr-defined]
+def with_number(problems: pa.Table, log: Log) -> pa.Table:
+    """Return problems with records of a partition, with its number."""
+    numbers = pa.repeat(pa.scalar(log.number, pa.int32()), problems.num_rows)
+    return problems.add_column(0, "logPartition", numbers).cast(PROBLEMS)
 
 
-class _Pass:
-    """One pass over a log, from the tip of ``earlier`` on, or from its start."""
+class _OffsetsWork:
+    """What becomes of the records of one partition."""
 
-    def __init__(self, log: Log, task: Task, earlier: State | None) -> None:
+    def __init__(self, ends: Ends, history: bool, place: Place, log: Log, earlier: State | None) -> None:
         self._log = log
-        self._task = task
-        self._earlier = earlier
-        new = task.place.new
-        self._counters = Counters() if earlier is None else Counters(dict(earlier.numbers), earlier.hours)
-        self._survivors = Survivors() if earlier is None else Survivors(earlier.rows)
-        self._problems = _Problems(new, log.number)
+        self._ends = ends
+        self._new = place.new
+        self._from_start = earlier is None
+        if earlier is None:
+            self._counters, self._survivors = Counters(), Survivors()
+        else:
+            self._counters = Counters(dict(earlier.numbers), earlier.tables["hours"])
+            self._survivors = Survivors(rows_since(earlier.tables["rows"], log.segments[0].base_offset))
         start = 0 if earlier is None else earlier.tip.offset + 1
-        place = None if earlier is None else task.place
-        self._history = HistoryWriter(new, log.number, start, place) if task.history else None
+        before = None if earlier is None else place
+        self._history = HistoryWriter(place.new, log.number, start, before) if history else None
 
-    def run(self, progress: Progress | None) -> Summary:
-        try:
-            tip = self._read(progress)
-        finally:
-            self._problems.close()
-        survivors = self._survivors.finish()
+    def add(self, records: pa.RecordBatch, segment: LogSegment) -> pa.Table:
+        """Take the next records; return those that are problems."""
+        found = classify(records, segment.name)
+        self._survivors.add(found.rows)
+        self._counters.add(found)
+        if self._history is not None:
+            self._history.add(found, segment.name)
+        return with_number(found.problems, self._log)
+
+    def finish(self) -> Kept:
+        """Return what is kept, after the last record."""
+        rows = self._survivors.finish()
         self._counters.count("committed", self._survivors.committed)
         self._counters.count("aborted", self._survivors.aborted)
         if self._history is not None:
             self._history.finish()
-        if tip is not None:
-            save_state(self._state(tip, survivors), self._task.place.new, self._log.number)
-        return self._summary(survivors)
+        return Kept(self._counters.facts(), {"rows": rows, "hours": self._counters.hours})
 
-    def _read(self, progress: Progress | None) -> Tip | None:
-        if self._earlier is not None:
-            for batch in earlier_problems(self._task.place, self._log.number, self._earlier):
-                self._problems.add(pa.Table.from_batches([batch]))
-        tip = None if self._earlier is None else self._earlier.tip
-        reader = LogReader(self._log.segments, tip, progress)
-        for segment, item in reader:
-            if isinstance(item, LogFileError):
-                self._problems.add(_damage(self._log.number, item))
-                self._problems.tail += 1
-            else:
-                self._add(item, segment.name)
-        return reader.tip
+    def discard(self) -> None:
+        """Delete the history that was written."""
+        self._new.inside(HISTORY_TABLE, directory_of(self._log.number)).clear()
 
-    def _add(self, records: pa.RecordBatch, file: str) -> None:
-        found = classify(records, file)
-        self._survivors.add(found.rows)
-        self._counters.add(found)
-        if self._history is not None:
-            self._history.add(found, file)
-        numbers = pa.repeat(pa.scalar(self._log.number, pa.int32()), found.problems.num_rows)
-        self._problems.add(found.problems.add_column(0, "logPartition", numbers).cast(PROBLEMS))
-        self._problems.tail = 0
-
-    def _state(self, tip: Tip, survivors: pa.Table) -> State:
-        return State(
-            run=self._task.run,
-            topic_id=self._log.topic_id,
-            tip=tip,
-            segments=tuple((each.name, each.base_offset, each.size) for each in self._log.segments),
-            problems=self._problems.count,
-            tail=self._problems.tail,
-            numbers=self._counters.facts(),
-            rows=survivors,
-            hours=self._counters.hours,
-        )
-
-    def _summary(self, survivors: pa.Table) -> Summary:
-        new, number = self._task.place.new, self._log.number
+    def summary(self, problems: Problems) -> Summary:
+        """Write offsets and what waits, and return what the report needs."""
+        survivors, number, name = self._survivors.kept, self._log.number, self._log.name
         offsets, pending = _Offsets(), _Best(PENDING, _BY_KEY)
-        batches = offsets.seen(offsets_of(survivors, number, self._task.ends))
-        written = write_table("offsets", batches, OFFSETS, new, f"{number}")
-        waiting = write_table("pending", pending.seen(pending_of(survivors, number)), PENDING, new, f"{number}")
+        batches = offsets.seen(offsets_of(survivors, number, self._ends))
+        written = write_table("offsets", batches, OFFSETS, self._new, name)
+        waiting = write_table("pending", pending.seen(pending_of(survivors, number)), PENDING, self._new, name)
         return Summary(
             number=number,
-            from_start=self._earlier is None,
-            rows={"offsets": written, "pending": waiting, "problems": self._problems.count},
+            from_start=self._from_start,
+            rows={"offsets": written, "pending": waiting, "problems": problems.count},
             numbers=self._counters.facts(),
             hours=self._counters.hours,
             groups=_own_groups(survivors),
             lags=offsets.lags(),
             worst=with_first_commits(offsets.worst.rows, survivors),
             pending=pending.rows,
-            problems=self._problems.first,
+            problems=problems.first,
         )
 
 
@@ -297,8 +213,3 @@ def _own_groups(survivors: pa.Table) -> pa.Table:
     found = described_groups(survivors)
     rows = [(each.group_id, each.kind, each.state, each.epoch, len(each.members)) for each in found]
     return pa.Table.from_pylist([dict(zip(OWN_GROUPS.names, row, strict=True)) for row in rows], schema=OWN_GROUPS)
-
-
-def _damage(number: int, fault: LogFileError) -> pa.Table:
-    row = {"logPartition": number, "logOffset": None, "file": fault.file, "problem": str(fault)}
-    return pa.Table.from_pylist([row], schema=PROBLEMS)

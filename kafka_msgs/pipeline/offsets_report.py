@@ -16,7 +16,8 @@ from kafka_msgs.log.partition import Partition
 from kafka_msgs.offline.times import with_log_times
 from kafka_msgs.pipeline.counters import HOURS, SHOWN_HOURS
 from kafka_msgs.pipeline.group_offsets import Found
-from kafka_msgs.pipeline.offsets_log import LOOKED_AT, SHOWN, best_of
+from kafka_msgs.pipeline.offsets_log import LOOKED_AT, best_of
+from kafka_msgs.pipeline.partition import SHOWN
 from kafka_msgs.report import Bars, Part, Report, Section, Table, by_hour, report_of
 from kafka_msgs.report.sections.lag import lag_part
 

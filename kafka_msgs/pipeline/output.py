@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from attrs import frozen
 from pyarrow import fs
@@ -18,7 +20,7 @@ from pyarrow import fs
 from kafka_msgs.filesystems.copying import place_of
 from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
 
-__all__ = ["Place", "write_table"]
+__all__ = ["Place", "TableForm", "write_by", "write_table"]
 
 _NEW: Final = "_new"
 _OLD: Final = "_old"
@@ -29,6 +31,20 @@ _REPEATED: Final = frozenset(
 """Columns with few different values. Dictionaries of the others would be given up, after the time to make them."""
 _DIFFERENCES: Final = (pa.int64(), pa.timestamp("us", tz="UTC"))
 """Types whose values are kept as differences, where they do not repeat: offsets and times."""
+
+
+@frozen
+class TableForm:
+    """What a table is: its columns, and what formats other than Parquet do with it.
+
+    ``keys`` are columns that no two rows have in common and that are never null. Rows lie apart by the columns ``by``,
+    and by the day of the ``time``.
+    """
+
+    schema: pa.Schema
+    keys: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    time: str = ""
 
 
 @frozen
@@ -169,3 +185,10 @@ def write_table(name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema,
         if writer is not None:
             writer.close()
     return rows
+
+
+def write_by(column: str, name: str, rows: pa.Table, place: Place, part: str) -> None:
+    """Write rows as one part of a table that lies apart by a column of text, in a directory for each of its values."""
+    for value in pc.unique(rows[column]).to_pylist():
+        found = rows.filter(pc.equal(rows[column], value)).drop_columns(column)
+        write_table(name, found.to_batches(), found.schema, place, f"{column}={quote(value, safe='')}/{part}")

@@ -1,35 +1,37 @@
 """What a run keeps of a partition, so that the next one reads only what is new.
 
-Owns the files of ``_state`` and when what they hold still describes the log. The rows are those of ``Survivors``; the
-facts beside them tell which log they are of. A state that does not fit is not used: the partition is read from its
-first record then.
+Owns the files of ``_state`` and when what they hold still describes the log. The tables are those of a job; the facts
+beside them tell which log they are of. A state that does not fit is not used: the partition is read from its first
+record then.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
-from kafka_msgs.pipeline.answers import PROBLEMS
-from kafka_msgs.pipeline.counters import HOURS
-from kafka_msgs.pipeline.logs import LogSegment, Tip
+from kafka_msgs.pipeline.logs import Log, RewrittenError, Tip
 from kafka_msgs.pipeline.output import Place
-from kafka_msgs.pipeline.survivors import ROWS
 
-__all__ = ["STATE", "State", "earlier_problems", "load_state", "save_state"]
+__all__ = ["STATE", "State", "earlier_problems", "load_state", "problems_file", "save_state"]
 
 STATE: Final = "_state"
 """The directory of the states."""
 
-_FORM: Final = 1
+_FORM: Final = 2
 """The number of this form. A state of another form is not used."""
-_FACTS: Final = b"kafka-msgs"
+_FACTS: Final = ("run", "topic_id", "problems", "tail", "numbers")
+
+_UNREADABLE: Final = "what the earlier run has left is damaged, or of another version"
+_ANOTHER: Final = "the topic was made anew"
+_EMPTY: Final = "it has no segment any more"
+_DAMAGED: Final = "segments were changed or deleted, and the earlier run had found damage in the partition"
+_REWRITTEN: Final = "segments that were read were compacted, truncated or replaced"
 
 
 @frozen(kw_only=True)
@@ -38,7 +40,7 @@ class State:
 
     ``run`` names the run. ``tip`` is the last record that was read. ``segments`` has name, base offset and size of
     each. Of the ``problems``, which are in a file beside, the last ``tail`` are about what lies after the tip, which is
-    read again. ``numbers`` are those of ``Counters``.
+    read again. ``numbers`` and ``tables`` are what the job keeps.
     """
 
     run: str
@@ -47,64 +49,60 @@ class State:
     segments: tuple[tuple[str, int, int], ...]
     problems: int
     tail: int
-    numbers: dict[str, int] = field(factory=dict)
-    rows: pa.Table = field(factory=ROWS.empty_table)
-    hours: pa.Table = field(factory=HOURS.empty_table)
+    numbers: Mapping[str, int] = field(factory=dict)
+    tables: Mapping[str, pa.Table] = field(factory=dict)
 
-    def of_log(self, topic_id: str | None, segments: Sequence[LogSegment]) -> State | None:
-        """Return the state without what was deleted from the log; None if the log is another, or has other damage."""
-        if topic_id != self.topic_id or not segments:
-            return None
-        there = {each.name: each.size for each in segments}
+    def check(self, log: Log, *, exact: bool) -> None:
+        """Raise ``RewrittenError`` if the log is another one, or has other damage.
+
+        With ``exact`` also if anything that was read was rewritten. Segments at the start may be gone in any case.
+        """
+        if log.topic_id != self.topic_id:
+            raise RewrittenError(_ANOTHER)
+        if not log.segments:
+            raise RewrittenError(_EMPTY)
+        there = {each.name: each.size for each in log.segments}
         kept = [(name, size) for name, _, size in self.segments if name in there]
         changed = any(there[name] != size for name, size in kept[:-1]) or (kept and there[kept[-1][0]] < kept[-1][1])
         if self.problems > self.tail and (changed or len(kept) < len(self.segments)):
-            return None
-        first = segments[0].base_offset
-        rows = self.rows
-        if self.segments and first > self.segments[0][1]:
-            rows = rows.filter(pc.greater_equal(rows["offset"], first))
-        return evolve(self, rows=rows)
+            raise RewrittenError(_DAMAGED)
+        # What goes on has the last segments that were read, in their places, and new ones after these.
+        names = [name for name, _, _ in self.segments]
+        goes_on = kept and [name for name, _ in kept] == names[-len(kept) :] == list(there)[: len(kept)]
+        if exact and (changed or not goes_on):
+            raise RewrittenError(_REWRITTEN)
 
 
-def save_state(state: State, place: Place, number: int) -> None:
-    """Write the state of a partition."""
-    facts = {
-        "form": _FORM,
-        "run": state.run,
-        "topicId": state.topic_id,
-        "tip": state.tip.facts(),
-        "segments": state.segments,
-        "problems": state.problems,
-        "tail": state.tail,
-        "numbers": state.numbers,
-    }
-    rows = state.rows.replace_schema_metadata({_FACTS: json.dumps(facts).encode()})
-    for name, table in ((f"{number}", rows), (f"{number}-hours", state.hours)):
-        with place.writer(table.schema, STATE, f"{name}.parquet") as writer:
-            writer.write_table(table)
+def save_state(state: State, place: Place, name: str) -> None:
+    """Write the state of a partition, which ``name`` names."""
+    facts = {each: getattr(state, each) for each in _FACTS}
+    facts |= {"form": _FORM, "tip": state.tip.facts(), "segments": state.segments}
+    place.write(json.dumps(facts).encode(), STATE, f"{name}.json")
+    for table, rows in state.tables.items():
+        with place.writer(rows.schema, STATE, f"{name}-{table}.parquet") as writer:
+            writer.write_table(rows)
 
 
-def load_state(place: Place, number: int) -> State | None:
-    """Return the state that the last run left of a partition; None without one, and for one of another form."""
-    try:
-        rows, hours = _table(place, f"{number}"), _table(place, f"{number}-hours")
-        facts: dict[str, Any] = json.loads((rows.schema.metadata or {})[_FACTS])
-        if facts["form"] != _FORM:
-            return None
-        return State(
-            run=facts["run"],
-            topic_id=facts["topicId"],
-            tip=Tip(**facts["tip"]),
-            segments=tuple((name, base, size) for name, base, size in facts["segments"]),
-            problems=facts["problems"],
-            tail=facts["tail"],
-            numbers=facts["numbers"],
-            rows=rows.replace_schema_metadata(None).cast(ROWS),
-            hours=hours.cast(HOURS),
-        )
-    except (FileNotFoundError, KeyError, TypeError, ValueError, pa.ArrowInvalid):
+def load_state(place: Place, name: str, schemas: Mapping[str, pa.Schema]) -> State | None:
+    """Return the state that the last run left of a partition, with tables of these schemas; None if it left none.
+
+    Raises ``RewrittenError`` for one of another form, and for one that is damaged.
+    """
+    content = place.read(STATE, f"{name}.json")
+    if content is None:
         return None
+    try:
+        facts: dict[str, Any] = json.loads(content)
+        if facts["form"] != _FORM:
+            raise RewrittenError(_UNREADABLE)
+        return State(
+            tip=Tip(**facts["tip"]),
+            segments=tuple((segment, base, size) for segment, base, size in facts["segments"]),
+            tables={each: _table(place, f"{name}-{each}").cast(schema) for each, schema in schemas.items()},
+            **{each: facts[each] for each in _FACTS},
+        )
+    except (FileNotFoundError, KeyError, TypeError, ValueError, pa.ArrowInvalid) as error:
+        raise RewrittenError(_UNREADABLE) from error
 
 
 def _table(place: Place, name: str) -> pa.Table:
@@ -112,11 +110,16 @@ def _table(place: Place, name: str) -> pa.Table:
         return file.read(use_threads=False)
 
 
-def earlier_problems(place: Place, number: int, state: State) -> Iterator[pa.RecordBatch]:
+def problems_file(name: str) -> tuple[str, str]:
+    """Return where the problems of a partition are kept."""
+    return STATE, f"{name}-problems.parquet"
+
+
+def earlier_problems(place: Place, name: str, state: State, schema: pa.Schema) -> Iterator[pa.Table]:
     """Yield the problems that the earlier run found before its tip."""
     left = state.problems - state.tail
     if left:
-        with pq.ParquetFile(place.filesystem.open_input_file(place.at(STATE, f"{number}-problems.parquet"))) as file:
+        with pq.ParquetFile(place.filesystem.open_input_file(place.at(*problems_file(name)))) as file:
             for batch in file.iter_batches():
-                yield batch.slice(0, max(left, 0)).cast(PROBLEMS)
+                yield pa.Table.from_batches([batch.slice(0, max(left, 0))]).cast(schema)
                 left -= batch.num_rows

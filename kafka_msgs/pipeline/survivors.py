@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field, frozen
 
-__all__ = ["ABORTS", "COMMITS", "COUNTS", "FIRST", "GROUP", "ROWS", "WAITS", "Survivors", "rows_with"]
+from kafka_msgs.pipeline.endings import markers_after
+
+__all__ = ["ABORTS", "COMMITS", "COUNTS", "FIRST", "GROUP", "ROWS", "WAITS", "Survivors", "rows_since", "rows_with"]
 
 COUNTS: Final = 0
 """The role of an offset that counts at once, and of a deletion, which does so even in an open transaction."""
@@ -112,9 +114,9 @@ class Survivors:
             return roles
         names = ["role", "offset", "producer", "stands_for"]
         found = rows.select(names).filter(concerned).combine_chunks()
-        order = pc.sort_indices(found, [("producer", "ascending"), ("offset", "ascending")])
-        ended = _outcomes(found.take(order))
-        outcome = ended.take(pc.sort_indices(order))
+        is_marker = pc.is_in(_one(found["role"]), _MARKERS)
+        markers = pc.if_else(is_marker, _one(found["role"]), pa.scalar(None, pa.int8()))
+        outcome = markers_after(_one(found["producer"]), _one(found["offset"]), markers)
         for marker, name in ((COMMITS, "committed"), (ABORTS, "aborted")):
             of_client = pc.and_(pc.equal(outcome, marker), pc.is_in(_one(found["role"]), _OPEN))
             setattr(self, name, getattr(self, name) + int(pc.sum(found["stands_for"].filter(of_client)).as_py() or 0))
@@ -122,16 +124,6 @@ class Survivors:
         after = pc.if_else(counts, pa.scalar(COUNTS, pa.int8()), pa.scalar(None, pa.int8()))
         after = pc.if_else(outcome.is_null(), _one(found["role"]), after)
         return pc.replace_with_mask(roles, concerned, after)
-
-
-def _outcomes(ordered: pa.Table) -> pa.Array:
-    """Return the marker after each row, by producer and offset; null in an open transaction. A marker has its own."""
-    roles, producers = _one(ordered["role"]), _one(ordered["producer"])
-    is_marker = pc.is_in(roles, _MARKERS)
-    following = pc.fill_null_backward(pc.if_else(is_marker, roles, pa.scalar(None, pa.int8())))
-    whose = pc.fill_null_backward(pc.if_else(is_marker, producers, pa.scalar(None, pa.int64())))
-    same = pc.fill_null(pc.equal(whose, producers), False)
-    return pc.if_else(same, following, pa.scalar(None, pa.int8()))
 
 
 @frozen
@@ -168,6 +160,11 @@ class _Order:
 def rows_with(rows: pa.Table, *roles: int) -> pa.Table:
     """Return the rows that have one of these roles."""
     return rows.filter(pc.is_in(rows["role"], pa.array(roles, pa.int8())))
+
+
+def rows_since(rows: pa.Table, offset: int) -> pa.Table:
+    """Return the rows from an offset on: what is left where the segments before it were deleted."""
+    return rows.filter(pc.greater_equal(rows["offset"], offset))
 
 
 def _commits_alive(rows: pa.Table, roles: pa.Array, deletions: pa.Table) -> pa.Array:

@@ -14,17 +14,28 @@ import pyarrow.dataset as ds
 import pytest
 
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.pipeline.group_offsets import Found, in_this_process, run_job
-from kafka_msgs.pipeline.local import local_run
+from kafka_msgs.pipeline.group_offsets import Found, offsets_run
+from kafka_msgs.pipeline.group_state import StateSummary, state_run
+from kafka_msgs.pipeline.job import in_this_process, run_job
+from kafka_msgs.pipeline.local import LocalInputs
+from kafka_msgs.pipeline.state_report import state_report
+from tests.support.cut_logs import copy_of_earlier
 from tests.support.offsets_topic import TOPIC, OffsetsTopic, commit, end, write_items, write_segments
+from tests.support.recordings import GROUP_LOGS
 
 TABLES: Final = ("offsets", "pending", "groups", "problems")
+STATE_TABLES: Final = ("descriptions", "groups", "members", "assignments", "topology", "problems")
 
 Tables = dict[str, list[dict[str, Any]]]
 
 
 def run(logs: Path, out: Path, *, history: bool = False) -> Found:
-    return run_job(local_run([str(logs)], history=history), str(out), in_this_process())
+    return run_job(offsets_run(LocalInputs([str(logs)]), history=history), str(out), in_this_process())
+
+
+def run_state(logs: Path, out: Path) -> tuple[tuple[StateSummary, ...], list[str]]:
+    said: list[str] = []
+    return run_job(state_run(LocalInputs([str(logs)])), str(out), in_this_process(), say=said.append), said
 
 
 def tables(out: Path, *names: str) -> Tables:
@@ -50,6 +61,7 @@ HAPPENINGS: Final[dict[str, Callable[[OffsetsTopic], None]]] = {
     "nothing": nothing,
     "compaction": compact,
     "deleted segment": OffsetsTopic.delete_first,
+    "truncated tail": OffsetsTopic.truncate,
     "recreated topic": OffsetsTopic.recreate,
     "recreated topic without an id": OffsetsTopic.recreate,
 }
@@ -69,6 +81,59 @@ def test_any_cut_of_a_log_gives_what_one_run_gives(tmp_path: Path, happening: st
             topic.grow(dice.randrange(3))
         run(topic.write(), tmp_path / "out")
         assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")
+
+
+@pytest.mark.parametrize("happening", HAPPENINGS)
+@pytest.mark.parametrize("seed", range(5))
+def test_any_cut_of_a_log_gives_the_groups_that_one_run_gives(tmp_path: Path, happening: str, seed: int) -> None:
+    dice = Random(f"groups {happening} {seed}")
+    topic = OffsetsTopic(tmp_path / "logs", dice, problems=seed % 2 == 0)
+    for step in range(3):
+        topic.grow(dice.randrange(1, 120))
+        if dice.random() < 0.7:
+            HAPPENINGS[happening](topic)
+            topic.grow(dice.randrange(3))
+        run_state(topic.write(), tmp_path / "out")
+        run_state(topic.home, tmp_path / f"fresh {step}")
+        assert tables(tmp_path / "out", *STATE_TABLES) == tables(tmp_path / f"fresh {step}", *STATE_TABLES)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_any_cut_of_the_log_of_a_broker_gives_the_same_report_on_groups(tmp_path: Path, share: float) -> None:
+    logs = copy_of_earlier(GROUP_LOGS, tmp_path / "logs", share)
+    run_state(logs, tmp_path / "out")
+    found, said = run_state(copy_of_earlier(GROUP_LOGS, logs, 1), tmp_path / "out")
+    # The broker had compacted the first segments, so that records are missing after an early cut.
+    assert share < 0.9 or not said
+    fresh, _ = run_state(logs, tmp_path / "fresh")
+    assert tables(tmp_path / "out", *STATE_TABLES) == tables(tmp_path / "fresh", *STATE_TABLES)
+    assert state_report(found) == state_report(fresh)
+    assert len(tables(tmp_path / "out", "members")["members"]) == 8
+
+
+def test_what_is_read_again_is_said(tmp_path: Path) -> None:
+    topic = OffsetsTopic(tmp_path / "logs", Random(7), problems=False)
+    topic.grow(60)
+    assert run_state(topic.write(), tmp_path / "out")[1] == []
+    topic.truncate()
+    topic.grow(20)
+    again = f"{TOPIC}-0 was read from its start again:"
+    assert run_state(topic.write(), tmp_path / "out")[1] == [
+        f"{again} the last record that was read is not there any more"
+    ]
+    topic.recreate()
+    topic.grow(60)
+    assert run_state(topic.write(), tmp_path / "out")[1] == [f"{again} the topic was made anew"]
+
+
+def test_a_record_that_a_later_leader_wrote_is_not_the_one_that_was_read(tmp_path: Path) -> None:
+    last = commit("last", 3)
+    write_segments(tmp_path / "logs", 0, [{0: commit("a", 1), 1: last}])
+    run(tmp_path / "logs", tmp_path / "out")
+    # Both records were lost. The producer of the last one sent it again.
+    write_segments(tmp_path / "logs", 0, [{0: commit("b", 2), 1: last}], epoch=1)
+    assert [each.from_start for each in run(tmp_path / "logs", tmp_path / "out").summaries] == [True]
+    assert {row["topic"] for row in tables(tmp_path / "out")["offsets"]} == {"b", "last"}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -167,7 +232,7 @@ def test_a_run_that_was_killed_leaves_tables_that_the_next_one_replaces(tmp_path
     topic.grow(60)
     topic.write()
     with pytest.raises(KeyboardInterrupt):
-        run_job(local_run([str(topic.home)]), str(tmp_path / "out"), killed)
+        run_job(offsets_run(LocalInputs([str(topic.home)])), str(tmp_path / "out"), killed)
     assert tables(tmp_path / "out") == before
     run(topic.home, tmp_path / "out")
     assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")
@@ -184,7 +249,7 @@ def test_a_state_of_another_form_or_damaged_is_not_used(tmp_path: Path) -> None:
     topic = OffsetsTopic(tmp_path / "logs", Random(4))
     topic.grow(60)
     run(topic.write(), tmp_path / "out")
-    (tmp_path / "out" / "_state" / "0.parquet").write_bytes(b"not Parquet")
+    (tmp_path / "out" / "_state" / f"0-{TOPIC}-rows.parquet").write_bytes(b"not Parquet")
     assert [each.from_start for each in run(topic.home, tmp_path / "out").summaries] == [True]
     assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")
 

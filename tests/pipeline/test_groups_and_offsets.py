@@ -16,8 +16,9 @@ from kafka_msgs.offline.directories import ends_of, partitions_in
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, read_groups
 from kafka_msgs.pipeline import survivors
 from kafka_msgs.pipeline.answers import GROUPS, OFFSETS, PENDING, PROBLEMS
-from kafka_msgs.pipeline.group_offsets import Found, in_this_process, run_job
-from kafka_msgs.pipeline.local import local_run
+from kafka_msgs.pipeline.group_offsets import Found, offsets_run
+from kafka_msgs.pipeline.job import in_this_process, run_job
+from kafka_msgs.pipeline.local import LocalInputs
 from kafka_msgs.pipeline.offsets_report import offsets_report
 from kafka_msgs.report import Table
 from kafka_msgs.topics.records import NO_PRODUCER
@@ -55,7 +56,7 @@ def random_story(seed: int) -> list[Item]:
 
 
 def run(logs: Path, out: Path) -> Found:
-    return run_job(local_run([str(logs)]), str(out), in_this_process())
+    return run_job(offsets_run(LocalInputs([str(logs)])), str(out), in_this_process())
 
 
 def table(out: Path, name: str) -> Any:
@@ -175,4 +176,4 @@ def test_a_log_without_groups_gives_empty_tables(tmp_path: Path) -> None:
 
 def test_a_path_without_the_topic_is_refused() -> None:
     with pytest.raises(JobPathError, match="there is no partition of __consumer_offsets in it"):
-        local_run([str(GROUP_LOGS / "orders-0")])
+        offsets_run(LocalInputs([str(GROUP_LOGS / "orders-0")]))

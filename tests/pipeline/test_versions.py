@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from kafka_msgs.formats import format_named
-from kafka_msgs.pipeline.group_offsets import in_this_process, run_job
-from kafka_msgs.pipeline.local import local_run
+from kafka_msgs.pipeline.group_offsets import offsets_run
+from kafka_msgs.pipeline.job import in_this_process, run_job
+from kafka_msgs.pipeline.local import LocalInputs
 from kafka_msgs.pipeline.versions import publish_tables
 from tests.support.recordings import GROUP_LOGS
 
@@ -20,8 +21,9 @@ TABLES = ("offsets", "groups", "pending", "problems", "history")
 def run(logs: Path, out: Path, form: str) -> dict[str, list[str]]:
     """Run the job into versions of a format; return the rows of its tables, without their days."""
     own = out / f".{form}-run"
-    run_job(local_run([str(logs)], history=True), str(own), in_this_process())
-    publish_tables(format_named(form), own, out)
+    asked = offsets_run(LocalInputs([str(logs)]), history=True)
+    run_job(asked, str(own), in_this_process())
+    publish_tables(format_named(form), asked.job.tables, own, out)
     return {name: rows_of(form, out / name) for name in TABLES if (own / name).exists()}
 
 

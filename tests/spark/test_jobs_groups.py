@@ -27,18 +27,16 @@ from kafka_msgs.errors import JobPathError
 from kafka_msgs.offline import directories
 from kafka_msgs.offline.groups import read_groups
 from kafka_msgs.offline.reports import groups_report
-from kafka_msgs.pipeline.group_offsets import run_job
+from kafka_msgs.pipeline.group_offsets import offsets_run
+from kafka_msgs.pipeline.group_state import state_run
+from kafka_msgs.pipeline.job import run_job
 from kafka_msgs.pipeline.offsets_report import offsets_report
+from kafka_msgs.pipeline.state_report import state_report
 from kafka_msgs.report import Report, write_report
-from kafka_msgs.spark.jobs import group_offsets, group_state
+from kafka_msgs.spark.jobs import capture_report, group_offsets
+from kafka_msgs.spark.jobs.engine import StoredInputs, in_tasks
 from kafka_msgs.spark.jobs.job import run
-from kafka_msgs.spark.jobs.log_directories import (
-    log_frame,
-    partitions_frame,
-    partitions_in,
-    read_end_offsets,
-)
-from kafka_msgs.spark.jobs.offsets_engine import in_tasks, spark_run
+from kafka_msgs.spark.jobs.log_directories import log_frame, partitions_in, read_end_offsets
 from tests.support.recorded_answers import answers
 from tests.support.recorded_groups import state
 from tests.support.recordings import END_OFFSETS, GROUP_LOGS
@@ -65,18 +63,17 @@ class Ran:
 @pytest.fixture(scope="module")
 def offsets(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     out = tmp_path_factory.mktemp("jobs") / "offsets"
-    asked = spark_run([GROUP_LOGS], history=True)
-    report = offsets_report(run_job(asked, str(out), in_tasks(spark)), asked.places)
+    inputs = StoredInputs([GROUP_LOGS])
+    found = run_job(offsets_run(inputs, history=True), str(out), in_tasks(spark))
+    report = offsets_report(found, inputs.places())
     return Ran(out, report, write_report(report, out))
 
 
 @pytest.fixture(scope="module")
 def groups(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     out = tmp_path_factory.mktemp("jobs") / "groups"
-    records = log_frame(spark, [GROUP_LOGS], OFFSETS)
-    inputs = {"records": records, "partitions": partitions_frame(spark, partitions_in([GROUP_LOGS]))}
-    outcome = run(group_state.JOB, inputs, str(out))
-    return Ran(out, outcome.report, outcome.files)
+    report = state_report(run_job(state_run(StoredInputs([GROUP_LOGS])), str(out), in_tasks(spark)))
+    return Ran(out, report, write_report(report, out))
 
 
 def answer(cls: type[M]) -> M:
@@ -299,12 +296,12 @@ def test_end_offsets_must_be_lines_as_kafkas_tool_prints_them(spark: SparkSessio
 def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("")
     with pytest.raises(JobPathError, match="nothing is overwritten"):
-        run(group_state.JOB, {}, str(tmp_path))
+        run(capture_report.JOB, {}, str(tmp_path))
 
 
 def test_tables_elsewhere_need_a_place_for_the_report() -> None:
     with pytest.raises(JobPathError, match="the report needs a local directory"):
-        run(group_state.JOB, {}, "s3a://bucket/tables")
+        run(capture_report.JOB, {}, "s3a://bucket/tables")
 
 
 def test_reports_have_the_lag_and_the_skew_that_the_files_give(offsets: Ran, groups: Ran) -> None:

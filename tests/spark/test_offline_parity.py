@@ -12,10 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from kafka_msgs.offline.directories import ends_of, partitions_in
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, Groups, read_groups
 from kafka_msgs.offline.profile import Figures, read_profile
-from kafka_msgs.pipeline.group_offsets import in_this_process, run_job
-from kafka_msgs.pipeline.local import local_run
+from kafka_msgs.pipeline.group_offsets import offsets_run
+from kafka_msgs.pipeline.group_state import state_run
+from kafka_msgs.pipeline.job import in_this_process, run_job
+from kafka_msgs.pipeline.local import LocalInputs
 from kafka_msgs.spark.jobs import log_directories
 from kafka_msgs.spark.jobs.group_offsets import group_offsets
+from kafka_msgs.spark.jobs.group_state import group_state
 from kafka_msgs.spark.jobs.topic_profile import topic_profile
 from tests.support.offsets_topic import OffsetsTopic
 from tests.support.recordings import GROUP_LOGS, LOGS
@@ -116,7 +119,7 @@ def test_one_process_and_the_function_over_data_frames_agree_on_logs_made_by_cha
         topic = OffsetsTopic(tmp_path / "logs", Random(number), number=number)
         topic.grow(300)
         topic.write()
-    run_job(local_run([str(tmp_path / "logs")], history=True), str(tmp_path / "out"), in_this_process())
+    run_job(offsets_run(LocalInputs([str(tmp_path / "logs")]), history=True), str(tmp_path / "out"), in_this_process())
     every = log_directories.partitions_in([tmp_path / "logs"])
     records = log_directories.log_frame(spark, [tmp_path / "logs"], OFFSETS_TOPIC)
     expected = group_offsets(records, partitions=log_directories.partitions_frame(spark, every))
@@ -125,3 +128,22 @@ def test_one_process_and_the_function_over_data_frames_agree_on_logs_made_by_cha
         found = spark.read.parquet(str(tmp_path / "out" / name)).select(*expected[name].columns)
         assert found.dtypes == expected[name].dtypes, name
         assert kafka_times(rows_of(found)) == kafka_times(rows_of(expected[name])), name
+
+
+def test_one_process_and_the_function_over_data_frames_have_the_same_groups(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for number in range(2):
+        topic = OffsetsTopic(tmp_path / "chance", Random(number), number=number)
+        topic.grow(300)
+        topic.write()
+    for logs in (GROUP_LOGS, tmp_path / "chance"):
+        out = tmp_path / f"out of {logs.name}"
+        run_job(state_run(LocalInputs([str(logs)])), str(out), in_this_process())
+        every = log_directories.partitions_in([logs])
+        records = log_directories.log_frame(spark, [logs], OFFSETS_TOPIC)
+        expected = group_state(records, partitions=log_directories.partitions_frame(spark, every))
+        for name in ("descriptions", "groups", "members", "assignments", "topology", "problems"):
+            found = spark.read.parquet(str(out / name)).select(*expected[name].columns)
+            assert kafka_times(rows_of(found)) == kafka_times(rows_of(expected[name])), name
+            assert [field.dataType for field in found.schema] == [field.dataType for field in expected[name].schema]

@@ -125,7 +125,7 @@ def test_arguments_are_checked_before_spark_starts(
     def started(*_: object) -> None:
         raise AssertionError("Spark was started")
 
-    for module in ("commands.pipeline", "offsets_job"):
+    for module in ("commands.pipeline", "log_job"):
         monkeypatch.setattr(f"kafka_msgs.cli.{module}.session_for", started)
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "orders-0").symlink_to(shutil.copytree(GROUP_LOGS / "orders-0", tmp_path / "kept"))

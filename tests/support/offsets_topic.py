@@ -13,6 +13,8 @@ from attrs import define, field, frozen
 
 from kafka_msgs import EndTxnMarker, OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.log.writing.files import format_partition_metadata
+from kafka_msgs.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
+from kafka_msgs.messages.consumer_group_metadata_value import ConsumerGroupMetadataValue
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
@@ -41,6 +43,8 @@ Item = TopicRecord | TransactionEnd
 _FIRST_ID: Final = UUID(int=1)
 _TOPICS: Final = "abcdefghijklmnopqrstuvwxyz"
 _HEADER: Final = {"producer_epoch": 0}
+_UNREADABLE: Final = ((b"\0\2\0\3tea", b"\0\3"), (b"\0\2\0\3tea", None), (b"\0\x63\0\3own", b"?"))
+"""Records of groups: a value that ends too early, the deletion of its key, and a type that does not exist."""
 
 
 def commit(name: str, offset: int | None, producer: int = NO_PRODUCER, group: str = "tea") -> TopicRecord:
@@ -67,7 +71,11 @@ def end(producer: int, *, committed: bool) -> TransactionEnd:
 
 
 def _members(group: str, generation: int | None) -> TopicRecord:
-    """A record of a classic group that is empty, or its deletion."""
+    """A record of a classic group that is empty, or of a group with epochs for the name ``new``, or its deletion."""
+    if group == "new":
+        changed = None if generation is None else ConsumerGroupMetadataValue(epoch=generation)
+        key = ConsumerGroupMetadataKey(group_id=group)
+        return TopicRecord(topic=TOPIC, key=key, value=changed, version=None if generation is None else 0)
     value = None if generation is None else GroupMetadataValue(protocol_type="consumer", generation=generation)
     version = None if generation is None else 3
     return TopicRecord(topic=TOPIC, key=GroupMetadataKey(group=group), value=value, version=version)
@@ -83,7 +91,7 @@ class _Batch:
     data: bytes
 
 
-def _batch(offset: int, item: Item | tuple[bytes | None, bytes | None]) -> _Batch:
+def _batch(offset: int, item: Item | tuple[bytes | None, bytes | None], epoch: int = 0) -> _Batch:
     time = START_MS + 60_000 * offset
     if isinstance(item, TransactionEnd):
         header = BatchHeader(
@@ -98,7 +106,7 @@ def _batch(offset: int, item: Item | tuple[bytes | None, bytes | None]) -> _Batc
     facts: dict[str, Any] = {} if producer == NO_PRODUCER else {
         "producer_id": producer, "transactional": True, "base_sequence": 0, **_HEADER,
     }  # fmt: skip
-    builder = BatchBuilder(BatchHeader(base_offset=offset, **facts))
+    builder = BatchBuilder(BatchHeader(base_offset=offset, partition_leader_epoch=epoch, **facts))
     builder.append(key, value, timestamp=time)
     # What a transaction wrote is not compacted here: a broker waits for the end of the transaction.
     return _Batch(offset, key if producer == NO_PRODUCER else None, value is None, builder.build())
@@ -109,13 +117,19 @@ def write_items(home: Path, number: int, items: Sequence[Item]) -> None:
     write_segments(home, number, [dict(enumerate(items))])
 
 
-def write_segments(home: Path, number: int, segments: Sequence[Mapping[int, Item]], first: int = 0) -> None:
-    """Write the segments of a partition anew, from records and markers by offset, from the base offset ``first`` on."""
+def write_segments(
+    home: Path, number: int, segments: Sequence[Mapping[int, Item]], first: int = 0, epoch: int = 0
+) -> None:
+    """Write the segments of a partition anew, from records and markers by offset, from the base offset ``first`` on.
+
+    ``epoch`` is that of the leader that wrote the last record.
+    """
     directory = home / f"{TOPIC}-{number}"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     for segment in segments:
-        batches = [_batch(offset, item) for offset, item in segment.items()]
+        last = max(segment, default=first)
+        batches = [_batch(offset, item, epoch if offset == last else 0) for offset, item in segment.items()]
         (directory / f"{first:020}.log").write_bytes(b"".join(each.data for each in batches))
         first = max(segment, default=first) + 1
 
@@ -134,25 +148,28 @@ class OffsetsTopic:
     segments: list[list[_Batch]] = field(factory=lambda: [[]])
     _open: set[int] = field(factory=set)
     _next: int = 0
+    _epoch: int = 0
 
     def grow(self, steps: int) -> None:
         """Let so many things happen."""
         for _ in range(steps):
             if self.segments[-1] and self.dice.random() < 0.05:
                 self.segments.append([])
-            self.segments[-1].append(_batch(self._next, self._item()))
+            self.segments[-1].append(_batch(self._next, self._item(), self._epoch))
             self._next += 1
 
     def _item(self) -> Item | tuple[bytes | None, bytes | None]:
         dice = self.dice
         if self.problems and dice.random() < 0.03:
-            return dice.choice([(None, b"?"), (b"\0", b""), (b"\0\1\0", b""), (b"\0\1\0\1g\0\1t\0\0\0\0", b"\0\3")])
+            return dice.choice(
+                [(None, b"?"), (b"\0", b""), (b"\0\1\0", b""), (b"\0\1\0\1g\0\1t\0\0\0\0", b"\0\3"), *_UNREADABLE]
+            )
         if self._open and dice.random() < 0.15:
             producer = dice.choice(sorted(self._open))
             self._open.discard(producer)
             return end(producer, committed=dice.random() < 0.6)
         if dice.random() < 0.15:
-            return _members(dice.choice(("tea", "milk", "own")), None if dice.random() < 0.3 else self._next)
+            return _members(dice.choice(("tea", "milk", "own", "new")), None if dice.random() < 0.3 else self._next)
         if dice.random() < 0.1:
             return commit_oldest(dice.choice(_TOPICS), self._next)
         producer = dice.choice((NO_PRODUCER, NO_PRODUCER, 1, 2, 3))
@@ -176,6 +193,15 @@ class OffsetsTopic:
         """Delete the first segment, as retention does."""
         if len(self.segments) > 1:
             del self.segments[0]
+
+    def truncate(self) -> None:
+        """Lose the last records, as a follower does that had more than the new leader, which then writes others."""
+        self._epoch += 1
+        for _ in range(self.dice.randrange(1, 10)):
+            if len(self.segments) > 1 and not self.segments[-1]:
+                self.segments.pop()
+            if self.segments[-1]:
+                self._next = self.segments[-1].pop().offset
 
     def recreate(self) -> None:
         """Delete the topic and make it anew: other records under the same offsets."""

@@ -14,32 +14,33 @@ import click
 from rich.console import Console
 
 from kafka_msgs.cli.help import FullHelpGroup
-from kafka_msgs.cli.offsets_job import LOCAL, OffsetsJob, chosen_engine, engine_option
+from kafka_msgs.cli.log_job import Kind, LogJob, engine_option
 from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.reporting import input_facts
 from kafka_msgs.cli.spark_session import master_url, one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.formats import FORMAT_NAMES
 from kafka_msgs.lookup import message_named
+from kafka_msgs.offline.directories import end_offsets_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kafka_msgs.filesystems.settings import Settings
+    from kafka_msgs.pipeline.job import Inputs
     from kafka_msgs.report import Report
     from kafka_msgs.spark.jobs.job import Outcome
 
 __all__ = ["pipeline_command", "show_tables"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-Inputs = Callable[["SparkSession"], "Mapping[str, DataFrame]"]
+Frames = Callable[["SparkSession"], "Mapping[str, DataFrame]"]
 """Makes the inputs of a job in a session. The arguments were checked before it is returned."""
-Check = Callable[["Settings"], Inputs]
+Check = Callable[["Settings"], Frames]
 """Checks the arguments of a job, with the settings of filesystems."""
 
 _FEATURE: Final = "kafka-msgs pipeline"
 _DIRECTORIES: Final = "kafka_msgs.spark.jobs.log_directories"
-_OFFSETS: Final = "__consumer_offsets"
 _ROWS: Final = 20
 """How many rows of a table are shown; the report has more, and the Parquet tables have all."""
 
@@ -97,43 +98,44 @@ def group_offsets_command(
     inputs: tuple[str, ...],
     end_offsets: Path | None,
     history: bool,
-    engine: str | None,
-    out: str,
-    report_to: Path | None,
-    master: str | None,
-    conf: tuple[str, ...],
-    table_format: str,
+    **options: Any,
 ) -> None:
     """Every committed offset of every group, empty ones included, and the lag.
 
     INPUT is a log directory, or the directory of a partition of __consumer_offsets; with Spark also s3:// and the like.
     --out may hold an earlier run over the same inputs: then only what is new is read.
     """
-    job = OffsetsJob(
-        inputs=inputs,
-        end_offsets=end_offsets,
-        history=history,
-        out=out,
-        report_to=report_to,
-        table_format=table_format,
-        facts=input_facts(inputs),
+    from kafka_msgs.pipeline import group_offsets
+    from kafka_msgs.pipeline.offsets_report import offsets_report
+
+    def run(found: Inputs) -> group_offsets.OffsetsRun:
+        ends = None if end_offsets is None else end_offsets_in(end_offsets)
+        return group_offsets.offsets_run(found, ends, history=history)
+
+    kind = Kind(
+        name=group_offsets.NAME,
+        options={"history": history},
+        run=run,
+        report=lambda found, of: offsets_report(found, of.places()),
     )
-    chosen = chosen_engine(engine, (*inputs, out), master, conf)
-    if chosen == LOCAL:
-        _show(*job.run_here())
-    else:
-        _show(*job.run_in_spark(master, conf))
+    _run_over_logs(kind, inputs, **options)
 
 
 @pipeline_command.command("group-state")
 @_Paths
+@engine_option
 @_options
 def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
     """Members, assignments, epochs and topologies of all groups.
 
-    INPUT is a log directory, or the directory of a partition of __consumer_offsets; a path, or s3:// and the like.
+    INPUT is a log directory, or the directory of a partition of __consumer_offsets; with Spark also s3:// and the like.
+    --out may hold an earlier run over the same inputs: then only what is new is read.
     """
-    _run("group_state", lambda settings: _of_groups(inputs, settings), inputs, **options)
+    from kafka_msgs.pipeline import group_state
+    from kafka_msgs.pipeline.state_report import state_report
+
+    kind = Kind(name=group_state.NAME, run=group_state.state_run, report=lambda found, _: state_report(found))
+    _run_over_logs(kind, inputs, **options)
 
 
 @pipeline_command.command("topic-profile")
@@ -145,7 +147,7 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
     INPUT is a log directory, or the directory of a partition; a path, or s3:// and the like.
     """
 
-    def check(settings: Settings) -> Inputs:
+    def check(settings: Settings) -> Frames:
         directories = import_module(_DIRECTORIES)
         every = directories.partitions_in(inputs, settings=settings)
         return lambda spark: {
@@ -197,7 +199,7 @@ def capture_report_command(inputs: tuple[str, ...], ports: tuple[int, ...], any_
     """
     wanted = {"ports": "any" if any_port else ",".join(map(str, ports))} if any_port or ports else {}
 
-    def check(settings: Settings) -> Inputs:
+    def check(settings: Settings) -> Frames:
         job = import_module("kafka_msgs.spark.jobs.capture_report")
         _check_captures(inputs, settings)
         return lambda spark: {"exchanges": job.exchanges_frame(spark, inputs, wanted)}
@@ -219,7 +221,7 @@ def wire_compat_command(
     The exit status is 1 if they differ.
     """
 
-    def check(_: Settings) -> Inputs:
+    def check(_: Settings) -> Frames:
         for name in messages:
             message_named(name)
         units = import_module("kafka_msgs.spark.jobs.wire_compat").fuzz_units
@@ -230,16 +232,6 @@ def wire_compat_command(
         ctx.exit(1)
 
 
-def _of_groups(inputs: Sequence[str], settings: Settings) -> Inputs:
-    directories = import_module(_DIRECTORIES)
-    directories.partitions_in(inputs, _OFFSETS, settings)
-    every = directories.partitions_in(inputs, settings=settings)
-    return lambda spark: {
-        "records": directories.log_frame(spark, inputs, _OFFSETS),
-        "partitions": directories.partitions_frame(spark, every),
-    }
-
-
 def _check_captures(inputs: Sequence[str], settings: Settings) -> None:
     from kafka_msgs.filesystems.files import CAPTURES, log_files
 
@@ -247,6 +239,19 @@ def _check_captures(inputs: Sequence[str], settings: Settings) -> None:
         log_files("kafka-capture", inputs, CAPTURES, settings)
     except OptionError as error:
         raise JobPathError(path=str(error.value), reason=error.reason) from None
+
+
+def _run_over_logs(
+    kind: Kind,
+    inputs: tuple[str, ...],
+    *,
+    engine: str | None,
+    master: str | None,
+    conf: tuple[str, ...],
+    **where: Any,
+) -> None:
+    """Run a job by an engine; print what it found and where that is."""
+    _show(*LogJob(kind=kind, inputs=inputs, **where).run_in(engine, master, conf))
 
 
 def _run(

@@ -13,12 +13,12 @@ from pyspark.sql import functions as F  # noqa: N812
 from kafka_msgs.offline.times import newest_of
 from kafka_msgs.report import Part
 from kafka_msgs.report.sections.retention import retention_part
-from kafka_msgs.report.sections.skew import broker_part, member_part, partition_part
+from kafka_msgs.report.sections.skew import broker_part, partition_part
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["rows_of", "sizes_of_topics", "skew_of_members"]
+__all__ = ["rows_of", "sizes_of_topics"]
 
 _SERIES: Final = 10_000
 """How many rows are fetched for a part of a report: the first ones in the order that matters."""
@@ -68,11 +68,3 @@ def _configs(tables: Tables) -> dict[str, dict[str, str]]:
 def _placements(tables: Tables) -> dict[tuple[str, int], tuple[int, list[int]]]:
     rows = rows_of(tables["placements"]) if "placements" in tables else ()
     return {(row["topic"], row["partition"]): (row["leader"], row["replicas"]) for row in rows}
-
-
-def skew_of_members(tables: Tables) -> Part:
-    """Return the skew between members for the tables ``members`` and ``assignments``."""
-    current = tables["assignments"].where("status = 'current'").groupBy("group", "memberId")
-    counted = current.agg(F.count("*").alias("assigned"))
-    members = tables["members"].select("group", "memberId").join(counted, ["group", "memberId"], "left")
-    return member_part(rows_of(members.fillna(0, "assigned").orderBy("group", "memberId")))

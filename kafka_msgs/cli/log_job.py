@@ -1,4 +1,4 @@
-"""The command ``pipeline group-offsets``: which engine runs the job, and the report that it ends with.
+"""The commands of ``pipeline`` over logs: which engine runs a job, where it writes, and the report that it ends with.
 
 Owns the choice of the engine. What either is given is checked before Spark is started.
 """
@@ -7,28 +7,28 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from kafka_msgs.cli.arrow_alone import import_arrow
 from kafka_msgs.cli.render.progress import progress_over
+from kafka_msgs.cli.reporting import input_facts
 from kafka_msgs.cli.spark_session import one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, MissingExtraError
 from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
 from kafka_msgs.formats import FORMAT_NAMES
-from kafka_msgs.offline.directories import end_offsets_in
 
 if TYPE_CHECKING:
-    from kafka_msgs.pipeline.group_offsets import Found, Run
+    from kafka_msgs.pipeline.job import Each, Inputs, Run
     from kafka_msgs.report import Report
 
-__all__ = ["LOCAL", "SPARK", "OffsetsJob", "chosen_engine", "engine_option"]
+__all__ = ["Kind", "LogJob", "chosen_engine", "engine_option"]
 
 LOCAL: Final = "local"
 PARQUET: Final = FORMAT_NAMES[0]
@@ -67,74 +67,80 @@ def _has_session() -> bool:
 
 
 @frozen(kw_only=True)
-class OffsetsJob:
-    """What the command was asked for."""
+class Kind:
+    """A job over logs: its name, the options that an earlier run must have had, its run over inputs, and its report."""
 
+    name: str
+    run: Callable[[Inputs], Run[Any, Any]]
+    report: Callable[[Any, Inputs], Report]
+    options: Mapping[str, object] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class LogJob:
+    """What a command was asked for."""
+
+    kind: Kind
     inputs: tuple[str, ...]
-    end_offsets: Path | None
-    history: bool
     out: str
     report_to: Path | None
-    facts: Mapping[str, str]
     table_format: str
 
-    def run_here(self) -> tuple[Report, list[str]]:
-        """Run in this process; return the report and its files."""
+    def run_in(
+        self, engine: str | None, master: str | None = None, conf: Sequence[str] = ()
+    ) -> tuple[Report, list[str]]:
+        """Run the job by the engine that is asked for, or that is needed; return the report and its files."""
+        chosen = chosen_engine(engine, (*self.inputs, self.out), master, conf)
+        return self._run_here() if chosen == LOCAL else self._run_in_spark(master, conf)
+
+    def _run_here(self) -> tuple[Report, list[str]]:
         for package in _REPORTING:
             if find_spec(package) is None:
                 raise MissingExtraError(feature=_FEATURE, extra="local", package=package)
         import_arrow()
-        from kafka_msgs.pipeline.group_offsets import in_this_process, run_job
-        from kafka_msgs.pipeline.local import local_run
+        from kafka_msgs.pipeline.job import in_this_process
+        from kafka_msgs.pipeline.local import LocalInputs
 
         self._check(NO_SETTINGS)
-        run = local_run(self.inputs, self._ends(), history=self.history)
+        inputs = LocalInputs(self.inputs)
+        run = self.kind.run(inputs)
         with progress_over([Path(each.name) for log in run.logs for each in log.segments]) as progress:
-            found = run_job(run, self._tables, in_this_process(progress))
-        self._publish()
-        return self._report(run, found, NO_SETTINGS)
+            found, notes = self._found(run, in_this_process(progress), NO_SETTINGS)
+        return self._end(run, found, inputs, notes, NO_SETTINGS)
 
-    def run_in_spark(self, master: str | None, conf: Sequence[str]) -> tuple[Report, list[str]]:
-        """Run in the session of Spark that is there, or in one of its own; return the report and its files."""
+    def _run_in_spark(self, master: str | None, conf: Sequence[str]) -> tuple[Report, list[str]]:
+        """Run in the session of Spark that is there, or in one of its own."""
         conf_of_spark = [setting(each) for each in conf]
         require_spark(_FEATURE)
         from kafka_msgs.filesystems.files import is_remote
-        from kafka_msgs.pipeline.group_offsets import run_job
-        from kafka_msgs.spark.jobs.offsets_engine import in_tasks
+        from kafka_msgs.spark.jobs.engine import in_tasks
         from kafka_msgs.spark.session import session_settings
 
         # What is elsewhere is looked at when Spark has started: its configuration has the settings of filesystems.
-        run = None if any(map(is_remote, (*self.inputs, self.out))) else self._spark_run(NO_SETTINGS)
+        known = None if any(map(is_remote, (*self.inputs, self.out))) else self._stored(NO_SETTINGS)
         with one_sentence(), session_for(_FEATURE, master, conf_of_spark, in_tasks=True) as spark:
             settings = session_settings(spark)
             with progress_of(spark) as show_step:
                 show_step("reading partitions")
-                run = run or self._spark_run(settings)
-                found = run_job(run, self._tables, in_tasks(spark), settings)
-        self._publish()
-        return self._report(run, found, settings)
+                inputs, run = known or self._stored(settings)
+                found, notes = self._found(run, in_tasks(spark), settings)
+        return self._end(run, found, inputs, notes, settings)
+
+    def _stored(self, settings: Settings) -> tuple[Inputs, Run[Any, Any]]:
+        from kafka_msgs.spark.jobs.engine import StoredInputs
+
+        self._check(settings)
+        inputs = StoredInputs(self.inputs, settings)
+        return inputs, self.kind.run(inputs)
 
     @property
     def _tables(self) -> str:
         """Where the run has its own tables: in a directory of ``out`` if those in it are in another format."""
         return self.out if self.table_format == PARQUET else str(Path(self.out) / f".{self.table_format}-run")
 
-    def _publish(self) -> None:
-        from kafka_msgs.formats import format_named
-        from kafka_msgs.pipeline.versions import publish_tables
-
-        if self.table_format != PARQUET:
-            publish_tables(format_named(self.table_format), Path(self._tables), Path(self.out))
-
-    def _spark_run(self, settings: Settings) -> Run:
-        from kafka_msgs.spark.jobs.offsets_engine import spark_run
-
-        self._check(settings)
-        return spark_run(self.inputs, self._ends(), history=self.history, settings=settings)
-
     def _check(self, settings: Settings) -> None:
         from kafka_msgs.formats import format_named
-        from kafka_msgs.pipeline.group_offsets import check_out
+        from kafka_msgs.pipeline.job import check_out
         from kafka_msgs.pipeline.records import check_empty
 
         if self.table_format != PARQUET:
@@ -144,18 +150,35 @@ class OffsetsJob:
                 raise JobPathError(path=self.out, reason=reason)
             if not Path(self._tables).exists():
                 check_empty(Path(self.out))
-        check_out(self._tables, self.inputs, history=self.history, settings=settings)
+        check_out(self._tables, self.inputs, self.kind.name, self.kind.options, settings)
 
-    def _ends(self) -> dict[tuple[str, int], int] | None:
-        return None if self.end_offsets is None else end_offsets_in(self.end_offsets)
+    def _found(self, run: Run[Any, Any], engine: Each, settings: Settings) -> tuple[Any, list[str]]:
+        """Return what the run found, and a sentence about each partition that was read from its start again."""
+        from kafka_msgs.pipeline.job import run_job
 
-    def _report(self, run: Run, found: Found, settings: Settings) -> tuple[Report, list[str]]:
-        from kafka_msgs.filesystems.copying import copy_directory
-        from kafka_msgs.pipeline.offsets_report import offsets_report
-        from kafka_msgs.report import write_report
+        notes: list[str] = []
+        return run_job(run, self._tables, engine, settings, notes.append), notes
+
+    def _end(
+        self, run: Run[Any, Any], found: Any, inputs: Inputs, notes: Sequence[str], settings: Settings
+    ) -> tuple[Report, list[str]]:
+        """Say what had to be read again, make the tables versions of another format, and write the report."""
+        from kafka_msgs.formats import format_named
+        from kafka_msgs.pipeline.versions import publish_tables
         from kafka_msgs.report.facts import facts_of_now
 
-        report = evolve(offsets_report(found, run.places), facts={**self.facts, **facts_of_now()})
+        for note in notes:
+            click.echo(note, err=True)
+        if self.table_format != PARQUET:
+            publish_tables(format_named(self.table_format), run.job.tables, Path(self._tables), Path(self.out))
+        report = self.kind.report(found, inputs)
+        facts = {**input_facts(self.inputs), **facts_of_now()}
+        return self._written(evolve(report, facts=facts), settings)
+
+    def _written(self, report: Report, settings: Settings) -> tuple[Report, list[str]]:
+        from kafka_msgs.filesystems.copying import copy_directory
+        from kafka_msgs.report import write_report
+
         if self.report_to is None and "://" in self.out:
             with TemporaryDirectory() as home:
                 files = write_report(report, Path(home))

@@ -1,0 +1,31 @@
+"""How the transaction of each row of a log ended: the next marker of the same producer after it says so.
+
+Rows are records, commits or whole batches: all have a producer and an offset.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["markers_after"]
+
+
+def markers_after(producers: pa.Array, offsets: pa.Array, markers: pa.Array) -> pa.Array:
+    """Return the marker after each row, which for a marker is itself; null in an open transaction.
+
+    ``markers`` is null in rows that are not markers. The rows are of one partition, in any order.
+    """
+    table = pa.table({"producer": producers, "offset": offsets, "marker": markers})
+    order = pc.sort_indices(table, [("producer", "ascending"), ("offset", "ascending")])
+    ordered = table.take(order).combine_chunks()
+    producer, marker = _one(ordered["producer"]), _one(ordered["marker"])
+    following = pc.fill_null_backward(marker)
+    whose = pc.fill_null_backward(pc.if_else(marker.is_valid(), producer, pa.scalar(None, producer.type)))
+    same = pc.fill_null(pc.equal(whose, producer), False)
+    found = pc.if_else(same, following, pa.scalar(None, marker.type))
+    return found.take(pc.sort_indices(order))
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks()

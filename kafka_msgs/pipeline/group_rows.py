@@ -1,0 +1,218 @@
+"""Groups as rows: one for each group with all of it, and the rows of groups, members, assignments and topologies.
+
+Owns the columns, and the way from the latest records of a group, few by then, to its row. ``kafka_msgs.topics``
+computes the state of the group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+import pyarrow as pa
+
+from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.topics.describe import describe_group
+from kafka_msgs.topics.records import InternalRecord, UnknownRecord, decode_record
+from kafka_msgs.topics.replay import replay
+
+__all__ = [
+    "ASSIGNMENTS",
+    "CURRENT",
+    "DESCRIPTIONS",
+    "GROUPS",
+    "MEMBERS",
+    "PROBLEMS",
+    "TOPOLOGY",
+    "assignment_rows",
+    "description_rows",
+    "group_rows",
+    "member_rows",
+    "name_in",
+    "problem_rows",
+    "topology_rows",
+]
+
+Row: TypeAlias = dict[str, Any]
+Rows: TypeAlias = list[Row]
+
+CURRENT: Final = "current"
+"""The status of what a member has."""
+
+_TOPIC: Final = "__consumer_offsets"
+_TYPE_SIZE: Final = 2
+_NAME: Final = _TYPE_SIZE + 2
+"""Where the name of the group starts in keys of all types: after the type, and its own length."""
+
+
+def _struct(**types: pa.DataType) -> pa.StructType:
+    return pa.struct(list(types.items()))
+
+
+_TEXT, _INT, _LONG, _SHORT = pa.string(), pa.int32(), pa.int64(), pa.int16()
+_TEXTS: Final = pa.list_(_TEXT)
+
+_ASSIGNED: Final = _struct(status=_TEXT, role=_TEXT, topic=_TEXT, topicId=_TEXT, subtopologyId=_TEXT, partition=_INT)
+_MEMBER: Final = _struct(
+    memberId=_TEXT,
+    instanceId=_TEXT,
+    rackId=_TEXT,
+    clientId=_TEXT,
+    clientHost=_TEXT,
+    epoch=_INT,
+    previousEpoch=_INT,
+    state=_TEXT,
+    subscribedTopics=_TEXTS,
+    subscribedRegex=_TEXT,
+    processId=_TEXT,
+    topologyEpoch=_INT,
+    problem=_TEXT,
+    assigned=pa.list_(_ASSIGNED),
+)
+_TOPIC_INFO: Final = _struct(name=_TEXT, partitions=_INT, replicationFactor=_SHORT)
+_SUBTOPOLOGY: Final = _struct(
+    subtopologyId=_TEXT,
+    sourceTopics=_TEXTS,
+    sourceTopicRegex=_TEXTS,
+    repartitionSinkTopics=_TEXTS,
+    repartitionSourceTopics=pa.list_(_TOPIC_INFO),
+    stateChangelogTopics=pa.list_(_TOPIC_INFO),
+)
+_PROBLEM: Final = _struct(logOffset=_LONG, problem=_TEXT)
+_GROUP: Final = _struct(
+    group=_TEXT,
+    kind=_TEXT,
+    state=_TEXT,
+    epoch=_INT,
+    assignmentEpoch=_INT,
+    protocolType=_TEXT,
+    protocol=_TEXT,
+    leader=_TEXT,
+    topology=_struct(epoch=_INT, subtopologies=pa.list_(_SUBTOPOLOGY)),
+    members=pa.list_(_MEMBER),
+)
+_OF_GROUP: Final = [("group", _TEXT), ("kind", _TEXT)]
+
+DESCRIPTIONS: Final = pa.schema([*_GROUP, ("logPartition", _INT), ("problems", pa.list_(_PROBLEM))])
+_PLAIN: Final = [field for field in DESCRIPTIONS if not pa.types.is_nested(field.type)]
+GROUPS: Final = pa.schema([*_PLAIN, ("members", _INT), ("topologyEpoch", _INT)])
+MEMBERS: Final = pa.schema([*_OF_GROUP, *(each for each in _MEMBER if each.name != "assigned"), ("assigned", _INT)])
+ASSIGNMENTS: Final = pa.schema([*_OF_GROUP, ("memberId", _TEXT), *_ASSIGNED])
+TOPOLOGY: Final = pa.schema([("group", _TEXT), ("topologyEpoch", _INT), *_SUBTOPOLOGY])
+PROBLEMS: Final = pa.schema(
+    [("group", _TEXT), ("logPartition", _INT), ("logOffset", _LONG), ("problem", _TEXT), ("file", _TEXT)]
+)
+
+
+def name_in(key: bytes) -> bytes | None:
+    """Return the name of the group in the key of one of its records, None where the key ends before it."""
+    size = key[_TYPE_SIZE:_NAME]
+    return key[_NAME : _NAME + int.from_bytes(size)] if size else None
+
+
+def description_rows(number: int, records: Iterable[tuple[int, bytes, bytes | None]]) -> Rows:
+    """Describe the group that all records are of, each an offset, a key and a value, in the order of the log.
+
+    A record that cannot be read is reported in the row, which has nothing else where no record can.
+    """
+    typed: list[InternalRecord] = []
+    problems = []
+    for offset, key, value in records:
+        record, problem = _read(key, value)
+        typed += [record] if record else []
+        problems += [{"logOffset": offset, "problem": problem}] if problem else []
+    common = {"logPartition": number, "problems": problems}
+    found = [_row(_GROUP, describe_group(group)) | common for group in replay(typed).groups().values()]
+    return found or [dict.fromkeys(DESCRIPTIONS.names) | common]
+
+
+def _read(key: bytes, value: bytes | None) -> tuple[InternalRecord | None, str | None]:
+    try:
+        record = decode_record(_TOPIC, key, value)
+    except KafkaMsgsError as error:
+        return None, str(error)
+    if isinstance(record, UnknownRecord):
+        return record, f"this release has no records of type {record.record_type}"
+    return record, None
+
+
+def group_rows(descriptions: Sequence[Row]) -> Rows:
+    """Return a row for each group that is described."""
+    plain = [field.name for field in _PLAIN]
+    return [
+        {name: each[name] for name in plain}
+        | {"members": len(each["members"]), "topologyEpoch": (each["topology"] or {}).get("epoch")}
+        for each in descriptions
+        if each["group"] is not None
+    ]
+
+
+def member_rows(descriptions: Sequence[Row]) -> Rows:
+    """Return a row for each member, with the number of what is assigned to it."""
+    return [
+        {**_of_group(each), **member, "assigned": len(member["assigned"])}
+        for each in descriptions
+        for member in each["members"] or ()
+    ]
+
+
+def assignment_rows(descriptions: Sequence[Row], names: Mapping[str, str]) -> Rows:
+    """Return a row for what is assigned; a topic that is known by its id only gets its name where that is known."""
+    return [
+        {
+            **_of_group(each),
+            "memberId": member["memberId"],
+            **assigned,
+            "topic": assigned["topic"] if assigned["topic"] is not None else names.get(assigned["topicId"]),
+        }
+        for each in descriptions
+        for member in each["members"] or ()
+        for assigned in member["assigned"]
+    ]
+
+
+def topology_rows(descriptions: Sequence[Row]) -> Rows:
+    """Return a row for each subtopology of a streams group."""
+    return [
+        {"group": each["group"], "topologyEpoch": each["topology"]["epoch"], **subtopology}
+        for each in descriptions
+        if each["topology"] is not None
+        for subtopology in each["topology"]["subtopologies"]
+    ]
+
+
+def problem_rows(descriptions: Sequence[Row]) -> Iterator[Row]:
+    """Yield what could not be read of groups: whole records, and the bytes inside a classic member."""
+    for each in descriptions:
+        place = {"group": each["group"], "logPartition": each["logPartition"]}
+        yield from ({**place, **problem} for problem in each["problems"])
+        for member in each["members"] or ():
+            if member["problem"] is not None:
+                yield {**place, "problem": f"member: {member['memberId']}: {member['problem']}"}
+
+
+def _of_group(description: Row) -> Row:
+    return {name: description[name] for name, _ in _OF_GROUP}
+
+
+def _row(kind: pa.StructType, item: Any) -> Row:
+    """Return an object as a row: each field has the value of the attribute that it is named after."""
+    return {field.name: _value(field.type, getattr(item, _attribute(field.name))) for field in kind}
+
+
+@cache
+def _attribute(name: str) -> str:
+    return "group_id" if name == "group" else re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+def _value(kind: pa.DataType, value: Any) -> Any:
+    if value is None:
+        return None
+    if pa.types.is_list(kind):
+        return [_value(kind.value_type, each) for each in value]
+    if pa.types.is_struct(kind):
+        return _row(kind, value)
+    return str(value) if isinstance(value, UUID) else value

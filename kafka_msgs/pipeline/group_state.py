@@ -1,0 +1,197 @@
+"""The job ``group-state`` whatever runs it: members, assignments, epochs and topologies of groups, in Parquet tables.
+
+Owns what the job keeps, the latest record of each key, and what the report needs. What rows are is left to
+``group_rows``. Offsets are left to ``group_offsets``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+from attrs import frozen
+
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.offline.groups import OFFSETS_TOPIC
+from kafka_msgs.pipeline import group_rows as rows_of
+from kafka_msgs.pipeline.commits import classify_groups
+from kafka_msgs.pipeline.group_rows import CURRENT, DESCRIPTIONS, PROBLEMS, Row, Rows
+from kafka_msgs.pipeline.job import Inputs, Job, Run
+from kafka_msgs.pipeline.logs import Log, LogSegment
+from kafka_msgs.pipeline.output import Place, TableForm, write_by, write_table
+from kafka_msgs.pipeline.partition import PROBLEMS_TABLE, SHOWN, Kept, Problems, Reading
+from kafka_msgs.pipeline.state import State
+from kafka_msgs.pipeline.survivors import GROUP, ROWS, Survivors, rows_since, rows_with
+
+__all__ = ["NAME", "SHOWN_MEMBERS", "StateRun", "StateSummary", "first_rows", "most_assigned", "state_run"]
+
+NAME: Final = "group-state"
+_TABLES: Final = {
+    "descriptions": TableForm(DESCRIPTIONS),
+    "groups": TableForm(rows_of.GROUPS, keys=("group", "logPartition"), by=("kind",)),
+    "members": TableForm(rows_of.MEMBERS, by=("kind",)),
+    "assignments": TableForm(rows_of.ASSIGNMENTS, by=("kind",)),
+    "topology": TableForm(rows_of.TOPOLOGY),
+    PROBLEMS_TABLE: TableForm(PROBLEMS),
+}
+_HAS: Final = ("group", "memberId", "status", "role")
+_ORDERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "groups": ("kind", "group"),
+    "members": ("group", "memberId"),
+    "has": _HAS,
+    "topology": ("group", "subtopologyId"),
+    "counts": ("group", "memberId"),
+}
+"""The columns by which the rows of a summary are ordered."""
+_SERIES: Final = 10_000
+"""How many members are kept for their skew, the first ones."""
+SHOWN_MEMBERS: Final = 30
+
+
+@frozen(kw_only=True)
+class StateSummary:
+    """What the report needs of a partition: how many rows there are of each sort, and the first ones.
+
+    ``kinds`` counts groups by kind and state. The rows ``has`` count what members have, are to have and give up, by
+    status and role. ``counts`` has the number of what each member has, and ``most`` the members with most, by role.
+    """
+
+    from_start: bool
+    totals: Mapping[str, int]
+    kinds: Mapping[tuple[str, str], int]
+    rows: Mapping[str, Rows]
+    most: Rows
+    problems: Rows
+
+
+StateRun: TypeAlias = Run[StateSummary, tuple[StateSummary, ...]]
+
+
+def state_run(inputs: Inputs) -> StateRun:
+    """Return the run over the partitions of ``__consumer_offsets`` in inputs.
+
+    Raises what ``Inputs`` raises.
+    """
+    logs = inputs.logs(OFFSETS_TOPIC)
+    reading = Reading(
+        start=partial(_StateWork, inputs.names()), tables={"rows": ROWS}, problems=PROBLEMS, damage=_damage
+    )
+    job = Job(name=NAME, reading=reading, tables=_TABLES, found=lambda summaries, _: tuple(summaries))
+    return Run(job=job, inputs=inputs.named, logs=logs)
+
+
+def _damage(log: Log, fault: LogFileError) -> Row:
+    return {"logPartition": log.number, "file": fault.file, "problem": str(fault)}
+
+
+class _StateWork:
+    """What becomes of the records of one partition."""
+
+    def __init__(self, names: Mapping[str, str], place: Place, log: Log, earlier: State | None) -> None:
+        self._names = names
+        self._log = log
+        self._new = place.new
+        self._from_start = earlier is None
+        self._survivors = Survivors()
+        if earlier is not None:
+            self._survivors = Survivors(rows_since(earlier.tables["rows"], log.segments[0].base_offset))
+
+    def add(self, records: pa.RecordBatch, segment: LogSegment) -> pa.Table:
+        """Take the next records; return those that are problems."""
+        rows, problems = classify_groups(records, segment.name)
+        self._survivors.add(rows)
+        columns = {
+            "group": pa.nulls(problems.num_rows, pa.string()),
+            "logPartition": pa.repeat(pa.scalar(self._log.number, pa.int32()), problems.num_rows),
+            **{name: problems[name] for name in problems.column_names},
+        }
+        return pa.table({name: columns[name] for name in PROBLEMS.names}, schema=PROBLEMS)
+
+    def finish(self) -> Kept:
+        """Return what is kept, after the last record."""
+        return Kept({}, {"rows": self._survivors.finish()})
+
+    def discard(self) -> None:
+        """Delete nothing: another pass writes over all files."""
+
+    def summary(self, problems: Problems) -> StateSummary:
+        """Write the tables, and return what the report needs."""
+        found = self._descriptions()
+        tables: dict[str, Rows] = {
+            "descriptions": found,
+            "groups": rows_of.group_rows(found),
+            "members": rows_of.member_rows(found),
+            "assignments": rows_of.assignment_rows(found, self._names),
+            "topology": rows_of.topology_rows(found),
+            PROBLEMS_TABLE: list(rows_of.problem_rows(found)),
+        }
+        for name, rows in tables.items():
+            self._write(name, rows)
+        shown = {**tables, "has": _has(tables["assignments"]), "counts": _counts(tables)}
+        return StateSummary(
+            from_start=self._from_start,
+            totals={name: len(rows) for name, rows in shown.items()}
+            | {PROBLEMS_TABLE: len(tables[PROBLEMS_TABLE]) + problems.count},
+            kinds=Counter((each["kind"], each["state"]) for each in tables["groups"]),
+            rows={name: first_rows(name, shown[name]) for name in _ORDERS},
+            most=most_assigned(_by_role(shown["has"])),
+            problems=(tables[PROBLEMS_TABLE] + problems.first.to_pylist())[:SHOWN],
+        )
+
+    def _descriptions(self) -> Rows:
+        """Return the groups that are left, from the records of each."""
+        by_group: dict[bytes | None, list[tuple[int, bytes, bytes | None]]] = {}
+        kept = rows_with(self._survivors.kept, GROUP)
+        for row in zip(*(kept[name].to_pylist() for name in ("offset", "key", "value")), strict=True):
+            by_group.setdefault(rows_of.name_in(row[1]), []).append(row)
+        return [row for records in by_group.values() for row in rows_of.description_rows(self._log.number, records)]
+
+    def _write(self, name: str, rows: Rows) -> None:
+        table = pa.Table.from_pylist(rows, schema=_TABLES[name].schema)
+        # What was damaged is in a file of the same table that is written while the log is read.
+        part = f"{self._log.name}-groups" if name == PROBLEMS_TABLE else self._log.name
+        if _TABLES[name].by:
+            write_by("kind", name, table, self._new, part)
+        else:
+            write_table(name, table.to_batches(), table.schema, self._new, part)
+
+
+def first_rows(name: str, rows: Rows) -> Rows:
+    """Return those of a summary's rows that a report takes, in their order."""
+    columns, most = _ORDERS[name], _SERIES if name == "counts" else SHOWN
+
+    def key(row: Row) -> tuple[tuple[bool, Any], ...]:
+        return tuple((row[column] is not None, row[column]) for column in columns)
+
+    return sorted(rows, key=key)[:most]
+
+
+def most_assigned(rows: Rows) -> Rows:
+    """Return the members with most, those that a plot shows."""
+    return sorted(rows, key=lambda row: (-row["all"], row["group"], row["memberId"]))[:SHOWN_MEMBERS]
+
+
+def _has(assignments: Rows) -> Rows:
+    counted = Counter(tuple(each[name] for name in _HAS) for each in assignments)
+    return [dict(zip((*_HAS, "count"), (*place, count), strict=True)) for place, count in counted.items()]
+
+
+def _counts(tables: Mapping[str, Rows]) -> Rows:
+    """Return how many partitions and tasks each member has, those without any included."""
+    current = (each for each in tables["assignments"] if each["status"] == CURRENT)
+    counted = Counter((each["group"], each["memberId"]) for each in current)
+    members = [(each["group"], each["memberId"]) for each in tables["members"]]
+    return [{"group": group, "memberId": member, "assigned": counted[group, member]} for group, member in members]
+
+
+def _by_role(has: Rows) -> Rows:
+    found: dict[tuple[str, str], Row] = {}
+    for each in has:
+        if each["status"] == CURRENT:
+            row = found.setdefault((each["group"], each["memberId"]), {"all": 0, **each})
+            row["all"] += each["count"]
+            row[each["role"]] = each["count"]
+    return list(found.values())

@@ -1,0 +1,206 @@
+"""One partition from its files to its part of every table: the work of one task, whatever the job.
+
+Owns the order of things: what an earlier run kept, what is new in the log, the problems, and what is kept for the next
+run. What becomes of records is left to the job, as a ``Work``. Engines decide where this runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import pyarrow as pa
+from attrs import define, field, frozen
+
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.offline.directories import Progress
+from kafka_msgs.pipeline.logs import Log, LogReader, LogSegment, RewrittenError
+from kafka_msgs.pipeline.output import Place
+from kafka_msgs.pipeline.state import State, earlier_problems, load_state, problems_file, save_state
+
+__all__ = ["PROBLEMS_TABLE", "SHOWN", "Done", "Kept", "Problems", "Reading", "Task", "Work", "run_partition"]
+
+S = TypeVar("S")
+SummaryT = TypeVar("SummaryT", covariant=True)
+
+PROBLEMS_TABLE: Final = "problems"
+SHOWN: Final = 50
+"""How many rows of a table are kept for the report."""
+
+
+@frozen
+class Kept:
+    """What a job keeps of a partition for the next run."""
+
+    numbers: Mapping[str, int]
+    tables: Mapping[str, pa.Table]
+
+
+@define
+class Problems:
+    """The problems of a partition, written as they are found: how many there are, and the first ones.
+
+    ``tail`` counts those since the last record.
+    """
+
+    schema: pa.Schema
+    count: int = 0
+    tail: int = 0
+    first: pa.Table = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.first = self.schema.empty_table()
+
+    def add(self, found: pa.Table) -> None:
+        """Count some more."""
+        self.count += found.num_rows
+        self.first = pa.concat_tables([self.first, found.slice(0, max(SHOWN - self.first.num_rows, 0))])
+
+
+class Work(Protocol[SummaryT]):
+    """What a job makes of the records of one partition. It writes into ``new`` of the place that it was given."""
+
+    def add(self, records: pa.RecordBatch, segment: LogSegment) -> pa.Table:
+        """Take the next records; return those that are problems."""
+
+    def finish(self) -> Kept:
+        """Return what is kept, after the last record."""
+
+    def summary(self, problems: Problems) -> SummaryT:
+        """Write the tables, and return what the report needs; the last call."""
+
+    def discard(self) -> None:
+        """Delete the files that another pass would not write over, because this one could not go on."""
+
+
+@frozen(kw_only=True)
+class Reading(Generic[S]):
+    """How a job reads a partition.
+
+    ``start`` gives the work: where it writes, which partition it is, and what the earlier run kept. ``tables`` are
+    those of ``Kept``. ``columns`` of records are wanted beside ``logs.RECORD_COLUMNS``. ``damage`` gives the row of a
+    part of a file that cannot be read, with the columns of ``problems``. With ``exact`` an earlier run is of use only
+    where nothing that was read was rewritten.
+    """
+
+    start: Callable[[Place, Log, State | None], Work[S]]
+    tables: Mapping[str, pa.Schema]
+    problems: pa.Schema
+    damage: Callable[[Log, LogFileError], Mapping[str, Any]]
+    columns: tuple[str, ...] = ()
+    exact: bool = False
+
+
+@frozen(kw_only=True)
+class Task(Generic[S]):
+    """What all partitions of a run share: its name, where it writes, how it reads, and whether the place holds an
+    earlier run.
+    """
+
+    run: str
+    place: Place
+    reading: Reading[S]
+    appends: bool = False
+
+
+@frozen(kw_only=True)
+class Done(Generic[S]):
+    """What a task found; ``again`` says why a partition was read from its start that an earlier run had read."""
+
+    topic: str
+    number: int
+    again: str | None
+    summary: S
+
+
+def run_partition(task: Task[S], log: Log, progress: Progress | None = None) -> Done[S]:
+    """Read what is new in a partition, write its parts of the tables and its state, and return its summary.
+
+    Raises ``OSError``.
+    """
+    again = None
+    try:
+        earlier = load_state(task.place, log.name, task.reading.tables) if task.appends else None
+        if earlier is not None:
+            earlier.check(log, exact=task.reading.exact)
+        summary = _Pass(task, log, earlier).run(progress)
+    except RewrittenError as difference:
+        again = str(difference)
+        summary = _Pass(task, log, None).run(progress)
+    return Done(topic=log.topic, number=log.number, again=again, summary=summary)
+
+
+class _Pass(Generic[S]):
+    """One pass over a log, from the tip of ``earlier`` on, or from its start."""
+
+    def __init__(self, task: Task[S], log: Log, earlier: State | None) -> None:
+        self._task = task
+        self._log = log
+        self._earlier = earlier
+        self._reading = task.reading
+        self._problems = Problems(task.reading.problems)
+        self._writers: list[Any] = []
+        self._work = task.reading.start(task.place, log, earlier)
+
+    def run(self, progress: Progress | None) -> S:
+        tip = None if self._earlier is None else self._earlier.tip
+        reader = LogReader(self._log.segments, tip, progress, columns=self._reading.columns)
+        try:
+            self._read(reader)
+        except RewrittenError:
+            self._discard()
+            raise
+        finally:
+            for writer in self._writers:
+                writer.close()
+        self._save(reader, self._work.finish())
+        return self._work.summary(self._problems)
+
+    def _read(self, reader: LogReader) -> None:
+        place, name = self._task.place, self._log.name
+        if self._earlier is not None:
+            for found in earlier_problems(place, name, self._earlier, self._reading.problems):
+                self._add_problems(found)
+        for segment, item in reader:
+            if isinstance(item, LogFileError):
+                row = self._reading.damage(self._log, item)
+                self._add_problems(pa.Table.from_pylist([row], schema=self._reading.problems))
+                self._problems.tail += 1
+            else:
+                self._add_problems(self._work.add(item, segment))
+                self._problems.tail = 0
+
+    def _add_problems(self, found: pa.Table) -> None:
+        if not found.num_rows:
+            return
+        if not self._writers:
+            self._writers = [self._task.place.new.writer(self._reading.problems, *path) for path in self._files()]
+        for writer in self._writers:
+            writer.write_table(found)
+        self._problems.add(found)
+
+    def _files(self) -> tuple[tuple[str, str], ...]:
+        return (PROBLEMS_TABLE, f"{self._log.name}.parquet"), problems_file(self._log.name)
+
+    def _discard(self) -> None:
+        for writer in self._writers:
+            writer.close()
+        self._writers = []
+        for path in self._files():
+            self._task.place.new.remove(*path)
+        self._work.discard()
+
+    def _save(self, reader: LogReader, kept: Kept) -> None:
+        if reader.tip is None:
+            return
+        state = State(
+            run=self._task.run,
+            topic_id=self._log.topic_id,
+            tip=reader.tip,
+            segments=tuple((each.name, each.base_offset, each.size) for each in self._log.segments),
+            problems=self._problems.count,
+            tail=self._problems.tail,
+            numbers=kept.numbers,
+            tables=kept.tables,
+        )
+        save_state(state, self._task.place.new, self._log.name)

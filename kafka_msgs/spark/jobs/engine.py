@@ -1,0 +1,111 @@
+"""Jobs in tasks of Spark: each reads one partition, on any filesystem.
+
+Owns what jobs find at the paths that they are given, and the one query of Spark. What a task does is
+``kafka_msgs.pipeline``: rows are reduced where they are read, and do not pass through the JVM.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from kafka_msgs.errors import JobPathError
+from kafka_msgs.filesystems.files import LogFile
+from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
+from kafka_msgs.log.partition import Partition
+from kafka_msgs.pipeline.job import Each
+from kafka_msgs.pipeline.logs import Log, LogSegment, Opened, Piece
+from kafka_msgs.pipeline.partition import Done
+from kafka_msgs.spark.jobs.log_directories import StoredPartition, directory_of, end_of, partitions_in, topic_id_of
+from kafka_msgs.spark.sources.pruning import Stretch
+from kafka_msgs.spark.sources.splits import copied, parts_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["StoredInputs", "in_tasks"]
+
+_PIECE_BYTES: Final = 32 << 20
+"""How much of a segment of another filesystem is on the disk of a worker at a time."""
+
+
+class StoredInputs:
+    """Paths of the source ``kafka-log``, on any filesystem. ``settings`` are those of filesystems.
+
+    Raises what ``partitions_in`` raises.
+    """
+
+    def __init__(self, paths: Sequence[str | os.PathLike[str]], settings: Settings = NO_SETTINGS) -> None:
+        self.named = tuple(os.fspath(each) for each in paths)
+        self._settings = settings
+        self._partitions = partitions_in(paths, settings=settings)
+
+    def logs(self, topic: str | None = None) -> tuple[Log, ...]:
+        """Return the partitions, or those of a topic; raises ``JobPathError`` if there is none, and ``OSError``."""
+        found = tuple(_log(each) for each in self._partitions if topic in (None, each.topic))
+        if not found:
+            shown = ", ".join(map(shown_uri, self.named))
+            raise JobPathError(path=shown, reason=f"there is no partition of {topic} in it")
+        return found
+
+    def places(self) -> dict[tuple[str, int], Partition]:
+        """Return the partitions that are on this machine."""
+        found = {(each.topic, each.number): directory_of(each) for each in self._partitions}
+        return {place: Partition(Path(path)) for place, path in found.items() if path is not None}
+
+    def ends(self) -> dict[tuple[str, int], int]:
+        """Return the offsets after the last records. One whose last segment was deleted meanwhile is not known."""
+        found = {(each.topic, each.number): end_of(each) for each in self._partitions}
+        return {place: end for place, end in found.items() if end is not None}
+
+    def names(self) -> dict[str, str]:
+        """Return the names of topics by their ids, where these are known; reads a file of each partition."""
+        found = {topic_id_of(each): each.topic for each in self._partitions}
+        return {topic_id: name for topic_id, name in found.items() if topic_id is not None}
+
+
+def _log(partition: StoredPartition) -> Log:
+    segments = tuple(map(_segment, partition.segments))
+    return Log(topic=partition.topic, number=partition.number, topic_id=topic_id_of(partition), segments=segments)
+
+
+def in_tasks(spark: SparkSession) -> Each:
+    """Return the engine that reads every partition in a task of its own, the largest ones first."""
+
+    def each(function: Callable[[Log], Done[Any]], logs: Sequence[Log]) -> Iterator[Done[Any]]:
+        ordered = sorted(logs, key=lambda log: log.size, reverse=True)
+
+        def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for number in batch["id"].to_pylist():
+                    summary = pickle.dumps(function(ordered[number]))
+                    yield pa.RecordBatch.from_arrays([pa.array([summary], pa.binary())], names=["summary"])
+
+        frame = spark.range(0, len(ordered), 1, len(ordered)).mapInArrow(work, "summary binary")
+        return (pickle.loads(row["summary"]) for row in frame.collect())
+
+    return each
+
+
+def _segment(file: LogFile) -> LogSegment:
+    return LogSegment(file.name, file.base_offset or 0, file.size, partial(_pieces, file))
+
+
+def _pieces(file: LogFile, start: int) -> Iterator[Piece]:
+    """Yield a segment of this machine whole, and one of another filesystem in pieces."""
+    if not file.root:
+        yield Piece(start, None, partial(_whole, file.path))
+    elif start < file.size:
+        for part in parts_of(Stretch(file, start, file.size), _PIECE_BYTES):
+            yield Piece(part.start, part.end, partial(copied, part))
+
+
+def _whole(path: str) -> Opened:
+    return nullcontext((Path(path), 0))
