@@ -1,11 +1,11 @@
-"""From DataFrames to the tables of a report.
+"""From DataFrames to the tables of a report, and to the rows that its parts are made of.
 
 Owns the bound on what is fetched from Spark for a table. What a report consists of is left to ``kafka_msgs.report``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -14,12 +14,14 @@ from kafka_msgs.report import Table
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["ROWS", "table_of", "time_of"]
+__all__ = ["ROWS", "rows_of", "table_of", "time_of"]
 
 _SECOND_MS: Final = 1000
 _MOST_SECONDS: Final = 10**12
 ROWS: Final = 50
 """How many rows of a table a report shows, by default."""
+_SERIES: Final = 10_000
+"""How many rows are fetched for a part of a report: the first ones in the order that matters."""
 
 
 def time_of(column: str) -> Column:
@@ -31,6 +33,11 @@ def time_of(column: str) -> Column:
     seconds = F.floor(F.col(column) / _SECOND_MS)
     moment = F.expr("timestamp_ntz'1970-01-01 00:00:00'") + F.make_dt_interval(secs=seconds)
     return F.when(F.abs(seconds) < _MOST_SECONDS, moment.cast("string")).alias(column)
+
+
+def rows_of(frame: DataFrame, limit: int = _SERIES) -> list[dict[str, Any]]:
+    """Return the first rows of a DataFrame; runs a Spark job."""
+    return [row.asDict(recursive=True) for row in frame.take(limit)]
 
 
 def table_of(rows: DataFrame, title: str, limit: int = ROWS) -> Table:

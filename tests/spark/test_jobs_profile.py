@@ -14,7 +14,7 @@ from kafka_msgs.log.faults import without_faults
 from kafka_msgs.log.partition import LogDirectory, Partition
 from kafka_msgs.records import ControlRecord, ControlType, RecordBatch
 from kafka_msgs.spark.jobs.log_directories import log_frame
-from kafka_msgs.spark.jobs.topic_profile import JOB, topic_profile
+from kafka_msgs.spark.jobs.topic_profile import topic_profile
 from tests.support.recordings import LOGS
 
 HOUR = 3_600_000
@@ -109,7 +109,3 @@ def test_cut_file_is_a_problem_beside_the_profile(spark: SparkSession, tmp_path:
     assert problem["file"] == str(directory / log.name)
     whole = sum(facts["records"] for facts in walked(Partition(directory)).values())
     assert found["profile"].agg({"records": "sum"}).collect()[0][0] == whole > 0
-
-
-def test_job_has_a_table_for_what_could_not_be_read() -> None:
-    assert [step.name for step in JOB.steps] == ["batches", "profile", "problems"]

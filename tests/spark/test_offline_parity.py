@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,11 +17,14 @@ from kafka_msgs.pipeline.group_offsets import offsets_run
 from kafka_msgs.pipeline.group_state import state_run
 from kafka_msgs.pipeline.job import in_this_process, run_job
 from kafka_msgs.pipeline.local import LocalInputs
+from kafka_msgs.pipeline.topic_profile import profile_run
 from kafka_msgs.spark.jobs import log_directories
+from kafka_msgs.spark.jobs.engine import StoredInputs, in_tasks
 from kafka_msgs.spark.jobs.group_offsets import group_offsets
 from kafka_msgs.spark.jobs.group_state import group_state
 from kafka_msgs.spark.jobs.topic_profile import topic_profile
 from tests.support.offsets_topic import OffsetsTopic
+from tests.support.random_topic import RandomTopic
 from tests.support.recordings import GROUP_LOGS, LOGS
 
 Rows = list[dict[str, Any]]
@@ -128,6 +132,27 @@ def test_one_process_and_the_function_over_data_frames_agree_on_logs_made_by_cha
         found = spark.read.parquet(str(tmp_path / "out" / name)).select(*expected[name].columns)
         assert found.dtypes == expected[name].dtypes, name
         assert kafka_times(rows_of(found)) == kafka_times(rows_of(expected[name])), name
+
+
+def test_one_process_and_the_function_over_data_frames_have_the_same_profile(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for number in range(2):
+        topic = RandomTopic(tmp_path / "logs", Random(number), number=number, damage=True, far=False)
+        topic.grow(100)
+        topic.write()
+    shutil.copytree(LOGS / "codecs-0", tmp_path / "logs" / "codecs-0")
+    asked = profile_run(LocalInputs([str(tmp_path / "logs")]))
+    run_job(asked, str(tmp_path / "out"), in_this_process())
+    run_job(profile_run(StoredInputs([tmp_path / "logs"])), str(tmp_path / "by spark"), in_tasks(spark))
+    expected = topic_profile(log_directories.log_frame(spark, [tmp_path / "logs"]))
+    expected["batches"] = expected["batches"].where("problem IS NULL").drop("problem")
+    for name, table in asked.job.tables.items():
+        for out in ("out", "by spark"):
+            found = spark.read.parquet(str(tmp_path / out / name)).select(*expected[name].columns)
+            assert found.dtypes == expected[name].dtypes, name
+            assert kafka_times(rows_of(found)) == kafka_times(rows_of(expected[name])), name
+        assert set(expected[name].columns) == set(table.schema.names)
 
 
 def test_one_process_and_the_function_over_data_frames_have_the_same_groups(

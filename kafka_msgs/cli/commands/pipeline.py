@@ -1,4 +1,4 @@
-"""``kafka-msgs pipeline``: the jobs of ``kafka_msgs.spark`` over files, their tables and reports into a directory.
+"""``kafka-msgs pipeline``: jobs over files, their tables and reports into a directory.
 
 Owns the options of each job, and what of a report is shown. The session that jobs run in is left to ``spark_session``.
 """
@@ -40,7 +40,6 @@ Check = Callable[["Settings"], Frames]
 """Checks the arguments of a job, with the settings of filesystems."""
 
 _FEATURE: Final = "kafka-msgs pipeline"
-_DIRECTORIES: Final = "kafka_msgs.spark.jobs.log_directories"
 _ROWS: Final = 20
 """How many rows of a table are shown; the report has more, and the Parquet tables have all."""
 
@@ -140,22 +139,23 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
 
 @pipeline_command.command("topic-profile")
 @_Paths
+@engine_option
 @_options
 def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
     """Per topic, partition and hour: records, bytes, codecs, sizes, producers, transactions, order of times.
 
-    INPUT is a log directory, or the directory of a partition; a path, or s3:// and the like.
+    INPUT is a log directory, or the directory of a partition; with Spark also s3:// and the like. --out may hold an
+    earlier run over the same inputs: then only what is new is read.
     """
+    from kafka_msgs.pipeline import topic_profile
+    from kafka_msgs.pipeline.profile_report import profile_report
 
-    def check(settings: Settings) -> Frames:
-        directories = import_module(_DIRECTORIES)
-        every = directories.partitions_in(inputs, settings=settings)
-        return lambda spark: {
-            "records": directories.log_frame(spark, inputs),
-            **directories.cluster_frames(spark, every),
-        }
-
-    _run("topic_profile", check, inputs, **options)
+    kind = Kind(
+        name=topic_profile.NAME,
+        run=topic_profile.profile_run,
+        report=lambda found, of: profile_report(found, of.places()),
+    )
+    _run_over_logs(kind, inputs, **options)
 
 
 @pipeline_command.command("records")

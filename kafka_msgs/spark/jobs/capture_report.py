@@ -15,9 +15,8 @@ from kafka_msgs.offline.clients import highest_versions
 from kafka_msgs.report import Bars, Lines, Part, Report, Section, report_of
 from kafka_msgs.report.sections.clients import WAITING, client_part
 from kafka_msgs.spark.jobs.job import Job, Step, Tables
-from kafka_msgs.spark.jobs.report_rows import rows_of
 from kafka_msgs.spark.jobs.rows import timed
-from kafka_msgs.spark.reporting import table_of
+from kafka_msgs.spark.reporting import rows_of, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

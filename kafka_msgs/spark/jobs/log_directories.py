@@ -18,9 +18,7 @@ from kafka_msgs.errors import JobPathError, LogFileError, OptionError
 from kafka_msgs.filesystems.files import LogFile, local_copy, log_files
 from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
 from kafka_msgs.log.files import PARTITION_METADATA, read_partition_metadata
-from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.segment import Segment
-from kafka_msgs.offline.cluster import read_cluster
 from kafka_msgs.offline.directories import end_of_segment, end_offsets_in
 from kafka_msgs.spark.sources.lookup import SegmentLookup
 from kafka_msgs.spark.sources.ranges import LARGEST
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "StoredPartition",
-    "cluster_frames",
     "directory_of",
     "end_of",
     "log_frame",
@@ -41,8 +38,6 @@ __all__ = [
 ]
 
 _PARTITIONS: Final = "topic string, partition int, topicId string, endOffset long, directory string"
-_PLACEMENTS: Final = "topic string, partition int, leader int, replicas array<int>"
-_CONFIGS: Final = "topic string, name string, value string"
 _ENDS: Final = "topic string, partition int, endOffset long"
 _EVERYTHING: Final = {"control": "true", "isolation": "read_uncommitted", "mode": "PERMISSIVE", "columns": "*"}
 
@@ -109,21 +104,6 @@ def partitions_frame(spark: SparkSession, partitions: Iterable[StoredPartition])
     """
     rows = [(each.topic, each.number, topic_id_of(each), end_of(each), directory_of(each)) for each in partitions]
     return spark.createDataFrame(rows, _PARTITIONS)
-
-
-def cluster_frames(spark: SparkSession, partitions: Iterable[StoredPartition]) -> dict[str, DataFrame]:
-    """Return what the metadata log among partitions says: ``placements`` of partitions, and ``configs`` of topics.
-
-    They are empty without it, and where it is not on this machine.
-    """
-    local = [Partition(Path(path)) for each in partitions if (path := directory_of(each)) is not None]
-    cluster = read_cluster(local)
-    placed = [(*place, each.leader, list(each.replicas)) for place, each in cluster.placements.items()]
-    settings = [(topic, *each) for topic, config in cluster.configs.items() for each in config.items()]
-    return {
-        "placements": spark.createDataFrame(placed, _PLACEMENTS),
-        "configs": spark.createDataFrame(settings, _CONFIGS),
-    }
 
 
 def directory_of(partition: StoredPartition) -> str | None:

@@ -1,27 +1,26 @@
-"""The content of topics, per partition and hour: sizes, codecs, producers, transactions, order of times.
+"""The content of topics, per partition and hour, as lazy tables over a DataFrame of records.
 
-Owns the figures. Records are first added up to one row per batch, from which the other tables are made: a batch has one
-producer, one codec, and at most one transaction.
+Records are first added up to one row per batch, from which the other tables are made: a batch has one producer, one
+codec, and at most one transaction. The job ``topic-profile`` has the same figures, without the way of rows through the
+JVM.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from kafka_msgs.report import Bars, Part, Report, Section, by_hour, report_of
-from kafka_msgs.spark.jobs.job import Job, Step, Tables
-from kafka_msgs.spark.jobs.report_rows import sizes_of_topics
+from kafka_msgs.spark.jobs.job import Tables
 from kafka_msgs.spark.jobs.rows import milliseconds, timed
 from kafka_msgs.spark.jobs.transactions import NONE, marker_of, outcome_of
-from kafka_msgs.spark.reporting import table_of, time_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["JOB", "topic_profile"]
+__all__ = ["topic_profile"]
 
 _PARTITION: Final = ("topic", "partition")
 _BATCH: Final = (*_PARTITION, "file", "batchPosition")
@@ -30,9 +29,6 @@ _OF_BATCH: Final = ("batchSize", "codec", "producerId", "transactional", "contro
 
 _HOUR_MS: Final = 3_600_000
 _TIMES: Final = ("firstTimestamp", "lastTimestamp", "hour")
-_SHOWN_TOPICS: Final = 12
-_SHOWN_LINES: Final = 6
-_SHOWN_HOURS: Final = 24 * 31
 
 
 def topic_profile(records: DataFrame) -> dict[str, DataFrame]:
@@ -49,7 +45,10 @@ def topic_profile(records: DataFrame) -> dict[str, DataFrame]:
     count the markers that end them. ``contentBytes`` are those of keys, values and headers; ``ratio`` is how many of
     them are stored in a byte, framing included. A batch that compaction has emptied is not in the tables.
     """
-    return JOB.tables({"records": records})
+    known = {"records": records}
+    for name, build in _TABLES.items():
+        known[name] = build(known)
+    return {name: known[name] for name in _TABLES}
 
 
 def _batches(tables: Tables) -> DataFrame:
@@ -141,64 +140,9 @@ def _problems(tables: Tables) -> DataFrame:
     return tables["batches"].where("problem IS NOT NULL").select(*_BATCH, "problem")
 
 
-def _report(tables: Tables) -> Report:
-    profile, batches = tables["profile"], tables["batches"].where("problem IS NULL AND NOT control")
-    summed = ("records", "batches", "bytes", "contentBytes", "tombstones")
-    endings = ("transactions", "abortedTransactions", "abortedRecords", "outOfOrder")
-    topics = profile.groupBy("topic").agg(
-        F.count_distinct("partition").alias("partitions"),
-        *(F.sum(name).alias(name) for name in (*summed, *endings)),
-    )
-    by_size = topics.orderBy(F.col("bytes").desc(), "topic")
-    codecs = batches.groupBy("topic", "codec").agg(
-        F.sum("records").alias("records"),
-        F.sum("batchSize").alias("bytes"),
-        (F.sum(F.col("keySize") + F.col("valueSize") + F.col("headersSize")) / F.sum("batchSize")).alias("ratio"),
-    )  # fmt: skip
-    largest = profile.orderBy(F.col("bytes").desc(), *_PARTITION, "hourMs")
-    sections: list[Section | Part] = [
-        table_of(by_size, "Topics"),
-        *_size_plot(by_size),
-        *_hours_plot(profile),
-        *sizes_of_topics(tables),
-        table_of(codecs.orderBy("topic", "codec"), "Codecs"),
-        table_of(
-            largest.withColumn("hour", time_of("hourMs")).drop("hourMs"), "Partitions and hours, the largest first"
-        ),
-        table_of(tables["problems"], "Problems"),
-    ]
-    return report_of("What is in topics", sections)
-
-
-def _size_plot(by_size: DataFrame) -> list[Section]:
-    rows = by_size.take(_SHOWN_TOPICS)
-    series = {"stored": [row["bytes"] for row in rows], "content": [row["contentBytes"] for row in rows]}
-    labels = [row["topic"] for row in rows]
-    note = f"the {_SHOWN_TOPICS} largest topics" if len(rows) == _SHOWN_TOPICS else ""
-    plot = Bars(title="Bytes of each topic", file="bytes.svg", labels=labels, series=series, unit="bytes", note=note)
-    return [plot] if rows else []
-
-
-def _hours_plot(profile: DataFrame) -> list[Section]:
-    """Records an hour of the topics that have most; the latest hours only, so that the plot stays small."""
-    known = profile.where("hourMs IS NOT NULL")
-    most = known.groupBy("topic").agg(F.sum("records").alias("sum")).orderBy(F.col("sum").desc(), "topic")
-    names = [row["topic"] for row in most.take(_SHOWN_LINES)]
-    records = [F.when(F.col("topic") == name, F.col("records")) for name in names]
-    sums = [F.coalesce(F.sum(each), F.lit(0)).alias(f"n{at}") for at, each in enumerate(records)]
-    if not names:
-        return []
-    rows = known.groupBy("hourMs").agg(*sums).orderBy(F.col("hourMs").desc()).take(_SHOWN_HOURS)
-    return [by_hour("Records an hour", "records.svg", "records an hour", names, {row[0]: row[1:] for row in rows})]
-
-
-JOB: Final = Job(
-    name="topic-profile",
-    summary="Per topic, partition and hour: records, bytes, codecs, sizes, producers, transactions, order of times.",
-    steps=(
-        Step("batches", _batches, partition_by=("topic",), time="hour"),
-        Step("profile", _profile, partition_by=("topic",), time="hour"),
-        Step("problems", _problems),
-    ),
-    report=_report,
-)
+_TABLES: Final[Mapping[str, Callable[[Tables], DataFrame]]] = {
+    "batches": _batches,
+    "profile": _profile,
+    "problems": _problems,
+}
+"""The tables, each made from the inputs and those before it."""

@@ -19,10 +19,10 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from kafka_msgs.pipeline.job import run_job
+from kafka_msgs.pipeline.topic_profile import profile_run
 from kafka_msgs.spark import register
-from kafka_msgs.spark.jobs.job import run
-from kafka_msgs.spark.jobs.log_directories import log_frame
-from kafka_msgs.spark.jobs.topic_profile import JOB
+from kafka_msgs.spark.jobs.engine import StoredInputs, in_tasks
 from tests.campaigns.spark_cluster.cluster import SETTINGS, executors_of, kill_one
 from tests.support.digests import COLUMNS, Digests, by_spark, digests_of
 
@@ -100,11 +100,11 @@ def _stored(spark: SparkSession, out: str) -> Digests:
 
 def job(spark: SparkSession, directory: Path, home: Path, workers: tuple[int, ...]) -> dict[str, Any]:
     """The tables of a job, in a run that is left alone and in one in which an executor is killed."""
-    records = {"records": log_frame(spark, [str(directory)])}
-    run(JOB, records, str(home / "quiet"))
+    asked = profile_run(StoredInputs([directory]))
+    run_job(asked, str(home / "quiet"), in_tasks(spark))
     with killing(workers, busy(workers, 2)) as killed:
-        run(JOB, records, str(home / "killed"))
-    tables = {out: [_sums(spark.read.parquet(str(home / out / step.name))) for step in JOB.steps] for out in _RUNS}
+        run_job(asked, str(home / "killed"), in_tasks(spark))
+    tables = {out: [_sums(spark.read.parquet(str(home / out / name))) for name in asked.job.tables] for out in _RUNS}
     return {"killed": killed, "tables": tables}
 
 

@@ -1,0 +1,160 @@
+"""Records added up to batches: a row for each, with its place, times and sizes.
+
+Owns the columns, and the way to them from columns of records. All rows of a batch have its header in common: one
+producer, one codec, and at most one transaction.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["BATCH_COLUMNS", "NONE", "NO_HOUR", "ROWS", "batch_rows", "begins", "same_batch"]
+
+BATCH_COLUMNS: Final = ("headers", "batch_size", "codec")
+"""The columns of records that are needed beside those that all readers get."""
+
+NONE: Final = "none"
+"""The outcome of a batch that is not in a transaction."""
+NO_HOUR: Final = -1
+"""The hour of a batch without a time."""
+
+_HOUR_MS: Final = 3_600_000
+_TEXT, _INT, _LONG, _BOOL = pa.string(), pa.int32(), pa.int64(), pa.bool_()
+
+_OF_BATCH: Final = {
+    "batchPosition": "batch_position",
+    "batchSize": "batch_size",
+    "codec": "codec",
+    "producerId": "producer_id",
+    "transactional": "is_transactional",
+    "control": "is_control",
+    "offset": "offset",
+    "firstTimestampMs": "timestamp_ms",
+}
+"""The columns that the first record of a batch has, and their names in it."""
+_SUMS: Final = ("keySize", "valueSize", "headersSize", "withoutKey", "tombstones", "outOfOrder")
+_LARGEST: Final = {"maxKeySize": "keySize", "maxValueSize": "valueSize"}
+
+ROWS: Final = pa.schema(
+    [
+        ("segment", _LONG),
+        ("file", _TEXT),
+        ("batchPosition", _LONG),
+        ("batchSize", _INT),
+        ("codec", _TEXT),
+        ("producerId", _LONG),
+        ("transactional", _BOOL),
+        ("control", _BOOL),
+        ("marker", _TEXT),
+        ("offset", _LONG),
+        ("lastOffset", _LONG),
+        ("firstTimestampMs", _LONG),
+        ("lastTimestampMs", _LONG),
+        ("records", _LONG),
+        *((name, _LONG) for name in _SUMS[:3]),
+        *((name, _INT) for name in _LARGEST),
+        *((name, _LONG) for name in _SUMS[3:]),
+        ("outcome", _TEXT),
+        ("hourMs", _LONG),
+        ("first", _BOOL),
+    ]
+)
+"""Batches. ``segment`` is the base offset of theirs. ``marker`` is how a control batch ends a transaction, ``outcome``
+how that of a batch ended, null before its end. ``outOfOrder`` counts records that are earlier in time than the one
+before them. ``first`` batches are the first ones of clients in their segments."""
+
+_MARKERS: Final = pa.array([b"\0\0", b"\0\1"])
+_MEANT: Final = pa.array(["aborted", "committed"])
+
+
+def batch_rows(records: pa.RecordBatch, segment: int, file: str) -> pa.Table:
+    """Return the batches of records of a segment, with no batch as ``first``. Records of two batches lie apart."""
+    positions, times = records["batch_position"], records["timestamp_ms"]
+    of_another = begins(positions)
+    starts = pc.indices_nonzero(of_another)
+    ends = pc.subtract(pa.concat_arrays([starts[1:], pa.array([records.num_rows], starts.type)]), 1)
+    earlier = pa.concat_arrays([pa.array([False]), pc.less(times[1:], times[:-1])])
+    late = pc.and_not(earlier, pc.or_(of_another, records["is_control"]))
+    sums = _sums(records, pc.cumulative_sum(of_another.cast(_LONG)), late)
+    first = records.take(starts)
+    found: dict[str, Any] = {name: first[source] for name, source in _OF_BATCH.items()}
+    found |= {name: sums[f"{name}_sum"] for name in _SUMS}
+    found |= {name: sums[f"{source}_max"] for name, source in _LARGEST.items()}
+    found |= {
+        "segment": pa.repeat(pa.scalar(segment, _LONG), len(starts)),
+        "file": pa.repeat(pa.scalar(file), len(starts)),
+        "marker": _marker(first),
+        "lastOffset": records["offset"].take(ends),
+        "lastTimestampMs": times.take(ends),
+        "records": pc.add(pc.subtract(ends.cast(_LONG), starts.cast(_LONG)), 1),
+        "outcome": _outcome(first),
+        "hourMs": _hour(found["firstTimestampMs"]),
+        "first": pa.repeat(pa.scalar(False), len(starts)),
+    }
+    return pa.table({name: found[name] for name in ROWS.names}).cast(ROWS)
+
+
+def begins(values: pa.Array) -> pa.Array:
+    """Return which rows have another value than the row before them; the first one has."""
+    return pa.concat_arrays([pa.array([True] * bool(len(values)), _BOOL), pc.not_equal(values[1:], values[:-1])])
+
+
+def same_batch(one: pa.Table, other: pa.Table) -> pa.Table | None:
+    """Return two rows as one if they are parts of a batch, which follow each other; None if not."""
+    (a,), (b,) = one.to_pylist(), other.to_pylist()
+    if (a["segment"], a["batchPosition"]) != (b["segment"], b["batchPosition"]):
+        return None
+    late = not a["control"] and b["firstTimestampMs"] < a["lastTimestampMs"]
+    found = {**a, "lastOffset": b["lastOffset"], "lastTimestampMs": b["lastTimestampMs"]}
+    found |= {name: a[name] + b[name] for name in ("records", *_SUMS)}
+    found |= {name: max(a[name], b[name]) for name in _LARGEST}
+    return pa.Table.from_pylist([{**found, "outOfOrder": found["outOfOrder"] + late}], schema=ROWS)
+
+
+def _sums(records: pa.RecordBatch, batches: pa.Array, late: pa.Array) -> pa.Table:
+    keys, values = records["key"], records["value"]
+    counted = {
+        "batch": batches,
+        "keySize": _size(keys),
+        "valueSize": _size(values),
+        "headersSize": _headers_size(records["headers"]),
+        "withoutKey": keys.is_null().cast(_LONG),
+        "tombstones": values.is_null().cast(_LONG),
+        "outOfOrder": late.cast(_LONG),
+    }
+    wanted = [*((name, "sum") for name in _SUMS), *((source, "max") for source in _LARGEST.values())]
+    return pa.table(counted).group_by("batch", use_threads=False).aggregate(wanted)
+
+
+def _size(data: pa.Array) -> pa.Array:
+    return pc.fill_null(pc.binary_length(data), 0).cast(_LONG)
+
+
+def _headers_size(headers: pa.Array) -> pa.Array:
+    """Return the bytes of the names and values of each record. A name that is not UTF-8 does not count."""
+    parts = headers.flatten()
+    if not len(parts):
+        return pa.repeat(pa.scalar(0, _LONG), len(headers))
+    sizes = pc.add(*(_size(pc.struct_field(parts, [number])) for number in (0, 1)))
+    before = pa.concat_arrays([pa.array([0], _LONG), pc.cumulative_sum(sizes)])
+    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(headers), 0).cast(_LONG))
+    starts = pa.concat_arrays([pa.array([0], _LONG), ends[:-1]])
+    return pc.subtract(before.take(ends), before.take(starts))
+
+
+def _marker(first: pa.RecordBatch) -> pa.Array:
+    kind = pc.index_in(pc.binary_slice(first["key"], 2, 4), _MARKERS)
+    return _MEANT.take(pc.if_else(first["is_control"], kind, pa.scalar(None, kind.type)))
+
+
+def _outcome(first: pa.RecordBatch) -> pa.Array:
+    waits = pc.and_not(first["is_transactional"], first["is_control"])
+    return pc.if_else(waits, pa.scalar(None, _TEXT), pa.scalar(NONE))
+
+
+def _hour(times: pa.Array) -> pa.Array:
+    hours = pc.multiply(pc.divide(times, _HOUR_MS), _HOUR_MS)
+    return pc.if_else(pc.greater_equal(times, 0), hours, pa.scalar(NO_HOUR, _LONG))

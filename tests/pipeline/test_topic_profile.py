@@ -1,0 +1,263 @@
+"""The profile of topics, held against a plain walk over batches, and runs that go on against those from nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+from kafka_msgs.offline.directories import partitions_in
+from kafka_msgs.offline.profile import Figures, read_profile
+from kafka_msgs.pipeline import batch_log, figures
+from kafka_msgs.pipeline.batch_log import BATCHES
+from kafka_msgs.pipeline.figures import PROFILE
+from kafka_msgs.pipeline.job import in_this_process, run_job
+from kafka_msgs.pipeline.local import LocalInputs
+from kafka_msgs.pipeline.output import Place
+from kafka_msgs.pipeline.profile_log import PROBLEMS, ProfileSummary
+from kafka_msgs.pipeline.profile_report import profile_report
+from kafka_msgs.pipeline.topic_profile import profile_run
+from kafka_msgs.records import BatchBuilder
+from kafka_msgs.report import Report
+from tests.support.cut_logs import copy_of_earlier
+from tests.support.random_topic import RandomTopic
+from tests.support.recordings import GROUP_LOGS, LOGS
+
+TABLES: Final = {"batches": BATCHES, "profile": PROFILE, "problems": PROBLEMS}
+
+Tables = dict[str, list[dict[str, Any]]]
+
+
+class Ran:
+    """A run: what it found of each partition, what it said, and its report."""
+
+    def __init__(self, logs: Path, out: Path) -> None:
+        inputs = LocalInputs([str(logs)])
+        self.said: list[str] = []
+        self.found: tuple[ProfileSummary, ...] = run_job(
+            profile_run(inputs), str(out), in_this_process(), say=self.said.append
+        )
+        self.report: Report = profile_report(self.found, inputs.places())
+
+
+def tables(out: Path) -> Tables:
+    return {name: sorted(plain(ds.dataset(out / name, partitioning="hive").to_table()), key=repr) for name in TABLES}
+
+
+def plain(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows with timestamps as numbers, of which Python does not have all."""
+    is_time = pa.types.is_timestamp
+    types = [pa.field(each.name, pa.int64() if is_time(each.type) else each.type) for each in table.schema]
+    return list(table.cast(pa.schema(types)).to_pylist())
+
+
+@pytest.fixture(autouse=True)
+def now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that stands still: reports take no time that is later than now for the newest."""
+    monkeypatch.setattr("kafka_msgs.offline.times.time", lambda: 2e9)
+
+
+def with_small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let everything be reduced after each batch."""
+    monkeypatch.setattr(batch_log, "_BUFFER", 1)
+    monkeypatch.setattr(figures, "_BUFFER", 1)
+    monkeypatch.setattr("kafka_msgs.pipeline.logs._MAX_BYTES", 1)
+
+
+def walked(logs: Path) -> dict[tuple[str, int, int | None], tuple[Any, ...]]:
+    """The figures of a walk over batches in Python."""
+    return {place: of_walk(each) for place, each in read_profile(partitions_in([logs])).figures.items()}
+
+
+def of_walk(each: Figures) -> tuple[Any, ...]:
+    return (
+        each.records, each.batches, each.bytes, each.content_bytes, each.ratio, sorted(each.codecs),
+        each.mean_key_size, each.max_key_size, each.mean_value_size, each.max_value_size, each.without_key,
+        each.tombstones, len(each.producers), each.transactions, each.aborted_transactions, each.aborted_records,
+        each.out_of_order, each.first_offset, each.last_offset,
+    )  # fmt: skip
+
+
+def profiled(out: Path) -> dict[tuple[str, int, int | None], tuple[Any, ...]]:
+    names = PROFILE.names[4:]
+    return {
+        (row["topic"], row["partition"], row["hourMs"]): tuple(row[name] for name in names)
+        for row in tables(out)["profile"]
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_figures_are_those_of_a_walk_over_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    dice = Random(seed)
+    if seed == 3:
+        with_small_buffers(monkeypatch)
+    for number in range(2):
+        topic = RandomTopic(tmp_path / "logs", dice, number=number, damage=seed == 1)
+        topic.grow(60)
+        if seed == 2:
+            topic.compact()
+        topic.write()
+    Ran(tmp_path / "logs", tmp_path / "out")
+    assert profiled(tmp_path / "out") == walked(tmp_path / "logs")
+
+
+@pytest.mark.parametrize("logs", [LOGS, GROUP_LOGS], ids=["topics", "groups"])
+def test_figures_of_the_logs_of_a_broker_are_those_of_a_walk_over_batches(tmp_path: Path, logs: Path) -> None:
+    Ran(logs, tmp_path)
+    assert profiled(tmp_path) == walked(logs)
+
+
+def test_a_batch_of_more_records_than_a_table_has_rows_is_one_batch(tmp_path: Path) -> None:
+    builder = BatchBuilder()
+    for number in range(140_000):
+        builder.append(None, b"", timestamp=140_000 - number)
+    directory = tmp_path / "logs" / "large-0"
+    directory.mkdir(parents=True)
+    (directory / f"{0:020}.log").write_bytes(builder.build())
+    Ran(tmp_path / "logs", tmp_path / "out")
+    (batch,) = tables(tmp_path / "out")["batches"]
+    assert (batch["records"], batch["outOfOrder"], batch["lastOffset"]) == (140_000, 139_999, 139_999)
+    assert profiled(tmp_path / "out") == walked(tmp_path / "logs")
+
+
+def nothing(topic: RandomTopic) -> None:
+    pass
+
+
+HAPPENINGS: Final[dict[str, Callable[[RandomTopic], None]]] = {
+    "nothing": nothing,
+    "deleted segment": RandomTopic.delete_first,
+    "compaction": RandomTopic.compact,
+    "truncated tail": RandomTopic.truncate,
+    "recreated topic": RandomTopic.recreate,
+    "recreated topic without an id": RandomTopic.recreate,
+}
+
+
+@pytest.mark.parametrize("happening", HAPPENINGS)
+@pytest.mark.parametrize("seed", range(4))
+def test_any_cut_of_a_log_gives_what_one_run_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, happening: str, seed: int
+) -> None:
+    dice = Random(f"{happening} {seed}")
+    if seed == 3:
+        with_small_buffers(monkeypatch)
+    topic = RandomTopic(tmp_path / "logs", dice, damage=seed % 3 == 2)
+    if happening.endswith("without an id"):
+        topic.id = None
+    for step in range(4):
+        topic.grow(dice.randrange(1, 12 if seed == 3 else 50))
+        if dice.random() < 0.7:
+            HAPPENINGS[happening](topic)
+            topic.grow(dice.randrange(3))
+        found = Ran(topic.write(), tmp_path / "out")
+        fresh = Ran(topic.home, tmp_path / f"fresh {step}")
+        assert tables(tmp_path / "out") == tables(tmp_path / f"fresh {step}")
+        assert found.report == fresh.report
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("source", [LOGS, GROUP_LOGS], ids=["topics", "groups"])
+def test_any_cut_of_the_logs_of_a_broker_gives_the_same_report(tmp_path: Path, share: float, source: Path) -> None:
+    logs = copy_of_earlier(source, tmp_path / "logs", share)
+    Ran(logs, tmp_path / "out")
+    found = Ran(copy_of_earlier(source, logs, 1), tmp_path / "out")
+    fresh = Ran(logs, tmp_path / "fresh")
+    assert tables(tmp_path / "out") == tables(tmp_path / "fresh")
+    assert found.report == fresh.report
+    assert any(not each.from_start for each in found.found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_only_what_is_new_is_read_of_a_log_that_grows_and_loses_segments(tmp_path: Path, seed: int) -> None:
+    topic = RandomTopic(tmp_path / "logs", Random(seed))
+    topic.grow(80)
+    Ran(topic.write(), tmp_path / "out")
+    for _ in range(2):
+        topic.delete_first()
+        topic.grow(20)
+        ran = Ran(topic.write(), tmp_path / "out")
+        assert [each.from_start for each in ran.found] == [False]
+        assert ran.said == []
+
+
+def changed(tmp_path: Path, change: Callable[[RandomTopic], None]) -> list[str]:
+    topic = RandomTopic(tmp_path / "logs", Random(3))
+    topic.grow(80)
+    Ran(topic.write(), tmp_path / "out")
+    change(topic)
+    topic.grow(20)
+    return Ran(topic.write(), tmp_path / "out").said
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (RandomTopic.compact, "segments that were read were compacted, truncated or replaced"),
+        (RandomTopic.truncate, "segments that were read were compacted, truncated or replaced"),
+        (RandomTopic.recreate, "the topic was made anew"),
+    ],
+    ids=["compaction", "truncated tail", "recreated topic"],
+)
+def test_what_is_read_again_is_said(tmp_path: Path, change: Callable[[RandomTopic], None], reason: str) -> None:
+    assert changed(tmp_path, change) == [f"events-0 was read from its start again: {reason}"]
+
+
+def test_partitions_come_and_go(tmp_path: Path) -> None:
+    topics = [RandomTopic(tmp_path / "logs", Random(n), name=name) for n, name in enumerate(("a", "b", "_c"))]
+    for each in topics:
+        each.grow(30)
+    topics[0].write(), topics[1].write()
+    Ran(tmp_path / "logs", tmp_path / "out")
+    shutil.rmtree(topics[0].directory)
+    topics[2].write()
+    Ran(tmp_path / "logs", tmp_path / "out")
+    Ran(tmp_path / "logs", tmp_path / "fresh")
+    assert tables(tmp_path / "out") == tables(tmp_path / "fresh")
+    assert {row["topic"] for row in tables(tmp_path / "out")["batches"]} == {"b", "_c"}
+
+
+@pytest.mark.parametrize("at", ["batches", "profile", "_state"])
+def test_a_run_that_was_killed_leaves_tables_that_the_next_one_replaces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    topic = RandomTopic(tmp_path / "logs", Random(3))
+    topic.grow(60)
+    Ran(topic.write(), tmp_path / "out")
+    topic.grow(20)
+    topic.write()
+    with monkeypatch.context() as patch:
+        for method in ("replace", "extend"):
+            patch.setattr(f"kafka_msgs.pipeline.output.Place.{method}", dies_at(at, method))
+        with pytest.raises(KeyboardInterrupt):
+            Ran(topic.home, tmp_path / "out")
+    topic.grow(20)
+    Ran(topic.write(), tmp_path / "out")
+    Ran(topic.home, tmp_path / "fresh")
+    assert tables(tmp_path / "out") == tables(tmp_path / "fresh")
+
+
+def dies_at(at: str, method: str) -> Callable[..., None]:
+    real: Callable[..., None] = getattr(Place, method)
+
+    def dies(self: Place, name: str, *arguments: Any) -> None:
+        if name == at:
+            raise KeyboardInterrupt
+        real(self, name, *arguments)
+
+    return dies
+
+
+def test_a_log_without_records_gives_empty_tables(tmp_path: Path) -> None:
+    RandomTopic(tmp_path / "logs", Random(0)).write()
+    ran = Ran(tmp_path / "logs", tmp_path / "out")
+    assert tables(tmp_path / "out") == {"batches": [], "profile": [], "problems": []}
+    for name, schema in TABLES.items():
+        assert set(ds.dataset(tmp_path / "out" / name, partitioning="hive").schema.names) == set(schema.names)
+    assert {section.title for section in ran.report.sections} >= {"Topics", "Codecs", "Problems"}
