@@ -1,12 +1,14 @@
 """The indexes of a segment: offsets to positions, times to offsets, and the aborted transactions.
 
-This module reads their entries and reports damaged ones. An index that its broker still has open ends with zeros after
-its entries. The zeros are left out. ``segment`` uses an index to find a batch. In Kafka these are the classes
-``OffsetIndex``, ``TimeIndex`` (KIP-33) and ``TransactionIndex`` (KIP-98) in ``org.apache.kafka.storage.internals.log``.
+This module reads their entries and reports damaged ones, or looks for one entry in a few steps without a look at the
+others. An index that its broker still has open ends with zeros after its entries. The zeros are left out. ``segment``
+uses an index to find a batch. In Kafka these are the classes ``OffsetIndex``, ``TimeIndex`` (KIP-33) and
+``TransactionIndex`` (KIP-98) in ``org.apache.kafka.storage.internals.log``.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from struct import Struct
@@ -16,7 +18,7 @@ from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.faults import raising
-from kafka_msgs.log.mapping import read_whole
+from kafka_msgs.log.mapping import Mapped, mapped, read_whole
 
 __all__ = [
     "ABORTED_LAYOUT",
@@ -27,6 +29,8 @@ __all__ = [
     "AbortedTransaction",
     "OffsetEntry",
     "TimeEntry",
+    "find_offset",
+    "find_time",
     "read_aborted_transactions",
     "read_offset_index",
     "read_time_index",
@@ -118,6 +122,50 @@ def walk_time_index(path: Path) -> Iterator[TimeEntry | LogFileError]:
 
 def _not_earlier(last: TimeEntry, entry: TimeEntry) -> bool:
     return entry.timestamp >= last.timestamp and entry.offset >= last.offset
+
+
+def find_offset(path: Path, offset: int) -> OffsetEntry | None:
+    """Return the last entry of an ``.index`` file whose offset is ``offset`` or less, or None.
+
+    The entry is looked for by halves, so that a few pages of the file are read. It says nothing about damage: in a
+    damaged index it may be any entry. None for a file that ends within an entry. Raises what ``mapped`` raises.
+    """
+    data, base = mapped(path), _base_offset(path)
+    entries = _used(data, OFFSET_LAYOUT)
+    at = bisect_right(entries, offset - base, key=lambda start: _first(OFFSET_LAYOUT, data, start))
+    if not at:
+        return None
+    found, position = OFFSET_LAYOUT.unpack_from(data, entries[at - 1])
+    return OffsetEntry(base + found, position)
+
+
+def find_time(path: Path, timestamp: int | None = None) -> TimeEntry | None:
+    """Return the last entry of a ``.timeindex`` file that is earlier than ``timestamp``, or the last one at all.
+
+    It works like ``find_offset``.
+    """
+    data, base = mapped(path), _base_offset(path)
+    entries = _used(data, TIME_LAYOUT)
+    at = len(entries)
+    if timestamp is not None:
+        at = bisect_left(entries, timestamp, key=lambda start: _first(TIME_LAYOUT, data, start))
+    if not at:
+        return None
+    found, offset = TIME_LAYOUT.unpack_from(data, entries[at - 1])
+    return TimeEntry(found, base + offset)
+
+
+def _first(layout: Struct, data: Mapped, start: int) -> int:
+    found: int = layout.unpack_from(data, start)[0]
+    return found
+
+
+def _used(data: Mapped, layout: Struct) -> range:
+    """Return where the entries start, without the zeros after them. None starts where the last one is not whole."""
+    if len(data) % layout.size:
+        return range(0)
+    starts = range(0, len(data), layout.size)
+    return starts[: bisect_left(starts, True, key=lambda start: not any(data[start : start + layout.size]))]
 
 
 def read_aborted_transactions(path: Path) -> Iterator[AbortedTransaction]:

@@ -1,17 +1,14 @@
 """A segment of a partition. Its indexes find the batches from an offset on, or the first record at a time.
 
-An index that is damaged or does not match its segment is not used. The segment is then read from its start. ``scan``
-and ``index`` read the files. ``partition`` lists the segments. In Kafka this is
+An entry of an index is used only if the segment has what it says. Without one the segment is read from its start.
+``scan`` and ``index`` read the files. ``partition`` lists the segments. In Kafka this is
 ``org.apache.kafka.storage.internals.log.LogSegment``.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from operator import attrgetter
 from pathlib import Path
-from typing import TypeVar
 
 from attrs import frozen
 
@@ -21,6 +18,8 @@ from kafka_msgs.log.index import (
     AbortedTransaction,
     OffsetEntry,
     TimeEntry,
+    find_offset,
+    find_time,
     walk_aborted_transactions,
     walk_offset_index,
     walk_time_index,
@@ -29,8 +28,6 @@ from kafka_msgs.log.scan import AnyBatch, walk_log
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, Record
 
 __all__ = ["Segment"]
-
-T = TypeVar("T")
 
 
 @frozen(order=True)
@@ -88,26 +85,32 @@ class Segment:
         """
         if offset <= self.base_offset:
             return 0
-        entries = _believed(self.walk_offset_index())
-        index = bisect_right(entries, offset, key=attrgetter("offset")) - 1
-        if index < 0 or not self._fits(entries[index]):
-            return 0
-        return entries[index].position
+        path = self.path.with_suffix(".index")
+        entry = find_offset(path, offset) if path.exists() else None
+        return entry.position if entry is not None and self._fits(entry) else 0
 
     def first_at(self, timestamp: int) -> Record | None:
         """Return the first record whose timestamp is ``timestamp`` or later, in milliseconds since the epoch.
 
         Return None if all are earlier. Damaged batches are left out. Raises what ``records`` of a batch raises.
         """
-        entries = _believed(self.walk_time_index())
-        index = bisect_left(entries, timestamp, key=attrgetter("timestamp")) - 1
-        start = entries[index].offset if index >= 0 else self.base_offset
+        entry = self.time_before(timestamp)
+        start = self.base_offset if entry is None else entry.offset
         for batch in self._sound_batches(start):
             if batch.max_timestamp >= timestamp:
                 for record in batch:
                     if record.timestamp >= timestamp:
                         return record
         return None
+
+    def time_before(self, timestamp: int | None = None) -> TimeEntry | None:
+        """Return the last entry of the time index that is earlier than ``timestamp``, or the last one at all.
+
+        Return None without one, and for an entry that says something else than the batch with its offset.
+        """
+        path = self.path.with_suffix(".timeindex")
+        entry = find_time(path, timestamp) if path.exists() else None
+        return entry if entry is not None and self._tells(entry) else None
 
     def offset_index(self) -> Iterator[OffsetEntry]:
         """Yield the entries of the ``.index`` file, none without one; like ``read_offset_index``."""
@@ -143,12 +146,7 @@ class Segment:
         first = next(walk_log(self.path, start=entry.position), None)
         return not isinstance(first, LogFileError) and first is not None and first.last_offset <= entry.offset
 
-
-def _believed(items: Iterator[T | LogFileError]) -> list[T]:
-    """Return the entries of a sound index, and none of a damaged one."""
-    entries = []
-    for item in items:
-        if isinstance(item, LogFileError):
-            return []
-        entries.append(item)
-    return entries
+    def _tells(self, entry: TimeEntry) -> bool:
+        """Whether the batch that has the offset of an entry has its latest timestamp."""
+        batch = self.batch_at(entry.offset) if entry.offset >= self.base_offset else None
+        return batch is not None and batch.base_offset <= entry.offset and batch.max_timestamp == entry.timestamp

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import time
 from typing import Any, Final, TypeAlias
 
-from kafka_msgs.errors import KafkaMsgsError, LogFileError
+from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.log.faults import without_faults
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.segment import Segment
@@ -61,10 +61,10 @@ def newest_time(segments: Sequence[Segment]) -> int | None:
 
 def _newest(segment: Segment) -> int | None:
     """Return the newest time of a segment: that of the last entry of the time index, or of the batches after it."""
-    entries = [each for each in segment.walk_time_index() if not isinstance(each, LogFileError)]
-    start = entries[-1].offset if entries else segment.base_offset
+    entry = segment.time_before()
+    start = segment.base_offset if entry is None else entry.offset
     times = [each.max_timestamp for each in without_faults(segment.walk_batches(start, _HEADERS))]
-    return max((each for each in [*(entry.timestamp for entry in entries[-1:]), *times] if each >= 0), default=None)
+    return max((each for each in [*([entry.timestamp] if entry else []), *times] if each >= 0), default=None)
 
 
 def segment_rows(partitions: Iterable[Partition]) -> Iterator[dict[str, Any]]:

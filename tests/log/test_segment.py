@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from struct import pack
+from struct import pack, pack_into
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_msgs.errors import LogFileError
+from kafka_msgs.log import index
 from kafka_msgs.log.faults import without_faults
 from kafka_msgs.log.index import (
     AbortedTransaction,
     OffsetEntry,
     TimeEntry,
+    find_offset,
+    find_time,
     read_aborted_transactions,
     read_offset_index,
     read_time_index,
@@ -198,3 +203,40 @@ def test_an_aborted_transaction_that_cannot_be(tmp_path: Path, entry: tuple[int,
     assert first == AbortedTransaction(0, 7, 10, 20, 15)
     assert isinstance(fault, LogFileError)
     assert fault.position == 34
+
+
+ASCENDING = st.lists(st.integers(1, 10**6), unique=True, max_size=40).map(sorted)
+
+
+@given(ASCENDING, st.integers(0, 3) | st.just(1000), st.integers(-(10**6), 2 * 10**6))
+def test_an_entry_that_is_looked_for_is_that_of_the_whole_index(
+    tmp_path_factory: pytest.TempPathFactory, numbers: list[int], space: int, wanted: int
+) -> None:
+    offsets = tmp_path_factory.mktemp("index") / f"{BASE:020}.index"
+    times = offsets.with_suffix(".timeindex")
+    offsets.write_bytes(b"".join(pack(">ii", each, 2 * each) for each in numbers) + bytes(8 * space))
+    times.write_bytes(b"".join(pack(">qi", each, each) for each in numbers) + bytes(12 * space))
+    up_to = [each for each in read_offset_index(offsets) if each.offset <= wanted]
+    before = [each for each in read_time_index(times) if each.timestamp < wanted]
+    assert find_offset(offsets, wanted) == (up_to[-1] if up_to else None)
+    assert find_time(times, wanted) == (before[-1] if before else None)
+    assert find_time(times) == next(reversed(list(read_time_index(times))), None)
+
+
+def test_few_entries_of_a_long_index_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content, count = bytearray(12 * 2**17), 10**5
+    for number in range(count):
+        pack_into(">qi", content, 12 * number, number + 1, number + 1)
+    path = tmp_path / f"{0:020}.timeindex"
+    path.write_bytes(content)
+    read: list[int] = []
+    first = index._first
+    monkeypatch.setattr(index, "_first", lambda *where: read.append(where[-1]) or first(*where))
+    assert find_time(path, 70_000) == TimeEntry(69_999, 69_999)
+    assert len(read) <= 17
+
+
+def test_an_entry_with_a_time_that_its_batch_has_not_is_not_followed(segment: Segment) -> None:
+    segment.path.with_suffix(".timeindex").write_bytes(pack(">qi", 1000 * BASE, 59))
+    assert finds_everything(segment)
+    assert segment.time_before() is None
