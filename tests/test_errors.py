@@ -31,6 +31,7 @@ from kafka_msgs.errors import (
     DecodeError,
     DecompressedSizeError,
     EncodeError,
+    ForkedProcessError,
     FrameSizeError,
     GroupError,
     InternalError,
@@ -234,6 +235,11 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
     (
         RecordWriteError(field="offset", value=-1, reason="-1 is not from 0 to 9"),
         "offset: -1 is not from 0 to 9",
+    ),
+    (
+        ForkedProcessError(filesystem="hdfs"),
+        "hdfs: this process was forked from one that has used hdfs, and would wait forever; start processes by spawn "
+        "or forkserver, or before the first use",
     ),
     (
         JobPathError(path="out", reason="there is something already"),

@@ -36,7 +36,7 @@ from kafka_msgs.errors.codec import (
 )
 from kafka_msgs.errors.columns import ColumnSizeError, ColumnTypeError
 from kafka_msgs.errors.groups import AssignorError, GroupError
-from kafka_msgs.errors.jobs import JobPathError, OptionError
+from kafka_msgs.errors.jobs import ForkedProcessError, JobPathError, OptionError
 from kafka_msgs.errors.log import LogFileError, TierFormatError
 from kafka_msgs.errors.lookup import UnknownColumnError, UnknownMessageError, UnknownNameError, UnknownTopicError
 from kafka_msgs.errors.producer import ProducerClosedError, ProducerFencedError, TransactionStateError
@@ -76,6 +76,7 @@ __all__ = [
     "DecodeError",
     "DecompressedSizeError",
     "EncodeError",
+    "ForkedProcessError",
     "FrameSizeError",
     "GroupError",
     "InternalError",

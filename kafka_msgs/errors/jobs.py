@@ -1,11 +1,11 @@
-"""Errors of the options and paths of a function, a data source or a job."""
+"""Errors of the options, paths and filesystems of a function, a data source or a job."""
 
 from __future__ import annotations
 
 from kafka_msgs.errors.base import KafkaMsgsError, shown
 from kafka_msgs.lazy_attrs import define
 
-__all__ = ["JobPathError", "OptionError"]
+__all__ = ["ForkedProcessError", "JobPathError", "OptionError"]
 
 
 @define(kw_only=True, slots=False, repr=False)
@@ -34,3 +34,19 @@ class JobPathError(KafkaMsgsError, ValueError):
 
     def _text(self) -> str:
         return f"{self.path}: {self.reason}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class ForkedProcessError(KafkaMsgsError, OSError):
+    """A filesystem that cannot be used in this process, because a process that it was forked from has used it.
+
+    Attributes: ``filesystem`` (its scheme).
+    """
+
+    filesystem: str
+
+    def _text(self) -> str:
+        return (
+            f"{self.filesystem}: this process was forked from one that has used {self.filesystem}, and would wait "
+            "forever; start processes by spawn or forkserver, or before the first use"
+        )

@@ -1,14 +1,15 @@
 """Jobs of ``kafka-msgs pipeline`` on a server of S3 and on HDFS, inputs and outputs: tables are those of local runs.
 
-``python -m tests.campaigns.remote_jobs``. It takes some minutes, needs Java and Maven, and ends with status 1 when a
-table differs. Settings are those of the session.
+``python -m tests.campaigns.remote_jobs``, or with the name of one filesystem, ``s3`` or ``hdfs``. It takes some
+minutes, needs Java and Maven, and ends with status 1 when a table differs. Settings are those of the session.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +38,14 @@ JOBS: Final[Mapping[str, Path]] = {
 }
 """The jobs that read files, and what they read here."""
 
+_NAMES: Final = ("s3", "hdfs")
+
+_OF_SPARK: Final = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+}
+
 
 @frozen
 class Place:
@@ -58,18 +67,22 @@ def run(job: str, source: str, out: str) -> None:
 @contextmanager
 def session(settings: Mapping[str, str]) -> Iterator[None]:
     """Give a session with settings of filesystems."""
-    builder: Any = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    for name, value in settings.items():
-        builder = builder.config(f"spark.hadoop.{name}", value)
-    spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    builder: Any = SparkSession.builder.master("local[2]")
+    for name, value in {**_OF_SPARK, **{f"spark.hadoop.{name}": each for name, each in settings.items()}}.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
     yield
     spark.stop()
 
 
 def tables(filesystem: fs.FileSystem, place: str) -> dict[str, list[str]]:
-    """Return the rows of each table in a directory, in one order, without what names the filesystem."""
+    """Return the rows of each table in a directory, in one order, without what names the filesystem.
+
+    What a job keeps for its next run is no table.
+    """
     found = filesystem.get_file_info(fs.FileSelector(place))
-    names = [info.base_name for info in found if info.type == fs.FileType.Directory]
+    names = [info.base_name for info in found if info.type == fs.FileType.Directory and info.base_name[0] != "_"]
     return {name: sorted(_rows(filesystem, f"{place}/{name}")) for name in names}
 
 
@@ -98,20 +111,34 @@ def _fill(place: Place) -> None:
         fs.copy_files(origin, target, fs.LocalFileSystem(), place.filesystem)
 
 
-@click.command()
-def main() -> None:
-    """Run all jobs everywhere."""
+@contextmanager
+def _places(names: Sequence[str], home: Path) -> Iterator[tuple[list[Place], Mapping[str, str]]]:
+    """Give the filesystems of those names, and the settings of a session that reaches them."""
     with ExitStack() as stack:
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="remote-jobs-")))
-        s3, hdfs = stack.enter_context(s3_server()), stack.enter_context(hdfs_cluster(home / "hdfs"))
-        places = [
-            Place("s3", "s3a://jobs", s3.store(), "jobs"),
-            Place("hdfs", f"{hdfs.hdfs}/jobs", filesystem_of(hdfs.hdfs).filesystem, "/jobs"),
-        ]
-        stack.enter_context(session(s3.settings))
+        found, settings = [], {}
+        if "s3" in names:
+            s3 = stack.enter_context(s3_server())
+            settings = s3.settings
+            found.append(Place("s3", "s3a://jobs", s3.store(), "jobs"))
+        if "hdfs" in names:
+            hdfs = stack.enter_context(hdfs_cluster(home / "hdfs")).hdfs
+            found.append(Place("hdfs", f"{hdfs}/jobs", filesystem_of(hdfs).filesystem, "/jobs"))
+        yield found, settings
+
+
+@click.command()
+@click.argument("names", nargs=-1, type=click.Choice(_NAMES))
+def main(names: Sequence[str]) -> None:
+    """Run all jobs here, and on the filesystems of these names, by default all."""
+    failed = False
+    with (
+        tempfile.TemporaryDirectory(prefix="remote-jobs-") as directory,
+        _places(names or _NAMES, Path(directory)) as (places, settings),
+        session(settings),
+    ):
+        home = Path(directory)
         for job, source in JOBS.items():
             run(job, str(source), str(home / job))
-        failed = False
         for place in places:
             _fill(place)
             for line in compare(place, home):
