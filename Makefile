@@ -37,14 +37,19 @@ IN_PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | expand -t 12
 
-.venv/demo: $(BUILD)
+# uv needs a third of the time; it knows none of pip's settings, so pip follows where it cannot install: $(call install,WHAT)
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+define install
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[generator,pipeline]'
+	$(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(PIP) $(1)
+endef
+
+.venv/demo: $(BUILD)
+	$(call install,-e '.[generator$(,)pipeline]')
 	@touch $@
 
 .venv/dev: $(BUILD)
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,bench]'
+	$(call install,-e '.[dev$(,)bench]')
 	@touch $@ .venv/demo
 
 demo: .venv/demo ## decode real Kafka traffic before your eyes
@@ -87,7 +92,7 @@ valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memche
 	tests/columns/test_native_encode.py
 
 .venv/fuzz: .venv/dev
-	$(BIN)/pip install --quiet --disable-pip-version-check atheris==3.0.0
+	$(PIP) atheris==3.0.0
 	@touch $@
 
 # The targets of the fuzzer, one after the other: messages, parts of them, records, columns, headers of batches.
