@@ -58,14 +58,19 @@ typedef struct {
     PyObject_HEAD
     CodecState *state; /* borrowed from the module, which the type keeps alive */
     Py_ssize_t struct_count;
-    Struct *structs;                                           /* the root is the first */
-    int64_t elements, room;                                    /* the decode budget */
-    int too_deep;                                              /* deeper than the budget: nothing can be decoded */
-    int edits;                                                 /* how many there are */
-    int views;                                                 /* zero-copy fields become memoryviews */
-    PyObject *errors;                                          /* handler for strings, a str, or None for strict */
-    PyObject *encode_failure, *decode_failure, *trailing_data; /* return the exception with the fault */
-    Py_ssize_t hint;                                           /* size of the last encoded message */
+    Struct *structs;          /* the root is the first */
+    long long elements, room; /* the decode budget */
+    int too_deep;             /* deeper than the budget: nothing can be decoded */
+    int edits;                /* how many there are */
+    int views;                /* zero-copy fields become memoryviews */
+    Py_ssize_t hint;          /* size of the last encoded message */
+    union {
+        struct {
+            PyObject *errors;                                          /* handler for strings, or None for strict */
+            PyObject *encode_failure, *decode_failure, *trailing_data; /* return the exception with the fault */
+        };
+        PyObject *owned[4]; /* all of these */
+    };
 } Codec;
 
 static int malformed(CodecState *state) {
@@ -551,10 +556,10 @@ run:
     DISPATCH(++op);
 end:
     *slot_of(object, s->unknown) = Py_NewRef(state->empty_tuple);
-    for (Py_ssize_t i = 0; i < s->absent_count; i++)
-        *slot_of(object, s->absent[i].place) = Py_NewRef(s->absent[i].initial);
-    for (Py_ssize_t i = 0; i < s->tagged_count; i++)
-        *slot_of(object, s->tagged[i].place) = Py_NewRef(s->tagged[i].initial);
+    for (op = s->absent; op->label != OP_END; op++)
+        *slot_of(object, op->place) = Py_NewRef(op->initial);
+    for (op = s->tagged; op->label != OP_END; op++)
+        *slot_of(object, op->place) = Py_NewRef(op->initial);
     r->p = p;
     if (!s->flexible) return object;
     if (p < r->end && *p == 0)
@@ -796,35 +801,13 @@ static int is_set(PyObject *items) {
     return !PyList_Check(items) || PyList_GET_SIZE(items) > 0;
 }
 
-/* A value that is not a number is not the default. Any other exception is passed on. */
-static int is_foreign(void) {
-    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
-    PyErr_Clear();
-    return 1;
-}
-
-static int int_differs(PyObject *value, PyObject *initial) {
-    PyObject *number = PyNumber_Index(value);
-    if (number == NULL) return is_foreign();
-    int different = PyObject_RichCompareBool(number, initial, Py_NE);
-    Py_DECREF(number);
-    return different;
-}
-
-static int float_differs(PyObject *value, PyObject *initial) {
-    double number = PyFloat_AsDouble(value);
-    if (number == -1.0 && PyErr_Occurred()) return is_foreign();
-    return number != PyFloat_AsDouble(initial);
-}
-
-static int bytes_differ(PyObject *value, PyObject *initial) {
-    if (!PyBytes_Check(value) && !PyByteArray_Check(value) && !PyMemoryView_Check(value)) return 1;
-    PyObject *bytes = PyBytes_Check(value) ? Py_NewRef(value) : PyBytes_FromObject(value);
-    if (bytes == NULL) return -1;
-    Py_ssize_t size = PyBytes_GET_SIZE(bytes);
-    int different = size != PyBytes_GET_SIZE(initial) ||
-                    memcmp(PyBytes_AS_STRING(bytes), PyBytes_AS_STRING(initial), (size_t)size) != 0;
-    Py_DECREF(bytes);
+/* Numbers, text and bytes that have not the very type of the default go to the function in Python. */
+static int foreign_differs(const Op *op, PyObject *value) {
+    PyObject *function = import_attribute("kafka_msgs.codec.exact", "leaf_differs");
+    PyObject *found = function == NULL ? NULL : PyObject_CallFunction(function, "iOO", op->code, op->initial, value);
+    int different = found == NULL ? -1 : PyObject_IsTrue(found);
+    Py_XDECREF(function);
+    Py_XDECREF(found);
     return different;
 }
 
@@ -836,11 +819,16 @@ static int uuid_differs(const CodecState *state, PyObject *value, PyObject *init
     return !same;
 }
 
-/* Whether a field of a struct, which holds the value, is not the default. */
-static int field_differs(Writer *w, const Op *op, PyObject *object) {
-    PyObject *value = Py_XNewRef(*slot_of(object, op->place));
-    int different = value == NULL ? malformed(w->state) : differs(w, op, value);
-    Py_XDECREF(value);
+/* Whether any of a struct's fields from an op on is not the default; `all`, or only those that cannot be ignored. */
+static int fields_differ(Writer *w, const Op *op, PyObject *object, int all) {
+    int different = 0;
+    for (; op->label != OP_END && different == 0; op++) {
+        PyObject *value = *slot_of(object, op->place);
+        if ((op->ignorable && !all) || (value == op->initial && !PyFloat_Check(value))) continue;
+        Py_XINCREF(value);
+        different = value == NULL ? malformed(w->state) : differs(w, op, value);
+        Py_XDECREF(value);
+    }
     return different;
 }
 
@@ -849,13 +837,9 @@ static int struct_differs(Writer *w, const Struct *s, PyObject *object) {
     if (!PyObject_TypeCheck(object, s->type)) return 1;
     PyObject *unknown = *slot_of(object, s->unknown);
     int different = unknown == NULL ? malformed(w->state) : is_set(unknown);
-    for (Py_ssize_t i = 0; i < s->op_count && different == 0; i++)
-        different = field_differs(w, &s->ops[i], object);
-    for (Py_ssize_t i = 0; i < s->tagged_count && different == 0; i++)
-        different = field_differs(w, &s->tagged[i], object);
-    for (Py_ssize_t i = 0; i < s->absent_count && different == 0; i++)
-        different = field_differs(w, &s->absent[i], object);
-    return different;
+    if (different == 0) different = fields_differ(w, s->ops, object, 1);
+    if (different == 0) different = fields_differ(w, s->tagged, object, 1);
+    return different == 0 ? fields_differ(w, s->absent, object, 1) : different;
 }
 
 /* Whether a struct has the very values of the default, as it has where its fields were not given. */
@@ -870,23 +854,10 @@ static int differs(Writer *w, const Op *op, PyObject *value) {
     if (value == Py_None || op->initial == Py_None) return 1;
     if (op->code == OP_ARRAY) return is_set(value);
     if (op->code == OP_STRUCT) return same_slots(op, value) ? 0 : struct_differs(w, op->sub, value);
-    if (op->code == OP_STRING) return !PyUnicode_Check(value) || PyUnicode_Compare(value, op->initial) != 0;
-    if (op->code == OP_BYTES || op->code == OP_RECORDS) return bytes_differ(value, op->initial);
     if (op->code == OP_UUID) return uuid_differs(w->state, value, op->initial);
-    if (op->code == OP_FLOAT64) return float_differs(value, op->initial);
-    return op->code == OP_BOOL ? 1 : int_differs(value, op->initial);
-}
-
-static int check_absent(Writer *w, const Struct *s, PyObject *object) {
-    for (Py_ssize_t i = 0; i < s->absent_count; i++) {
-        const Op *absent = &s->absent[i];
-        if (absent->ignorable) continue;
-        PyObject *value = *slot_of(object, absent->place);
-        if (value == absent->initial && !PyFloat_Check(value)) continue;
-        int different = field_differs(w, absent, object);
-        if (different) return different < 0 ? -1 : malformed(w->state);
-    }
-    return 0;
+    if (op->code == OP_BOOL) return 1;
+    if (op->code == OP_FLOAT64 || !Py_IS_TYPE(value, Py_TYPE(op->initial))) return foreign_differs(op, value);
+    return PyObject_RichCompareBool(value, op->initial, Py_NE);
 }
 
 /* Writes a number in front of what was written behind `place`, where a byte was left for it. */
@@ -934,10 +905,10 @@ static int encode_tag_section(Writer *w, const Struct *s, PyObject *object, PyOb
     if (reserve(w, 1) < 0) return -1;
     size_t place = w->p++ - w->start;
     Py_ssize_t count = 0;
-    for (Py_ssize_t i = 0; i < s->tagged_count; i++) {
-        PyObject *value = Py_XNewRef(*slot_of(object, s->tagged[i].place));
-        int different = value == NULL ? malformed(w->state) : differs(w, &s->tagged[i], value);
-        int failed = different < 0 || (different && encode_tagged(w, &s->tagged[i], value) < 0);
+    for (const Op *op = s->tagged; op->label != OP_END; op++) {
+        PyObject *value = Py_XNewRef(*slot_of(object, op->place));
+        int different = value == NULL ? malformed(w->state) : differs(w, op, value);
+        int failed = different < 0 || (different && encode_tagged(w, op, value) < 0);
         Py_XDECREF(value);
         if (failed) return -1;
         count += different;
@@ -955,7 +926,7 @@ static int encode_tag_section(Writer *w, const Struct *s, PyObject *object, PyOb
 
 /* Whether all tagged fields hold the very objects that are their defaults, or structs of these, as they mostly do. */
 static inline int has_defaults(const Struct *s, PyObject *object) {
-    for (const Op *op = s->tagged; op < s->tagged + s->tagged_count; op++) {
+    for (const Op *op = s->tagged; op->label != OP_END; op++) {
         PyObject *value = *slot_of(object, op->place);
         if (value == NULL || op->code == OP_FLOAT64) return 0;
         if (value != op->initial && (op->code != OP_STRUCT || !same_slots(op, value))) return 0;
@@ -997,6 +968,14 @@ static inline unsigned char *encode_ids(Writer *w, const Op *op, PyObject *ids, 
     return p;
 }
 
+/* Writes the int of so many bits that a slot has, and goes on. */
+#define WRITE(bits, read)                                                                                              \
+    value = *slot_of(object, op->place);                                                                               \
+    if (value == NULL || read(w, value, INT##bits##_MIN, INT##bits##_MAX, &number) < 0) goto refused;                  \
+    store##bits(p, (uint##bits##_t)number);                                                                            \
+    p += (bits) / 8;                                                                                                   \
+    DISPATCH(++op)
+
 static inline int encode_fields(Writer *w, const Struct *s, PyObject *object) {
     if (reserve(w, s->run + SLACK) < 0) return -1;
     const Op *op = s->ops;
@@ -1005,23 +984,11 @@ static inline int encode_fields(Writer *w, const Struct *s, PyObject *object) {
     int64_t number;
     LABELS(op);
 int16:
-    value = *slot_of(object, op->place);
-    if (value == NULL || read_int(w, value, INT16_MIN, INT16_MAX, &number) < 0) goto refused;
-    store16(p, (uint16_t)number);
-    p += 2;
-    DISPATCH(++op);
+    WRITE(16, read_int);
 int32:
-    value = *slot_of(object, op->place);
-    if (value == NULL || read_wide_int(w, value, INT32_MIN, INT32_MAX, &number) < 0) goto refused;
-    store32(p, (uint32_t)number);
-    p += 4;
-    DISPATCH(++op);
+    WRITE(32, read_wide_int);
 int64:
-    value = *slot_of(object, op->place);
-    if (value == NULL || read_wide_int(w, value, INT64_MIN, INT64_MAX, &number) < 0) goto refused;
-    store64(p, (uint64_t)number);
-    p += 8;
-    DISPATCH(++op);
+    WRITE(64, read_wide_int);
 fixed:
     value = *slot_of(object, op->place);
     w->p = p;
@@ -1059,8 +1026,9 @@ refused:
 /* Writes a struct that is held by a reference for as long as this takes. */
 static int encode_struct(Writer *w, const Struct *s, PyObject *object) {
     if (!Py_IS_TYPE(object, s->type) && !PyType_IsSubtype(Py_TYPE(object), s->type)) return malformed(w->state);
-    if ((s->absent_count && check_absent(w, s, object) < 0) || encode_fields(w, s, object) < 0) return -1;
-    return encode_end(w, s, object);
+    int different = fields_differ(w, s->absent, object, 0);
+    if (different) return different < 0 ? -1 : malformed(w->state);
+    return encode_fields(w, s, object) < 0 ? -1 : encode_end(w, s, object);
 }
 
 #include "patch.h"
@@ -1070,30 +1038,22 @@ static int encode_struct(Writer *w, const Struct *s, PyObject *object) {
 /* Codec(structs, elements, room, too_deep, views, errors, encode_failure, decode_failure, trailing_data): native.py
  * makes these. */
 static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
-    PyObject *specs, *errors, *encode_failure, *decode_failure, *trailing_data;
-    long long elements, room;
-    int too_deep, views;
-    if (!PyArg_ParseTuple(args, "O!LLppOOOO", &PyTuple_Type, &specs, &elements, &room, &too_deep, &views, &errors,
-                          &encode_failure, &decode_failure, &trailing_data))
-        return NULL;
+    PyObject *specs;
     CoreState *core = core_of_type(type);
-    if (core == NULL || (errors != Py_None && PyUnicode_AsUTF8(errors) == NULL)) return NULL;
-    Py_ssize_t count = PyTuple_GET_SIZE(specs);
-    Codec *self = count < 1 ? NULL : (Codec *)type->tp_alloc(type, 0);
-    if (self == NULL) return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "a program has structs");
+    Codec *self = core == NULL ? NULL : (Codec *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
     self->state = &core->codec;
-    self->elements = elements;
-    self->room = room;
-    self->too_deep = too_deep;
-    self->views = views;
-    self->errors = Py_NewRef(errors);
-    self->encode_failure = Py_NewRef(encode_failure);
-    self->decode_failure = Py_NewRef(decode_failure);
-    self->trailing_data = Py_NewRef(trailing_data);
-    self->structs = new_items(count, sizeof(Struct));
-    self->struct_count = self->structs == NULL ? 0 : count;
-    for (Py_ssize_t i = 0; i < self->struct_count && !PyErr_Occurred(); i++)
-        load_struct(self, PyTuple_GET_ITEM(specs, i), &self->structs[i]);
+    int failed = !PyArg_ParseTuple(args, "O!LLppOOOO", &PyTuple_Type, &specs, &self->elements, &self->room,
+                                   &self->too_deep, &self->views, &self->errors, &self->encode_failure,
+                                   &self->decode_failure, &self->trailing_data);
+    for (int i = 0; i < 4; i++)
+        Py_XINCREF(self->owned[i]); /* those that were parsed */
+    if (!failed && self->errors != Py_None) failed = PyUnicode_AsUTF8(self->errors) == NULL;
+    if (!failed && PyTuple_GET_SIZE(specs) < 1) failed = refuse(PyExc_ValueError, "a program has structs");
+    if (!failed && (self->structs = new_items(PyTuple_GET_SIZE(specs), sizeof(Struct))) != NULL)
+        self->struct_count = PyTuple_GET_SIZE(specs);
+    for (Py_ssize_t i = 0; i < self->struct_count && !failed; i++)
+        failed = load_struct(self, PyTuple_GET_ITEM(specs, i), &self->structs[i]);
     if (PyErr_Occurred()) Py_CLEAR(self);
     return (PyObject *)self;
 }
@@ -1259,28 +1219,20 @@ PyObject *codec_run(PyObject *codec, int verb, PyObject *subject, PyObject *offs
 
 static int codec_traverse(Codec *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(self->encode_failure);
-    Py_VISIT(self->decode_failure);
-    Py_VISIT(self->trailing_data);
     for (Py_ssize_t i = 0; i < self->struct_count; i++) {
         const Struct *each = &self->structs[i];
         Py_VISIT(each->type);
-        for (Py_ssize_t j = 0; j < each->op_count; j++)
-            Py_VISIT(each->ops[j].initial);
-        for (Py_ssize_t j = 0; j < each->tagged_count; j++)
-            Py_VISIT(each->tagged[j].initial);
-        for (Py_ssize_t j = 0; j < each->absent_count; j++)
-            Py_VISIT(each->absent[j].initial);
+        const Op *lists[] = {each->ops, each->tagged, each->absent};
+        for (int which = 0; which < 3; which++)
+            for (const Op *op = lists[which]; op != NULL && op->label != OP_END; op++)
+                Py_VISIT(op->initial);
     }
-    return 0;
+    return visit_all(self->owned, 4, visit, arg);
 }
 
 static int codec_clear(Codec *self) {
     clear_structs(&self->structs, &self->struct_count);
-    Py_CLEAR(self->errors);
-    Py_CLEAR(self->encode_failure);
-    Py_CLEAR(self->decode_failure);
-    Py_CLEAR(self->trailing_data);
+    clear_all(self->owned, 4);
     return 0;
 }
 

@@ -96,8 +96,8 @@ static Status put_initial(Table *table, const Op *op, int64_t index) {
     if (op->place == 0) return DONE;
     if (op->initial == Py_None) return put_null(table, column, index);
     if (op->code == OP_STRUCT) {
-        for (Py_ssize_t i = 0; i < op->empty->absent_count && status == DONE; i++)
-            status = put_initial(table, &op->empty->absent[i], index);
+        for (const Op *field = op->empty->absent; field->label != OP_END && status == DONE; field++)
+            status = put_initial(table, field, index);
     } else if (op->code == OP_ARRAY) {
         put_empty(column, index);
     } else {
@@ -194,21 +194,21 @@ static Place read_unknown_tag(Reader *r, Place p, const Struct *s, int64_t index
 
 /* Reads the tags of a section, and puts the defaults of the fields that are not among them. */
 static inline Place read_tags(Reader *r, Place p, const Struct *s, int64_t index, uint32_t count) {
-    const Op *next = s->tagged, *end = next + s->tagged_count;
+    const Op *next = s->tagged;
     int64_t last = -1;
     for (uint32_t i = 0; i < count && p != NULL; i++) {
         Place size_at;
         uint32_t size = 0;
         p = take_tag(p, r->end, &last, &size_at, &size);
-        for (; next < end && next->tag < last && p != NULL; next++)
+        for (; next->label != OP_END && next->tag < last && p != NULL; next++)
             p = then(r, put_initial(r->table, next, index), p);
         if (p == NULL) return NULL;
-        if (next < end && next->tag == last)
+        if (next->label != OP_END && next->tag == last)
             p = read_tagged(r, p, next++, index, size);
         else
             p = is_inactive(s, last) ? NULL : read_unknown_tag(r, p, s, index, (uint32_t)last, size);
     }
-    for (; next < end && p != NULL; next++)
+    for (; next->label != OP_END && p != NULL; next++)
         p = then(r, put_initial(r->table, next, index), p);
     return p;
 }
@@ -238,8 +238,8 @@ static Place read_struct(Reader *r, Place p, const Struct *s, int64_t index) {
             if (p == NULL || r->end - p < op->run) return NULL;
         }
     }
-    for (Py_ssize_t i = 0; i < s->absent_count && p != NULL; i++)
-        p = then(r, put_initial(r->table, &s->absent[i], index), p);
+    for (const Op *op = s->absent; op->label != OP_END && p != NULL; op++)
+        p = then(r, put_initial(r->table, op, index), p);
     return p == NULL ? NULL : read_tag_section(r, p, s, index);
 }
 
@@ -504,8 +504,8 @@ static int is_default(Writer *w, const Op *op, int64_t index) {
     if (null || op->initial == Py_None) return null == (op->initial == Py_None);
     if (op->code == OP_ARRAY) return range_at(input, at, &start) == 0;
     if (op->code == OP_STRUCT) {
-        for (Py_ssize_t i = 0; i < op->empty->absent_count; i++)
-            if (!is_default(w, &op->empty->absent[i], index & input->mask)) return 0;
+        for (const Op *field = op->empty->absent; field->label != OP_END; field++)
+            if (!is_default(w, field, index & input->mask)) return 0;
         return 1;
     }
     if (FIXED_SIZE[op->code]) return write_fixed(w, raw, op->code, input, index) != NULL && is_same(op, raw);
@@ -571,7 +571,7 @@ static Spot write_tags(Writer *w, Spot p, const Struct *s, int64_t index) {
     p = room_for(w, p, 1);
     if (p == NULL) return NULL;
     int64_t start = distance(w, p++);
-    for (const Op *op = s->tagged; op < s->tagged + s->tagged_count && p != NULL; op++)
+    for (const Op *op = s->tagged; op->label != OP_END && p != NULL; op++)
         p = write_tagged(w, p, op, index, &known);
     if (p == NULL || known + unknown > MAX_TAGS) return NULL;
     p = write_unknown_tags(w, p, s, first, unknown);
@@ -588,7 +588,7 @@ static Spot write_struct(Writer *w, Spot p, const Struct *s, int64_t index) {
             if (p != NULL) p = room_for(w, p, op->run);
         }
     }
-    for (const Op *op = s->absent; op < s->absent + s->absent_count && p != NULL; op++)
+    for (const Op *op = s->absent; op->label != OP_END && p != NULL; op++)
         if (!op->ignorable && !is_default(w, op, index)) return NULL;
     return p == NULL ? NULL : write_tags(w, p, s, index);
 }

@@ -56,18 +56,6 @@ static inline void *new_items(Py_ssize_t count, size_t size) {
     return items;
 }
 
-/* Reads a tuple of uint32. */
-static inline int load_numbers(PyObject *tuple, uint32_t **numbers, Py_ssize_t *count) {
-    *numbers = new_items(PyTuple_GET_SIZE(tuple), sizeof(uint32_t));
-    if (*numbers == NULL) return -1;
-    for (; *count < PyTuple_GET_SIZE(tuple); ++*count) {
-        unsigned long number = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(tuple, *count));
-        if (number == (unsigned long)-1 && PyErr_Occurred()) return -1;
-        (*numbers)[*count] = (uint32_t)number;
-    }
-    return 0;
-}
-
 /* Gives back the memory of an instance that holds nothing any more. */
 static inline void free_instance(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);

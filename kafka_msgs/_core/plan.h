@@ -13,7 +13,7 @@
 #include "ops.h"
 
 /* Labels of ops besides their codes: what has a compact length; an array of int32 with one that is not null, of which
- * Kafka's messages are full; a value that is passed over; and the end, behind the last op of every struct. */
+ * Kafka's messages are full; a value that is passed over; and the end, behind the last op of every list. */
 enum { OP_COMPACT = OP_SKIP + 1, OP_IDS, OP_PASS, OP_END };
 
 struct Struct;
@@ -42,12 +42,11 @@ typedef struct Struct {
     int partial;        /* unknown tagged fields are passed over */
     int comparable;     /* the class is sealed, and has no floats, which need not equal themselves */
     Py_ssize_t unknown; /* the place of unknown tagged fields */
-    Py_ssize_t op_count, tagged_count, absent_count, inactive_count;
     Py_ssize_t run;     /* bytes of the fixed-size values that the struct begins with */
-    Op *ops;            /* positional */
+    Op *ops;            /* positional; NULL before it is loaded, as the others are */
     Op *tagged;         /* in ascending order of tag */
     Op *absent;         /* fields that this version lacks, as they would be written at a version that has them */
-    uint32_t *inactive; /* declared tags that are not valid at this version */
+    uint32_t *inactive; /* declared tags that are not valid at this version, and behind them UINT32_MAX */
 } Struct;
 
 static int load_op(void *program, Struct *owner, PyObject *spec, Op *op);
@@ -72,46 +71,53 @@ static int read_op(PyObject *spec, Op *op, Py_ssize_t *sub, PyObject **place, in
     return 0;
 }
 
-static int load_ops(void *program, Struct *owner, PyObject *specs, Op **ops, Py_ssize_t *count) {
-    *ops = new_items(PyTuple_GET_SIZE(specs), sizeof(Op));
-    if (*ops == NULL) return -1;
-    for (; *count < PyTuple_GET_SIZE(specs); ++*count)
-        if (load_op(program, owner, PyTuple_GET_ITEM(specs, *count), *ops + *count) < 0) return -1;
-    return 0;
+static int load_ops(void *program, Struct *owner, PyObject *specs, Op **ops) {
+    Py_ssize_t count = PyTuple_GET_SIZE(specs);
+    *ops = new_items(count, sizeof(Op));
+    for (Py_ssize_t i = 0; *ops != NULL && i <= count; i++)
+        (*ops)[i].label = OP_END; /* at which loading stopped, too */
+    for (Py_ssize_t i = 0; *ops != NULL && i < count; i++)
+        if (load_op(program, owner, PyTuple_GET_ITEM(specs, i), *ops + i) < 0) return -1;
+    return *ops == NULL ? -1 : 0;
+}
+
+/* Reads a tuple of tags. */
+static int load_tags(PyObject *specs, uint32_t **tags) {
+    Py_ssize_t count = PyTuple_GET_SIZE(specs);
+    *tags = new_items(count, sizeof(uint32_t));
+    for (Py_ssize_t i = 0; *tags != NULL && i < count; i++)
+        (*tags)[i] = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(specs, i));
+    if (*tags != NULL) (*tags)[count] = UINT32_MAX;
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 /* Fills in the fields of a struct, and the runs of fixed-size values among them: each is checked for or reserved at once. */
 static int load_fields(void *program, Struct *target, PyObject *steps, PyObject *tagged, PyObject *absent,
                        PyObject *inactive) {
-    if (load_ops(program, target, steps, &target->ops, &target->op_count) < 0 ||
-        load_ops(program, target, tagged, &target->tagged, &target->tagged_count) < 0 ||
-        load_ops(program, target, absent, &target->absent, &target->absent_count) < 0)
+    if (load_ops(program, target, steps, &target->ops) < 0 || load_ops(program, target, tagged, &target->tagged) < 0 ||
+        load_ops(program, target, absent, &target->absent) < 0)
         return -1;
     Py_ssize_t *run = &target->run;
-    for (Op *op = target->ops; op < target->ops + target->op_count; op++)
+    for (Op *op = target->ops; op->label != OP_END; op++)
         if (op->code == OP_SKIP || FIXED_SIZE[op->code])
             *run += op->code == OP_SKIP ? op->size : FIXED_SIZE[op->code];
         else
             run = &op->run;
-    target->ops[target->op_count].label = OP_END;
-    return load_numbers(inactive, &target->inactive, &target->inactive_count);
+    return load_tags(inactive, &target->inactive);
 }
 
-/* Frees ops, the one at which loading stopped included. */
-static void clear_ops(Op **ops, Py_ssize_t *count) {
-    for (; *ops != NULL && *count >= 0; --*count)
-        Py_CLEAR((*ops)[*count].initial);
-    PyMem_Free(*ops);
-    *ops = NULL;
-    *count = 0;
+static void clear_ops(Op *ops) {
+    for (Op *op = ops; ops != NULL && op->label != OP_END; op++)
+        Py_CLEAR(op->initial);
+    PyMem_Free(ops);
 }
 
 static void clear_structs(Struct **structs, Py_ssize_t *count) {
     for (; *count > 0; --*count) {
         Struct *each = *structs + *count - 1;
-        clear_ops(&each->ops, &each->op_count);
-        clear_ops(&each->tagged, &each->tagged_count);
-        clear_ops(&each->absent, &each->absent_count);
+        clear_ops(each->ops);
+        clear_ops(each->tagged);
+        clear_ops(each->absent);
         PyMem_Free(each->inactive);
         Py_CLEAR(each->type);
     }
@@ -121,15 +127,17 @@ static void clear_structs(Struct **structs, Py_ssize_t *count) {
 
 /* Returns the field that a tag stands for; NULL if the schema does not know it, or not at this version. */
 static inline const Op *find_tag(const Struct *s, int64_t tag) {
-    for (Py_ssize_t i = 0; i < s->tagged_count; i++)
-        if (s->tagged[i].tag == tag) return &s->tagged[i];
-    return NULL;
+    const Op *op = s->tagged;
+    while (op->label != OP_END && op->tag != tag)
+        op++;
+    return op->label == OP_END ? NULL : op;
 }
 
 static inline int is_inactive(const Struct *s, int64_t tag) {
-    for (Py_ssize_t i = 0; i < s->inactive_count; i++)
-        if (s->inactive[i] == tag) return 1;
-    return 0;
+    const uint32_t *inactive = s->inactive;
+    while (*inactive != UINT32_MAX && *inactive != tag)
+        inactive++;
+    return *inactive == tag;
 }
 
 #endif

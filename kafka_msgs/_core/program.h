@@ -92,7 +92,8 @@ static int check_value(const Program *self, const Op *op, int is_absent) {
     Py_ssize_t home = op->place == 0 ? -1 : op->place + (op->code == OP_ARRAY);
     int is_struct = op->code == OP_STRUCT || (op->code == OP_ARRAY && op->item_code == OP_STRUCT);
     if (!is_absent && is_struct && (sub == NULL || sub->home != home)) return refuse_program("a struct");
-    if (empty != NULL && (empty->home != home || empty->op_count || empty->tagged_count || empty->unknown))
+    if (empty != NULL &&
+        (empty->home != home || empty->ops->label != OP_END || empty->tagged->label != OP_END || empty->unknown))
         return refuse_program("a constant");
     if (!is_absent && op->code == OP_ARRAY && op->place != 0 && !takes(&self->shape[home], op->item_code))
         return refuse_program("a list");
@@ -103,12 +104,11 @@ static int check_value(const Program *self, const Op *op, int is_absent) {
  * was. */
 static int check_struct(const Program *self, const Struct *s) {
     const Op *lists[] = {s->ops, s->tagged, s->absent};
-    const Py_ssize_t counts[] = {s->op_count, s->tagged_count, s->absent_count};
     unsigned char *filled = new_items(self->shape->span, 1);
     if (filled == NULL) return -1;
     int failed = 0;
     for (int which = 0; which < 3; which++)
-        for (const Op *op = lists[which]; op < lists[which] + counts[which] && !failed; op++) {
+        for (const Op *op = lists[which]; op->label != OP_END && !failed; op++) {
             filled[op->place]++;
             failed = which && op->code == OP_SKIP ? refuse_program("a field") : check_value(self, op, which == 2);
         }

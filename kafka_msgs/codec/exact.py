@@ -28,6 +28,7 @@ __all__ = [
     "faster_differs",
     "holds",
     "is_set",
+    "leaf_differs",
     "uuid_bytes",
 ]
 
@@ -111,8 +112,13 @@ def differs(value: Value, default: Any, item: Any) -> bool:
         return item is not default and _struct_differs(value.inner, item)
     if value.op is Op.ARRAY:
         return is_set(item)
+    return leaf_differs(value.op, default, item)
+
+
+def leaf_differs(op: int, default: Any, item: Any) -> bool:
+    """Whether a value that is not an array or a struct is not the default of its field; neither is None."""
     try:
-        return bool(_content(value.op, item) != _content(value.op, default))
+        return bool(_content(Op(op), item) != _content(Op(op), default))
     except (NotExactError, struct.error, TypeError):
         return True
 
