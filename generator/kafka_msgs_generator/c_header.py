@@ -5,7 +5,6 @@ The one module here that reads the codec, and only that table. What the C core d
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final
 
@@ -38,15 +37,11 @@ def ops_header() -> str:
 
 def layouts_header() -> str:
     """Return the text of ``layouts.h``."""
-    return render("layouts.h.j2", mark=C_MARK, groups=_GROUPS, record_columns=_quoted(layouts.RECORD_COLUMNS))
+    return render("layouts.h.j2", mark=C_MARK, groups=_GROUPS)
 
 
 def _members(prefix: str, members: type[IntEnum]) -> dict[str, int]:
     return {f"{prefix}{name}": member.value for name, member in members.__members__.items()}
-
-
-def _quoted(names: Iterable[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
 
 
 _GROUPS: Final = {

@@ -1026,7 +1026,7 @@ refused:
 /* Writes a struct that is held by a reference for as long as this takes. */
 static int encode_struct(Writer *w, const Struct *s, PyObject *object) {
     if (!Py_IS_TYPE(object, s->type) && !PyType_IsSubtype(Py_TYPE(object), s->type)) return malformed(w->state);
-    int different = fields_differ(w, s->absent, object, 0);
+    int different = s->absent->label == OP_END ? 0 : fields_differ(w, s->absent, object, 0);
     if (different) return different < 0 ? -1 : malformed(w->state);
     return encode_fields(w, s, object) < 0 ? -1 : encode_end(w, s, object);
 }

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "layouts.h"
+#include "objects.h"
 
 typedef enum {
     DONE,
@@ -28,6 +29,8 @@ typedef enum {
     BROKEN,    /* the offsets of an array do not ascend, or leave what they are of */
 } Status;
 
+enum { VALID, OFFSETS, DATA, MEMORIES };
+
 typedef struct {
     unsigned char kind;
     unsigned char width; /* bytes of a value of fixed size; bytes of text that are reserved with each index */
@@ -35,13 +38,16 @@ typedef struct {
     int64_t capacity;    /* indexes that are reserved */
     int64_t room;        /* text: bytes that are reserved */
     int64_t nulls;
-    int64_t null_end;     /* behind the last null */
-    unsigned char *valid; /* bitmap; NULL while nothing is null; bits from null_end on are set */
-    int32_t *offsets;     /* text and lists: where each index starts, and behind the last one its end */
-    unsigned char *data;
+    int64_t null_end; /* behind the last null */
+    union {
+        struct {
+            unsigned char *valid; /* bitmap; NULL while nothing is null; bits from null_end on are set */
+            int32_t *offsets;     /* text and lists: where each index starts, and behind the last one its end */
+            unsigned char *data;
+        };
+        void *starts[MEMORIES]; /* all of these */
+    };
 } Column;
-
-enum { VALID, OFFSETS, DATA, MEMORIES };
 
 typedef struct {
     Column *columns;
@@ -71,10 +77,10 @@ static inline size_t fixed_bytes(const Column *column, int64_t count) {
     return column->kind == COLUMN_FIXED ? (size_t)count * column->width : 0;
 }
 
-/* Gives a column larger memory, which holds what the old one held; NULL with an exception set. */
-static void *grow_memory(Table *table, const Column *column, int which, size_t size) {
+/* Gives a column larger memory, which holds what the old one held. */
+static Status grow_memory(Table *table, Column *column, int which, size_t size) {
     Py_buffer *held = &table->memory[column - table->columns][which], grown;
-    void *start = NULL;
+    Status status = NO_MEMORY;
     PyEval_RestoreThread(table->thread);
     PyObject *owner = PyObject_CallFunction(table->allocate, "n", (Py_ssize_t)size);
     if (owner != NULL && PyObject_GetBuffer(owner, &grown, PyBUF_WRITABLE) == 0) {
@@ -85,12 +91,13 @@ static void *grow_memory(Table *table, const Column *column, int which, size_t s
             if (held->obj != NULL) memcpy(grown.buf, held->buf, (size_t)held->len);
             PyBuffer_Release(held);
             *held = grown;
-            start = grown.buf;
+            column->starts[which] = grown.buf;
+            status = DONE;
         }
     }
     Py_XDECREF(owner);
     table->thread = PyEval_SaveThread();
-    return start;
+    return status;
 }
 
 /* Reserves bytes of text. */
@@ -98,39 +105,26 @@ static inline Status reserve_text(Table *table, Column *column, int64_t room) {
     if (room <= column->room) return DONE;
     if (room > MAX_OFFSET) return FULL;
     if (room < column->room * 2) room = column->room * 2 < MAX_OFFSET ? column->room * 2 : MAX_OFFSET;
-    unsigned char *data = grow_memory(table, column, DATA, (size_t)room);
-    if (data == NULL) return NO_MEMORY;
-    column->data = data;
-    column->room = room;
-    return DONE;
+    Status status = grow_memory(table, column, DATA, (size_t)room);
+    if (status == DONE) column->room = room;
+    return status;
 }
 
 static Status grow_bitmap(Table *table, Column *column, int64_t from, int64_t capacity) {
-    unsigned char *valid = grow_memory(table, column, VALID, bitmap_size(capacity));
-    if (valid == NULL) return NO_MEMORY;
-    memset(valid + bitmap_size(from), 0xFF, bitmap_size(capacity) - bitmap_size(from));
-    column->valid = valid;
-    return DONE;
-}
-
-static Status grow_offsets(Table *table, Column *column, int64_t capacity) {
-    int32_t *offsets = grow_memory(table, column, OFFSETS, ((size_t)capacity + 1) * sizeof(int32_t));
-    if (offsets == NULL) return NO_MEMORY;
-    if (column->offsets == NULL) offsets[0] = 0;
-    column->offsets = offsets;
-    return DONE;
+    Status status = grow_memory(table, column, VALID, bitmap_size(capacity));
+    if (status == DONE) memset(column->valid + bitmap_size(from), 0xFF, bitmap_size(capacity) - bitmap_size(from));
+    return status;
 }
 
 static Status grow_column(Table *table, Column *column, int64_t count) {
     int64_t capacity = count < column->capacity * 2 ? column->capacity * 2 : count;
-    size_t size = fixed_bytes(column, capacity);
-    if (count > MAX_OFFSET) return FULL;
-    if (column->valid != NULL && grow_bitmap(table, column, column->capacity, capacity) != DONE) return NO_MEMORY;
-    if (has_offsets(column) && grow_offsets(table, column, capacity) != DONE) return NO_MEMORY;
-    if (size) {
-        column->data = grow_memory(table, column, DATA, size);
-        if (column->data == NULL) return NO_MEMORY;
-    }
+    size_t size = fixed_bytes(column, capacity), offsets = has_offsets(column) ? (size_t)capacity + 1 : 0;
+    Status status = count > MAX_OFFSET ? FULL : DONE;
+    if (status == DONE && column->valid != NULL) status = grow_bitmap(table, column, column->capacity, capacity);
+    if (status == DONE && offsets) status = grow_memory(table, column, OFFSETS, offsets * sizeof(int32_t));
+    if (status == DONE && size) status = grow_memory(table, column, DATA, size);
+    if (status != DONE) return status;
+    if (offsets && column->capacity == 0) column->offsets[0] = 0;
     column->capacity = capacity;
     return DONE;
 }
@@ -225,11 +219,10 @@ static void free_table(Table *table) {
 static int new_table(Table *table, const Column *shape, PyObject *allocate, int64_t count) {
     Status status;
     table->allocate = Py_NewRef(allocate);
-    table->columns = PyMem_Calloc((size_t)shape->span, sizeof(Column));
-    table->memory = PyMem_Calloc((size_t)shape->span, sizeof(*table->memory));
+    table->columns = new_items(shape->span, sizeof(Column));
+    table->memory = new_items(shape->span, sizeof(*table->memory));
     if (table->columns == NULL || table->memory == NULL) {
         free_table(table);
-        PyErr_NoMemory();
         return -1;
     }
     memcpy(table->columns, shape, (size_t)shape->span * sizeof(Column));
@@ -240,8 +233,7 @@ static int new_table(Table *table, const Column *shape, PyObject *allocate, int6
     PyEval_RestoreThread(table->thread);
     if (status == DONE) return 0;
     free_table(table);
-    if (status == FULL) PyErr_SetString(PyExc_OverflowError, "more values than a column can have");
-    return -1;
+    return status == FULL ? refuse(PyExc_OverflowError, "more values than a column can have") : -1;
 }
 
 static PyObject *object_or_none(PyObject *object) {

@@ -251,10 +251,10 @@ typedef struct Run {
     Input
         *inputs; /* what is read: a binary column; or the program's columns, and behind them the numbers of the forms */
     Held *held;  /* their buffers */
-    int64_t first, count; /* the rows: those from `first` on */
-    const Form *form;     /* of the row before */
-    int prefix;           /* whether each encoded row begins with the number of its form */
-    int64_t *bad;         /* rows that are malformed */
+    long long first, count; /* the rows: those from `first` on */
+    const Form *form;       /* of the row before */
+    int prefix;             /* whether each encoded row begins with the number of its form */
+    int64_t *bad;           /* rows that are malformed */
     Py_ssize_t bad_count, bad_room;
 } Run;
 
@@ -620,18 +620,16 @@ static Status encode_row(Run *run, int64_t row) {
 /* --------------------------------------------------------------------------------------- 3 The Program type */
 
 /* Program(columns, structs, forms, prefixed, elements, room, allocate): native.py makes these. */
-static int program_init(Program *self, PyObject *args, PyObject *kwargs) {
-    PyObject *columns, *structs, *forms, *allocate;
-    long long elements, room;
-    if (self->shape != NULL || (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0))
-        return refuse(PyExc_TypeError, "a program is made once, of positional arguments");
-    if (!PyArg_ParseTuple(args, "O!O!O!pLLO", &PyTuple_Type, &columns, &PyTuple_Type, &structs, &PyTuple_Type, &forms,
-                          &self->prefixed, &elements, &room, &allocate))
-        return -1;
-    self->elements = elements;
-    self->room = room;
-    self->allocate = Py_NewRef(allocate);
-    return load_columns(self, columns) < 0 || load_structs(self, structs) < 0 ? -1 : load_forms(self, forms);
+static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
+    PyObject *columns, *structs, *forms;
+    Program *self = (Program *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    int failed = !PyArg_ParseTuple(args, "O!O!O!pLLO", &PyTuple_Type, &columns, &PyTuple_Type, &structs, &PyTuple_Type,
+                                   &forms, &self->prefixed, &self->elements, &self->room, &self->allocate);
+    Py_XINCREF(self->allocate);
+    if (failed || load_columns(self, columns) < 0 || load_structs(self, structs) < 0 || load_forms(self, forms) < 0)
+        Py_CLEAR(self);
+    return (PyObject *)self;
 }
 
 static void program_dealloc(Program *self) {
@@ -694,18 +692,20 @@ static int load_inputs(Run *run, const Column *from, PyObject *specs, PyObject *
     return inputs[count].mask && inputs[count].length < inputs->length ? refuse_input() : 0;
 }
 
-static PyObject *do_loaded(Run *run, const Column *from, const Column *to, PyObject *specs, PyObject *numbers) {
-    PyObject *result = NULL;
-    if (run->program->form_count == 0) return PyErr_Format(PyExc_TypeError, "the program was not initialised");
-    run->inputs = new_items(from->span, sizeof(Input));
-    run->held = new_items(from->span, sizeof(Held));
-    if (run->inputs != NULL && run->held != NULL && load_inputs(run, from, specs, numbers) == 0)
-        result = do_run(run, to);
-    for (int32_t i = 0; run->held != NULL && i <= from->span; i++)
+/* Does a run of the arguments, which the format describes: the numbers of the forms and the prefix are not in all. */
+static PyObject *do_parsed(Run run, PyObject *args, const char *format, const Column *from, const Column *to) {
+    PyObject *specs, *numbers = NULL, *result = NULL;
+    if (!PyArg_ParseTuple(args, format, &PyTuple_Type, &specs, &run.first, &run.count, &numbers, &run.prefix))
+        return NULL;
+    run.inputs = new_items(from->span, sizeof(Input));
+    run.held = new_items(from->span, sizeof(Held));
+    if (run.inputs != NULL && run.held != NULL && load_inputs(&run, from, specs, numbers) == 0)
+        result = do_run(&run, to);
+    for (int32_t i = 0; run.held != NULL && i <= from->span; i++)
         for (int which = 0; which < MEMORIES; which++)
-            PyBuffer_Release(&run->held[i][which]);
-    PyMem_Free(run->held);
-    PyMem_Free(run->inputs);
+            PyBuffer_Release(&run.held[i][which]);
+    PyMem_Free(run.held);
+    PyMem_Free(run.inputs);
     return result;
 }
 
@@ -713,21 +713,12 @@ static const Column BYTES = {.kind = COLUMN_TEXT, .width = 1, .span = 1};
 
 /* decode((column,), first, count): a binary column, and which of its rows. */
 static PyObject *program_decode(Program *self, PyObject *args) {
-    PyObject *specs;
-    long long first, count;
-    if (!PyArg_ParseTuple(args, "O!LL:decode", &PyTuple_Type, &specs, &first, &count)) return NULL;
-    Run run = {.program = self, .step = decode_row, .first = first, .count = count};
-    return do_loaded(&run, &BYTES, self->shape, specs, NULL);
+    return do_parsed((Run){.program = self, .step = decode_row}, args, "O!LL:decode", &BYTES, self->shape);
 }
 
-/* encode(columns, numbers, prefix, first, count): all columns of the program, and the number of each row's form. */
+/* encode(columns, first, count, numbers, prefix): all columns of the program, and the number of each row's form. */
 static PyObject *program_encode(Program *self, PyObject *args) {
-    PyObject *specs, *numbers;
-    int prefix;
-    long long first, count;
-    if (!PyArg_ParseTuple(args, "O!OpLL:encode", &PyTuple_Type, &specs, &numbers, &prefix, &first, &count)) return NULL;
-    Run run = {.program = self, .step = encode_row, .first = first, .count = count, .prefix = prefix};
-    return do_loaded(&run, self->shape, &BYTES, specs, numbers);
+    return do_parsed((Run){.program = self, .step = encode_row}, args, "O!LLOp:encode", self->shape, &BYTES);
 }
 
 static PyMethodDef program_methods[] = {
@@ -740,7 +731,7 @@ static PyMethodDef program_methods[] = {
 
 static PyType_Slot program_slots[] = {
     {Py_tp_doc, "Decodes binary columns into columns and encodes these, by the plans of a message."},
-    {Py_tp_init, program_init},
+    {Py_tp_new, program_new},
     {Py_tp_dealloc, program_dealloc},
     {Py_tp_methods, program_methods},
     {0, NULL},
@@ -962,8 +953,7 @@ static Status append_run(RecordColumns *self, Batches *run, PyObject *unpack) {
 
 /* Makes the table, if there is none; -1 with an exception, if it cannot be used either. */
 static int start_table(RecordColumns *self) {
-    if (self->allocate == NULL || self->busy)
-        return refuse(PyExc_RuntimeError, "the columns were not initialised, or another thread is appending");
+    if (self->busy) return refuse(PyExc_RuntimeError, "another thread is appending");
     if (self->table.columns != NULL) return 0;
     self->busy = 1; /* other threads run meanwhile */
     int failed = new_table(&self->table, self->shape, self->allocate, 0);
@@ -998,37 +988,33 @@ static PyObject *records_finish(RecordColumns *self, PyObject *Py_UNUSED(unused)
     return finish_table(&full, rows);
 }
 
-static int add_part(RecordColumns *self, const char *name) {
-    for (int part = 0; part < RECORD_COLUMN_COUNT; part++) {
-        if (strcmp(name, RECORD_COLUMN_NAMES[part]) != 0 || self->wanted[part] != 0) continue;
-        int32_t first = self->shape[0].span;
-        self->wanted[part] = first;
-        self->shape[0].span += PART_COLUMNS[part][0].span;
-        for (int i = 0; i < PART_COLUMNS[part][0].span; i++) {
-            self->shape[first + i].kind = PART_COLUMNS[part][i].kind;
-            self->shape[first + i].width = PART_COLUMNS[part][i].width;
-            self->shape[first + i].span = PART_COLUMNS[part][i].span;
-        }
-        return 0;
-    }
-    PyErr_Format(PyExc_ValueError, "records have no further column %s", name);
-    return -1;
+/* Adds the columns of a part, given by its number, to the shape. */
+static int add_part(RecordColumns *self, PyObject *number) {
+    long part = PyLong_AsLong(number);
+    if (part == -1 && PyErr_Occurred()) return -1;
+    if (part < 0 || part >= RECORD_COLUMN_COUNT || self->wanted[part] != 0)
+        return refuse(PyExc_ValueError, "records have no further column of this number");
+    int32_t first = self->wanted[part] = self->shape[0].span;
+    self->shape[0].span += PART_COLUMNS[part][0].span;
+    for (int i = 0; i < PART_COLUMNS[part][0].span; i++)
+        self->shape[first + i] = (Column){.kind = PART_COLUMNS[part][i].kind,
+                                          .width = PART_COLUMNS[part][i].width,
+                                          .span = PART_COLUMNS[part][i].span};
+    return 0;
 }
 
-/* RecordColumns(names, allocate, unread). */
-static int records_init(RecordColumns *self, PyObject *args, PyObject *kwargs) {
-    PyObject *names, *allocate;
-    if (self->allocate != NULL || (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0))
-        return refuse(PyExc_TypeError, "columns are made once, of positional arguments");
-    if (!PyArg_ParseTuple(args, "O!Op", &PyTuple_Type, &names, &allocate, &self->unread)) return -1;
-    self->shape[0].kind = COLUMN_STRUCT;
-    self->shape[0].span = 1;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
-        const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, i));
-        if (name == NULL || add_part(self, name) < 0) return -1;
-    }
-    self->allocate = Py_NewRef(allocate);
-    return 0;
+/* RecordColumns(numbers, allocate, unread). */
+static PyObject *records_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
+    PyObject *numbers;
+    RecordColumns *self = (RecordColumns *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    int failed = !PyArg_ParseTuple(args, "O!Op", &PyTuple_Type, &numbers, &self->allocate, &self->unread);
+    Py_XINCREF(self->allocate);
+    self->shape[0] = (Column){.kind = COLUMN_STRUCT, .span = 1};
+    for (Py_ssize_t i = 0; !failed && i < PyTuple_GET_SIZE(numbers); i++)
+        failed = add_part(self, PyTuple_GET_ITEM(numbers, i));
+    if (failed) Py_CLEAR(self);
+    return (PyObject *)self;
 }
 
 static void records_dealloc(RecordColumns *self) {
@@ -1052,7 +1038,7 @@ static PyMemberDef records_members[] = {
 
 static PyType_Slot records_slots[] = {
     {Py_tp_doc, "Collects the records of batches, batch after batch, as columns."},
-    {Py_tp_init, records_init},
+    {Py_tp_new, records_new},
     {Py_tp_dealloc, records_dealloc},
     {Py_tp_methods, records_methods},
     {Py_tp_members, records_members},

@@ -137,14 +137,14 @@ class ColumnProgram:
         self, column: tuple[Any], first: int, count: int, /
     ) -> tuple[int, bytes, list[tuple[int, int, Any, Any, Any, int]]]: ...
     def encode(
-        self, columns: tuple[Any, ...], numbers: Any, prefix: bool, first: int, count: int, /
+        self, columns: tuple[Any, ...], first: int, count: int, numbers: Any, prefix: bool, /
     ) -> tuple[int, bytes, list[tuple[int, int, Any, Any, Any, int]]]: ...
 
 class RecordColumns:
     rows: int
     size: int
 
-    def __init__(self, names: tuple[str, ...], allocate: Callable[[int], Any], unread: bool, /) -> None: ...
+    def __init__(self, numbers: tuple[int, ...], allocate: Callable[[int], Any], unread: bool, /) -> None: ...
     def append(
         self,
         data: Any,

@@ -97,12 +97,4 @@ enum {
     UUID_TEXT = 36,
 };
 
-/* The names of RECORD_COLUMN_... in their order. */
-/* clang-format off */
-static const char *const RECORD_COLUMN_NAMES[] = {
-    "offset", "timestamp", "key", "value", "headers", "position", "base_offset", "size", "leader_epoch", "magic",
-    "attributes", "producer_id", "producer_epoch", "base_sequence"
-};
-/* clang-format on */
-
 #endif

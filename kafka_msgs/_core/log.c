@@ -97,15 +97,10 @@ static int count_run(Tally *tally, const unsigned char *data, Py_ssize_t length,
     return 0;
 }
 
-/* Returns a number, or None if no header has a time. */
-static PyObject *time_or_none(const Tally *tally, int64_t time) {
-    if (tally->first_time > tally->last_time) Py_RETURN_NONE;
-    return PyLong_FromLongLong(time);
-}
-
+/* The first time is above the last one where no header has a time. */
 static PyObject *counted(const Tally *tally) {
-    return Py_BuildValue("nnLLNNy#O", tally->at, tally->last, (long long)tally->batches, (long long)tally->records,
-                         time_or_none(tally, tally->first_time), time_or_none(tally, tally->last_time), tally->codecs,
+    return Py_BuildValue("nnLLLLy#O", tally->at, tally->last, (long long)tally->batches, (long long)tally->records,
+                         (long long)tally->first_time, (long long)tally->last_time, tally->codecs,
                          (Py_ssize_t)sizeof(tally->codecs), tally->producers);
 }
 

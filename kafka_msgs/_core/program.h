@@ -29,10 +29,10 @@ typedef struct {
     Py_ssize_t struct_count, form_count;
     Struct *structs;
     Form *forms;
-    int selective;          /* not all fields have a column: nothing can be encoded */
-    int prefixed;           /* rows begin with an int16 that chooses the form; otherwise there is one form */
-    int64_t elements, room; /* the decode budget of a row */
-    PyObject *allocate;     /* makes memory for tables */
+    int selective;            /* not all fields have a column: nothing can be encoded */
+    int prefixed;             /* rows begin with an int16 that chooses the form; otherwise there is one form */
+    long long elements, room; /* the decode budget of a row */
+    PyObject *allocate;       /* makes memory for tables */
 } Program;
 
 static int refuse_program(const char *what) {

@@ -60,34 +60,25 @@ static PyObject *storage_offset(Storage *self, void *Py_UNUSED(closure)) {
     return self->wide == NULL ? PyLong_FromLongLong(self->offset) : Py_NewRef(self->wide);
 }
 
-static void storage_dealloc(Storage *self) {
-    Py_XDECREF(self->wide);
-    Py_XDECREF(self->timestamp);
-    Py_XDECREF(self->key);
-    Py_XDECREF(self->value);
-    Py_XDECREF(self->headers);
-    free_instance((PyObject *)self);
-}
-
-/* Frees a record, or what is a record of an instance of a subclass. Classes made in Python share a function that looks for
- * slots, dictionaries and weak references up the line of bases, and provides for deep nesting: a record has none of these,
- * and that search would take a sixth of the time of reading records. */
-static void record_dealloc(PyObject *self) {
+/* Frees a record of so many objects, or what is a record of an instance of a subclass. Classes made in Python share a
+ * function that looks for slots, dictionaries and weak references up the line of bases, and provides for deep nesting: a
+ * record has none of these, and that search would take a sixth of the time of reading records. So classes that are bound
+ * have this one. */
+static inline void free_record(PyObject *self, int objects) {
     if (Py_TYPE(self)->tp_finalize != NULL && PyObject_CallFinalizerFromDealloc(self) < 0) return;
-    PyObject_GC_UnTrack(self);
-    storage_dealloc((Storage *)self);
+    if (PyType_IS_GC(Py_TYPE(self))) PyObject_GC_UnTrack(self);
+    PyObject **object = slot_of(self, offsetof(Storage, wide));
+    for (PyObject **end = object + objects; object < end; object++)
+        Py_XDECREF(*object);
+    free_instance(self);
 }
 
-static void placed_storage_dealloc(Placed *self) {
-    Py_XDECREF(self->topic);
-    Py_XDECREF(self->partition);
-    storage_dealloc(&self->record);
+static void storage_dealloc(PyObject *self) {
+    free_record(self, 5);
 }
 
 static void placed_dealloc(PyObject *self) {
-    if (Py_TYPE(self)->tp_finalize != NULL && PyObject_CallFinalizerFromDealloc(self) < 0) return;
-    PyObject_GC_UnTrack(self);
-    placed_storage_dealloc((Placed *)self);
+    free_record(self, 7);
 }
 
 static PyGetSetDef storage_numbers[] = {
@@ -119,19 +110,19 @@ static PyMemberDef placed_objects[] = {
 
 static PyType_Slot placed_slots[] = {
     {Py_tp_doc, "Keeps the fields of a record, and where it comes from."},
-    {Py_tp_dealloc, placed_storage_dealloc},
+    {Py_tp_dealloc, placed_dealloc},
     {Py_tp_members, placed_objects},
     {0, NULL},
 };
 
-/* Takes a subclass that adds nothing to its base, and gives it a deallocator. */
-static int bind_type(PyTypeObject **place, PyTypeObject *type, PyTypeObject *base, destructor dealloc) {
+/* Takes a subclass that adds nothing to its base, and gives it the deallocator of that. */
+static int bind_type(PyTypeObject **place, PyTypeObject *type, PyTypeObject *base) {
     if (!PyType_IsSubtype(type, base) || type->tp_basicsize != base->tp_basicsize || !PyType_IS_GC(type)) {
         PyErr_Format(PyExc_TypeError, "%R is not a class that adds nothing to %R", type, base);
         return -1;
     }
     Py_XSETREF(*place, (PyTypeObject *)Py_NewRef(type));
-    type->tp_dealloc = dealloc;
+    type->tp_dealloc = base->tp_dealloc;
     return 0;
 }
 
@@ -141,8 +132,9 @@ static PyObject *bind(PyObject *module, PyObject *args) {
     PyObject *checked;
     if (!PyArg_ParseTuple(args, "O!O!O:bind_records", &PyType_Type, &type, &PyType_Type, &placed, &checked))
         return NULL;
-    if (bind_type(&state->record_type, type, state->storage_type, record_dealloc) < 0) return NULL;
-    if (bind_type(&state->placed_type, placed, state->placed_storage_type, placed_dealloc) < 0) return NULL;
+    if (bind_type(&state->record_type, type, state->storage_type) < 0 ||
+        bind_type(&state->placed_type, placed, state->placed_storage_type) < 0)
+        return NULL;
     Py_XSETREF(state->checked, Py_NewRef(checked));
     Py_RETURN_NONE;
 }
@@ -163,7 +155,7 @@ typedef struct {
     const unsigned char *start;
     const unsigned char *p, *end;
     Py_ssize_t count;
-    int64_t base_offset, base_timestamp;
+    long long base_offset, base_timestamp;
     PyObject *append_timestamp;  /* borrowed, or NULL where each record has its own */
     PyObject *topic, *partition; /* borrowed, or NULL where records need not know them */
     PyObject *whole;             /* a view of the body where views are wanted, or NULL; owned */
@@ -379,10 +371,9 @@ PyDoc_STRVAR(
 static PyObject *read_part(PyObject *module, PyObject *args) {
     int part, views;
     Py_ssize_t at, end;
-    long long base_offset, base_timestamp;
     Reader r = {.state = &core_of_module(module)->records};
-    if (!PyArg_ParseTuple(args, "iSnnnLLOp|OO:read_records", &part, &r.body, &at, &end, &r.count, &base_offset,
-                          &base_timestamp, &r.append_timestamp, &views, &r.topic, &r.partition)) {
+    if (!PyArg_ParseTuple(args, "iSnnnLLOp|OO:read_records", &part, &r.body, &at, &end, &r.count, &r.base_offset,
+                          &r.base_timestamp, &r.append_timestamp, &views, &r.topic, &r.partition)) {
         return NULL;
     }
     if (r.partition == NULL) r.topic = NULL;
@@ -394,8 +385,6 @@ static PyObject *read_part(PyObject *module, PyObject *args) {
     r.start = (const unsigned char *)PyBytes_AS_STRING(r.body);
     r.p = r.start + at;
     r.end = r.start + end;
-    r.base_offset = base_offset;
-    r.base_timestamp = base_timestamp;
     if (r.append_timestamp == Py_None) r.append_timestamp = NULL;
     if (r.append_timestamp != NULL && !PyLong_Check(r.append_timestamp))
         return PyErr_Format(PyExc_TypeError, "a timestamp is an int");
@@ -618,11 +607,14 @@ static PyObject *collector_append(Collector *self, PyObject *const *args, Py_ssi
     return taken < 0 ? NULL : Py_NewRef(taken ? Py_True : Py_False);
 }
 
-/* A column of contents: n + 1 offsets of 64 bits from `first` on, the bytes, and a byte for each row, 0 for null. */
+/* A column of contents: n + 1 offsets of 64 bits from `first` on, the bytes, and a byte for each row, 0 for null. A column
+ * of timestamps has n numbers in place of the offsets, and nothing else. */
 typedef struct {
     Py_buffer offsets, data, valid; /* `buf` is NULL where there is none */
     Py_ssize_t first;
 } ContentColumn;
+
+enum { KEYS, VALUES, TIMES, CONTENT_COLUMNS };
 
 static inline int64_t number_at(const Py_buffer *numbers, Py_ssize_t index) {
     int64_t number;
@@ -630,11 +622,10 @@ static inline int64_t number_at(const Py_buffer *numbers, Py_ssize_t index) {
     return number;
 }
 
-/* Whether rows before `stop` are inside of a buffer with `size` bytes for each, `extra` more, and `first` before. */
-static int holds_rows(const Py_buffer *buffer, Py_ssize_t first, Py_ssize_t stop, int extra, int size) {
-    if (buffer->buf == NULL) return 1;
-    Py_ssize_t rows = buffer->len / size;
-    return first >= 0 && first <= rows && stop + extra <= rows - first;
+/* Whether a buffer, if there is one, has `count` values of `size` bytes from a first one on. */
+static int holds(const Py_buffer *buffer, Py_ssize_t first, Py_ssize_t count, int size) {
+    Py_ssize_t most = buffer->len / size;
+    return buffer->buf == NULL || (first >= 0 && first <= most && count <= most - first);
 }
 
 /* Gives the content of a row: 1, or 0 where the offsets lead out of the bytes. */
@@ -652,14 +643,14 @@ static inline int content_at(const ContentColumn *column, Py_ssize_t row, Conten
 
 /* Adds rows until one does not fit, or cannot be written as it is: the number of rows, or -1. */
 static Py_ssize_t add_rows(Collector *self, Py_ssize_t start, Py_ssize_t stop, int64_t timestamp,
-                           const ContentColumn *keys, const ContentColumn *values, const Py_buffer *times,
-                           Py_ssize_t first_time) {
+                           const ContentColumn *columns) {
+    const ContentColumn *times = &columns[TIMES];
     Py_ssize_t row = start;
     for (; row < stop; row++) {
         Draft draft = {.offset = self->next_offset, .timestamp = timestamp};
-        if (times->buf != NULL) draft.timestamp = number_at(times, first_time + row);
+        if (times->offsets.buf != NULL) draft.timestamp = number_at(&times->offsets, times->first + row);
         if (draft.offset > self->highest_offset || draft.timestamp < -1 || !delta_fits(self, draft.timestamp)) break;
-        if (!content_at(keys, row, &draft.key) || !content_at(values, row, &draft.value))
+        if (!content_at(&columns[KEYS], row, &draft.key) || !content_at(&columns[VALUES], row, &draft.value))
             return refuse(PyExc_ValueError, "the offsets of a column lead out of its bytes");
         int taken = add_record(self, &draft);
         if (taken < 0) return -1;
@@ -669,24 +660,25 @@ static Py_ssize_t add_rows(Collector *self, Py_ssize_t start, Py_ssize_t stop, i
 }
 
 static PyObject *collector_append_rows(Collector *self, PyObject *args) {
-    Py_ssize_t start, stop, first_time, added = -1;
+    Py_ssize_t start, stop, added = -1;
     long long timestamp;
-    ContentColumn keys = {0}, values = {0};
-    Py_buffer times = {0};
-    if (!PyArg_ParseTuple(args, "nnLz*z*z*nz*z*z*nz*n:append_rows", &start, &stop, &timestamp, &keys.offsets,
-                          &keys.data, &keys.valid, &keys.first, &values.offsets, &values.data, &values.valid,
-                          &values.first, &times, &first_time))
+    ContentColumn columns[CONTENT_COLUMNS] = {0}, *keys = &columns[KEYS], *values = &columns[VALUES],
+                  *times = &columns[TIMES];
+    if (!PyArg_ParseTuple(args, "nnLz*z*z*nz*z*z*nz*n:append_rows", &start, &stop, &timestamp, &keys->offsets,
+                          &keys->data, &keys->valid, &keys->first, &values->offsets, &values->data, &values->valid,
+                          &values->first, &times->offsets, &times->first))
         return NULL;
-    if (start < 0 || stop < start || stop > INT32_MAX || !holds_rows(&keys.offsets, keys.first, stop, 1, 8) ||
-        !holds_rows(&values.offsets, values.first, stop, 1, 8) || !holds_rows(&keys.valid, 0, stop, 0, 1) ||
-        !holds_rows(&values.valid, 0, stop, 0, 1) || !holds_rows(&times, first_time, stop, 0, 8))
-        PyErr_SetString(PyExc_ValueError, "a column does not have these rows");
-    else
-        added = add_rows(self, start, stop, timestamp, &keys, &values, &times, first_time);
-    Py_buffer *buffers[] = {&keys.offsets, &keys.data,    &keys.valid, &values.offsets,
-                            &values.data,  &values.valid, &times};
-    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
-        PyBuffer_Release(buffers[i]);
+    int failed = start < 0 || stop < start || stop > INT32_MAX;
+    for (ContentColumn *column = keys; column <= times; column++)
+        failed |=
+            !holds(&column->offsets, column->first, stop + (column < times), 8) || !holds(&column->valid, 0, stop, 1);
+    added = failed ? refuse(PyExc_ValueError, "a column does not have these rows")
+                   : add_rows(self, start, stop, timestamp, columns);
+    for (ContentColumn *column = keys; column <= times; column++) {
+        PyBuffer_Release(&column->offsets);
+        PyBuffer_Release(&column->data);
+        PyBuffer_Release(&column->valid);
+    }
     return added < 0 ? NULL : PyLong_FromSsize_t(added);
 }
 
@@ -721,11 +713,9 @@ static PyObject *collector_records(Collector *self, void *Py_UNUSED(closure)) {
 }
 
 /* Collector(base_offset, highest_offset, base_timestamp, room): None for what the first record settles, or no limit. */
-static PyObject *collector_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+static PyObject *collector_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
     unsigned long long base_offset, highest_offset;
     PyObject *base_timestamp, *room;
-    if (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0)
-        return PyErr_Format(PyExc_TypeError, "a collector is made of positional arguments");
     if (!PyArg_ParseTuple(args, "KKOO:RecordCollector", &base_offset, &highest_offset, &base_timestamp, &room))
         return NULL;
     CoreState *core = core_of_type(type);
@@ -801,18 +791,13 @@ typedef struct {
 } Delivery;
 
 /* Delivery(batch, index, timestamp) */
-static PyObject *delivery_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    if (kwargs != NULL || PyTuple_GET_SIZE(args) != 3)
-        return PyErr_Format(PyExc_TypeError, "a delivery is made of a batch, an index and a timestamp");
-    Py_ssize_t index = PyLong_AsSsize_t(PyTuple_GET_ITEM(args, 1));
-    long long timestamp = PyLong_AsLongLong(PyTuple_GET_ITEM(args, 2));
-    if (PyErr_Occurred()) return NULL;
+static PyObject *delivery_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
     Delivery *self = (Delivery *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     if (PyType_IS_GC(type)) PyObject_GC_UnTrack(self); /* as every class is that Python code makes */
-    self->batch = Py_NewRef(PyTuple_GET_ITEM(args, 0));
-    self->index = index;
-    self->timestamp = timestamp;
+    int parsed = PyArg_ParseTuple(args, "OnL:Delivery", &self->batch, &self->index, &self->timestamp);
+    Py_XINCREF(self->batch);
+    if (!parsed) Py_CLEAR(self);
     return (PyObject *)self;
 }
 
@@ -871,24 +856,16 @@ static PyObject *murmur2(PyObject *Py_UNUSED(module), PyObject *key) {
 
 /* ---------------------------------------------------------------------------------------------- 5 What the module keeps */
 
-/* Makes the base classes of records. With __slots__ named, attrs takes their fields for those of the subclass. */
+/* Makes the base classes of records. */
 static int add_storages(PyObject *module, RecordsState *state) {
-    const unsigned flags = Py_TPFLAGS_BASETYPE;
     PyTypeObject *plain =
-        core_add_type(module, CORE_NAME ".RecordStorage", sizeof(Storage), flags, storage_slots, NULL);
+        core_add_type(module, CORE_NAME ".RecordStorage", sizeof(Storage), Py_TPFLAGS_BASETYPE, storage_slots, NULL);
     state->storage_type = (PyTypeObject *)Py_XNewRef(plain);
     if (plain == NULL) return -1;
-    PyTypeObject *placed =
-        core_add_type(module, CORE_NAME ".PlacedRecordStorage", sizeof(Placed), flags, placed_slots, plain);
+    PyTypeObject *placed = core_add_type(module, CORE_NAME ".PlacedRecordStorage", sizeof(Placed), Py_TPFLAGS_BASETYPE,
+                                         placed_slots, plain);
     state->placed_storage_type = (PyTypeObject *)Py_XNewRef(placed);
-    PyObject *fields = Py_BuildValue("(sssss)", "offset", "timestamp", "key", "value", "headers");
-    PyObject *more = Py_BuildValue("(ss)", "topic", "partition");
-    int failed = placed == NULL || fields == NULL || more == NULL ||
-                 PyObject_SetAttrString((PyObject *)plain, "__slots__", fields) < 0 ||
-                 PyObject_SetAttrString((PyObject *)placed, "__slots__", more) < 0;
-    Py_XDECREF(fields);
-    Py_XDECREF(more);
-    return failed ? -1 : 0;
+    return placed == NULL ? -1 : 0;
 }
 
 static PyMethodDef records_functions[] = {

@@ -73,15 +73,11 @@ static PyObject *make_value(Layout *layout, PyObject *other, PyObject *const *ar
 
 /* Calls what would have been called without the core. */
 static PyObject *call_class(PyObject *type, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    PyObject *given = PyTuple_New(count), *named = PyDict_New(), *result = NULL;
-    int failed = given == NULL || named == NULL;
-    for (Py_ssize_t i = 0; i < count && !failed; i++)
-        PyTuple_SET_ITEM(given, i, Py_NewRef(args[i]));
-    for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names) && !failed; i++)
-        failed = PyDict_SetItem(named, PyTuple_GET_ITEM(names, i), args[count + i]) < 0;
-    if (!failed) result = PyType_Type.tp_call(type, given, named);
-    Py_XDECREF(given);
-    Py_XDECREF(named);
+    PyObject *call = PyObject_GetAttrString((PyObject *)&PyType_Type, "__call__"), *result = NULL;
+    PyObject *bound = call == NULL ? NULL : PyMethod_New(call, type);
+    if (bound != NULL) result = PyObject_Vectorcall(bound, args, (size_t)count, names);
+    Py_XDECREF(call);
+    Py_XDECREF(bound);
     return result;
 }
 

@@ -92,7 +92,7 @@ def encoder(cls: Any, version: int | None, type_: pa.StructType, prefix: bool) -
         numbers = number or _leaf(versions, False)
         done = 0
         while done < len(array):
-            rows, refused, filled = program.encode(columns, numbers, prefix, done, len(array) - done)
+            rows, refused, filled = program.encode(columns, done, len(array) - done, numbers, prefix)
             if not rows:
                 raise ColumnSizeError(rows=1, size=int(array.slice(done, 1).nbytes))
             yield Part(_array(_BYTES, iter(filled)), _numbers(refused))
@@ -283,7 +283,7 @@ class RecordColumns:
         self._names = names
         inner = {each for name in names for each in _MADE.get(name, ((name,), None))[0]}
         self._inner: list[str] = [name for name in RECORD_COLUMNS if name in inner]
-        self._core = extension.RecordColumns(tuple(self._inner), _allocate, unread)
+        self._core = extension.RecordColumns(tuple(map(RECORD_COLUMNS.index, self._inner)), _allocate, unread)
 
     @property
     def rows(self) -> int:

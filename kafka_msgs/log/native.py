@@ -22,5 +22,7 @@ def count_batches(
 ) -> Counted:
     """Do what ``python.count_batches`` does."""
     checksum = crc32c if check_crc else None
-    *counts, by_codec, producers = extension.count_batches(data, position, stop, checksum, without, first, last_offset)
-    return Counted._make((*counts, tuple(memoryview(by_codec).cast("q")), producers))
+    found = extension.count_batches(data, position, stop, checksum, without, first, last_offset)
+    *counts, first_time, last_time, by_codec, producers = found
+    times = (None, None) if first_time > last_time else (first_time, last_time)
+    return Counted._make((*counts, *times, tuple(memoryview(by_codec).cast("q")), producers))

@@ -63,6 +63,10 @@ else:
     from kafka_msgs._core.extension import PlacedRecordStorage as _PlacedStorage
     from kafka_msgs._core.extension import RecordStorage as _Storage
 
+    # With __slots__ named, attrs takes the fields of the storages for those of the classes.
+    _Storage.__slots__ = ("offset", "timestamp", "key", "value", "headers")
+    _PlacedStorage.__slots__ = ("topic", "partition")
+
 
 @frozen(weakref_slot=False)
 class Record(_Storage):

@@ -47,7 +47,7 @@ def test_encoding_leaves_all_counts_as_they_were(cls: Any) -> None:
     made = program(cls)
     gc.collect()
     used = pa.total_allocated_bytes()
-    check_balance(lambda: made.encode(columns, numbers, True, 0, count), [None, b"", columns, cls])
+    check_balance(lambda: made.encode(columns, 0, count, numbers, True), [None, b"", columns, cls])
     assert pa.total_allocated_bytes() == used
 
 
@@ -55,7 +55,7 @@ def test_memory_that_cannot_be_had_ends_in_memory_error() -> None:
     columns, numbers, count = inputs(MetadataResponse)
 
     def action(allocate: Callable[[int], Any]) -> None:
-        program(MetadataResponse, allocate).encode(columns, numbers, False, 0, count)
+        program(MetadataResponse, allocate).encode(columns, 0, count, numbers, False)
 
     assert 3 < sum(1 for _ in without_memory(action, bytearray)) < 100
 
@@ -77,7 +77,7 @@ def test_buffers_that_lie_are_refused_or_read_within_their_bounds(cls: Any) -> N
         lying = [*columns, numbers]
         lying[place] = (*spec[:part], value, *spec[part + 1 :])
         try:
-            done, bad, _ = made.encode(tuple(lying[:-1]), lying[-1], False, 0, count)
+            done, bad, _ = made.encode(tuple(lying[:-1]), 0, count, lying[-1], False)
         except (ValueError, OverflowError):
             refused += 1
         else:
@@ -104,7 +104,7 @@ def test_programs_that_lie_read_only_their_columns(cls: Any) -> None:
         except (ValueError, TypeError, OverflowError, SystemError):
             refused += 1
             continue
-        done, _, _ = made.encode(columns, numbers, True, 0, count)
+        done, _, _ = made.encode(columns, 0, count, numbers, True)
         assert done == count
     assert 40 < refused < 400
 
@@ -119,7 +119,7 @@ def test_offsets_that_do_not_ascend_or_leave_the_content_are_refused() -> None:
         offsets = pa.array(wrong, pa.int32()).buffers()[1]
         lying = (*columns[:place], (4, False, 0, 2, None, offsets, b"x" * 9), *columns[place + 1 :])
         with pytest.raises(ValueError, match="not ascending or not within"):
-            made.encode(lying, numbers, False, 0, 2)
+            made.encode(lying, 0, 2, numbers, False)
 
 
 def test_columns_for_another_program_are_refused() -> None:
@@ -127,6 +127,6 @@ def test_columns_for_another_program_are_refused() -> None:
     made = program(OffsetCommitValue)
     for wrong in ((columns[:-1], numbers, 0, count), (columns, numbers, 1, count), (columns, numbers, -1, 1)):
         with pytest.raises(ValueError, match="do not hold as many rows"):
-            made.encode(wrong[0], wrong[1], False, *wrong[2:])
+            made.encode(wrong[0], *wrong[2:], wrong[1], False)
     with pytest.raises(TypeError):
-        native.extension.ColumnProgram.__new__(native.extension.ColumnProgram).encode(columns, numbers, False, 0, count)
+        native.extension.ColumnProgram.__new__(native.extension.ColumnProgram).encode(columns, 0, count, numbers, False)
