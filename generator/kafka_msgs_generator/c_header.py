@@ -48,22 +48,22 @@ _GROUPS: Final = {
     "Where the fields of the header of a batch of magic 2 start.": {
         f"{name.upper()}_AT": layouts.place_in_header(name) for name in layouts.BATCH_HEADER
     },
-    "Sizes of the header: all of it, what the size of a batch does not count, what the checksum does not cover.": {
+    "Bytes: the header, what a batch's size does not count, what its checksum does not cover, a UUID in hexadecimal.": {
         "HEADER_SIZE": layouts.HEADER_SIZE,
         "SIZE_AND_OFFSET": layouts.SIZE_AND_OFFSET,
         "CRC_FROM": layouts.CRC_FROM,
+        "UUID_TEXT": layouts.UUID_TEXT,
     },
-    "The values of absent fields in the header.": {
+    "The values of absent fields in the header, and how many records there are from one mark to the next.": {
         "NO_TIMESTAMP": layouts.NO_TIMESTAMP,
         "NO_PRODUCER": layouts.NO_PRODUCER,
+        "MARKED": layouts.MARKED,
     },
     "The attributes of a batch.": {name.upper(): value for name, value in layouts.ATTRIBUTES.items()},
     "How a value is written.": _members("", LengthFlag),
     "What can be asked of records.": _members("PART_", layouts.RecordPart),
-    "How many records there are from one mark to the next.": {"MARKED": layouts.MARKED},
     "The columns of records.": {
         f"RECORD_COLUMN_{name.upper()}": number for number, name in enumerate((*layouts.RECORD_COLUMNS, "count"))
     },
     "The kinds of columns.": _members("COLUMN_", layouts.ColumnKind),
-    "Bytes of a UUID in hexadecimal, with its hyphens.": {"UUID_TEXT": layouts.UUID_TEXT},
 }

@@ -78,26 +78,14 @@ static int malformed(CodecState *state) {
     return -1;
 }
 
-/* Whether an object can be the default of an op: None, or what `differs` takes it for. */
-static int is_default(const Codec *self, int code, PyObject *initial) {
-    if (initial == Py_None || code == OP_STRUCT) return 1;
-    if (code == OP_STRING) return PyUnicode_CheckExact(initial);
-    if (code == OP_BYTES || code == OP_RECORDS) return PyBytes_CheckExact(initial);
-    if (code == OP_ARRAY) return PyTuple_CheckExact(initial) && PyTuple_GET_SIZE(initial) == 0;
-    if (code == OP_UUID) return Py_IS_TYPE(initial, self->state->uuid_type);
-    if (code == OP_FLOAT64) return PyFloat_CheckExact(initial) || PyLong_CheckExact(initial);
-    return code == OP_BOOL ? PyBool_Check(initial) : PyLong_CheckExact(initial);
-}
-
 static int load_op(void *codec, Struct *owner, PyObject *spec, Op *op) {
     Codec *self = codec;
     PyObject *descriptor;
     Py_ssize_t sub;
     if (read_op(spec, op, &sub, &descriptor, &op->edit) < 0) return -1;
     if (op->code == OP_SKIP || sub >= self->struct_count ||
-        ((op->code == OP_STRUCT || op->item_code == OP_STRUCT) && sub < 0) ||
-        !is_default(self, op->code, op->initial) || op->edit < -INT16_MAX || op->edit > INT16_MAX ||
-        (op->edit < 0 && op->code != OP_ARRAY))
+        ((op->code == OP_STRUCT || op->item_code == OP_STRUCT) && sub < 0) || op->edit < -INT16_MAX ||
+        op->edit > INT16_MAX || (op->edit < 0 && op->code != OP_ARRAY))
         return refuse(PyExc_ValueError, "not an op of a plan");
     op->place = slot_offset(descriptor, owner->type);
     if (op->place < 0) return -1;
@@ -525,19 +513,14 @@ compact:
     }
     goto sized;
 pass:
-    value = Py_NewRef(op->initial);
     p = pass_value(r, p, op);
-    if (p != NULL) goto run;
-    malformed(state);
-    Py_DECREF(value);
-    goto error;
+    if (p == NULL) goto refused;
+    value = Py_NewRef(op->initial);
+    goto run;
 ids:
     if (p < r->end && (unsigned)(*p - 1) <= TUPLE_MEMO_MAX) {
         Py_ssize_t count = *p++ - 1;
-        if (r->end - p < 4 * count || (r->elements -= count) < 0) {
-            malformed(state);
-            goto error;
-        }
+        if (r->end - p < 4 * count || (r->elements -= count) < 0) goto refused;
         value = count == 0 ? Py_NewRef(state->empty_tuple) : make_ids(r, p, count);
         p += 4 * count;
         goto run;
@@ -549,10 +532,7 @@ sized:
 run:
     if (value == NULL) goto error;
     *slot_of(object, op->place) = value;
-    if (r->end - p < op->run) {
-        malformed(state);
-        goto error;
-    }
+    if (r->end - p < op->run) goto refused;
     DISPATCH(++op);
 end:
     *slot_of(object, s->unknown) = Py_NewRef(state->empty_tuple);
@@ -567,6 +547,8 @@ end:
     else if (decode_tag_section(r, s, object) < 0)
         goto error;
     return object;
+refused:
+    malformed(state);
 error:
     Py_DECREF(object);
     return NULL;
@@ -703,24 +685,29 @@ static int write_raw(Writer *w, int code, int flags, const char *raw, Py_ssize_t
     return 0;
 }
 
+/* Returns the content of bytes, a bytearray or a memoryview as bytes. */
+static PyObject *content_of(CodecState *state, PyObject *item) {
+    PyObject *bytes = NULL;
+    Py_INCREF(item); /* __buffer__ may take it out of the message */
+    if (PyBytes_Check(item)) return item;
+    if (PyByteArray_Check(item) || PyMemoryView_Check(item))
+        bytes = PyBytes_FromObject(item);
+    else
+        malformed(state);
+    Py_DECREF(item);
+    return bytes;
+}
+
 /* Writes a string, bytes or records that is not None. */
 static int encode_sized(Writer *w, int code, int flags, PyObject *item) {
-    if (code == OP_STRING) {
-        if (!PyUnicode_Check(item)) return malformed(w->state);
-        if (PyUnicode_IS_COMPACT_ASCII(item))
-            return write_raw(w, code, flags, PyUnicode_DATA(item), PyUnicode_GET_LENGTH(item));
-        /* Not PyUnicode_AsUTF8: that would keep the bytes for as long as the string lives. */
-        item = PyUnicode_AsEncodedString(item, "utf-8", w->errors);
-    } else if (PyBytes_Check(item)) {
-        return write_raw(w, code, flags, PyBytes_AS_STRING(item), PyBytes_GET_SIZE(item));
-    } else if (PyByteArray_Check(item) || PyMemoryView_Check(item)) {
-        Py_INCREF(item); /* __buffer__ may take it out of the message */
-        PyObject *copy = PyBytes_FromObject(item);
-        Py_DECREF(item);
-        item = copy;
-    } else {
+    if (code != OP_STRING)
+        item = content_of(w->state, item);
+    else if (!PyUnicode_Check(item))
         return malformed(w->state);
-    }
+    else if (PyUnicode_IS_COMPACT_ASCII(item))
+        return write_raw(w, code, flags, PyUnicode_DATA(item), PyUnicode_GET_LENGTH(item));
+    else /* not PyUnicode_AsUTF8: that would keep the bytes for as long as the string lives */
+        item = PyUnicode_AsEncodedString(item, "utf-8", w->errors);
     if (item == NULL) return -1;
     int failed = write_raw(w, code, flags, PyBytes_AS_STRING(item), PyBytes_GET_SIZE(item));
     Py_DECREF(item);
@@ -884,10 +871,7 @@ static int encode_unknown_tag(Writer *w, const Struct *s, PyObject *pair, int64_
     if (read_int(w, PyTuple_GET_ITEM(pair, 0), *last + 1, MAX_TAG, &tag) < 0) return -1;
     *last = tag;
     if (find_tag(s, tag) || is_inactive(s, tag)) return malformed(w->state);
-    PyObject *content = PyTuple_GET_ITEM(pair, 1);
-    if (!PyBytes_Check(content) && !PyByteArray_Check(content) && !PyMemoryView_Check(content))
-        return malformed(w->state);
-    content = PyBytes_FromObject(content);
+    PyObject *content = content_of(w->state, PyTuple_GET_ITEM(pair, 1));
     if (content == NULL) return -1;
     Py_ssize_t size = PyBytes_GET_SIZE(content);
     int failed = size > MAX_LENGTH ? malformed(w->state) : reserve(w, 10 + size);
@@ -1219,14 +1203,8 @@ PyObject *codec_run(PyObject *codec, int verb, PyObject *subject, PyObject *offs
 
 static int codec_traverse(Codec *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
-    for (Py_ssize_t i = 0; i < self->struct_count; i++) {
-        const Struct *each = &self->structs[i];
-        Py_VISIT(each->type);
-        const Op *lists[] = {each->ops, each->tagged, each->absent};
-        for (int which = 0; which < 3; which++)
-            for (const Op *op = lists[which]; op != NULL && op->label != OP_END; op++)
-                Py_VISIT(op->initial);
-    }
+    for (Py_ssize_t i = 0; i < self->struct_count; i++)
+        Py_VISIT(self->structs[i].type); /* defaults are leaves, or unknown to the collector */
     return visit_all(self->owned, 4, visit, arg);
 }
 
@@ -1259,32 +1237,25 @@ static PyType_Slot codec_slots[] = {
 
 /* ---------------------------------------------------------------------------------------------- 8 What the module keeps */
 
+/* Takes what UUIDs are made of from the one of zeros. */
 static int load_uuid(CodecState *state) {
-    state->uuid_type = (PyTypeObject *)import_attribute("uuid", "UUID");
-    PyObject *safe = import_attribute("uuid", "SafeUUID");
-    if (safe != NULL) state->uuid_unknown = PyObject_GetAttrString(safe, "unknown");
-    Py_XDECREF(safe);
-    if (state->uuid_type == NULL || state->uuid_unknown == NULL || !PyType_Check(state->uuid_type) ||
-        !PyType_IS_GC(state->uuid_type))
-        return -1;
+    state->zero_uuid = import_attribute("kafka_msgs.primitives", "ZERO_UUID");
+    if (state->zero_uuid == NULL) return -1;
+    state->uuid_type = (PyTypeObject *)Py_NewRef(Py_TYPE(state->zero_uuid));
+    state->uuid_unknown = PyObject_GetAttrString(state->zero_uuid, "is_safe");
     state->uuid_int = named_slot(state->uuid_type, "int");
     state->uuid_is_safe = named_slot(state->uuid_type, "is_safe");
-    return state->uuid_int < 0 || state->uuid_is_safe < 0 ? -1 : 0;
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 int codec_add(PyObject *module, CodecState *state) {
     state->malformed = PyErr_NewException(CORE_NAME ".MalformedError", PyExc_ValueError, NULL);
-    state->zero_uuid = import_attribute("kafka_msgs.primitives", "ZERO_UUID");
     state->empty_tuple = PyTuple_New(0);
     state->empty_str = PyUnicode_New(0, 0);
     state->empty_bytes = PyBytes_FromStringAndSize(NULL, 0);
-    for (long i = 0; i < SMALL_INTS; i++) {
+    for (long i = 0; i < SMALL_INTS; i++)
         state->small[i] = PyLong_FromLong(LEAST_INT + i);
-        if (state->small[i] == NULL) return -1;
-    }
-    if (state->malformed == NULL || state->zero_uuid == NULL || state->empty_tuple == NULL ||
-        state->empty_str == NULL || state->empty_bytes == NULL || load_uuid(state) < 0)
-        return -1;
+    if (PyErr_Occurred() || load_uuid(state) < 0) return -1;
     return core_add_type(module, CORE_NAME ".Codec", sizeof(Codec), Py_TPFLAGS_HAVE_GC, codec_slots, NULL) ? 0 : -1;
 }
 

@@ -236,18 +236,17 @@ static int new_table(Table *table, const Column *shape, PyObject *allocate, int6
     return status == FULL ? refuse(PyExc_OverflowError, "more values than a column can have") : -1;
 }
 
-static PyObject *object_or_none(PyObject *object) {
-    return Py_NewRef(object == NULL ? Py_None : object);
-}
-
 /* Appends (length, nulls, validity, offsets, data, bytes of data) of a column and of each below it to a list. */
 static int list_columns(const Table *table, Column *column, int64_t length, PyObject *list) {
     for (Column *end = column + column->span; column < end; column = next_alike(column)) {
-        const Py_buffer *memory = table->memory[column - table->columns];
+        PyObject *owners[MEMORIES];
+        for (int which = 0; which < MEMORIES; which++) {
+            owners[which] = table->memory[column - table->columns][which].obj;
+            if (owners[which] == NULL) owners[which] = Py_None;
+        }
         int64_t size = column->kind == COLUMN_TEXT ? column->offsets[length] : (int64_t)fixed_bytes(column, length);
-        PyObject *one =
-            Py_BuildValue("(LLNNNL)", (long long)length, (long long)column->nulls, object_or_none(memory[VALID].obj),
-                          object_or_none(memory[OFFSETS].obj), object_or_none(memory[DATA].obj), (long long)size);
+        PyObject *one = Py_BuildValue("(LLOOOL)", (long long)length, (long long)column->nulls, owners[VALID],
+                                      owners[OFFSETS], owners[DATA], (long long)size);
         int failed = one == NULL ? -1 : PyList_Append(list, one);
         Py_XDECREF(one);
         if (failed) return -1;

@@ -84,18 +84,18 @@ void codec_forget(CodecState *state);
 
 /* ---------------------------------------------------------------------------------------------------- records.c */
 
-enum { ARGUMENTS = 5 }; /* that append takes for a record */
+enum { ARGUMENTS = 5, /* that append takes for a record */ RECORDS_OBJECTS = 6 + ARGUMENTS };
 
 typedef union {
     struct {
         PyTypeObject *storage_type;
         PyTypeObject *record_type;                       /* a subclass that adds nothing; NULL until it is bound */
         PyTypeObject *placed_storage_type, *placed_type; /* the same for records that know where they come from */
-        PyObject *empty_tuple, *no_timestamp;
+        PyObject *empty_tuple;
         PyObject *checked;          /* the function that makes arguments exact, or raises; NULL until it is bound */
         PyObject *names[ARGUMENTS]; /* of append's arguments */
     };
-    PyObject *owned[7 + ARGUMENTS]; /* all of these */
+    PyObject *owned[RECORDS_OBJECTS]; /* all of these */
 } RecordsState;
 
 int records_add(PyObject *module, RecordsState *state);

@@ -19,17 +19,19 @@ enum {
     COUNT_AT = 57,
 };
 
-/* Sizes of the header: all of it, what the size of a batch does not count, what the checksum does not cover. */
+/* Bytes: the header, what a batch's size does not count, what its checksum does not cover, a UUID in hexadecimal. */
 enum {
     HEADER_SIZE = 61,
     SIZE_AND_OFFSET = 12,
     CRC_FROM = 21,
+    UUID_TEXT = 36,
 };
 
-/* The values of absent fields in the header. */
+/* The values of absent fields in the header, and how many records there are from one mark to the next. */
 enum {
     NO_TIMESTAMP = -1,
     NO_PRODUCER = -1,
+    MARKED = 128,
 };
 
 /* The attributes of a batch. */
@@ -59,11 +61,6 @@ enum {
     PART_MARKS = 5,
 };
 
-/* How many records there are from one mark to the next. */
-enum {
-    MARKED = 128,
-};
-
 /* The columns of records. */
 enum {
     RECORD_COLUMN_OFFSET = 0,
@@ -90,11 +87,6 @@ enum {
     COLUMN_TEXT = 2,
     COLUMN_LIST = 3,
     COLUMN_STRUCT = 4,
-};
-
-/* Bytes of a UUID in hexadecimal, with its hyphens. */
-enum {
-    UUID_TEXT = 36,
 };
 
 #endif

@@ -16,14 +16,14 @@ static int module_exec(PyObject *module) {
 static int module_traverse(PyObject *module, visitproc visit, void *arg) {
     CoreState *state = core_of_module(module);
     int stopped = visit_all(state->codec.owned, CODEC_OBJECTS, visit, arg);
-    return stopped ? stopped : visit_all(state->records.owned, 7 + ARGUMENTS, visit, arg);
+    return stopped ? stopped : visit_all(state->records.owned, RECORDS_OBJECTS, visit, arg);
 }
 
 static int module_clear(PyObject *module) {
     CoreState *state = core_of_module(module);
     values_forget(&state->values);
     codec_forget(&state->codec);
-    clear_all(state->records.owned, 7 + ARGUMENTS);
+    clear_all(state->records.owned, RECORDS_OBJECTS);
     return 0;
 }
 

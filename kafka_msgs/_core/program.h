@@ -172,21 +172,22 @@ static int load_forms(Program *self, PyObject *specs) {
     return 0;
 }
 
-/* Notes the parent of each column from `first` on that is below it; the root's is none. */
-static int load_parents(Program *self, int32_t first) {
-    const Column *column = &self->shape[first];
-    int32_t end = first + column->span, children = 0;
-    for (int32_t child = first + 1; child < end; child += self->shape[child].span, children++) {
-        if (self->shape[child].span > end - child) return refuse_program("a column");
-        self->parents[child] = first;
-        if (load_parents(self, child) < 0) return -1;
-    }
-    if (column->kind == COLUMN_LIST ? children != 1 : column->kind != COLUMN_STRUCT && children != 0)
-        return refuse_program("a column");
-    return 0;
+/* Notes the parent of a column, of which those in front of it are known; -1 if it does not fit into its parent. Below a
+ * list there is one column, and none below what is not a struct. */
+static int load_parent(Program *self, int32_t number) {
+    const Column *shape = self->shape, *column = &shape[number];
+    int32_t parent = number - 1;
+    while (number > 0 && parent + shape[parent].span <= number)
+        parent = self->parents[parent];
+    self->parents[number] = parent;
+    if (column->kind == COLUMN_LIST ? column->span < 2 : column->kind != COLUMN_STRUCT && column->span > 1) return -1;
+    if (number == 0) return 0;
+    int32_t left = parent + shape[parent].span - number; /* columns that the parent has from here on */
+    if (shape[parent].kind == COLUMN_LIST && (number > parent + 1 || column->span < left)) return -1;
+    return column->span > left ? -1 : 0;
 }
 
-/* Reads (kind, width, span) of each column. */
+/* Reads (kind, width, span) of each column. The first one is the struct of all. */
 static int load_columns(Program *self, PyObject *specs) {
     Py_ssize_t count = PyTuple_GET_SIZE(specs);
     if (count < 1 || count > 1 << 20) return refuse_program("the columns");
@@ -197,15 +198,12 @@ static int load_columns(Program *self, PyObject *specs) {
         int kind, width, span;
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(specs, i), "iii", &kind, &width, &span)) return -1;
         if (kind < COLUMN_BITS || kind > COLUMN_STRUCT || width < 0 || width > UUID_TEXT || span < 1 ||
-            span > count - i)
+            (i == 0 && (kind != COLUMN_STRUCT || span != count)))
             return refuse_program("a column");
-        self->shape[i].kind = (unsigned char)kind;
-        self->shape[i].width = (unsigned char)width;
-        self->shape[i].span = span;
+        self->shape[i] = (Column){.kind = (unsigned char)kind, .width = (unsigned char)width, .span = span};
+        if (load_parent(self, (int32_t)i) < 0) return refuse_program("a column");
     }
-    if (self->shape[0].kind != COLUMN_STRUCT || self->shape[0].span != count) return refuse_program("the columns");
-    self->parents[0] = -1;
-    return load_parents(self, 0);
+    return 0;
 }
 
 static void free_program(Program *self) {

@@ -171,15 +171,10 @@ static inline int add(int64_t base, int64_t delta, int64_t *sum) {
     return 1;
 }
 
-/* Makes the int base + delta. */
+/* Makes the int base + delta; those of more than 64 bits are left to the Python side. */
 static PyObject *make_sum(int64_t base, int64_t delta) {
     int64_t value;
-    if (add(base, delta, &value)) return PyLong_FromLongLong(value);
-    PyObject *left = PyLong_FromLongLong(base), *right = PyLong_FromLongLong(delta), *sum = NULL;
-    if (left != NULL && right != NULL) sum = PyNumber_Add(left, right);
-    Py_XDECREF(left);
-    Py_XDECREF(right);
-    return sum;
+    return add(base, delta, &value) ? PyLong_FromLongLong(value) : NULL;
 }
 
 static inline PyObject *make_offset(Reader *r, const WalkRecord *record) {
@@ -266,8 +261,7 @@ static PyObject *make_headers(Reader *r, const WalkRecord *record) {
 
 /* Fills a record whose objects are NULL; a caller drops it where this fails. */
 static inline int fill_record(Reader *r, const WalkRecord *record, Storage *object) {
-    if (!add(r->base_offset, record->offset_delta, &object->offset) && (object->wide = make_offset(r, record)) == NULL)
-        return -1;
+    if (!add(r->base_offset, record->offset_delta, &object->offset)) return -1;
     if ((object->timestamp = make_timestamp(r, record)) == NULL) return -1;
     if ((object->key = make_key(r, record)) == NULL) return -1;
     if ((object->value = make_value(r, record)) == NULL) return -1;
@@ -573,17 +567,10 @@ static int read_draft(const Collector *self, PyObject *const *values, int checke
 }
 
 /* Lets the Python side make the arguments exact, or raise. What it runs may add records meanwhile. */
-static int add_checked(Collector *self, PyObject *const *values) {
-    const RecordsState *state = self->state;
-    PyObject *arguments[] = {
-        (PyObject *)self,
-        values[KEY],
-        values[VALUE],
-        values[TIMESTAMP] == NULL ? state->no_timestamp : values[TIMESTAMP],
-        values[HEADERS] == NULL ? state->empty_tuple : values[HEADERS],
-        values[OFFSET] == NULL ? Py_None : values[OFFSET],
-    };
-    PyObject *made = PyObject_Vectorcall(state->checked, arguments, 1 + ARGUMENTS, NULL);
+static int add_checked(Collector *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    PyObject *checked = PyMethod_New(self->state->checked, (PyObject *)self);
+    PyObject *made = checked == NULL ? NULL : PyObject_Vectorcall(checked, args, (size_t)count, keywords);
+    Py_XDECREF(checked);
     if (made == NULL) return -1;
     Draft draft = {0};
     int taken = -1;
@@ -603,7 +590,8 @@ static PyObject *collector_append(Collector *self, PyObject *const *args, Py_ssi
         values[KEY] == NULL || values[VALUE] == NULL)
         return PyErr_Format(PyExc_TypeError,
                             "append() takes a key and a value, and by name timestamp, headers, offset");
-    int taken = read_draft(self, values, 0, &draft) ? add_record(self, &draft) : add_checked(self, values);
+    int taken =
+        read_draft(self, values, 0, &draft) ? add_record(self, &draft) : add_checked(self, args, count, keywords);
     return taken < 0 ? NULL : Py_NewRef(taken ? Py_True : Py_False);
 }
 
@@ -888,8 +876,7 @@ int records_add(PyObject *module, RecordsState *state) {
         if (state->names[i] == NULL) return -1;
     }
     state->empty_tuple = PyTuple_New(0);
-    state->no_timestamp = PyLong_FromLong(-1);
-    if (state->empty_tuple == NULL || state->no_timestamp == NULL || add_storages(module, state) < 0 ||
+    if (state->empty_tuple == NULL || add_storages(module, state) < 0 ||
         !core_add_type(module, CORE_NAME ".RecordCollector", sizeof(Collector), Py_TPFLAGS_IMMUTABLETYPE,
                        collector_slots, NULL) ||
         !core_add_type(module, CORE_NAME ".DeliveryStorage", sizeof(Delivery), Py_TPFLAGS_BASETYPE, delivery_slots,

@@ -9,7 +9,8 @@ from typing import Any
 
 from kafka_msgs._core import extension
 from kafka_msgs.layouts import RecordPart
-from kafka_msgs.records.record import ConsumerRecord, Record, explain
+from kafka_msgs.records import python
+from kafka_msgs.records.record import ConsumerRecord, Record
 from kafka_msgs.records.write_checks import checked
 
 __all__ = ["Collector", "exceeds", "murmur2", "read"]
@@ -21,8 +22,6 @@ murmur2 = extension.murmur2
 
 
 def read(part: RecordPart, body: bytes, at: int, end: int, count: int, *rest: Any) -> list[Any]:
-    """Do what ``python.read`` does."""
+    """Do what ``python.read`` does: it reads numbers of more than 64 bits, and raises the error of damaged bytes."""
     found = extension.read_records(part, body, at, end, count, *rest)
-    if found is None:
-        raise explain(body, at, end, count)
-    return found
+    return python.read(part, body, at, end, count, *rest) if found is None else found

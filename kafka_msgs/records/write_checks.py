@@ -89,7 +89,12 @@ def checked_timestamp(limits: Limits, timestamp: Any) -> int:
 
 
 def checked(
-    limits: Limits, key: Any, value: Any, timestamp: Any, headers: Iterable[Any], offset: Any
+    limits: Limits,
+    key: Any,
+    value: Any,
+    timestamp: Any = NO_TIMESTAMP,
+    headers: Iterable[Any] = (),
+    offset: Any = None,
 ) -> tuple[Content, Content, int, tuple[Named, ...], int]:
     """Return the arguments of a record in their exact types; raises ``RecordWriteError`` for the first wrong one.
 
