@@ -61,12 +61,12 @@ typedef struct {
     Struct *structs;          /* the root is the first */
     long long elements, room; /* the decode budget */
     int too_deep;             /* deeper than the budget: nothing can be decoded */
-    int edits;                /* how many there are */
     int views;                /* zero-copy fields become memoryviews */
     Py_ssize_t hint;          /* size of the last encoded message */
+    const char *handler;      /* for strings, NULL for strict */
     union {
         struct {
-            PyObject *errors;                                          /* handler for strings, or None for strict */
+            PyObject *errors;                                          /* a str that has the handler, or None */
             PyObject *encode_failure, *decode_failure, *trailing_data; /* return the exception with the fault */
         };
         PyObject *owned[4]; /* all of these */
@@ -76,6 +76,11 @@ typedef struct {
 static int malformed(CodecState *state) {
     PyErr_SetNone(state->malformed);
     return -1;
+}
+
+/* Refuses all bytes if they are deeper than the budget allows. */
+static int check_depth(const Codec *self) {
+    return self->too_deep ? malformed(self->state) : 0;
 }
 
 static int load_op(void *codec, Struct *owner, PyObject *spec, Op *op) {
@@ -97,7 +102,6 @@ static int load_op(void *codec, Struct *owner, PyObject *spec, Op *op) {
                                               : state->empty_bytes;
     }
     if (op->flags & SKIPPED) op->label = OP_PASS;
-    if (self->edits < abs(op->edit)) self->edits = abs(op->edit);
     if (op->code == OP_FLOAT64) owner->comparable = 0;
     op->sub = sub < 0 ? NULL : &self->structs[sub];
     return 0;
@@ -174,6 +178,7 @@ static inline int read_tag(Reader *r, const Struct *s, int64_t *last, const Op *
  * long the value is, and make nothing. */
 
 static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const Struct *s);
+static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t count, PyObject *unknown);
 
 static inline const unsigned char *pass_sized(Reader *r, const unsigned char *p, int code, int flags) {
     Py_ssize_t length;
@@ -205,17 +210,10 @@ static inline const unsigned char *pass_value(Reader *r, const unsigned char *p,
 
 /* Tagged fields say their sizes, so the values of all of them are passed over alike. */
 static const unsigned char *pass_tags(Reader *r, const unsigned char *p, const Struct *s) {
-    uint32_t count, size;
-    int64_t last = -1;
-    const Op *op;
+    uint32_t count;
     if (p < r->end && *p == 0) return p + 1;
     r->p = p;
-    if (read_tag_count(r, &count) < 0) return NULL;
-    for (; count > 0; count--) {
-        if (read_tag(r, s, &last, &op, &size) < 0) return NULL;
-        r->p += size;
-    }
-    return r->p;
+    return read_tag_count(r, &count) < 0 || decode_tags(r, s, NULL, count, NULL) < 0 ? NULL : r->p;
 }
 
 static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const Struct *s) {
@@ -440,7 +438,8 @@ static int keep_unknown_tag(Reader *r, PyObject *unknown, uint32_t tag, uint32_t
     return failed;
 }
 
-/* Reads the tags of a section that is not empty; `unknown` is a list that takes those the schema does not know. */
+/* Reads the tags of a section that is not empty; `unknown` is a list that takes those the schema does not know. Without an
+ * object for their values it passes over all of them. */
 static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t count, PyObject *unknown) {
     int64_t last = -1;
     for (uint32_t i = 0; i < count; i++) {
@@ -448,7 +447,7 @@ static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t co
         uint32_t size;
         int failed = 0;
         if (read_tag(r, s, &last, &op, &size) < 0) return -1;
-        if (op == NULL ? s->partial : op->label == OP_PASS)
+        if (object == NULL || (op == NULL ? s->partial : op->label == OP_PASS))
             r->p += size;
         else if (op == NULL)
             failed = keep_unknown_tag(r, unknown, (uint32_t)last, size);
@@ -465,17 +464,12 @@ static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
     PyObject *unknown = PyList_New(0);
     if (unknown == NULL) return -1;
     int failed = decode_tags(r, s, object, count, unknown);
-    if (!failed && PyList_GET_SIZE(unknown) > 0) {
-        PyObject *kept = PyList_AsTuple(unknown);
-        if (kept == NULL) {
-            failed = -1;
-        } else {
-            PyObject_GC_UnTrack(kept);
-            Py_SETREF(*slot_of(object, s->unknown), kept);
-        }
-    }
+    PyObject *kept = failed ? NULL : PyList_AsTuple(unknown);
     Py_DECREF(unknown);
-    return failed;
+    if (kept == NULL) return -1;
+    if (PyTuple_GET_SIZE(kept) > 0) PyObject_GC_UnTrack(kept);
+    Py_SETREF(*slot_of(object, s->unknown), kept);
+    return 0;
 }
 
 /* Stores the value that was made of the next `size` bytes, and goes on. */
@@ -1032,7 +1026,7 @@ static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
                                    &self->decode_failure, &self->trailing_data);
     for (int i = 0; i < 4; i++)
         Py_XINCREF(self->owned[i]); /* those that were parsed */
-    if (!failed && self->errors != Py_None) failed = PyUnicode_AsUTF8(self->errors) == NULL;
+    if (!failed && self->errors != Py_None) failed = (self->handler = PyUnicode_AsUTF8(self->errors)) == NULL;
     if (!failed && PyTuple_GET_SIZE(specs) < 1) failed = refuse(PyExc_ValueError, "a program has structs");
     if (!failed && (self->structs = new_items(PyTuple_GET_SIZE(specs), sizeof(Struct))) != NULL)
         self->struct_count = PyTuple_GET_SIZE(specs);
@@ -1040,10 +1034,6 @@ static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
         failed = load_struct(self, PyTuple_GET_ITEM(specs, i), &self->structs[i]);
     if (PyErr_Occurred()) Py_CLEAR(self);
     return (PyObject *)self;
-}
-
-static const char *error_handler(const Codec *self) {
-    return self->errors == Py_None ? NULL : PyUnicode_AsUTF8(self->errors);
 }
 
 /* Whether the current exception is about the message. Interrupts, which are not an Exception, pass unchanged, and so do
@@ -1063,27 +1053,23 @@ static void raise_made(PyObject *make, PyObject *arguments) {
     }
 }
 
-/* Returns the bytes of any buffer: messages never change with what they were decoded from. */
-static PyObject *as_bytes(PyObject *data) {
-    if (PyBytes_Check(data)) return Py_NewRef(data);
-    PyObject *view = PyMemoryView_FromObject(data);
-    PyObject *bytes = view == NULL ? NULL : PyBytes_FromObject(view);
+/* Returns the bytes of any buffer, which must have the offset: messages never change with what they were decoded from. */
+static PyObject *as_bytes(PyObject *data, Py_ssize_t offset) {
+    PyObject *view = PyBytes_Check(data) ? NULL : PyMemoryView_FromObject(data);
+    PyObject *bytes = PyBytes_Check(data) ? Py_NewRef(data) : view == NULL ? NULL : PyBytes_FromObject(view);
     Py_XDECREF(view);
-    return bytes;
+    if (bytes == NULL || (offset >= 0 && offset <= PyBytes_GET_SIZE(bytes))) return bytes;
+    PyErr_Format(PyExc_ValueError, "offset %zd is outside a buffer of %zd bytes", offset, PyBytes_GET_SIZE(bytes));
+    Py_DECREF(bytes);
+    return NULL;
 }
 
 static void start_writer(Writer *w, const Codec *codec) {
     w->state = codec->state;
-    w->errors = error_handler(codec);
+    w->errors = codec->handler;
     w->bytes = NULL;
     w->start = w->p = w->stack;
     w->end = w->stack + STACK_SIZE;
-}
-
-static int check_offset(Py_ssize_t offset, PyObject *bytes) {
-    if (offset >= 0 && offset <= PyBytes_GET_SIZE(bytes)) return 0;
-    PyErr_Format(PyExc_ValueError, "offset %zd is outside a buffer of %zd bytes", offset, PyBytes_GET_SIZE(bytes));
-    return -1;
 }
 
 static Reader reader_at(Codec *self, PyObject *bytes, Py_ssize_t offset) {
@@ -1095,23 +1081,11 @@ static Reader reader_at(Codec *self, PyObject *bytes, Py_ssize_t offset) {
         .state = self->state,
         .codec = self,
         .source = bytes,
-        .errors = error_handler(self),
+        .errors = self->handler,
         .elements = self->elements,
         .room = self->room,
         .last = self->state->tuples,
     };
-}
-
-/* Decodes at an offset of a bytes object and moves it past the message; NULL with any exception when that fails. */
-static PyObject *decode_at(Codec *self, PyObject *bytes, Py_ssize_t *offset) {
-    Reader reader = reader_at(self, bytes, *offset);
-    if (self->too_deep) {
-        malformed(self->state);
-        return NULL;
-    }
-    PyObject *message = decode_struct(&reader, &self->structs[0]);
-    *offset = reader.p - reader.start;
-    return message;
 }
 
 /* patch(data, offset, edits): returns the data with the fields changed that the edits change. */
@@ -1119,20 +1093,18 @@ static PyObject *codec_patch(Codec *self, PyObject *args) {
     Py_ssize_t offset;
     PyObject *data, *edits;
     if (!PyArg_ParseTuple(args, "OnO!", &data, &offset, &PyTuple_Type, &edits)) return NULL;
-    PyObject *bytes = as_bytes(data), *result = NULL;
+    PyObject *bytes = as_bytes(data, offset);
     if (bytes == NULL) return NULL;
-    if (check_offset(offset, bytes) == 0) {
-        Patch patch = {.reader = reader_at(self, bytes, offset), .edits = edits};
-        start_writer(&patch.writer, self);
-        result = patched(&patch, &self->structs[0]);
-        if (patch.doing == READING && result == NULL && is_failure())
-            raise_made(self->decode_failure, Py_BuildValue("(OnN)", bytes, offset, take_exception()));
-        else if (patch.doing == WRITING && is_failure())
-            raise_made(self->encode_failure, Py_BuildValue("(OnnON)", bytes, offset, patch.at - patch.reader.start,
-                                                           patch.refused, take_exception()));
-        Py_XDECREF(patch.refused);
-        Py_XDECREF(patch.writer.bytes);
-    }
+    Patch patch = {.reader = reader_at(self, bytes, offset), .edits = edits};
+    start_writer(&patch.writer, self);
+    PyObject *result = patched(&patch, &self->structs[0]);
+    if (patch.doing == READING && result == NULL && is_failure())
+        raise_made(self->decode_failure, Py_BuildValue("(OnN)", bytes, offset, take_exception()));
+    else if (patch.doing == WRITING && is_failure())
+        raise_made(self->encode_failure, Py_BuildValue("(OnnON)", bytes, offset, patch.at - patch.reader.start,
+                                                       patch.refused, take_exception()));
+    Py_XDECREF(patch.refused);
+    Py_XDECREF(patch.writer.bytes);
     Py_DECREF(bytes);
     return result;
 }
@@ -1141,11 +1113,11 @@ static PyObject *codec_patch(Codec *self, PyObject *args) {
 static PyObject *decode_or_explain(Codec *self, PyObject *data, PyObject *given, int whole) {
     Py_ssize_t offset = given == NULL ? 0 : PyNumber_AsSsize_t(given, PyExc_ValueError);
     if (offset == -1 && PyErr_Occurred()) return NULL;
-    PyObject *bytes = as_bytes(data), *message = NULL;
+    PyObject *bytes = as_bytes(data, offset);
     if (bytes == NULL) return NULL;
-    Py_ssize_t size = PyBytes_GET_SIZE(bytes), end = offset;
-    if (check_offset(offset, bytes) < 0) goto done;
-    message = decode_at(self, bytes, &end);
+    Reader reader = reader_at(self, bytes, offset);
+    PyObject *message = check_depth(self) < 0 ? NULL : decode_struct(&reader, &self->structs[0]);
+    Py_ssize_t size = PyBytes_GET_SIZE(bytes), end = reader.p - reader.start;
     if (message == NULL) {
         if (is_failure()) raise_made(self->decode_failure, Py_BuildValue("(OnN)", bytes, offset, take_exception()));
     } else if (!whole) {
@@ -1154,7 +1126,6 @@ static PyObject *decode_or_explain(Codec *self, PyObject *data, PyObject *given,
         Py_CLEAR(message);
         raise_made(self->trailing_data, Py_BuildValue("(nn)", end, size));
     }
-done:
     Py_DECREF(bytes);
     return message;
 }

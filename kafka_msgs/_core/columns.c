@@ -248,9 +248,8 @@ typedef struct Run {
     const Program *program;
     Status (*step)(struct Run *, int64_t row); /* what is done for each row that is not null */
     Table table;
-    Input
-        *inputs; /* what is read: a binary column; or the program's columns, and behind them the numbers of the forms */
-    Held *held;  /* their buffers */
+    Input *inputs; /* what is read: a binary column; or the program's columns, and behind them the forms' numbers */
+    Held *held;    /* their buffers */
     long long first, count; /* the rows: those from `first` on */
     const Form *form;       /* of the row before */
     int prefix;             /* whether each encoded row begins with the number of its form */
@@ -645,22 +644,21 @@ static PyObject *raise_status(Status status) {
 /* Does the rows without the GIL, and returns (rows done, numbers of bad rows as bytes, columns). */
 static PyObject *do_run(Run *run, const Column *shape) {
     int64_t done = 0;
-    PyObject *result = NULL;
+    PyObject *columns = NULL, *result = NULL;
+    Py_ssize_t size;
     if (run->count > MOST_ROWS) run->count = MOST_ROWS;
     if (new_table(&run->table, shape, run->program->allocate, run->count) < 0) return NULL;
     run->table.thread = PyEval_SaveThread();
     Status status = do_rows(run, &done);
     PyEval_RestoreThread(run->table.thread);
-    if (status != DONE) {
-        free_table(&run->table);
+    if (status == DONE)
+        columns = finish_table(&run->table, done);
+    else
         raise_status(status);
-    } else {
-        PyObject *columns = finish_table(&run->table, done);
-        Py_ssize_t size = run->bad_count * (Py_ssize_t)sizeof(int64_t);
-        if (columns != NULL)
-            result =
-                Py_BuildValue("(LNN)", (long long)done, PyBytes_FromStringAndSize((char *)run->bad, size), columns);
-    }
+    size = run->bad_count * (Py_ssize_t)sizeof(int64_t);
+    if (columns != NULL)
+        result = Py_BuildValue("(LNN)", (long long)done, PyBytes_FromStringAndSize((char *)run->bad, size), columns);
+    free_table(&run->table);
     PyMem_RawFree(run->bad);
     return result;
 }

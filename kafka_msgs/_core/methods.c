@@ -21,12 +21,6 @@ typedef struct {
     PyObject *names[PARAMETERS]; /* of parameters, interned; NULL for those that it does not have */
 } Method;
 
-/* Sorts the arguments; returns 0 if they are not what the method in Python takes. */
-static int bind(const Method *self, PyObject *const *args, Py_ssize_t count, PyObject *names, PyObject **bound) {
-    return sort_arguments(self->names, PARAMETERS, OPTIONS, args, count, names, bound) && bound[OWNER] != NULL &&
-           bound[VERSION] != NULL && (self->names[DATA] == NULL || bound[DATA] != NULL);
-}
-
 /* Returns the codec of the core for a class, a version and options; NULL, perhaps without an exception, without one. */
 static PyObject *find_codec(Layout *layout, PyObject *version, PyObject *options) {
     int64_t number;
@@ -50,11 +44,10 @@ static PyObject *method_call(PyObject *callable, PyObject *const *args, size_t f
     Method *self = (Method *)callable;
     PyObject *bound[PARAMETERS] = {NULL}, *result = NULL, *codec = NULL;
     Layout *layout = NULL;
-    if (bind(self, args, PyVectorcall_NARGS(flags), names, bound)) {
-        if (self->verb == CODEC_ENCODE)
-            layout = layout_of(Py_TYPE(bound[OWNER]));
-        else if (PyType_Check(bound[OWNER]))
-            layout = layout_of((PyTypeObject *)bound[OWNER]);
+    if (sort_arguments(self->names, PARAMETERS, OPTIONS, args, PyVectorcall_NARGS(flags), names, bound) &&
+        bound[OWNER] != NULL && bound[VERSION] != NULL && (self->names[DATA] == NULL || bound[DATA] != NULL)) {
+        PyObject *type = self->verb == CODEC_ENCODE ? (PyObject *)Py_TYPE(bound[OWNER]) : bound[OWNER];
+        if (PyType_Check(type)) layout = layout_of((PyTypeObject *)type);
     }
     if (layout != NULL) {
         Py_INCREF(layout);

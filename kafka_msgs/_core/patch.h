@@ -43,7 +43,8 @@ static int edit_value(Patch *t, const Op *op) {
     PyObject *old = decode_any(&t->reader, op);
     if (old == NULL) return -1;
     t->doing = EDITING;
-    PyObject *value = PyObject_CallOneArg(PyTuple_GET_ITEM(t->edits, abs(op->edit) - 1), old);
+    PyObject *edit = PyTuple_GetItem(t->edits, abs(op->edit) - 1);
+    PyObject *value = edit == NULL ? NULL : PyObject_CallOneArg(edit, old);
     int failed = value == NULL ? -1 : 0;
     if (!failed && value != old) {
         t->doing = WRITING;
@@ -130,12 +131,7 @@ static int patch_struct(Patch *t, const Struct *s) {
 static PyObject *patched(Patch *t, const Struct *root) {
     Reader *r = &t->reader;
     t->copied = r->start;
-    if (PyTuple_GET_SIZE(t->edits) < r->codec->edits) {
-        t->doing = EDITING;
-        PyErr_SetString(PyExc_ValueError, "there are fewer edits than places for them");
-        return NULL;
-    }
-    if ((r->codec->too_deep ? malformed(r->state) : patch_struct(t, root)) < 0) return NULL;
+    if (check_depth(r->codec) < 0 || patch_struct(t, root) < 0) return NULL;
     if (!t->changed) return Py_NewRef(r->source);
     size_t size = written(t), rest = (size_t)(r->start + PyBytes_GET_SIZE(r->source) - t->copied);
     PyObject *result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(size + rest));

@@ -177,10 +177,6 @@ static PyObject *make_sum(int64_t base, int64_t delta) {
     return add(base, delta, &value) ? PyLong_FromLongLong(value) : NULL;
 }
 
-static inline PyObject *make_offset(Reader *r, const WalkRecord *record) {
-    return make_sum(r->base_offset, record->offset_delta);
-}
-
 /* Makes a timestamp, or takes that of the record before: producers send many records in a millisecond. */
 static inline PyObject *make_timestamp(Reader *r, const WalkRecord *record) {
     if (r->append_timestamp != NULL) return Py_NewRef(r->append_timestamp);
@@ -197,14 +193,6 @@ static inline PyObject *make_payload(Reader *r, const unsigned char *content, in
     if (content == NULL) Py_RETURN_NONE;
     if (r->whole == NULL) return PyBytes_FromStringAndSize((const char *)content, size);
     return PySequence_GetSlice(r->whole, content - r->start, content - r->start + size);
-}
-
-static inline PyObject *make_key(Reader *r, const WalkRecord *record) {
-    return make_payload(r, record->key, record->key_size);
-}
-
-static inline PyObject *make_value(Reader *r, const WalkRecord *record) {
-    return make_payload(r, record->value, record->value_size);
 }
 
 static inline PyObject *make_name(const unsigned char *raw, int32_t size) {
@@ -263,8 +251,8 @@ static PyObject *make_headers(Reader *r, const WalkRecord *record) {
 static inline int fill_record(Reader *r, const WalkRecord *record, Storage *object) {
     if (!add(r->base_offset, record->offset_delta, &object->offset)) return -1;
     if ((object->timestamp = make_timestamp(r, record)) == NULL) return -1;
-    if ((object->key = make_key(r, record)) == NULL) return -1;
-    if ((object->value = make_value(r, record)) == NULL) return -1;
+    if ((object->key = make_payload(r, record->key, record->key_size)) == NULL) return -1;
+    if ((object->value = make_payload(r, record->value, record->value_size)) == NULL) return -1;
     return (object->headers = make_headers(r, record)) == NULL ? -1 : 0;
 }
 
@@ -281,19 +269,26 @@ static inline PyObject *make_record(Reader *r, const WalkRecord *record) {
     return (PyObject *)object;
 }
 
-typedef PyObject *(*Make)(Reader *, const WalkRecord *);
+static inline PyObject *make_one(Reader *r, const WalkRecord *record, int part) {
+    if (part == PART_RECORDS) return make_record(r, record);
+    if (part == PART_OFFSETS) return make_sum(r->base_offset, record->offset_delta);
+    if (part == PART_TIMESTAMPS) return make_timestamp(r, record);
+    if (part == PART_KEYS) return make_payload(r, record->key, record->key_size);
+    return make_payload(r, record->value, record->value_size);
+}
 
-/* Makes something of each record; `headers` says whether `make` reads them, since somebody must check them. The list
- * is hidden from the collector while it has holes. */
-static inline PyObject *make_list(Reader *r, Make make, int headers) {
+/* Makes a part of each record. The headers are checked here where nothing is made of them. The list is hidden from the
+ * collector while it has holes. */
+static inline PyObject *make_list(Reader *r, int part) {
     PyObject *list = PyList_New(r->count);
     if (list == NULL) return NULL;
     PyObject_GC_UnTrack(list);
     for (Py_ssize_t i = 0; i < r->count; i++) {
         WalkRecord record;
         r->p = walk_record(r->p, r->end, &record);
-        if (r->p == NULL || (!headers && record.header_count > 0 && walk_headers(&record) < 0)) goto refused;
-        PyObject *made = make(r, &record);
+        if (r->p == NULL) goto refused;
+        if (part != PART_RECORDS && record.header_count > 0 && walk_headers(&record) < 0) goto refused;
+        PyObject *made = make_one(r, &record, part);
         if (made == NULL) goto refused;
         PyList_SET_ITEM(list, i, made);
     }
@@ -328,11 +323,11 @@ static PyObject *make_marks(Reader *r) {
 
 /* Each call is a loop of its own, with what it makes inlined. */
 static PyObject *make_part(Reader *r, int part) {
-    if (part == PART_RECORDS) return make_list(r, make_record, 1);
-    if (part == PART_OFFSETS) return make_list(r, make_offset, 0);
-    if (part == PART_TIMESTAMPS) return make_list(r, make_timestamp, 0);
-    if (part == PART_KEYS) return make_list(r, make_key, 0);
-    if (part == PART_VALUES) return make_list(r, make_value, 0);
+    if (part == PART_RECORDS) return make_list(r, PART_RECORDS);
+    if (part == PART_OFFSETS) return make_list(r, PART_OFFSETS);
+    if (part == PART_TIMESTAMPS) return make_list(r, PART_TIMESTAMPS);
+    if (part == PART_KEYS) return make_list(r, PART_KEYS);
+    if (part == PART_VALUES) return make_list(r, PART_VALUES);
     if (part == PART_MARKS) return make_marks(r);
     return PyErr_Format(PyExc_ValueError, "not a part of records");
 }
@@ -396,11 +391,10 @@ static PyObject *read_part(PyObject *module, PyObject *args) {
 typedef struct {
     PyObject_HEAD
     RecordsState *state; /* borrowed from the module, which the type keeps alive */
-    PyObject
-        *buffer;     /* bytes: HEADER_SIZE of them free, the records, room for more; NULL after memory ran out; owned */
-    Py_ssize_t size; /* bytes of the records */
-    Py_ssize_t exports; /* views of the records that are alive: nothing moves meanwhile */
-    int sealed;         /* the buffer is a batch that somebody has, and never changes again */
+    PyObject *buffer;    /* owned bytes: HEADER_SIZE free ones, records, room for more; NULL after memory ran out */
+    Py_ssize_t size;     /* bytes of the records */
+    Py_ssize_t exports;  /* views of the records that are alive: nothing moves meanwhile */
+    int sealed;          /* the buffer is a batch that somebody has, and never changes again */
     uint64_t base_offset, next_offset, highest_offset;
     long long base_timestamp, max_timestamp; /* long long, as members of that type are */
     int has_base;                            /* whether base_timestamp is settled; the first record settles it */
@@ -780,12 +774,15 @@ typedef struct {
 
 /* Delivery(batch, index, timestamp) */
 static PyObject *delivery_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
+    if (PyTuple_GET_SIZE(args) != 3)
+        return PyErr_Format(PyExc_TypeError, "a delivery is made of a batch, an index and a timestamp");
     Delivery *self = (Delivery *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     if (PyType_IS_GC(type)) PyObject_GC_UnTrack(self); /* as every class is that Python code makes */
-    int parsed = PyArg_ParseTuple(args, "OnL:Delivery", &self->batch, &self->index, &self->timestamp);
-    Py_XINCREF(self->batch);
-    if (!parsed) Py_CLEAR(self);
+    self->batch = Py_NewRef(PyTuple_GET_ITEM(args, 0));
+    self->index = PyLong_AsSsize_t(PyTuple_GET_ITEM(args, 1));
+    self->timestamp = PyLong_AsLongLong(PyTuple_GET_ITEM(args, 2));
+    if (PyErr_Occurred()) Py_CLEAR(self);
     return (PyObject *)self;
 }
 
