@@ -136,21 +136,35 @@ class LogJob:
     @property
     def _tables(self) -> str:
         """Where the run has its own tables: in a directory of ``out`` if those in it are in another format."""
-        return self.out if self.table_format == PARQUET else str(Path(self.out) / f".{self.table_format}-run")
+        return self.out if self.table_format == PARQUET else f"{self.out.rstrip('/')}/.{self.table_format}-run"
 
     def _check(self, settings: Settings) -> None:
-        from kafka_msgs.formats import format_named
         from kafka_msgs.pipeline.job import check_out
-        from kafka_msgs.pipeline.records import check_empty
 
         if self.table_format != PARQUET:
-            format_named(self.table_format)
-            if "://" in self.out:
-                reason = f"tables of {self.table_format} are written to a local directory"
-                raise JobPathError(path=self.out, reason=reason)
-            if not Path(self._tables).exists():
-                check_empty(Path(self.out))
+            self._check_format(settings)
         check_out(self._tables, self.inputs, self.kind.name, self.kind.options, settings)
+
+    def _check_format(self, settings: Settings) -> None:
+        """Raise where tables of the format cannot be in ``out``, or something else is there."""
+        from kafka_msgs.filesystems.copying import check_empty as check_empty_there
+        from kafka_msgs.formats import format_named
+        from kafka_msgs.formats.object_store import SCHEMES
+        from kafka_msgs.pipeline.output import Place
+        from kafka_msgs.pipeline.records import check_empty
+
+        form = format_named(self.table_format, settings)
+        scheme, remote, place = self.out.partition("://")
+        if remote and (scheme not in SCHEMES or "?" in place):
+            reason = f"tables of {form.name} are written to a directory, or to {', '.join(SCHEMES)} without parameters"
+            raise JobPathError(path=shown_uri(self.out), reason=reason)
+        if Place.of(self._tables, settings).names():
+            return
+        if remote:
+            check_empty_there(self.out, settings)
+        else:
+            check_empty(Path(self.out))
+        form.exists(f"{self.out}/{self.kind.name}")  # Raises where there is no catalog.
 
     def _found(self, run: Run[Any, Any], engine: Each, settings: Settings) -> tuple[Any, list[str]]:
         """Return what the run found, and a sentence about each partition that was read from its start again."""
@@ -163,17 +177,23 @@ class LogJob:
         self, run: Run[Any, Any], found: Any, inputs: Inputs, notes: Sequence[str], settings: Settings
     ) -> tuple[Report, list[str]]:
         """Say what had to be read again, make the tables versions of another format, and write the report."""
-        from kafka_msgs.formats import format_named
-        from kafka_msgs.pipeline.versions import publish_tables
         from kafka_msgs.report.facts import facts_of_now
 
         for note in notes:
             click.echo(note, err=True)
         if self.table_format != PARQUET:
-            publish_tables(format_named(self.table_format), run.job.tables, Path(self._tables), Path(self.out))
+            self._publish(run, settings)
         report = self.kind.report(found, inputs)
         facts = {**input_facts(self.inputs), **facts_of_now()}
         return self._written(evolve(report, facts=facts), settings)
+
+    def _publish(self, run: Run[Any, Any], settings: Settings) -> None:
+        from kafka_msgs.formats import format_named
+        from kafka_msgs.pipeline.output import Place
+        from kafka_msgs.pipeline.versions import publish_tables
+
+        form = format_named(self.table_format, settings)
+        publish_tables(form, run.job.tables, Place.of(self._tables, settings), self.out)
 
     def _written(self, report: Report, settings: Settings) -> tuple[Report, list[str]]:
         from kafka_msgs.filesystems.copying import copy_directory

@@ -12,7 +12,13 @@ from urllib.parse import urlsplit
 from kafka_msgs.filesystems.arguments import azure_arguments, gcs_arguments, s3_arguments
 from kafka_msgs.filesystems.settings import Settings
 
-__all__ = ["properties", "storage_options"]
+__all__ = ["SCHEMES", "properties", "storage_options"]
+
+_S3_SCHEMES: Final = ("s3", "s3a", "s3n")
+_AZURE_SCHEMES: Final = ("abfs", "abfss")
+_GCS_SCHEMES: Final = ("gs", "gcs")
+SCHEMES: Final = (*_S3_SCHEMES, *_AZURE_SCHEMES, *_GCS_SCHEMES)
+"""The stores that tables may be in."""
 
 
 class _Names(NamedTuple):
@@ -57,11 +63,11 @@ def properties(place: str, settings: Settings) -> dict[str, str]:
 def _given(place: str, settings: Settings) -> Iterator[tuple[_Names, str]]:
     parts = urlsplit(place)
     host = parts.netloc.rpartition("@")[2]
-    if parts.scheme in ("s3", "s3a", "s3n"):
+    if parts.scheme in _S3_SCHEMES:
         yield from _named(_S3, _with_endpoint(s3_arguments(settings, host)))
-    elif parts.scheme in ("abfs", "abfss"):
+    elif parts.scheme in _AZURE_SCHEMES:
         yield from _named(_AZURE, azure_arguments(settings, host))
-    elif parts.scheme in ("gs", "gcs"):
+    elif parts.scheme in _GCS_SCHEMES:
         yield from _named(_GCS, gcs_arguments(settings))
 
 

@@ -18,6 +18,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from pyarrow import fs
 
 from kafka_msgs.formats.keyed import check_keys, removed_keys, surviving
 from kafka_msgs.formats.table_format import TableFormat, as_reader, fitting
@@ -72,10 +73,13 @@ class ParquetFormat(TableFormat):
         return parquet_rows(str(_current(place)), _schema(place), columns)
 
 
-def parquet_rows(place: str, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+def parquet_rows(
+    place: str, schema: pa.Schema, columns: Sequence[str] | None = None, filesystem: fs.FileSystem | None = None
+) -> pa.RecordBatchReader:
     """Return the rows of a directory of Parquet files, with the types of a schema; times of the oldest form, too."""
     form = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
-    files = ds.dataset(place, schema=schema, format=form, partitioning=ds.partitioning(schema, flavor="hive"))
+    by = ds.partitioning(schema, flavor="hive")
+    files = ds.dataset(place, schema=schema, format=form, partitioning=by, filesystem=filesystem)
     return files.scanner(columns=list(columns or schema.names)).to_reader()
 
 

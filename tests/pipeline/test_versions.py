@@ -12,6 +12,7 @@ from kafka_msgs.formats import format_named
 from kafka_msgs.pipeline.group_offsets import offsets_run
 from kafka_msgs.pipeline.job import in_this_process, run_job
 from kafka_msgs.pipeline.local import LocalInputs
+from kafka_msgs.pipeline.output import Place
 from kafka_msgs.pipeline.versions import publish_tables
 from tests.support.recordings import GROUP_LOGS
 
@@ -23,7 +24,7 @@ def run(logs: Path, out: Path, form: str) -> dict[str, list[str]]:
     own = out / f".{form}-run"
     asked = offsets_run(LocalInputs([str(logs)]), history=True)
     run_job(asked, str(own), in_this_process())
-    publish_tables(format_named(form), asked.job.tables, own, out)
+    publish_tables(format_named(form), asked.job.tables, Place.of(str(own)), str(out))
     return {name: rows_of(form, out / name) for name in TABLES if (own / name).exists()}
 
 

@@ -7,16 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
+import pyiceberg.catalog
 import pytest
 from click.testing import CliRunner
 from pyarrow import fs
+from pyiceberg.utils.config import Config
 from pyspark.sql import SparkSession
 
 from kafka_msgs.cli.group import command
+from kafka_msgs.filesystems.settings import Settings
+from kafka_msgs.formats import format_named
 from kafka_msgs.spark import count_records, register
 from kafka_msgs.spark.session import session_settings
 from tests.support.recordings import GROUP_LOGS, LOGS
-from tests.support.s3_server import KEYS, S3Server, s3_server
+from tests.support.s3_server import KEYS, S3Server, s3_process, s3_server
 
 NAME = f"{0:020}.log"
 
@@ -43,6 +47,21 @@ def with_settings(spark: SparkSession, server: S3Server) -> Iterator[SparkSessio
         spark.conf.unset(f"spark.hadoop.{name}")
     register(spark)
     server.vanished.clear()
+
+
+@pytest.fixture
+def tables(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+    """A server of its own process with an empty bucket, that the session and pyiceberg's default catalog know."""
+    monkeypatch.setenv("PYICEBERG_CATALOG__DEFAULT__TYPE", "sql")
+    monkeypatch.setenv("PYICEBERG_CATALOG__DEFAULT__URI", f"sqlite:///{tmp_path}/catalog.db")
+    monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())
+    with s3_process() as made:
+        made.store().create_dir("tables")
+        for name, value in made.settings.items():
+            spark.conf.set(f"spark.hadoop.{name}", value)
+        yield made
+        for name in made.settings:
+            spark.conf.unset(f"spark.hadoop.{name}")
 
 
 def pipeline(*arguments: str) -> str:
@@ -125,3 +144,29 @@ def test_a_bucket_that_refuses_a_job_is_one_sentence(with_settings: SparkSession
     assert done.output.startswith("Error: When getting information for key 'groups' in bucket 'logs'")
     assert done.output.count("\n") == 1
     assert "another-one" not in done.output
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_tables_of_a_format_are_in_a_bucket_and_a_second_run_goes_on(
+    tables: S3Server, tmp_path: Path, form: str
+) -> None:
+    pipeline("group-state", str(GROUP_LOGS), "--out", str(tmp_path / "out"))
+    asked = ("group-state", str(GROUP_LOGS), "--out", f"s3a://tables/{form}", "--format", form)
+    for _ in range(2):
+        pipeline(*asked)
+        for name in ("groups", "members"):
+            place = f"s3a://tables/{form}/{name}"
+            found = format_named(form, Settings.of(tables.settings)).read(place, ["group"]).read_all()
+            wanted = ds.dataset(tmp_path / "out" / name, partitioning="hive").to_table(columns=["group"])
+            assert sorted(found["group"].to_pylist()) == sorted(wanted["group"].to_pylist())
+    names = {info.base_name for info in tables.store().get_file_info(fs.FileSelector(f"tables/{form}"))}
+    assert {"groups", "members", "report.html", f".{form}-run"} <= names
+
+
+@pytest.mark.parametrize("out", ["s3a://tables/x?region=us-east-1", "hdfs://host/x", "webhdfs://host/x"])
+def test_formats_are_for_stores_that_their_libraries_know(spark: SparkSession, out: str) -> None:
+    done = CliRunner().invoke(
+        command, ["pipeline", "group-offsets", str(GROUP_LOGS), "--out", out, "--format", "delta"]
+    )
+    assert done.exit_code == 1
+    assert "tables of delta are written to a directory, or to s3, s3a, s3n, abfs, abfss, gs, gcs" in done.output
