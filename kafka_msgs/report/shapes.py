@@ -5,7 +5,6 @@ Owns what every text in a plot needs: letters that XML can have, and about how w
 
 from __future__ import annotations
 
-import re
 from typing import Final, Literal, TypeAlias
 from unicodedata import east_asian_width
 
@@ -17,7 +16,7 @@ _LETTER: Final = 6.8
 """How wide a letter is, about; those of East Asian scripts are twice as wide."""
 _LONGEST: Final = 40
 """How many letters of a label are shown."""
-_NOT_IN_XML: Final = re.compile("[^\t\n\r -\ufffd\U00010000-\U0010ffff]")
+_NOT_IN_XML: Final = dict.fromkeys({*range(32), 0xFFFE, 0xFFFF} - set(map(ord, "\t\n\r")), "\ufffd")
 Anchor: TypeAlias = Literal["start", "middle", "end"]
 
 
@@ -91,7 +90,7 @@ class Drawing:
 
 def plain(text: object) -> str:
     """Return a text without the letters that XML cannot have, in one line."""
-    return " ".join(_NOT_IN_XML.sub("\ufffd", str(text)).split())
+    return " ".join(str(text).translate(_NOT_IN_XML).split())
 
 
 def shortened(text: str) -> str:

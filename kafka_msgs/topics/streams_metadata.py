@@ -43,8 +43,10 @@ def decode_streams_metadata(text: str | None) -> StreamsMetadata | None:
     Kafka reads a damaged text as far as it can. Here it is None as a whole, so that another application's text is not
     taken for a time.
     """
+    if not text:
+        return None
     try:
-        data = b64decode(text or "", validate=True)
+        data = b64decode(text, validate=True)
         version, time = _HEAD.unpack_from(data)
         read = _READERS[version]
         processors = read(data[_HEAD.size :])

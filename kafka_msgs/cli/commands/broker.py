@@ -1,23 +1,27 @@
-"""``kafka-msgs broker``: an embedded broker in a process of its own, for programs in any language."""
+"""``kafka-msgs broker``: an embedded broker in a process of its own, for programs in any language.
+
+The broker is imported when it is started. The list of commands does not wait for it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig, ListenerConfig
-from kafka_msgs.broker.call import Call
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.groups.profiles import PAGE, SHIPPED
 from kafka_msgs.message import Response
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker import BrokerConfig
+    from kafka_msgs.broker.call import Call
 
 __all__ = ["broker_command"]
 
-_PROFILES: Final = {"shipped": SHIPPED, "page": PAGE}
+_PROFILES: Final = ("shipped", "page")
 _LAST_PORT: Final = 65535
 
 
@@ -55,7 +59,7 @@ def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
 )
 @click.option(
     "--profile",
-    type=click.Choice([*_PROFILES]),
+    type=click.Choice(_PROFILES),
     default="shipped",
     show_default=True,
     help="Groups as the release has them, or as the documents of Kafka describe them.",
@@ -74,18 +78,23 @@ def broker_command(
 
     Any Kafka client can use it for tests. It is not for data that you want to keep.
     """
+    from kafka_msgs.broker import BrokerConfig, ListenerConfig
+    from kafka_msgs.groups.profiles import PAGE, SHIPPED
+
     config = BrokerConfig(
         brokers=brokers,
         listeners=(ListenerConfig(port=port),),
         directory=directory,
         release=as_release,
         configs=configs,
-        profile=_PROFILES[profile],
+        profile=dict(zip(_PROFILES, (SHIPPED, PAGE), strict=True))[profile],
     )
     asyncio.run(_run(config, verbose=verbose))
 
 
 async def _run(config: BrokerConfig, *, verbose: bool) -> None:
+    from kafka_msgs.broker import AsyncEmbeddedBroker
+
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -105,10 +105,8 @@ def _plot(groups: Rows) -> list[Section]:
 def with_times(row: Row, as_of: int | None) -> dict[str, Any]:
     """Return a row of ``lag_part`` with what follows from it: times, ages, rates, and the partition time of Streams."""
     unread, lag = row.get("unreadMs"), row.get("lag")
-    found = {**row, "unreadSince": unread}
-    found["lagSeconds"] = 0.0 if lag is not None and lag <= 0 else _age(unread, as_of)
-    found |= _trend(row, as_of)
-    return found | _streams(row, as_of)
+    age = 0.0 if lag is not None and lag <= 0 else _age(unread, as_of)
+    return {**row, "unreadSince": unread, "lagSeconds": age, **_trend(row, as_of), **_streams(row, as_of)}
 
 
 def _age(moment: int | None, as_of: int | None) -> float | None:
