@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ __all__ = ["Taken", "measured", "tree_seconds"]
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PAUSE_SECONDS: Final = 0.1
+_LIMIT_SECONDS: Final = 1800
 _PARENT: Final = 1
 _OWN: Final = slice(11, 13)
 """Fields after the name in ``/proc/PID/stat``: user and system time."""
@@ -24,11 +26,15 @@ _TIMES: Final = slice(11, 15)
 
 @frozen
 class Taken:
-    """What a command took: processor seconds and wall-clock seconds, and the most memory that was resident at once."""
+    """What a command took: processor seconds and wall-clock seconds, and the most memory that was resident at once.
+
+    ``own_memory`` is that of the first process alone.
+    """
 
     processor: float
     seconds: float
     memory: int
+    own_memory: int
 
 
 def tree_seconds() -> float:
@@ -44,20 +50,35 @@ def tree_seconds() -> float:
     return ticks / _TICKS
 
 
-def measured(command: Sequence[str]) -> Taken:
-    """Run a command and return what it took with all that it started. Raises ``CalledProcessError`` if it fails.
+def measured(
+    command: Sequence[str], *, environment: Mapping[str, str] | None = None, limit: float = _LIMIT_SECONDS
+) -> Taken:
+    """Run a command and return what it took with all that it started.
 
-    Processes are looked at ten times a second; what one uses after it was looked at last is missed.
+    Processes are looked at ten times a second; what one uses after it was looked at last is missed, but for the first.
+    Raises ``CalledProcessError`` if the command fails, and ``TimeoutExpired`` after ``limit`` seconds; then all of it
+    is ended.
     """
     start = time.perf_counter()
-    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    output = subprocess.DEVNULL
+    running = subprocess.Popen(command, stdout=output, stderr=output, env=environment, start_new_session=True)
     tree = _Tree(running.pid)
-    while running.poll() is None:
+    while not _ended(running):
         tree.look()
+        if time.perf_counter() - start > limit:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+            raise subprocess.TimeoutExpired(command, limit)
         time.sleep(_PAUSE_SECONDS)
-    if running.returncode:
+    tree.look()
+    if running.wait():
         raise subprocess.CalledProcessError(running.returncode, command)
-    return Taken(tree.processor, time.perf_counter() - start, tree.memory)
+    return Taken(tree.processor, time.perf_counter() - start, tree.memory, tree.own_memory)
+
+
+def _ended(running: subprocess.Popen[bytes]) -> bool:
+    """Return whether a process has ended. It is not waited for yet, so that its times can still be read."""
+    return os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 @define
@@ -66,6 +87,7 @@ class _Tree:
 
     root: int
     memory: int = 0
+    own_memory: int = 0
     _ticks: dict[int, int] = field(factory=dict)
 
     @property
@@ -82,7 +104,9 @@ class _Tree:
             below |= more
         here = {pid: facts[pid] for pid in below if pid in facts}
         self._ticks |= {pid: sum(map(int, fields[_OWN])) for pid, fields in here.items()}
-        self.memory = max(self.memory, sum(map(_resident, here)))
+        memory = {pid: _resident(pid) for pid in here}
+        self.memory = max(self.memory, sum(memory.values()))
+        self.own_memory = max(self.own_memory, memory.get(self.root, 0))
 
 
 def _processes() -> Iterator[tuple[int, list[str]]]:

@@ -1,20 +1,24 @@
 """What the job ``group-offsets`` costs: processor seconds of all its processes, in Spark and in one process.
 
-Each run is the whole command with its report, as users start it. A small directory shows what is fixed, two others what
-each gigabyte more costs; one percent is added to the larger one for the run that goes on. Other sizes:
-``python -m benchmarks.spark_jobs 100M 200M``.
+Each run is the whole command with its report, as users start it. A tiny directory shows what is fixed, larger ones what
+each gigabyte more costs, and whether that stays so. To each one percent is added for a run that goes on. Other sizes:
+``python -m benchmarks.spark_jobs 256M 512M 1G``.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from shutil import rmtree
+from typing import Final, TypeAlias
 
 from attrs import frozen
 from rich.console import Console
+from rich.table import Table
 
 from benchmarks.big_directory import byte_count, grow_directory, write_directory
 from benchmarks.process_tree import Taken, measured
@@ -24,26 +28,41 @@ from kafka_msgs.cli.render.console import console
 __all__ = ["run"]
 
 TINY: Final = "1M"
-SIZES: Final = ("1G", "2G")
+SIZES: Final = ("1G", "2G", "4G", "8G")
 CORES: Final = 2
+LIMIT_SECONDS: Final = 1800
+"""How long a run may take. One of 8 GB in one process takes two minutes where nothing else runs."""
 PROTOCOL: Final = (
-    f"the whole command, each time in new processes; Spark with local[{CORES}], a heap of 1 GB; processor seconds of "
-    "all processes; what a gigabyte more costs is the difference of two sizes"
+    "the whole command, each time in new processes, with compiled Python as where it is installed; "
+    f"Spark with local[{CORES}] and a heap of 1 GB; processor seconds of all processes; what a gigabyte more costs is "
+    "the difference of two sizes; memory is resident, with the pages of mapped files"
 )
 _ENGINES: Final = {
     "spark": ("--master", f"local[{CORES}]", "--conf", "spark.driver.memory=1g"),
     "local": ("--engine", "local"),
 }
+_NAMES: Final = {"spark": "in Spark", "local": "in one process"}
+_TARGETS: Final = {"spark": (35, 75, None), "local": (None, 30, 5)}
+"""The most processor seconds of a run over next to nothing and of each gigabyte more, and the most percent of a second
+run. In Spark that is the start of Spark.
+"""
 _MB: Final = 2**20
 _GB: Final = 1e9
+_STEADY: Final = 1.25
+"""The most by which a cost or a memory that does not grow may differ from size to size."""
 
 
 @frozen
-class _Run:
-    """What a run of an engine took over an input of so many bytes."""
+class _Runs:
+    """What the runs over one directory took: the first one, and the one after it has grown by one percent."""
 
     size: int
-    taken: Taken
+    first: Taken
+    second: Taken
+
+
+_Found: TypeAlias = "dict[tuple[str, str], _Runs]"
+"""The runs by engine and size."""
 
 
 def run(console: Console, rounds: int) -> list[Figure]:
@@ -52,48 +71,92 @@ def run(console: Console, rounds: int) -> list[Figure]:
 
 
 def _compare(console: Console, sizes: Sequence[str]) -> list[Figure]:
-    table = rows_table("group-offsets", "engine", "input", "processor s", "wall clock s", "memory, MB")
-    runs: dict[tuple[str, str], _Run] = {}
-    for size in (TINY, *sizes):
-        with tempfile.TemporaryDirectory(prefix="kafka-msgs-bench-") as home:
-            logs = Path(home) / "log"
-            written = write_directory(logs, byte_count(size), "offsets").size
-            for engine in _ENGINES:
-                runs[engine, size] = _Run(written, _job(engine, logs, Path(home) / engine))
-            if size == sizes[-1]:
-                grow_directory(logs, byte_count(size), "offsets", written // 100)
-                runs["local", "+1 %"] = _Run(written // 100, _job("local", logs, Path(home) / "local"))
-    for (engine, size), each in runs.items():
-        taken = each.taken
-        table.add_row(engine, size, f"{taken.processor:.1f}", f"{taken.seconds:.1f}", f"{taken.memory / _MB:,.0f}")
-    console.print(table)
-    figures = _figures(sizes, runs)
+    runs: _Found = {}
+    with tempfile.TemporaryDirectory(prefix="kafka-msgs-bench-") as name:
+        home = Path(name)
+        environment = _environment(home)
+        # The first runs compile what the measured ones import.
+        _over(TINY, home, environment)
+        for size in (TINY, *sizes):
+            runs |= _over(size, home, environment)
+    console.print(_table(runs))
+    figures = [each for engine in _ENGINES for each in _figures(engine, sizes, runs)]
     print_figures(console, "Cost", PROTOCOL, figures)
     return figures
 
 
-def _job(engine: str, logs: Path, out: Path) -> Taken:
+def _environment(home: Path) -> dict[str, str]:
+    """Return the environment of commands: this one, but what was compiled is kept, as where a package is installed."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPYCACHEPREFIX": str(home / "compiled")}
+
+
+def _over(size: str, home: Path, environment: Mapping[str, str]) -> _Found:
+    """Return the runs of all engines over a directory, which is deleted afterwards."""
+    logs, outs = home / "log", {engine: home / engine for engine in _ENGINES}
+    written = write_directory(logs, byte_count(size), "offsets").size
+    first = {engine: _job(engine, logs, out, environment) for engine, out in outs.items()}
+    grow_directory(logs, byte_count(size), "offsets", written // 100)
+    second = {engine: _job(engine, logs, out, environment) for engine, out in outs.items()}
+    for each in (logs, *outs.values()):
+        rmtree(each)
+    return {(engine, size): _Runs(written, first[engine], second[engine]) for engine in _ENGINES}
+
+
+def _job(engine: str, logs: Path, out: Path, environment: Mapping[str, str]) -> Taken:
     job = (sys.executable, "-m", "kafka_msgs", "pipeline", "group-offsets")
-    return measured((*job, str(logs), "--out", str(out), *_ENGINES[engine]))
+    command = (*job, str(logs), "--out", str(out), *_ENGINES[engine])
+    return measured(command, environment=environment, limit=LIMIT_SECONDS)
 
 
-def _figures(sizes: Sequence[str], runs: dict[tuple[str, str], _Run]) -> list[Figure]:
-    largest = runs["local", sizes[-1]].taken
-    again = runs["local", "+1 %"].taken.processor / largest.processor
-    return [
-        Figure("in Spark, fixed", runs["spark", TINY].taken.processor, "s", target=35, at_most=True),
-        Figure("in Spark, each GB more", _each_gigabyte("spark", sizes, runs), "s", target=75, at_most=True),
-        Figure("in one process, fixed", runs["local", TINY].taken.processor, "s"),
-        Figure("in one process, each GB more", _each_gigabyte("local", sizes, runs), "s", target=30, at_most=True),
-        Figure(f"second run after 1 % more of {sizes[-1]}", 100 * again, "%", target=5, at_most=True),
-        Figure("memory of one process, largest", largest.memory / _MB, "MB"),
+def _table(runs: _Found) -> Table:
+    columns = (
+        "engine",
+        "input",
+        "processor s",
+        "wall clock s",
+        "memory, MB",
+        "of the first process",
+        "after +1 %",
+        "%",
+    )
+    table = rows_table("group-offsets", *columns)
+    for (engine, size), each in runs.items():
+        first, second = each.first, each.second.processor
+        share = f"{100 * second / first.processor:.1f}"
+        memory = (f"{number / _MB:,.0f}" for number in (first.memory, first.own_memory))
+        table.add_row(engine, size, f"{first.processor:.1f}", f"{first.seconds:.1f}", *memory, f"{second:.1f}", share)
+    return table
+
+
+def _figures(engine: str, sizes: Sequence[str], runs: _Found) -> list[Figure]:
+    found = [runs[engine, size] for size in (TINY, *sizes)]
+    tiny, *rest, largest = found
+    where = _NAMES[engine]
+    each_gigabyte = [_each_gigabyte(less, more) for less, more in pairwise(found)]
+    again = 100 * largest.second.processor / largest.first.processor
+    memory = [each.first.memory for each in (*rest, largest)]
+    own_memory = [each.first.own_memory for each in (*rest, largest)]
+    fixed, more, share = _TARGETS[engine]
+    figures = [
+        Figure(f"{where}, fixed", tiny.first.processor, "s", target=fixed, at_most=True),
+        Figure(f"{where}, each GB more", _each_gigabyte(tiny, largest), "s", target=more, at_most=True),
+        Figure(f"{where}, second run after 1 % more of {sizes[-1]}", again, "%", target=share, at_most=True),
+        Figure(f"{where}, memory with {sizes[-1]}", memory[-1] / _MB, "MB", at_most=True),
     ]
+    if len(sizes) < 2:
+        return figures
+    steady = {
+        "a GB more, the dearest over the cheapest": max(each_gigabyte[1:]) / min(each_gigabyte[1:]),
+        f"memory of {sizes[-1]} over {sizes[0]}": memory[-1] / memory[0],
+        f"memory of the first process, {sizes[-1]} over {sizes[0]}": own_memory[-1] / own_memory[0],
+    }
+    return figures + [Figure(f"{where}, {what}", value, target=_STEADY, at_most=True) for what, value in steady.items()]
 
 
-def _each_gigabyte(engine: str, sizes: Sequence[str], runs: dict[tuple[str, str], _Run]) -> float:
-    """Return the seconds that a gigabyte more costs, between the tiny input and the largest."""
-    less, more = runs[engine, TINY], runs[engine, sizes[-1]]
-    return (more.taken.processor - less.taken.processor) / (more.size - less.size) * _GB
+def _each_gigabyte(less: _Runs, more: _Runs) -> float:
+    """Return the seconds that a gigabyte more costs, between two sizes."""
+    return (more.first.processor - less.first.processor) / (more.size - less.size) * _GB
 
 
 if __name__ == "__main__":
