@@ -19,7 +19,7 @@ _NEW_OBJECTS: Final = 100_000
 """How many new objects there are before the garbage collector looks for rings among them.
 
 A command imports thousands of classes, which live as long as it does. To look through them at each 700 new objects
-takes a tenth of a short run.
+takes a twentieth of a short run.
 """
 
 

@@ -93,8 +93,10 @@ def _exponent(value: float) -> float:
 
 
 def times(values: Sequence[int]) -> Scale:
-    """Return the scale of at least two different times, in milliseconds since the epoch."""
-    low, high = min(values), max(values)
+    """Return the scale of times, in milliseconds since the epoch. Those that are all alike are at its start."""
+    low, high = min(values, default=0), max(values, default=0)
+    if low == high:
+        return Scale(low, low + 1, ())
     return Scale(low, high, tuple(_time_marks(low, high)))
 
 

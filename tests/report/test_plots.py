@@ -167,3 +167,4 @@ def test_values_that_are_not_finite_have_no_bar() -> None:
 def test_a_plot_without_values_is_still_one() -> None:
     assert texts(drawn(Bars(title="", file="", labels="a", series={"lag": (None,)}, unit="x"))) == ["a", "0", "1", "x"]
     assert not shapes(drawn(Lines(title="", file="", x=(0, 1), series={"a": (None, None)})), "circle")
+    assert texts(drawn(Lines(title="", file="", x=(), series={"a": ()}, unit="x")))[-1] == "UTC"
