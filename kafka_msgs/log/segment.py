@@ -25,7 +25,7 @@ from kafka_msgs.log.index import (
     walk_time_index,
 )
 from kafka_msgs.log.scan import AnyBatch, walk_log
-from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, Record, RecordBatch
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, Record
 
 __all__ = ["Segment"]
 
@@ -149,6 +149,4 @@ class Segment:
     def _tells(self, entry: TimeEntry) -> bool:
         """Whether the batch that has the offset of an entry has its latest timestamp."""
         batch = self.batch_at(entry.offset) if entry.offset >= self.base_offset else None
-        if batch is None or batch.max_timestamp != entry.timestamp:
-            return False
-        return not isinstance(batch, RecordBatch) or batch.base_offset <= entry.offset
+        return batch is not None and batch.max_timestamp == entry.timestamp

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from struct import pack, pack_into
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -230,16 +230,10 @@ def test_few_entries_of_a_long_index_are_read(tmp_path: Path, monkeypatch: pytes
         pack_into(">qi", content, 12 * number, number + 1, number + 1)
     path = tmp_path / f"{0:020}.timeindex"
     path.write_bytes(content)
-    read: list[int] = []
-    first = index._first
-
-    def counted(*where: Any) -> Any:
-        read.append(where[-1])
-        return first(*where)
-
-    monkeypatch.setattr(index, "_first", counted)
+    first = Mock(side_effect=index._first)
+    monkeypatch.setattr(index, "_first", first)
     assert find_time(path, 70_000) == TimeEntry(69_999, 69_999)
-    assert len(read) <= 17
+    assert first.call_count <= 17
 
 
 def test_an_entry_with_a_time_that_its_batch_has_not_is_not_followed(segment: Segment) -> None:
