@@ -107,7 +107,7 @@ def session_for(
 ) -> Iterator[SparkSession]:
     """Give the session that is there, or one that ends with the context; either knows our sources.
 
-    ``master`` and ``settings`` are for a new one. With ``in_tasks`` all work is in Python, as in ``offsets_engine``:
+    ``master`` and ``settings`` are for a new one. With ``in_tasks`` all work is in Python, as in ``jobs.engine``:
     then the sources are not made known, which takes a third of the time of a small run, and the JVM of a new session
     compiles quickly rather than well. Raises what ``require_spark`` raises, which names ``feature``.
     """

@@ -14,7 +14,7 @@ from kafka_msgs.log.partition import Partition
 from kafka_msgs.offline.cluster import read_cluster
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, Group, Groups, Problem
 from kafka_msgs.offline.profile import Figures, Profile, add_up
-from kafka_msgs.offline.times import first_commits, newest_of, segment_rows, with_log_times
+from kafka_msgs.offline.times import LocalTimes, first_commits, newest_of, segment_rows, with_log_times
 from kafka_msgs.report import Part, Report, Section, Table, report_of
 from kafka_msgs.report.sections.lag import lag_part
 from kafka_msgs.report.sections.retention import retention_part
@@ -31,7 +31,7 @@ def groups_report(found: Groups, groups: Sequence[Group], partitions: Sequence[P
     Raises ``OSError``.
     """
     commits = [each for each in partitions if each.topic == OFFSETS_TOPIC]
-    places = {(each.topic, each.number): each for each in partitions}
+    places = {(each.topic, each.number): LocalTimes(each) for each in partitions}
     rows, as_of = with_log_times(lag_rows(groups, commits), places)
     parts: list[Section | Part] = [_groups(groups), lag_part(rows, as_of), member_part(_members(groups))]
     return report_of("Groups, their lag and its trend", [*parts, _problems(found.problems)])

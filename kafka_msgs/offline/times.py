@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import time
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
+
+from attrs import frozen
 
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.log.faults import without_faults
@@ -19,7 +21,17 @@ from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
 from kafka_msgs.records import ReadOptions, RecordBatch
 from kafka_msgs.topics.records import TopicRecord, decode_record
 
-__all__ = ["end_at", "first_commits", "newest_of", "newest_time", "segment_rows", "unread_time", "with_log_times"]
+__all__ = [
+    "LocalTimes",
+    "LogTimes",
+    "end_at",
+    "first_commits",
+    "newest_of",
+    "newest_time",
+    "segment_rows",
+    "unread_time",
+    "with_log_times",
+]
 
 _SECOND_MS: Final = 1000
 _OFFSETS_TOPIC: Final = "__consumer_offsets"
@@ -28,8 +40,41 @@ _LOOKED_UP: Final = 1000
 """How many rows are looked up in logs."""
 _HEADERS: Final = ReadOptions(check_crc=False)
 
-Places: TypeAlias = Mapping[tuple[str, int], Partition]
-"""Partitions by topic and number."""
+
+class LogTimes(Protocol):
+    """What is asked of the log of a partition, wherever it is. None: it is not known, or there is no such record."""
+
+    def unread_time(self, offset: int) -> int | None:
+        """Return the time of the first record at an offset or after it."""
+
+    def end_at(self, moment: int, end: int) -> int | None:
+        """Return where the log ended at a time; ``end`` where nothing was written since then."""
+
+    def newest_time(self) -> int | None:
+        """Return the newest time."""
+
+
+@frozen
+class LocalTimes:
+    """The times of a partition on this machine."""
+
+    partition: Partition
+
+    def unread_time(self, offset: int) -> int | None:
+        """Return what the function of that name returns."""
+        return unread_time(self.partition, offset)
+
+    def end_at(self, moment: int, end: int) -> int | None:
+        """Return what the function of that name returns."""
+        return end_at(self.partition, moment, end)
+
+    def newest_time(self) -> int | None:
+        """Return what the function of that name returns."""
+        return newest_time(self.partition.segments)
+
+
+Places: TypeAlias = Mapping[tuple[str, int], LogTimes]
+"""The logs of partitions by topic and number."""
 
 
 def unread_time(partition: Partition, offset: int) -> int | None:
@@ -135,7 +180,7 @@ def with_log_times(rows: Iterable[Mapping[str, Any]], places: Places) -> tuple[l
         for number, row in enumerate(given)
     ]
     read = {(row["topic"], row["topicPartition"]) for row in found} & places.keys()
-    times = [newest_time(places[place].segments) for place in read]
+    times = [places[place].newest_time() for place in read]
     commits = [row.get("commitTimestampMs") for row in found]
     return found, newest_of((*times, *commits))
 
@@ -149,15 +194,15 @@ def newest_of(times: Iterable[int | None]) -> int | None:
     return None if newest is None else min(newest, int(time() * _SECOND_MS))
 
 
-def _of_log(row: Mapping[str, Any], partition: Partition | None) -> dict[str, Any]:
+def _of_log(row: Mapping[str, Any], log: LogTimes | None) -> dict[str, Any]:
     end, since = row.get("endOffset"), row.get("firstCommitMs")
-    if partition is None or end is None:
+    if log is None or end is None:
         return {}
     try:
         behind = row["committedOffset"] < end and row.get("lag") != 0
         return {
-            "unreadMs": unread_time(partition, row["committedOffset"]) if behind else None,
-            "firstEndOffset": None if since is None or since < 0 else end_at(partition, since, end),
+            "unreadMs": log.unread_time(row["committedOffset"]) if behind else None,
+            "firstEndOffset": None if since is None or since < 0 else log.end_at(since, end),
         }
     except (KafkaMsgsError, OSError):
         return {}

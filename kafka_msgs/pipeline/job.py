@@ -19,6 +19,7 @@ from kafka_msgs.errors import JobPathError
 from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.offline.directories import Progress
+from kafka_msgs.offline.times import LogTimes
 from kafka_msgs.pipeline.logs import Log
 from kafka_msgs.pipeline.output import Place, TableForm
 from kafka_msgs.pipeline.partition import Done, Reading, Task, run_partition
@@ -52,6 +53,9 @@ class Inputs(Protocol):
 
     def places(self) -> Mapping[tuple[str, int], Partition]:
         """Return the partitions that are on this machine."""
+
+    def times(self) -> Mapping[tuple[str, int], LogTimes]:
+        """Return the logs of all partitions, wherever they are, to be asked for times."""
 
     def ends(self) -> Mapping[tuple[str, int], int]:
         """Return the offsets after the last records, where they are known."""

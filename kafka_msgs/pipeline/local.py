@@ -11,6 +11,7 @@ from pathlib import Path
 from kafka_msgs.errors import JobPathError, LogFileError
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.offline.directories import ends_of, partitions_in, topic_names
+from kafka_msgs.offline.times import LocalTimes
 from kafka_msgs.pipeline.logs import Log, local_segment
 
 __all__ = ["LocalInputs"]
@@ -40,6 +41,10 @@ class LocalInputs:
     def places(self) -> dict[tuple[str, int], Partition]:
         """Return the partitions."""
         return {(each.topic, each.number): each for each in self._partitions}
+
+    def times(self) -> dict[tuple[str, int], LocalTimes]:
+        """Return the logs, to be asked for times."""
+        return {place: LocalTimes(each) for place, each in self.places().items()}
 
     def ends(self) -> dict[tuple[str, int], int]:
         """Return the offsets after the last records, where they are known."""

@@ -12,8 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_msgs.log.partition import Partition
-from kafka_msgs.offline.times import with_log_times
+from kafka_msgs.offline.times import LogTimes, with_log_times
 from kafka_msgs.pipeline.counters import HOURS, SHOWN_HOURS
 from kafka_msgs.pipeline.group_offsets import Found
 from kafka_msgs.pipeline.offsets_log import LOOKED_AT, best_of
@@ -41,7 +40,7 @@ _LAGS: Final = [
 _PENDING: Final = ("group", "topic", "topicPartition", "producerId", "committedOffset")
 
 
-def offsets_report(found: Found, places: Mapping[tuple[str, int], Partition]) -> Report:
+def offsets_report(found: Found, places: Mapping[tuple[str, int], LogTimes]) -> Report:
     """Return the report about a run; times are looked up in the logs of ``places``. Raises ``OSError``."""
     by_lag = best_of(found.groups, _BY_LAG)
     worst = best_of(pa.concat_tables([each.worst for each in found.summaries]), _WORST, LOOKED_AT)

@@ -12,6 +12,7 @@ from kafka_msgs import OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.log.partition import LogDirectory, Partition
 from kafka_msgs.offline.groups import OFFSETS_TOPIC
 from kafka_msgs.offline.times import (
+    LocalTimes,
     end_at,
     first_commits,
     newest_of,
@@ -116,11 +117,11 @@ def test_a_partition_that_is_not_in_the_input_or_cannot_be_read_is_unknown(tmp_p
     rows, as_of = with_log_times([{**row, "commitTimestampMs": 77}], {})
     assert (rows[0].get("unreadMs"), rows[0].get("firstEndOffset"), as_of) == (None, None, 77)
     shutil.copytree(GROUP_LOGS / "orders-0", tmp_path / "orders-0")
-    places = {("orders", 0): Partition(tmp_path / "orders-0")}
+    places = {("orders", 0): LocalTimes(Partition(tmp_path / "orders-0"))}
     rows, as_of = with_log_times([row], places)
     assert rows[0]["unreadMs"] is not None
     assert rows[0]["firstEndOffset"] == 0
-    assert as_of == newest_time(places["orders", 0].segments)
+    assert as_of == places["orders", 0].newest_time()
     for path in (tmp_path / "orders-0").glob("*.log"):
         path.write_bytes(b"\0" * 50)
     rows, _ = with_log_times([row], places)
@@ -130,7 +131,7 @@ def test_a_partition_that_is_not_in_the_input_or_cannot_be_read_is_unknown(tmp_p
 def test_the_largest_lags_are_looked_up_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafka_msgs.offline.times._LOOKED_UP", 1)
     row = {"topic": "orders", "topicPartition": 0, "committedOffset": 1, "endOffset": 10}
-    places = {("orders", 0): Partition(GROUP_LOGS / "orders-0")}
+    places = {("orders", 0): LocalTimes(Partition(GROUP_LOGS / "orders-0"))}
     rows, _ = with_log_times([{**row, "lag": lag} for lag in (None, 3, 9, 4)], places)
     assert ["unreadMs" in each for each in rows] == [False, False, True, False]
 

@@ -65,7 +65,7 @@ def offsets(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ra
     out = tmp_path_factory.mktemp("jobs") / "offsets"
     inputs = StoredInputs([GROUP_LOGS])
     found = run_job(offsets_run(inputs, history=True), str(out), in_tasks(spark))
-    report = offsets_report(found, inputs.places())
+    report = offsets_report(found, inputs.times())
     return Ran(out, report, write_report(report, out))
 
 

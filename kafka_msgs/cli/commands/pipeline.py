@@ -115,7 +115,7 @@ def group_offsets_command(
         name=group_offsets.NAME,
         options={"history": history},
         run=run,
-        report=lambda found, of: offsets_report(found, of.places()),
+        report=lambda found, of: offsets_report(found, of.times()),
     )
     _run_over_logs(kind, inputs, **options)
 

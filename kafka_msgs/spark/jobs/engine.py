@@ -20,10 +20,12 @@ from kafka_msgs.errors import JobPathError
 from kafka_msgs.filesystems.files import LogFile
 from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
 from kafka_msgs.log.partition import Partition
+from kafka_msgs.offline.times import LocalTimes, LogTimes
 from kafka_msgs.pipeline.job import Each
 from kafka_msgs.pipeline.logs import Log, LogSegment, Opened, Piece
 from kafka_msgs.pipeline.partition import Done
 from kafka_msgs.spark.jobs.log_directories import StoredPartition, directory_of, end_of, partitions_in, topic_id_of
+from kafka_msgs.spark.jobs.remote_times import RemoteTimes
 from kafka_msgs.spark.sources.pruning import Stretch
 from kafka_msgs.spark.sources.splits import copied, parts_of
 
@@ -59,6 +61,15 @@ class StoredInputs:
         """Return the partitions that are on this machine."""
         found = {(each.topic, each.number): directory_of(each) for each in self._partitions}
         return {place: Partition(Path(path)) for place, path in found.items() if path is not None}
+
+    def times(self) -> dict[tuple[str, int], LogTimes]:
+        """Return the logs of all partitions, to be asked for times."""
+        here = self.places()
+        places = {(each.topic, each.number): each for each in self._partitions}
+        return {
+            place: LocalTimes(here[place]) if place in here else RemoteTimes(each.segments)
+            for place, each in places.items()
+        }
 
     def ends(self) -> dict[tuple[str, int], int]:
         """Return the offsets after the last records. One whose last segment was deleted meanwhile is not known."""

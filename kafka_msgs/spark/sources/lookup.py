@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise, takewhile
 from operator import itemgetter
 from pathlib import Path
-from struct import Struct
+from struct import Struct, error
 from typing import Final, NamedTuple
 
 from pyarrow import NativeFile
@@ -25,7 +26,7 @@ from kafka_msgs.log.faults import without_faults
 from kafka_msgs.log.index import OFFSET_LAYOUT, TIME_LAYOUT
 from kafka_msgs.log.mapping import mapped
 from kafka_msgs.log.scan import AnyBatch, walk_headers, walk_log
-from kafka_msgs.records import RecordBatch, read_batches
+from kafka_msgs.records import Record, RecordBatch, read_batches
 from kafka_msgs.spark.sources.ranges import LARGEST
 
 __all__ = ["SegmentLookup", "sound_batch"]
@@ -35,6 +36,8 @@ _FIRST_CHUNK: Final = 171 * OFFSET_LAYOUT.size * TIME_LAYOUT.size // 4
 
 It is a whole number of entries of either index.
 """
+_STEP: Final = 2**16
+"""How many bytes are read at least at a time, where a record is looked for from batch to batch."""
 _PLACE: Final = itemgetter(0)
 
 
@@ -122,6 +125,51 @@ class SegmentLookup:
                 if batch.last_offset + 1 >= offset:
                     return batch.last_offset + 1
         return None
+
+    def record_from(self, offset: int) -> Record | None:
+        """Return the first record at an offset or after it that is no marker of a transaction; None without one.
+
+        The segment is read in small steps. Raises what ``records`` of a batch raises.
+        """
+        for batch in self._in_steps(self.position_before(offset)):
+            if batch.last_offset >= offset and not (isinstance(batch, RecordBatch) and batch.is_control):
+                for record in batch.records():
+                    if record.offset >= offset:
+                        return record
+        return None
+
+    def _in_steps(self, start: int) -> Iterator[AnyBatch]:
+        for place in self.places(start, self._file.size):
+            if place - start >= _STEP and self._batch(place) is not None:
+                yield from self._batches(start, place)
+                start = place
+        yield from self._batches(start)
+
+    def newest_time(self) -> int | None:
+        """Return the latest timestamp, in ms since the epoch, by the last entries of the indexes and what follows."""
+        known = [batch.max_timestamp for batch in self._batches(self.position_before(LARGEST))]
+        return max((each for each in (*known, self.last_time() or -1) if each >= 0), default=None)
+
+    def last_time(self) -> int | None:
+        """Return the timestamp of the last entry of the time index, in ms since the epoch; None without one.
+
+        In a segment that was closed that is its latest. Of its index these few bytes are read.
+        """
+        if self._end == LARGEST:
+            entries = self._time_entries()
+            return entries[-1].given if entries else None
+        with suppress(FileNotFoundError, error):
+            if (file := self._file.side(".timeindex")) is not None:
+                with opened(file) as data:
+                    last = data.read_at(TIME_LAYOUT.size, max(data.size() - TIME_LAYOUT.size, 0))
+                time, given = TIME_LAYOUT.unpack(last)
+                return time if self._base <= self._base + given < self._end else None
+        return None
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether there is an offset index: without one a place is found from the start only. Raises ``OSError``."""
+        return bool(self._offset_entries())
 
     def _batches(self, start: int, end: int | None = None) -> Iterator[AnyBatch]:
         """Yield the sound batches that start between two bytes, the second one by default the end of the file."""

@@ -1,0 +1,91 @@
+"""Times in logs on a server of S3, beside those of the same logs here, and how little is fetched for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyarrow import fs
+
+from kafka_msgs.filesystems.settings import Settings
+from kafka_msgs.log.partition import Partition
+from kafka_msgs.log.writing.partitions import LogLayout, PartitionWriter
+from kafka_msgs.offline.times import LocalTimes
+from kafka_msgs.spark.jobs.log_directories import partitions_in
+from kafka_msgs.spark.jobs.remote_times import RemoteTimes
+from tests.support.recordings import GROUP_LOGS
+from tests.support.s3_server import S3Server, s3_server
+
+SEGMENT = 2**21
+RECORDS = 6000
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A partition of three segments of 2 MiB or less, a record a second, as a broker writes it."""
+    path = tmp_path_factory.mktemp("large") / "large-0"
+    writer = PartitionWriter(path, LogLayout(batch_bytes=2**13, segment_bytes=SEGMENT))
+    for number in range(RECORDS):
+        writer.append(b"key", os.urandom(800), offset=number, timestamp=1000 * (number + 1))
+    writer.close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(large: Path) -> Iterator[S3Server]:
+    """A server with the recorded logs of groups, and the large partition."""
+    with s3_server() as made:
+        store = made.store()
+        store.create_dir("logs")
+        for source in (GROUP_LOGS, large.parent):
+            fs.copy_files(str(source), f"logs/{source.name}", fs.LocalFileSystem(), store)
+        yield made
+
+
+def remote(server: S3Server, path: str) -> dict[tuple[str, int], RemoteTimes]:
+    found = partitions_in([f"s3a://logs/{path}"], settings=Settings.of(server.settings))
+    return {(each.topic, each.number): RemoteTimes(each.segments) for each in found}
+
+
+def test_times_are_those_of_the_same_logs_here(server: S3Server) -> None:
+    times = remote(server, GROUP_LOGS.name)
+    assert len(times) > 3
+    for (topic, number), there in times.items():
+        here = LocalTimes(Partition(GROUP_LOGS / f"{topic}-{number}"))
+        assert there.newest_time() == here.newest_time()
+        moments = {here.unread_time(offset) for offset in range(0, 60, 7)}
+        assert [there.unread_time(offset) for offset in range(0, 60, 7)] == [
+            here.unread_time(offset) for offset in range(0, 60, 7)
+        ]
+        for moment in (each for each in moments if each is not None):
+            assert there.end_at(moment, 99) == here.end_at(moment, 99)
+
+
+def test_indexes_and_a_few_batches_are_fetched_and_no_segment(server: S3Server, large: Path) -> None:
+    sizes = [each.size for each in Partition(large).segments]
+    assert len(sizes) == 3
+    (times,) = remote(server, large.parent.name).values()
+    server.sent.clear()
+    assert [times.unread_time(offset) for offset in (10, 3000, RECORDS - 1, RECORDS)] == [
+        11_000, 3_001_000, RECORDS * 1000, None,
+    ]  # fmt: skip
+    assert [times.end_at(1000 * number, RECORDS) for number in (11, 3001, RECORDS, RECORDS + 1)] == [
+        10, 3000, RECORDS - 1, RECORDS,
+    ]  # fmt: skip
+    assert times.newest_time() == RECORDS * 1000
+    assert sum(server.sent.values()) < sum(sizes) // 4
+
+
+def test_times_of_a_segment_without_an_index_are_not_known_where_all_of_it_would_be_read(
+    server: S3Server, large: Path
+) -> None:
+    store = server.store()
+    for segment in Partition(large).segments:
+        store.create_dir("logs/bare")
+        fs.copy_files(str(segment.path), f"logs/bare/large-0/{segment.path.name}", fs.LocalFileSystem(), store)
+    (times,) = remote(server, "bare").values()
+    server.sent.clear()
+    assert (times.unread_time(10), times.end_at(11_000, RECORDS)) == (None, None)
+    assert sum(server.sent.values()) == 0
