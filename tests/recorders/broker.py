@@ -10,6 +10,7 @@ started it was killed. The node listens on loopback only, and its files live in 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import signal
@@ -24,6 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from tests.support.made_once import made_once
 from tests.support.releases import maven_releases, release_of
 
 __all__ = [
@@ -114,9 +116,24 @@ def java_command(
 ) -> list[str]:
     """The command line that runs the main method of ``class_name``, or of a ``.java`` source file given by its path.
 
-    ``options`` are for the virtual machine.
+    ``options`` are for the virtual machine. The class of a source file has its name; it is compiled once, and kept.
     """
-    return ["java", f"-Xmx{heap_mb}m", *_JVM, *options, "-cp", classpath(jars), class_name, *arguments]
+    path = classpath(jars)
+    if class_name.endswith(".java"):
+        source = Path(class_name)
+        path, class_name = os.pathsep.join((path, str(_compiled(source, path)))), source.stem
+    return ["java", f"-Xmx{heap_mb}m", *_JVM, *options, "-cp", path, class_name, *arguments]
+
+
+def _compiled(source: Path, path: str) -> Path:
+    """The directory that has the classes of a source file."""
+    digest = hashlib.sha256(source.read_bytes() + path.encode()).hexdigest()[:12]
+
+    def compile_into(directory: Path) -> None:
+        command = ["javac", "-proc:none", "-nowarn", "-cp", path, "-d", directory, source]
+        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=120)
+
+    return made_once(_HERE / "target" / f"{source.stem}-{digest}", compile_into)
 
 
 def free_ports(count: int) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import re
@@ -10,13 +9,14 @@ import shutil
 import tempfile
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from tests.recorders.broker import Jars, run_kafka_class
 from tests.support.kafka_listeners import HOST, SCRAM_MECHANISMS, USERS
+from tests.support.made_once import made_once
 
 __all__ = ["copy_formatted", "shared_classes", "write_properties"]
 
@@ -39,13 +39,7 @@ def write_properties(path: Path, settings: Mapping[str, str]) -> None:
 
 def shared_classes(fill: Callable[[Path], None]) -> Path:
     """The archive of loaded classes, which halves the start of a node (class data sharing); ``fill`` has it written."""
-    kept = _CACHE / f"classes-{Jars.NODE.release}.jsa"
-    with _locked("classes"):
-        if not kept.exists():
-            new = kept.with_suffix(".new")
-            fill(new)
-            new.rename(kept)
-    return kept
+    return made_once(_CACHE / f"classes-{Jars.NODE.release}.jsa", fill)
 
 
 def _formatted() -> Path:
@@ -55,11 +49,7 @@ def _formatted() -> Path:
         for name, password in USERS.items():
             arguments += ["--add-scram", f"{mechanism}=[name={name},password={password},iterations=4096]"]
     digest = hashlib.sha256(json.dumps(arguments).encode()).hexdigest()[:12]
-    kept = _CACHE / f"storage-{Jars.NODE.release}-{digest}"
-    with _locked("storage"):
-        if not kept.exists():
-            _format(arguments, kept)
-    return kept
+    return made_once(_CACHE / f"storage-{Jars.NODE.release}-{digest}", partial(_format, arguments))
 
 
 def _format(arguments: Sequence[str], kept: Path) -> None:
@@ -82,12 +72,3 @@ def _kafka_uuid() -> str:
     """A random UUID in Kafka's own form, which is base64 without padding; a leading dash is not allowed."""
     text = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     return _kafka_uuid() if text.startswith("-") else text
-
-
-@contextmanager
-def _locked(name: str) -> Iterator[None]:
-    """Only one process of this machine at a time is inside, for one working tree."""
-    _CACHE.mkdir(exist_ok=True)
-    with (_CACHE / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

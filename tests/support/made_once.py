@@ -1,0 +1,23 @@
+"""Files and directories that tests make once and keep: the first process makes them, the others wait for it."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+__all__ = ["made_once"]
+
+
+def made_once(kept: Path, make: Callable[[Path], object]) -> Path:
+    """Return ``kept``, which ``make`` makes where it is not there yet; nobody sees it before it is whole."""
+    kept.parent.mkdir(exist_ok=True)
+    with kept.with_name(f"{kept.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            new = kept.with_name(f"{kept.name}.new")
+            shutil.rmtree(new, ignore_errors=True)
+            make(new)
+            new.rename(kept)
+    return kept
