@@ -151,6 +151,15 @@ def test_offsets_in_indexes_are_absolute(tmp_path: Path) -> None:
     assert list(read_time_index(times)) == [TimeEntry(1000, 2**40 + 7)]
 
 
+@pytest.mark.parametrize("zeros", [0, 8, 2**16 - 8, 2**16, 2**16 + 8, 10 * 2**20])
+@pytest.mark.parametrize("entries", [0, 1, 2**13])
+def test_zeros_after_the_entries_of_an_open_index_are_no_entries(tmp_path: Path, zeros: int, entries: int) -> None:
+    path = tmp_path / f"{0:020}.index"
+    expected = [OffsetEntry(number, 64 * number) for number in range(1, entries + 1)]
+    path.write_bytes(b"".join(pack(">ii", each.offset, each.position) for each in expected) + bytes(zeros))
+    assert list(read_offset_index(path)) == expected
+
+
 def test_an_index_that_is_not_named_after_an_offset(tmp_path: Path) -> None:
     path = tmp_path / "copy.index"
     path.write_bytes(bytes(8))

@@ -130,7 +130,7 @@ def _compiled(source: Path, path: str) -> Path:
     digest = hashlib.sha256(source.read_bytes() + path.encode()).hexdigest()[:12]
 
     def compile_into(directory: Path) -> None:
-        command = ["javac", "-proc:none", "-nowarn", "-cp", path, "-d", directory, source]
+        command = ["javac", "-proc:none", "-nowarn", "-cp", path, "-d", str(directory), str(source)]
         subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=120)
 
     return made_once(_HERE / "target" / f"{source.stem}-{digest}", compile_into)
