@@ -78,6 +78,11 @@ static int malformed(CodecState *state) {
     return -1;
 }
 
+static PyObject *no_value(CodecState *state) {
+    malformed(state);
+    return NULL;
+}
+
 /* Refuses all bytes if they are deeper than the budget allows. */
 static int check_depth(const Codec *self) {
     return self->too_deep ? malformed(self->state) : 0;
@@ -255,15 +260,11 @@ static inline PyObject *make_int(CodecState *state, int64_t value) {
 static PyObject *make_uuid(CodecState *state, const unsigned char *raw) {
     static const unsigned char zero[16] = {0};
     if (memcmp(raw, zero, 16) == 0) return Py_NewRef(state->zero_uuid);
-    PyObject *number = long_from_16_bytes(raw);
-    if (number == NULL) return NULL;
     PyObject *uuid = new_instance(state->uuid_type);
-    if (uuid == NULL) {
-        Py_DECREF(number);
-        return NULL;
-    }
-    *slot_of(uuid, state->uuid_int) = number;
+    if (uuid == NULL) return NULL;
     *slot_of(uuid, state->uuid_is_safe) = Py_NewRef(state->uuid_unknown);
+    *slot_of(uuid, state->uuid_int) = long_from_16_bytes(raw);
+    if (*slot_of(uuid, state->uuid_int) == NULL) Py_CLEAR(uuid);
     return uuid;
 }
 
@@ -277,10 +278,7 @@ static inline PyObject *make_fixed(CodecState *state, int code, const unsigned c
     if (code == OP_INT8) return make_int(state, (int8_t)*p);
     if (code == OP_UINT16) return make_int(state, load16(p));
     if (code == OP_UINT32) return make_int(state, load32(p));
-    uint64_t bits = load64(p);
-    double value;
-    memcpy(&value, &bits, 8);
-    return PyFloat_FromDouble(value);
+    return PyFloat_FromDouble(PyFloat_Unpack8((const char *)p, 0));
 }
 
 /* Makes a string; most are ASCII, which CPython's decoder looks at more slowly. */
@@ -296,10 +294,8 @@ static PyObject *decode_sized(Reader *r, int code, int flags) {
     Py_ssize_t length;
     if (read_length(r, code, flags, &length) < 0) return NULL;
     if (length < 0) Py_RETURN_NONE;
-    if (length > r->end - r->p || (r->room -= length) < 0 || (code == OP_STRING && length > MAX_STRING)) {
-        malformed(r->state);
-        return NULL;
-    }
+    if (length > r->end - r->p || (r->room -= length) < 0 || (code == OP_STRING && length > MAX_STRING))
+        return no_value(r->state);
     const unsigned char *first = r->p;
     r->p += length;
     if (code == OP_STRING) return make_text(first, length, r->errors);
@@ -330,11 +326,8 @@ static PyObject *decode_items(Reader *r, const Op *op, Py_ssize_t count) {
             if (_PyTuple_Resize(&items, size) < 0) return NULL;
         }
         PyObject *item = decode_item(r, op);
-        if (item == NULL) {
-            Py_CLEAR(items);
-            break;
-        }
         PyTuple_SET_ITEM(items, i, item);
+        if (item == NULL) Py_CLEAR(items);
     }
     if (items != NULL) PyObject_GC_UnTrack(items); /* sound for the same reason as in new_instance */
     return items;
@@ -359,15 +352,12 @@ static Py_NO_INLINE PyObject *find_ids(Reader *r, const unsigned char *raw, Py_s
     r->last = entry;
     if (entry->count == count && same_words(entry->words, raw, count)) return Py_NewRef(entry->value);
     PyObject *ids = PyTuple_New(count);
-    if (ids == NULL) return NULL;
-    for (Py_ssize_t i = 0; i < count; i++) {
+    for (Py_ssize_t i = 0; ids != NULL && i < count; i++) {
         PyObject *id = make_int(state, (int32_t)load32(raw + 4 * i));
-        if (id == NULL) {
-            Py_DECREF(ids);
-            return NULL;
-        }
         PyTuple_SET_ITEM(ids, i, id);
+        if (id == NULL) Py_CLEAR(ids);
     }
+    if (ids == NULL) return NULL;
     PyObject_GC_UnTrack(ids);
     PyObject *old = entry->value;
     entry->count = count;
@@ -408,10 +398,7 @@ static inline PyObject *decode_value(Reader *r, const Op *op) {
 static PyObject *decode_any(Reader *r, const Op *op) {
     Py_ssize_t size = FIXED_SIZE[op->code];
     if (size == 0) return decode_value(r, op);
-    if (r->end - r->p < size) {
-        malformed(r->state);
-        return NULL;
-    }
+    if (r->end - r->p < size) return no_value(r->state);
     r->p += size;
     return make_fixed(r->state, op->code, r->p - size);
 }
@@ -483,10 +470,7 @@ static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
 static PyObject *decode_struct(Reader *r, const Struct *s) {
     CodecState *state = r->state;
     const unsigned char *p = r->p; /* in a register: r->p is only right around calls that read */
-    if (r->end - p < s->run) {
-        malformed(state);
-        return NULL;
-    }
+    if (r->end - p < s->run) return no_value(state);
     PyObject *object = new_value(state->values, s->type);
     if (object == NULL) return NULL;
     const Op *op = s->ops;
@@ -564,10 +548,7 @@ typedef struct {
 static int grow(Writer *w, size_t need) {
     size_t used = w->p - w->start, size = w->end - w->start;
     size_t wanted = size * 2 > used + need ? size * 2 : used + need;
-    if (need > (size_t)PY_SSIZE_T_MAX / 4 - used) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (need > (size_t)PY_SSIZE_T_MAX / 4 - used) return no_memory();
     if (w->bytes != NULL) {
         if (_PyBytes_Resize(&w->bytes, (Py_ssize_t)wanted) < 0) return -1;
     } else if ((w->bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)wanted)) != NULL) {
@@ -648,10 +629,7 @@ static int encode_float(Writer *w, PyObject *item) {
     Py_INCREF(item); /* __float__ may take it out of the message */
     double value = PyFloat_AsDouble(item);
     Py_DECREF(item);
-    if (value == -1.0 && PyErr_Occurred()) return -1;
-    uint64_t bits;
-    memcpy(&bits, &value, 8);
-    store64(w->p, bits);
+    if ((value == -1.0 && PyErr_Occurred()) || PyFloat_Pack8(value, (char *)w->p, 0) < 0) return -1;
     w->p += 8;
     return 0;
 }
@@ -681,13 +659,10 @@ static int write_raw(Writer *w, int code, int flags, const char *raw, Py_ssize_t
 
 /* Returns the content of bytes, a bytearray or a memoryview as bytes. */
 static PyObject *content_of(CodecState *state, PyObject *item) {
-    PyObject *bytes = NULL;
+    if (PyBytes_Check(item)) return Py_NewRef(item);
+    if (!PyByteArray_Check(item) && !PyMemoryView_Check(item)) return no_value(state);
     Py_INCREF(item); /* __buffer__ may take it out of the message */
-    if (PyBytes_Check(item)) return item;
-    if (PyByteArray_Check(item) || PyMemoryView_Check(item))
-        bytes = PyBytes_FromObject(item);
-    else
-        malformed(state);
+    PyObject *bytes = PyBytes_FromObject(item);
     Py_DECREF(item);
     return bytes;
 }
@@ -711,9 +686,7 @@ static int encode_sized(Writer *w, int code, int flags, PyObject *item) {
 /* Returns a tuple of a tuple's or a list's elements. */
 static inline PyObject *as_tuple(CodecState *state, PyObject *items) {
     if (PyTuple_Check(items)) return Py_NewRef(items);
-    if (PyList_Check(items)) return PyList_AsTuple(items);
-    malformed(state);
-    return NULL;
+    return PyList_Check(items) ? PyList_AsTuple(items) : no_value(state);
 }
 
 static int encode_items(Writer *w, const Op *op, PyObject *items) {

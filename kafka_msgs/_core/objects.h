@@ -49,6 +49,11 @@ static inline int refuse(PyObject *exception, const char *reason) {
     return -1;
 }
 
+static inline int no_memory(void) {
+    PyErr_NoMemory();
+    return -1;
+}
+
 /* Returns memory for one item more than `count`, all zero; NULL with an exception. */
 static inline void *new_items(Py_ssize_t count, size_t size) {
     void *items = PyMem_Calloc((size_t)count + 1, size);

@@ -231,18 +231,14 @@ static PyObject *make_headers(Reader *r, const WalkRecord *record) {
     if (record->header_count == 0) return Py_NewRef(r->state->empty_tuple);
     if (walk_headers(record) < 0) return NULL;
     PyObject *headers = PyTuple_New(record->header_count);
-    if (headers == NULL) return NULL;
-    PyObject_GC_UnTrack(headers);
+    if (headers != NULL) PyObject_GC_UnTrack(headers);
     const unsigned char *p = record->headers;
-    for (int32_t i = 0; i < record->header_count; i++) {
+    for (int32_t i = 0; headers != NULL && i < record->header_count; i++) {
         WalkHeader header;
         p = walk_header(p, record->end, &header);
         PyObject *pair = p == NULL ? NULL : make_header(r, i, &header);
-        if (pair == NULL) {
-            Py_DECREF(headers);
-            return NULL;
-        }
         PyTuple_SET_ITEM(headers, i, pair);
+        if (pair == NULL) Py_CLEAR(headers);
     }
     return headers;
 }
@@ -419,10 +415,7 @@ static int move_records(Collector *self, Py_ssize_t room) {
 /* Makes room for `need` bytes behind the records. The buffer grows by no more than an eighth at a time: a size far beyond
  * that of the batch would be taken from the system, and given back to it, for every batch anew. */
 static int make_room(Collector *self, size_t need) {
-    if (self->buffer == NULL || need > (size_t)PY_SSIZE_T_MAX / 2 - HEADER_SIZE - self->size) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (self->buffer == NULL || need > (size_t)PY_SSIZE_T_MAX / 2 - HEADER_SIZE - self->size) return no_memory();
     if (self->exports > 0) return refuse(PyExc_BufferError, "Existing exports of data: object cannot be re-sized");
     Py_ssize_t used = self->size + (Py_ssize_t)need;
     if (self->sealed) return move_records(self, used + used / 2);
@@ -676,11 +669,8 @@ static PyObject *collector_sealed(Collector *self, PyObject *head) {
 }
 
 static int collector_getbuffer(Collector *self, Py_buffer *view, int flags) {
-    if (self->buffer == NULL) {
-        view->obj = NULL;
-        PyErr_NoMemory();
-        return -1;
-    }
+    view->obj = NULL;
+    if (self->buffer == NULL) return no_memory();
     if (PyBuffer_FillInfo(view, (PyObject *)self, records_of(self), self->size, 1, flags) < 0) return -1;
     self->exports++;
     return 0;
