@@ -3,7 +3,7 @@
  * It owns the walk over binary columns by the codec's plans (native.py lowers them to tuples), and the walk over the
  * records of batches. Both put values into the columns of column.h. It does not know Arrow's types or arrays: it returns
  * buffers, and native.py makes arrays of them. It accepts and refuses the same bytes as the other forms, and does not
- * explain a refusal. A malformed row becomes null, and its number is reported. A malformed batch adds nothing.
+ * explain a refusal. A malformed row becomes null. A malformed batch adds nothing.
  *
  * Sections: 1 decoding, 2 encoding, 3 the Program type, 4 records.
  *
@@ -253,8 +253,6 @@ typedef struct Run {
     long long first, count; /* the rows: those from `first` on */
     const Form *form;       /* of the row before */
     int prefix;             /* whether each encoded row begins with the number of its form */
-    int64_t *bad;           /* rows that are malformed */
-    Py_ssize_t bad_count, bad_room;
 } Run;
 
 #define MOST_ROWS (1 << 25) /* at once: as many UUIDs fit into one column */
@@ -285,34 +283,17 @@ static Status decode_row(Run *run, int64_t row) {
     return p == NULL ? reader.status : p == end ? DONE : MALFORMED;
 }
 
-static Status note_bad_row(Run *run, int64_t row) {
-    if (run->bad_count == run->bad_room) {
-        Py_ssize_t room = run->bad_room ? run->bad_room * 2 : 64;
-        int64_t *bad = PyMem_RawRealloc(run->bad, (size_t)room * sizeof(int64_t));
-        if (bad == NULL) return NO_MEMORY;
-        run->bad = bad;
-        run->bad_room = room;
-    }
-    run->bad[run->bad_count++] = row;
-    return DONE;
-}
-
-/* Does rows until all are done or the columns are full; `*row` counts those that are done. */
+/* Does rows until all are done or the columns are full; `*row` counts those that are done. Bad rows become null. */
 static Status do_rows(Run *run, int64_t *row) {
     Table *table = &run->table;
     Status status = DONE;
     for (; *row < run->count && status == DONE; ++*row) {
-        if (is_null(run->inputs, place_of(run->inputs, run->first + *row))) {
-            status = put_null(table, table->columns, *row);
-            continue;
-        }
-        status = run->step(run, *row);
-        if (status == DONE) continue;
+        int null = is_null(run->inputs, place_of(run->inputs, run->first + *row));
+        if (!null) status = run->step(run, *row);
         if (status == NO_MEMORY || status == BROKEN) return status;
-        take_back(table->columns, *row);
+        if (status != DONE) take_back(table->columns, *row);
         if (status == FULL) return DONE;
-        status = note_bad_row(run, *row);
-        if (status == DONE) status = put_null(table, table->columns, *row);
+        if (null || status == MALFORMED) status = put_null(table, table->columns, *row);
     }
     return status;
 }
@@ -369,7 +350,7 @@ static inline int store_hex(Spot p, uint64_t digits) {
 }
 
 /* Writes a UUID given as 36 characters. */
-static inline Spot write_uuid(Writer *w, Spot p, const Input *input, int64_t at) {
+static Py_NO_INLINE Spot write_uuid(Writer *w, Spot p, const Input *input, int64_t at) {
     int64_t start, size = range_at(input, at, &start);
     const unsigned char *text = input->data + start;
     if (size < 0) return fail(w, BROKEN);
@@ -634,26 +615,17 @@ static PyObject *raise_status(Status status) {
     return PyErr_Format(PyExc_ValueError, "the offsets of the rows are not ascending or not within the data");
 }
 
-/* Does the rows without the GIL, and returns (rows done, numbers of bad rows as bytes, columns). */
+/* Does the rows without the GIL, and returns the columns of those that were done. */
 static PyObject *do_run(Run *run, const Column *shape) {
     int64_t done = 0;
-    PyObject *columns = NULL, *result = NULL;
-    Py_ssize_t size;
     if (run->count > MOST_ROWS) run->count = MOST_ROWS;
     if (new_table(&run->table, shape, run->program->allocate, run->count) < 0) return NULL;
     run->table.thread = PyEval_SaveThread();
     Status status = do_rows(run, &done);
     PyEval_RestoreThread(run->table.thread);
-    if (status == DONE)
-        columns = finish_table(&run->table, done);
-    else
-        raise_status(status);
-    size = run->bad_count * (Py_ssize_t)sizeof(int64_t);
-    if (columns != NULL)
-        result = Py_BuildValue("(LNN)", (long long)done, PyBytes_FromStringAndSize((char *)run->bad, size), columns);
+    if (status == DONE) return finish_table(&run->table, done);
     free_table(&run->table);
-    PyMem_RawFree(run->bad);
-    return result;
+    return raise_status(status);
 }
 
 /* Where the elements of lists end; -1 with an exception if a field has fewer values than its struct. */
@@ -714,9 +686,9 @@ static PyObject *program_encode(Program *self, PyObject *args) {
 
 static PyMethodDef program_methods[] = {
     {"decode", (PyCFunction)program_decode, METH_VARARGS,
-     "Decode rows of a binary column; return how many, which of them are bad, and the columns."},
+     "Decode rows of a binary column; return columns of as many as fit, with null for rows that are malformed."},
     {"encode", (PyCFunction)program_encode, METH_VARARGS,
-     "Encode rows of columns; return how many, which of them are refused, and the column of bytes."},
+     "Encode rows of columns; return the column of bytes of as many as fit, with null for rows that are refused."},
     {NULL, NULL, 0, NULL},
 };
 

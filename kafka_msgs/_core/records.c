@@ -265,7 +265,7 @@ static inline PyObject *make_record(Reader *r, const WalkRecord *record) {
     return (PyObject *)object;
 }
 
-static inline PyObject *make_one(Reader *r, const WalkRecord *record, int part) {
+static inline Py_ALWAYS_INLINE PyObject *make_one(Reader *r, const WalkRecord *record, int part) {
     if (part == PART_RECORDS) return make_record(r, record);
     if (part == PART_OFFSETS) return make_sum(r->base_offset, record->offset_delta);
     if (part == PART_TIMESTAMPS) return make_timestamp(r, record);
@@ -275,7 +275,7 @@ static inline PyObject *make_one(Reader *r, const WalkRecord *record, int part) 
 
 /* Makes a part of each record. The headers are checked here where nothing is made of them. The list is hidden from the
  * collector while it has holes. */
-static inline PyObject *make_list(Reader *r, int part) {
+static inline Py_ALWAYS_INLINE PyObject *make_list(Reader *r, int part) {
     PyObject *list = PyList_New(r->count);
     if (list == NULL) return NULL;
     PyObject_GC_UnTrack(list);

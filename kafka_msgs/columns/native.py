@@ -66,11 +66,11 @@ def _parts(program: extension.ColumnProgram, array: pa.Array, layout: _Layout) -
     done = 0
     while True:
         left = len(array) - done
-        rows, bad, columns = program.decode(source, done, left)
-        if left and not rows:
+        made = _array(layout, iter(program.decode(source, done, left)))
+        if left and not len(made):
             raise ColumnSizeError(rows=1, size=len(array[done].as_buffer()))
-        yield Part(_array(layout, iter(columns)), _numbers(bad))
-        done += rows
+        yield _part(array, done, made)
+        done += len(made)
         if done == len(array):
             return
 
@@ -92,11 +92,11 @@ def encoder(cls: Any, version: int | None, type_: pa.StructType, prefix: bool) -
         numbers = number or _leaf(versions, False)
         done = 0
         while done < len(array):
-            rows, refused, filled = program.encode(columns, done, len(array) - done, numbers, prefix)
-            if not rows:
+            made = _array(_BYTES, iter(program.encode(columns, done, len(array) - done, numbers, prefix)))
+            if not len(made):
                 raise ColumnSizeError(rows=1, size=int(array.slice(done, 1).nbytes))
-            yield Part(_array(_BYTES, iter(filled)), _numbers(refused))
-            done += rows
+            yield _part(array, done, made)
+            done += len(made)
 
     return encode
 
@@ -181,9 +181,12 @@ def _defaults(cls: Any, type_: pa.StructType) -> pa.StructArray:
     return struct_array([cls()], type_)
 
 
-def _numbers(raw: bytes) -> list[int]:
-    """Return the numbers of rows, which the core gives as it has them."""
-    return memoryview(raw).cast("q").tolist()
+def _part(array: pa.Array, first: int, made: pa.Array) -> Part:
+    """Return what was made of rows of an array. Rows that became null, and were not, are those that were refused."""
+    given = array.slice(first, len(made))
+    if made.null_count == given.null_count:
+        return Part(made, [])
+    return Part(made, pc.indices_nonzero(pc.and_(given.is_valid(), made.is_null())).to_pylist())
 
 
 def _allocate(size: int) -> pa.ResizableBuffer:
