@@ -63,13 +63,13 @@ def _tasks(stage: Stage) -> None:
         from kafka_msgs.pipeline.state_report import state_report
 
         groups = state_report(run_job(state_run(logs), str(out / "groups"), in_tasks(spark)))
-        page, *others = write_report(groups, out / "groups")
+        pages = write_report(groups, out / "groups")
         """
     )
     stage.say("What each member has and is to have, the tasks of a streams group by their role:")
     title = "What members have, are to have, and give up"
     _table(stage, "groups", title, ("group", "memberId", "status", "role", "count"))
-    stage.say(f"The report: {stage.names['page']}")
+    stage.say(f"The report: {stage.names['pages'][0]}")
 
 
 def _table(stage: Stage, report: str, title: str, wanted: tuple[str, ...]) -> None:

@@ -101,6 +101,7 @@ class LogJob:
         from kafka_msgs.pipeline.job import in_this_process
         from kafka_msgs.pipeline.local import LocalInputs
 
+        self._check_format()
         self._check(NO_SETTINGS)
         inputs = LocalInputs(self.inputs)
         run = self.kind.run(inputs)
@@ -112,6 +113,7 @@ class LogJob:
         """Run in the session of Spark that is there, or in one of its own."""
         conf_of_spark = [setting(each) for each in conf]
         require_spark(_FEATURE)
+        self._check_format()
         from kafka_msgs.filesystems.files import is_remote
         from kafka_msgs.spark.jobs.engine import in_tasks
         from kafka_msgs.spark.session import session_settings
@@ -138,33 +140,37 @@ class LogJob:
         """Where the run has its own tables: in a directory of ``out`` if those in it are in another format."""
         return self.out if self.table_format == PARQUET else f"{self.out.rstrip('/')}/.{self.table_format}-run"
 
-    def _check(self, settings: Settings) -> None:
-        from kafka_msgs.pipeline.job import check_out
-
-        if self.table_format != PARQUET:
-            self._check_format(settings)
-        check_out(self._tables, self.inputs, self.kind.name, self.kind.options, settings)
-
-    def _check_format(self, settings: Settings) -> None:
-        """Raise where tables of the format cannot be in ``out``, or something else is there."""
-        from kafka_msgs.filesystems.copying import check_empty as check_empty_there
+    def _check_format(self) -> None:
+        """Raise the error of a format that is not there, or that cannot be where it is to go."""
+        if self.table_format == PARQUET:
+            return
         from kafka_msgs.formats import format_named
         from kafka_msgs.formats.object_store import SCHEMES
-        from kafka_msgs.pipeline.output import Place
-        from kafka_msgs.pipeline.records import check_empty
 
-        form = format_named(self.table_format, settings)
+        form = format_named(self.table_format)
         scheme, remote, place = self.out.partition("://")
         if remote and (scheme not in SCHEMES or "?" in place):
             reason = f"tables of {form.name} are written to a directory, or to {', '.join(SCHEMES)} without parameters"
             raise JobPathError(path=shown_uri(self.out), reason=reason)
-        if Place.of(self._tables, settings).names():
-            return
-        if remote:
+
+    def _check(self, settings: Settings) -> None:
+        from kafka_msgs.pipeline.job import check_out
+
+        appends = check_out(self._tables, self.inputs, self.kind.name, self.kind.options, settings)
+        if self.table_format != PARQUET and not appends:
+            self._check_first(settings)
+
+    def _check_first(self, settings: Settings) -> None:
+        """Raise where something else is in ``out``, or where a table of the format could not be made there."""
+        from kafka_msgs.filesystems.copying import check_empty as check_empty_there
+        from kafka_msgs.formats import format_named
+        from kafka_msgs.pipeline.records import check_empty
+
+        if "://" in self.out:
             check_empty_there(self.out, settings)
         else:
             check_empty(Path(self.out))
-        form.exists(f"{self.out}/{self.kind.name}")  # Raises where there is no catalog.
+        format_named(self.table_format, settings).exists(f"{self.out}/{self.kind.name}")
 
     def _found(self, run: Run[Any, Any], engine: Each, settings: Settings) -> tuple[Any, list[str]]:
         """Return what the run found, and a sentence about each partition that was read from its start again."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from kafka_msgs.errors import JobPathError, LogFileError
@@ -57,7 +58,8 @@ class LocalInputs:
 
 def _log(partition: Partition) -> Log:
     segments = tuple(local_segment(segment.path) for segment in partition.segments)
-    return Log(topic=partition.topic, number=partition.number, topic_id=_topic_id(partition), segments=segments)
+    read_id = partial(_topic_id, partition)
+    return Log(topic=partition.topic, number=partition.number, topic_id=read_id, segments=segments)
 
 
 def _topic_id(partition: Partition) -> str | None:

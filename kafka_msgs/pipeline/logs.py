@@ -74,11 +74,14 @@ class LogSegment:
 
 @frozen(kw_only=True)
 class Log:
-    """A partition: its topic and number, the id of the topic if that is known, and its segments."""
+    """A partition: its topic and number, what reads the id of the topic, None if that is not known, and its segments.
+
+    The id is read where the segments are read: on another filesystem that takes its time.
+    """
 
     topic: str
     number: int
-    topic_id: str | None
+    topic_id: Callable[[], str | None]
     segments: tuple[LogSegment, ...]
 
     @property

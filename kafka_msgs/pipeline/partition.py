@@ -118,24 +118,25 @@ def run_partition(task: Task[S], log: Log, progress: Progress | None = None) -> 
 
     Raises ``OSError``.
     """
-    again = None
+    again, topic_id = None, log.topic_id()
     try:
         earlier = load_state(task.place, log.name, task.reading.tables) if task.appends else None
         if earlier is not None:
-            earlier.check(log, exact=task.reading.exact)
-        summary = _Pass(task, log, earlier).run(progress)
+            earlier.check(log, topic_id, exact=task.reading.exact)
+        summary = _Pass(task, log, topic_id, earlier).run(progress)
     except RewrittenError as difference:
         again = str(difference)
-        summary = _Pass(task, log, None).run(progress)
+        summary = _Pass(task, log, topic_id, None).run(progress)
     return Done(topic=log.topic, number=log.number, again=again, summary=summary)
 
 
 class _Pass(Generic[S]):
     """One pass over a log, from the tip of ``earlier`` on, or from its start."""
 
-    def __init__(self, task: Task[S], log: Log, earlier: State | None) -> None:
+    def __init__(self, task: Task[S], log: Log, topic_id: str | None, earlier: State | None) -> None:
         self._task = task
         self._log = log
+        self._topic_id = topic_id
         self._earlier = earlier
         self._reading = task.reading
         self._problems = Problems(task.reading.problems)
@@ -195,7 +196,7 @@ class _Pass(Generic[S]):
             return
         state = State(
             run=self._task.run,
-            topic_id=self._log.topic_id,
+            topic_id=self._topic_id,
             tip=reader.tip,
             segments=tuple((each.name, each.base_offset, each.size) for each in self._log.segments),
             problems=self._problems.count,

@@ -52,12 +52,12 @@ class State:
     numbers: Mapping[str, int] = field(factory=dict)
     tables: Mapping[str, pa.Table] = field(factory=dict)
 
-    def check(self, log: Log, *, exact: bool) -> None:
-        """Raise ``RewrittenError`` if the log is another one, or has other damage.
+    def check(self, log: Log, topic_id: str | None, *, exact: bool) -> None:
+        """Raise ``RewrittenError`` if the log is another one, such as one with another id, or has other damage.
 
         With ``exact`` also if anything that was read was rewritten. Segments at the start may be gone in any case.
         """
-        if log.topic_id != self.topic_id:
+        if topic_id != self.topic_id:
             raise RewrittenError(_ANOTHER)
         if not log.segments:
             raise RewrittenError(_EMPTY)

@@ -7,32 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import functions as F  # noqa: N812
-
 from kafka_msgs.report import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
-__all__ = ["ROWS", "rows_of", "table_of", "time_of"]
+__all__ = ["ROWS", "rows_of", "table_of"]
 
-_SECOND_MS: Final = 1000
-_MOST_SECONDS: Final = 10**12
 ROWS: Final = 50
 """How many rows of a table a report shows, by default."""
 _SERIES: Final = 10_000
 """How many rows are fetched for a part of a report: the first ones in the order that matters."""
-
-
-def time_of(column: str) -> Column:
-    """Return milliseconds since the epoch as a text in UTC, whatever the session's zone, under the same name.
-
-    The sum is one of timestamps without a zone. With one, an hour that clocks of the session's zone skip has no text.
-    It is null for a time that Spark cannot count in seconds (after the year 33,000).
-    """
-    seconds = F.floor(F.col(column) / _SECOND_MS)
-    moment = F.expr("timestamp_ntz'1970-01-01 00:00:00'") + F.make_dt_interval(secs=seconds)
-    return F.when(F.abs(seconds) < _MOST_SECONDS, moment.cast("string")).alias(column)
 
 
 def rows_of(frame: DataFrame, limit: int = _SERIES) -> list[dict[str, Any]]:

@@ -110,7 +110,7 @@ def test_a_whole_log_directory_tells_the_lag_of_an_empty_group_and_the_tasks_of_
     rows = [line.split() for line in text.splitlines()]
     assert ["audit", "classic", "Empty", "0", "2", "12"] in [row[:6] for row in rows]
     assert sum(row[:1] == ["totals"] and row[2:] == ["current", "standby", "1"] for row in rows) == 2
-    for page, *others in (names["files"], names["outcome"].files):
+    for page, *others in (names["files"], names["pages"]):
         assert page.name == "report.html"
         assert next(file for file in others if file.suffix == ".svg").read_text(encoding="utf-8").startswith("<svg ")
 

@@ -103,8 +103,8 @@ def test_capture_report_tells_what_was_asked(tmp_path: Path) -> None:
             "{groups}: it exists and is not an empty directory; nothing is overwritten",
         ),
         (
-            ["topic-profile", "{orders}", "--format", "delta", "--out", "s3://x/y", "--report", "{new}"],
-            "s3://x/y: tables of delta are written to a local directory",
+            ["topic-profile", "{orders}", "--format", "delta", "--out", "hdfs://x/y", "--report", "{new}"],
+            "hdfs://x/y: tables of delta are written to a directory, or to s3, s3a, s3n, abfs, abfss, gs, gcs",
         ),
         (
             ["topic-profile", "{orders}", "--format", "iceberg", "--out", "{groups}"],
@@ -157,8 +157,9 @@ def pipeline(*arguments: str, **environment: str) -> subprocess.CompletedProcess
 
 def test_without_java_there_is_one_sentence(tmp_path: Path) -> None:
     done = pipeline(
-        "topic-profile", str(GROUP_LOGS), "--out", str(tmp_path / "out"), PATH=str(tmp_path), JAVA_HOME=str(tmp_path)
-    )
+        "topic-profile", str(GROUP_LOGS), "--out", str(tmp_path / "out"), "--engine", "spark",
+        PATH=str(tmp_path), JAVA_HOME=str(tmp_path),
+    )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         "Error: kafka-msgs pipeline needs Java 17 or later: set JAVA_HOME, or put java on the PATH\n"
@@ -180,6 +181,6 @@ def test_an_error_of_a_worker_is_one_sentence(tmp_path: Path, spark: SparkSessio
 
 def test_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    status, said = run("group-state", str(GROUP_LOGS), "--out", str(tmp_path / "out"))
+    status, said = run("group-state", str(GROUP_LOGS), "--out", str(tmp_path / "out"), "--engine", "spark")
     assert status == 1
     assert said == "Error: kafka-msgs pipeline needs pyspark: pip install 'kafka-msgs[pipeline]'\n"

@@ -137,6 +137,19 @@ def test_a_segment_that_vanishes_is_a_row_of_problems(server: S3Server) -> None:
     assert table(server, "logs/profile/profile")
 
 
+@pytest.mark.usefixtures("with_settings")
+def test_a_job_goes_on_from_a_run_in_a_bucket(server: S3Server) -> None:
+    def rows() -> dict[str, list[str]]:
+        names = ("batches", "profile", "problems")
+        return {name: sorted(map(repr, table(server, f"logs/again/{name}"))) for name in names}
+
+    said = pipeline("topic-profile", "s3a://logs/groups", "--out", "s3a://logs/again")
+    before = rows()
+    assert len(before["batches"]) == 121
+    assert pipeline("topic-profile", "s3a://logs/groups", "--out", "s3a://logs/again") == said
+    assert rows() == before
+
+
 def test_a_bucket_that_refuses_a_job_is_one_sentence(with_settings: SparkSession, tmp_path: Path) -> None:
     with_settings.conf.set("spark.hadoop.fs.s3a.secret.key", "another-one")
     done = CliRunner().invoke(command, ["pipeline", "group-state", "s3a://logs/groups", "--out", str(tmp_path / "out")])

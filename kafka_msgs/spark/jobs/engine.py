@@ -84,7 +84,8 @@ class StoredInputs:
 
 def _log(partition: StoredPartition) -> Log:
     segments = tuple(map(_segment, partition.segments))
-    return Log(topic=partition.topic, number=partition.number, topic_id=topic_id_of(partition), segments=segments)
+    read_id = partial(topic_id_of, partition)
+    return Log(topic=partition.topic, number=partition.number, topic_id=read_id, segments=segments)
 
 
 def in_tasks(spark: SparkSession) -> Each:

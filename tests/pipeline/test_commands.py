@@ -1,0 +1,110 @@
+"""``kafka-msgs pipeline`` in one process: runs that go on, in every format, and what is said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+from click.testing import CliRunner
+
+from kafka_msgs.cli.group import command
+from kafka_msgs.formats import format_named
+from tests.support.cut_logs import copy_of_earlier
+from tests.support.random_topic import RandomTopic
+from tests.support.recordings import GROUP_LOGS
+
+TABLES = {
+    "group-state": ("descriptions", "groups", "members", "assignments", "topology", "problems"),
+    "topic-profile": ("batches", "profile", "problems"),
+}
+
+
+def run(job: str, logs: Path, out: Path, *options: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(command, ["pipeline", job, str(logs), "--out", str(out), "--engine", "local", *options])
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.fixture(params=TABLES)
+def job(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
+    # pyiceberg reads a list of structs that is null as an empty one.
+    plain = ({name: value or None for name, value in row.items() if name != "day"} for row in rows)
+    return sorted(str(sorted(row.items())) for row in plain)
+
+
+def parquet(job: str, out: Path) -> dict[str, list[str]]:
+    return {
+        name: sorted_rows(ds.dataset(out / name, partitioning="hive").to_table().to_pylist()) for name in TABLES[job]
+    }
+
+
+@pytest.mark.parametrize("form", ["parquet", "delta", "iceberg"])
+def test_a_second_run_adds_what_is_new(tmp_path: Path, job: str, form: str) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    status, said, _ = run(job, copy_of_earlier(GROUP_LOGS, logs, 0.9), out, "--format", form)
+    assert status == 0, said
+    status, said, errors = run(job, copy_of_earlier(GROUP_LOGS, logs, 1), out, "--format", form)
+    assert (status, errors) == (0, "")
+    assert run(job, logs, tmp_path / "fresh")[:2] == (0, said.replace(str(out), str(tmp_path / "fresh")))
+    fresh = parquet(job, tmp_path / "fresh")
+    if form == "parquet":
+        assert parquet(job, out) == fresh
+    else:
+        read = format_named(form).read
+        assert {name: sorted_rows(read(str(out / name)).read_all().to_pylist()) for name in TABLES[job]} == fresh
+    assert sum(map(len, fresh.values())) > 20
+
+
+def test_a_report_has_a_place_of_its_own(tmp_path: Path, job: str) -> None:
+    status, said, _ = run(job, GROUP_LOGS, tmp_path / "out", "--report", str(tmp_path / "report"))
+    assert status == 0
+    assert str(tmp_path / "report" / "report.html") in said.splitlines()
+    data = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert data["facts"]["input"] == str(GROUP_LOGS)
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_partition_that_is_read_from_its_start_again_is_named(tmp_path: Path) -> None:
+    topic = RandomTopic(tmp_path / "logs", Random(1), far=False)
+    topic.grow(20)
+    run("topic-profile", topic.write(), tmp_path / "out")
+    topic.recreate()
+    topic.grow(20)
+    status, _, errors = run("topic-profile", topic.write(), tmp_path / "out")
+    assert (status, errors) == (0, "events-0 was read from its start again: the topic was made anew\n")
+
+
+def refusals(tmp_path: Path) -> Iterator[tuple[list[str], str]]:
+    """What is refused, and the sentence about it, after a run of group-state over the same logs."""
+    nothing = "it exists and is not an empty directory; nothing is overwritten"
+    state = tmp_path / "state"
+    yield ["topic-profile", str(GROUP_LOGS), "--out", str(state)], f"{state}: {nothing}"
+    yield ["group-offsets", str(GROUP_LOGS), "--out", str(state)], f"{state}: {nothing}"
+    yield ["group-state", str(tmp_path / "copy"), "--out", str(state)], f"{state}: it holds a run with other inputs"
+    yield ["group-state", str(GROUP_LOGS), "--out", str(state), "--format", "delta"], f"{state}: {nothing}"
+    yield (
+        ["group-state", str(GROUP_LOGS / "orders-0"), "--out", str(tmp_path / "new")],
+        "there is no partition of __consumer_offsets in it",
+    )
+    yield ["topic-profile", "s3://a/b", "--out", str(tmp_path / "new")], "the local engine reads directories of this"
+    yield ["topic-profile", str(GROUP_LOGS), "--out", "x", "--master", "local"], "--master and --conf are for --engine"
+
+
+def test_what_cannot_be_is_one_sentence(tmp_path: Path) -> None:
+    shutil.copytree(GROUP_LOGS, tmp_path / "copy")
+    assert run("group-state", GROUP_LOGS, tmp_path / "state")[0] == 0
+    for arguments, sentence in refusals(tmp_path):
+        done = CliRunner().invoke(command, ["pipeline", *arguments, "--engine", "local"])
+        assert done.exit_code in (1, 2)
+        assert sentence in done.output
+        assert "Error: " in done.output
+    assert not (tmp_path / "new").exists()
