@@ -1,8 +1,8 @@
-"""What the job ``group-offsets`` costs: processor seconds of all its processes, in Spark and in one process.
+"""What a job over logs costs: processor seconds of all its processes, in Spark and in one process.
 
 Each run is the whole command with its report, as users start it. A tiny directory shows what is fixed, larger ones what
-each gigabyte more costs, and whether that stays so. To each one percent is added for a run that goes on. Other sizes:
-``python -m benchmarks.spark_jobs 256M 512M 1G``.
+each gigabyte more costs, and whether that stays so. To each one percent is added for a run that goes on. The job is
+``group-offsets``; another one, and other sizes: ``python -m benchmarks.spark_jobs topic-profile 256M 512M 1G``.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ SIZES: Final = ("1G", "2G", "4G", "8G")
 CORES: Final = 2
 LIMIT_SECONDS: Final = 1800
 """How long a run may take. One of 8 GB in one process takes two minutes where nothing else runs."""
+JOB: Final = "group-offsets"
+CONTENTS: Final = {JOB: "offsets", "group-state": "offsets", "topic-profile": "events"}
+"""The jobs, and what the logs have that they read here."""
 PROTOCOL: Final = (
     "the whole command, each time in new processes, with compiled Python as where it is installed; "
     f"Spark with local[{CORES}] and a heap of 1 GB; processor seconds of all processes; what a gigabyte more costs is "
@@ -70,16 +73,16 @@ def run(console: Console, rounds: int) -> list[Figure]:
     return _compare(console, SIZES)
 
 
-def _compare(console: Console, sizes: Sequence[str]) -> list[Figure]:
+def _compare(console: Console, sizes: Sequence[str], job: str = JOB) -> list[Figure]:
     runs: _Found = {}
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-bench-") as name:
         home = Path(name)
         environment = _environment(home)
         # The first runs compile what the measured ones import.
-        _over(TINY, home, environment)
+        _over(job, TINY, home, environment)
         for size in (TINY, *sizes):
-            runs |= _over(size, home, environment)
-    console.print(_table(runs))
+            runs |= _over(job, size, home, environment)
+    console.print(_table(job, runs))
     figures = [each for engine in _ENGINES for each in _figures(engine, sizes, runs)]
     print_figures(console, "Cost", PROTOCOL, figures)
     return figures
@@ -91,25 +94,24 @@ def _environment(home: Path) -> dict[str, str]:
     return kept | {"PYTHONPYCACHEPREFIX": str(home / "compiled")}
 
 
-def _over(size: str, home: Path, environment: Mapping[str, str]) -> _Found:
+def _over(job: str, size: str, home: Path, environment: Mapping[str, str]) -> _Found:
     """Return the runs of all engines over a directory, which is deleted afterwards."""
     logs, outs = home / "log", {engine: home / engine for engine in _ENGINES}
-    written = write_directory(logs, byte_count(size), "offsets").size
-    first = {engine: _job(engine, logs, out, environment) for engine, out in outs.items()}
-    grow_directory(logs, byte_count(size), "offsets", written // 100)
-    second = {engine: _job(engine, logs, out, environment) for engine, out in outs.items()}
+    written = write_directory(logs, byte_count(size), CONTENTS[job]).size
+    first = {engine: _taken(job, engine, logs, out, environment) for engine, out in outs.items()}
+    grow_directory(logs, byte_count(size), CONTENTS[job], written // 100)
+    second = {engine: _taken(job, engine, logs, out, environment) for engine, out in outs.items()}
     for each in (logs, *outs.values()):
         rmtree(each)
     return {(engine, size): _Runs(written, first[engine], second[engine]) for engine in _ENGINES}
 
 
-def _job(engine: str, logs: Path, out: Path, environment: Mapping[str, str]) -> Taken:
-    job = (sys.executable, "-m", "kafka_msgs", "pipeline", "group-offsets")
-    command = (*job, str(logs), "--out", str(out), *_ENGINES[engine])
+def _taken(job: str, engine: str, logs: Path, out: Path, environment: Mapping[str, str]) -> Taken:
+    command = (sys.executable, "-m", "kafka_msgs", "pipeline", job, str(logs), "--out", str(out), *_ENGINES[engine])
     return measured(command, environment=environment, limit=LIMIT_SECONDS)
 
 
-def _table(runs: _Found) -> Table:
+def _table(job: str, runs: _Found) -> Table:
     columns = (
         "engine",
         "input",
@@ -120,7 +122,7 @@ def _table(runs: _Found) -> Table:
         "after +1 %",
         "%",
     )
-    table = rows_table("group-offsets", *columns)
+    table = rows_table(job, *columns)
     for (engine, size), each in runs.items():
         first, second = each.first, each.second.processor
         share = f"{100 * second / first.processor:.1f}"
@@ -160,4 +162,5 @@ def _each_gigabyte(less: _Runs, more: _Runs) -> float:
 
 
 if __name__ == "__main__":
-    _compare(console(), sys.argv[1:] or SIZES)
+    chosen = [each for each in sys.argv[1:] if each in CONTENTS]
+    _compare(console(), [each for each in sys.argv[1:] if each not in CONTENTS] or SIZES, *chosen)

@@ -5,8 +5,9 @@ run. ``job`` is the course of a run, ``partition`` that of a task, ``logs`` read
 what the next run needs, ``output`` and ``versions`` own what is written where.
 
 ``group_offsets`` and ``group_state`` keep the few records of a partition that count at its end (``survivors``):
-``commits`` knows what they are, ``answers`` and ``group_rows`` decode the ones that are left. Reports are made by
-modules of their own. Needs the extra ``arrow``.
+``commits`` knows what they are, ``answers`` and ``group_rows`` decode the ones that are left. ``topic_profile`` adds
+records up to batches (``batch_rows``, ``batch_log``), and these to ``figures``. Reports are made by modules of their
+own. Needs the extra ``arrow``.
 """
 
 from kafka_msgs.errors import MissingExtraError

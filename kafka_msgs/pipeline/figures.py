@@ -5,7 +5,7 @@ Owns which figures there are, how they are added, and the rows of ``profile`` an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -90,40 +90,54 @@ _BUFFER: Final = 1 << 16
 
 
 @define
+class _Reduced:
+    """Rows that are reduced when there are as many new ones as are kept, so that the time is linear."""
+
+    rows: pa.Table
+    reduce: Callable[[pa.Table], pa.Table]
+    _new: list[pa.Table] = field(factory=list)
+    _count: int = 0
+
+    def add(self, rows: pa.Table) -> None:
+        self._new.append(self.reduce(rows))
+        self._count += self._new[-1].num_rows
+        if self._count >= max(_BUFFER, self.rows.num_rows):
+            self.all()
+
+    def all(self) -> pa.Table:
+        self.rows = self.reduce(pa.concat_tables([self.rows, *self._new]))
+        self._new, self._count = [], 0
+        return self.rows
+
+
 class Figures:
     """Adds batches up. What is kept is as small as the figures are."""
 
-    _sums: pa.Table = field(factory=FIGURES.empty_table)
-    _producers: pa.Table = field(factory=PRODUCERS.empty_table)
-    _new: list[pa.Table] = field(factory=list)
-    _rows: int = 0
+    def __init__(self, sums: pa.Table | None = None, producers: pa.Table | None = None) -> None:
+        self._sums = _Reduced(FIGURES.empty_table() if sums is None else sums, _by_place)
+        self._producers = _Reduced(PRODUCERS.empty_table() if producers is None else producers, _distinct)
 
     def add(self, batches: pa.Table) -> None:
         """Add batches, which have the columns of ``batch_rows.ROWS``; ``abort`` is told of those that are aborted."""
-        self._add(_figures(batches))
-        found = pc.and_not(pc.greater_equal(batches["producerId"], 0), batches["control"])
-        seen = batches.filter(found).select(PRODUCERS.names)
-        self._producers = _distinct(pa.concat_tables([self._producers, _distinct(seen, PRODUCERS)]), PRODUCERS)
+        self._sums.add(_figures(batches))
+        numbered = pc.and_not(pc.greater_equal(batches["producerId"], 0), batches["control"])
+        self._producers.add(batches.filter(numbered).select(PRODUCERS.names))
 
     def abort(self, batches: pa.Table) -> None:
         """Count the records of batches, added before, whose transaction was aborted."""
-        self._add(_with(batches, {"abortedRecords": batches["records"]}))
+        self._sums.add(_with(batches, {"abortedRecords": batches["records"]}))
 
     def sums(self) -> pa.Table:
         """Return the figures, with the columns of ``FIGURES``."""
-        self._sums = _summed(pa.concat_tables([self._sums, *self._new]), _PLACE).select(FIGURES.names).cast(FIGURES)
-        self._new, self._rows = [], 0
-        return self._sums
+        return self._sums.all()
 
     def producers(self) -> pa.Table:
         """Return the producers, with the columns of ``PRODUCERS``."""
-        return self._producers
+        return self._producers.all()
 
-    def _add(self, found: pa.Table) -> None:
-        self._new.append(_summed(found, _PLACE).select(FIGURES.names).cast(FIGURES))
-        self._rows += self._new[-1].num_rows
-        if self._rows >= max(_BUFFER, self._sums.num_rows):
-            self.sums()
+
+def _by_place(figures: pa.Table) -> pa.Table:
+    return _summed(figures, _PLACE).select(FIGURES.names).cast(FIGURES)
 
 
 def _figures(batches: pa.Table) -> pa.Table:
@@ -155,8 +169,8 @@ def _summed(figures: pa.Table, by: Collection[str]) -> pa.Table:
     return found.rename_columns({f"{name}_{how}": name for name, how in _ADDED.items()})
 
 
-def _distinct(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    return rows.group_by(schema.names).aggregate([]).select(schema.names).cast(schema)
+def _distinct(rows: pa.Table) -> pa.Table:
+    return rows.group_by(rows.column_names).aggregate([]).select(rows.column_names)
 
 
 def late_at(batches: pa.Table) -> pa.Table:
@@ -170,7 +184,7 @@ def profile_of(figures: pa.Table, producers: pa.Table, topic: str, partition: in
     hours = pc.if_else(pc.not_equal(found["hourMs"], NO_HOUR), found["hourMs"], pa.scalar(None, _LONG))
     order = pc.sort_indices(hours)
     found, hours = found.take(order), hours.take(order)
-    counted = _distinct(producers.select(["hourMs", "producerId"]), pa.schema(list(PRODUCERS)[1:]))
+    counted = _distinct(producers.select(["hourMs", "producerId"]))
     numbers = counted.group_by("hourMs").aggregate([("producerId", "count")])
     codecs = _codecs(figures)
     content = pc.add(pc.add(found["keyBytes"], found["valueBytes"]), found["headerBytes"])
