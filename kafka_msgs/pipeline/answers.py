@@ -153,7 +153,10 @@ def with_first_commits(offsets: pa.Table, survivors: pa.Table) -> pa.Table:
 
     The first commit is the oldest one in the log since the last deletion, outside transactions.
     """
-    decoded = [_columns(batch, 0, _FIRST) for batch in _slices(rows_with(survivors, FIRST))]
+    counting, first = rows_with(survivors, COUNTS), rows_with(survivors, FIRST)
+    # Of the first commits only those of these offsets are decoded.
+    keys = counting.filter(pc.is_in(counting["offset"], offsets["logOffset"].combine_chunks()))["key"].combine_chunks()
+    decoded = [_columns(batch, 0, _FIRST) for batch in _slices(first.filter(pc.is_in(first["key"], keys)))]
     names = ("group", "topic", "topicPartition", *_FIRST)
     columns = {name: pa.chunked_array([each[name] for each in decoded], OFFSETS.field(name).type) for name in names}
     at = pc.index_in(_places(offsets), _places(columns).combine_chunks())

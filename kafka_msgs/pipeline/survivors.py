@@ -84,6 +84,8 @@ class Survivors:
         return self.kept
 
     def _reduce(self) -> None:
+        if not self._new:
+            return
         rows = pa.concat_tables([self.kept, *self._new]).combine_chunks()
         self._new, self._size = [], 0
         if not rows.num_rows:
