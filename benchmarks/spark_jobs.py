@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shutil import rmtree
 from typing import Final, TypeAlias
@@ -132,28 +131,30 @@ def _table(job: str, runs: _Found) -> Table:
 
 
 def _figures(engine: str, sizes: Sequence[str], runs: _Found) -> list[Figure]:
-    found = [runs[engine, size] for size in (TINY, *sizes)]
-    tiny, *rest, largest = found
-    where = _NAMES[engine]
-    each_gigabyte = [_each_gigabyte(less, more) for less, more in pairwise(found)]
-    again = 100 * largest.second.processor / largest.first.processor
-    memory = [each.first.memory for each in (*rest, largest)]
-    own_memory = [each.first.own_memory for each in (*rest, largest)]
+    where, largest = _NAMES[engine], sizes[-1]
+    tiny, most = runs[engine, TINY], runs[engine, largest]
+    again = 100 * most.second.processor / most.first.processor
     fixed, more, share = _TARGETS[engine]
-    figures = [
+    return [
         Figure(f"{where}, fixed", tiny.first.processor, "s", target=fixed, at_most=True),
-        Figure(f"{where}, each GB more", _each_gigabyte(tiny, largest), "s", target=more, at_most=True),
-        Figure(f"{where}, second run after 1 % more of {sizes[-1]}", again, "%", target=share, at_most=True),
-        Figure(f"{where}, memory with {sizes[-1]}", memory[-1] / _MB, "MB", at_most=True),
+        Figure(f"{where}, each GB more", _each_gigabyte(tiny, most), "s", target=more, at_most=True),
+        Figure(f"{where}, second run after 1 % more of {largest}", again, "%", target=share, at_most=True),
+        Figure(f"{where}, memory with {largest}", most.first.memory / _MB, "MB", at_most=True),
+        *(_steady(engine, sizes, runs) if len(sizes) > 1 else ()),
     ]
-    if len(sizes) < 2:
-        return figures
-    steady = {
-        "a GB more, the dearest over the cheapest": max(each_gigabyte[1:]) / min(each_gigabyte[1:]),
-        f"memory of {sizes[-1]} over {sizes[0]}": memory[-1] / memory[0],
-        f"memory of the first process, {sizes[-1]} over {sizes[0]}": own_memory[-1] / own_memory[0],
-    }
-    return figures + [Figure(f"{where}, {what}", value, target=_STEADY, at_most=True) for what, value in steady.items()]
+
+
+def _steady(engine: str, sizes: Sequence[str], runs: _Found) -> Iterator[Figure]:
+    """Yield whether a gigabyte more costs the same at the largest size, and whether memory grows."""
+    least, before, largest = sizes[0], sizes[-2], sizes[-1]
+    tiny, small, half, most = (runs[engine, size] for size in (TINY, least, before, largest))
+    cost = _each_gigabyte(half, most) / _each_gigabyte(tiny, half)
+    memory = most.first.memory / small.first.memory
+    for what, value in (
+        (f"a GB more beyond {before}, over one before it", cost),
+        (f"memory with {largest}, over that with {least}", memory),
+    ):
+        yield Figure(f"{_NAMES[engine]}, {what}", value, target=_STEADY, at_most=True)
 
 
 def _each_gigabyte(less: _Runs, more: _Runs) -> float:
