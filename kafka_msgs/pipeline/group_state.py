@@ -43,11 +43,10 @@ _ORDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "members": ("group", "memberId"),
     "has": _HAS,
     "topology": ("group", "subtopologyId"),
-    "counts": ("group", "memberId"),
 }
 """The columns by which the rows of a summary are ordered."""
 _SERIES: Final = 10_000
-"""How many members are kept for their skew, the first ones."""
+"""How many members are kept for their skew, those that have most."""
 SHOWN_MEMBERS: Final = 30
 
 
@@ -136,7 +135,7 @@ class _StateWork:
             totals={name: len(rows) for name, rows in shown.items()}
             | {PROBLEMS_TABLE: len(tables[PROBLEMS_TABLE]) + problems.count},
             kinds=Counter((each["kind"], each["state"]) for each in tables["groups"]),
-            rows={name: first_rows(name, shown[name]) for name in _ORDERS},
+            rows={name: first_rows(name, shown[name]) for name in (*_ORDERS, "counts")},
             most=most_assigned(_by_role(shown["has"])),
             problems=(tables[PROBLEMS_TABLE] + problems.first.to_pylist())[:SHOWN],
         )
@@ -161,12 +160,14 @@ class _StateWork:
 
 def first_rows(name: str, rows: Rows) -> Rows:
     """Return those of a summary's rows that a report takes, in their order."""
-    columns, most = _ORDERS[name], _SERIES if name == "counts" else SHOWN
+    if name == "counts":
+        return sorted(rows, key=lambda row: (-row["assigned"], row["group"], row["memberId"]))[:_SERIES]
+    columns = _ORDERS[name]
 
     def key(row: Row) -> tuple[tuple[bool, Any], ...]:
         return tuple((row[column] is not None, row[column]) for column in columns)
 
-    return sorted(rows, key=key)[:most]
+    return sorted(rows, key=key)[:SHOWN]
 
 
 def most_assigned(rows: Rows) -> Rows:

@@ -50,7 +50,7 @@ def offsets_report(found: Found, places: Mapping[tuple[str, int], LogTimes]) -> 
     sections: list[Section | Part] = [
         _table("Groups", _GROUPS, map(_with_time, by_lag.to_pylist()), found.groups.num_rows),
         *_lag_plot(by_lag),
-        lag_part(*with_log_times(worst.select(_LAGS).to_pylist(), places)),
+        lag_part(*with_log_times(worst.select(_LAGS).to_pylist(), places), total=_count(found, "offsets")),
         _table("Committed offsets, the largest lags first", _OFFSETS, largest, _count(found, "offsets")),
         _table("In open transactions", _PENDING, pending.to_pylist(), _count(found, "pending")),
         *_hours_plot(found),
@@ -62,8 +62,7 @@ def offsets_report(found: Found, places: Mapping[tuple[str, int], LogTimes]) -> 
 
 def _table(title: str, columns: Sequence[str], rows: Any, total: int) -> Table:
     shown = tuple(tuple(row[name] for name in columns) for row in rows)
-    note = f"{len(shown):,} of {total:,} rows" if total > len(shown) else ""
-    return Table(title, tuple(columns), shown, note)
+    return Table(title, tuple(columns), shown, total=total)
 
 
 def _count(found: Found, table: str) -> int:

@@ -67,6 +67,7 @@ class ProfileSummary:
     largest: list[dict[str, Any]]
     codecs: list[dict[str, Any]]
     segments: list[dict[str, Any]]
+    segment_count: int
     hours: dict[int, int]
     known: int
     problems: list[dict[str, Any]]
@@ -167,7 +168,7 @@ class _ProfileWork:
         """Write the profile, and return what the report needs."""
         figures = pa.concat_tables([self._figures.sums(), self._late])
         profile = profile_of(figures, self._figures.producers(), self._log.topic, self._log.number)
-        rows = profile.drop_columns("topic")
+        rows, segments = profile.drop_columns("topic"), self._segments(figures)
         part = f"{directory_of(self._log.topic)}/{self._log.number}"
         write_table(PROFILE_TABLE, rows.to_batches(), rows.schema, self._new, part)
         timed = profile.filter(profile["hourMs"].is_valid())
@@ -180,7 +181,8 @@ class _ProfileWork:
             rows=profile.num_rows,
             largest=_largest(profile),
             codecs=by_codec(figures),
-            segments=self._segments(figures),
+            segments=segments[:_SEGMENTS],
+            segment_count=len(segments),
             hours=dict(zip(*(timed[name].to_pylist()[-SHOWN_HOURS:] for name in ("hourMs", "records")), strict=True)),
             known=pc.sum(timed["records"]).as_py() or 0,
             problems=problems.first.to_pylist(),
@@ -189,7 +191,7 @@ class _ProfileWork:
 
     def _segments(self, figures: pa.Table) -> list[dict[str, Any]]:
         names = {each.base_offset: each.name.rpartition("/")[2] for each in self._log.segments}
-        rows = sorted(by_segment(figures), key=lambda row: (-row["bytes"], row["segment"]))[:_SEGMENTS]
+        rows = sorted(by_segment(figures), key=lambda row: (-row["bytes"], row["segment"]))
         place = {"topic": self._log.topic, "partition": self._log.number}
         return [{**place, **row, "segment": names[row["segment"]]} for row in rows]
 

@@ -41,12 +41,13 @@ def profile_report(found: Sequence[ProfileSummary], places: Mapping[tuple[str, i
     partitions = _largest(
         {"topic": each.topic, "partition": each.number, **_two(each.sums)} for each in found if each.sums
     )
+    newest = newest_of(row["newestMs"] for row in segments)
     sections: list[Section | Part] = [
         _table("Topics", ("topic", "partitions", *SUMMED), topics[:SHOWN], len(topics)),
         *_size_plot(topics[:_SHOWN_TOPICS]),
         *_hours_plot(found),
-        retention_part(segments, cluster.configs, newest_of(row["newestMs"] for row in segments)),
-        partition_part(partitions),
+        retention_part(segments, cluster.configs, newest, total=sum(each.segment_count for each in found)),
+        partition_part(partitions, total=sum(1 for each in found if each.sums)),
         broker_part(partitions, cluster.placements),
         _codecs(found),
         _profile(found),
@@ -65,8 +66,7 @@ def _largest(rows: Iterable[dict[str, Any]], *then: str) -> Rows:
 
 
 def _table(title: str, columns: Sequence[str], rows: Rows, total: int) -> Table:
-    note = f"{len(rows):,} of {total:,} rows" if total > len(rows) else ""
-    return Table(title, tuple(columns), tuple(tuple(row[name] for name in columns) for row in rows), note)
+    return Table(title, tuple(columns), tuple(tuple(row[name] for name in columns) for row in rows), total=total)
 
 
 def _topics(found: Iterable[ProfileSummary]) -> Rows:

@@ -32,7 +32,7 @@ def state_report(found: Sequence[StateSummary]) -> Report:
         _table("What members have, are to have, and give up", "has", _HAS, found),
         _table("Topologies of streams groups", "topology", TOPOLOGY.names, found),
         *_tasks_plot(most_assigned(list(chain.from_iterable(each.most for each in found)))),
-        member_part(_rows("counts", found)),
+        member_part(_rows("counts", found), total=sum(each.totals["counts"] for each in found)),
         _problems(found),
     ]
     return report_of("Groups: members, assignments, epochs", sections)
@@ -62,8 +62,7 @@ def _problems(found: Sequence[StateSummary]) -> Table:
 
 
 def _shown(title: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], total: int) -> Table:
-    note = f"{len(rows):,} of {total:,} rows" if total > len(rows) else ""
-    return Table(title, tuple(columns), tuple(rows), note)
+    return Table(title, tuple(columns), tuple(rows), total=total)
 
 
 def _plain(value: Any) -> Any:

@@ -24,9 +24,10 @@ is in milliseconds since the epoch, ``seconds`` is a length of time, ``bytes`` a
 
 @frozen
 class Table:
-    """Rows under the names of their columns; ``note`` is what the reader has to know, such as how many are shown.
+    """Rows under the names of their columns; ``note`` is what the reader has to know.
 
-    ``kinds`` has those of the columns, by name. Without one, the values and the name of a column decide.
+    ``total`` is how many rows there are, where ``rows`` are not all of them. ``kinds`` has those of the columns, by
+    name. Without one, the values and the name of a column decide.
     """
 
     title: str
@@ -34,6 +35,13 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
     note: str = ""
     kinds: Mapping[str, Kind] = field(factory=dict, kw_only=True)
+    total: int | None = field(default=None, kw_only=True)
+
+    @property
+    def said(self) -> str:
+        """How many rows are shown of how many, where these are not all, and the note."""
+        left = f"{len(self.rows):,} of {self.total:,} rows" if (self.total or 0) > len(self.rows) else ""
+        return "; ".join(filter(None, (left, self.note)))
 
 
 @frozen(kw_only=True)

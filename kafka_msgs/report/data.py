@@ -46,7 +46,8 @@ def _section(section: Section) -> dict[str, Any]:
     if isinstance(section, Table):
         columns = [{"name": name, "kind": kind} for name, kind in zip(section.columns, kinds_of(section), strict=True)]
         rows = [[_value(each) for each in row] for row in section.rows]
-        return {"type": "table", **common, "columns": columns, "rows": rows}
+        total = max(section.total or 0, len(rows))
+        return {"type": "table", **common, "note": section.said, "columns": columns, "rows": rows, "total": total}
     series = {name: _value(list(values)) for name, values in section.series.items()}
     return {**_plot(section), **common, "file": section.file, "unit": section.unit, "series": series}
 

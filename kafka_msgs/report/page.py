@@ -74,7 +74,7 @@ def _part(section: Section) -> _Part:
         return _Part(section.title, section.note, plot=svg_of(section))
     kinds = kinds_of(section)
     columns = tuple(_Column(name, kind, _side(kind)) for name, kind in zip(section.columns, kinds, strict=True))
-    return _Part(section.title, section.note, columns, tuple(tuple(_cells(row, kinds)) for row in section.rows))
+    return _Part(section.title, section.said, columns, tuple(tuple(_cells(row, kinds)) for row in section.rows))
 
 
 def _cells(row: tuple[Any, ...], kinds: tuple[Kind, ...]) -> Iterator[_Cell]:

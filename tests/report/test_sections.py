@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.report import Bars, Part, Report, Table
+from kafka_msgs.report import Bars, Part, Report, Table, report_of
+from kafka_msgs.report.data import as_data
 from kafka_msgs.report.exposition import exposition
+from kafka_msgs.report.page import page_of
 from kafka_msgs.report.sections.clients import client_part
 from kafka_msgs.report.sections.lag import lag_part, with_times
 from kafka_msgs.report.sections.retention import retention_part
@@ -234,3 +236,28 @@ def test_clients_have_latencies_throttle_times_and_their_oldest_versions() -> No
 def test_no_rows_give_empty_tables_and_no_plot(part: Part) -> None:
     assert all(isinstance(each, Table) and not each.rows for each in part.sections)
     assert "kafka_msgs_report_rows" in exposition(Report("Empty", part.sections, metrics=part.metrics))
+
+
+def test_figures_out_of_some_rows_say_so_on_the_page_and_in_json() -> None:
+    members = [{"group": "g", "memberId": str(number), "assigned": 2} for number in range(3)]
+    partitions = [{"topic": "t", "partition": 0, "bytes": 5, "records": 1}]
+    parts = [
+        lag_part([FALLING_BEHIND], NOW, 20_000),
+        retention_part(SEGMENTS, {}, NOW, 20_000),
+        partition_part(partitions, 20_000),
+        member_part(members, 20_000),
+    ]
+    for part in parts:
+        for shown in (each for each in part.sections if isinstance(each, Table)):
+            assert " of 20,000 rows" in shown.said, shown.title
+    for whole in (lag_part([FALLING_BEHIND], NOW), partition_part(partitions, 1), member_part(members)):
+        assert not any(" rows" in each.said for each in whole.sections if isinstance(each, Table))
+
+
+def test_the_number_of_all_rows_is_in_json_beside_those_that_are_shown() -> None:
+    given = Table("Lags", ("lag",), ((9,), (5,)), "a note", total=12_345)
+    (section,) = as_data(report_of("Report", [given]))["sections"]
+    assert (section["rows"], section["total"], section["note"]) == ([[9], [5]], 12_345, "2 of 12,345 rows; a note")
+    assert "2 of 12,345 rows; a note" in page_of(report_of("Report", [given]), {})
+    (section,) = as_data(report_of("Report", [Table("Lags", ("lag",), ((9,),))]))["sections"]
+    assert (section["total"], section["note"]) == (1, "")

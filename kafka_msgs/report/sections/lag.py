@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kafka_msgs.report.content import Bars, Kind, Metric, Part, Section
-from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metrics_of, table_from
+from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, made_of, metrics_of, table_from
 from kafka_msgs.topics.streams_metadata import decode_streams_metadata
 
 __all__ = ["lag_part", "with_times"]
@@ -66,13 +66,14 @@ _NOTE: Final = (
 )
 
 
-def lag_part(rows: Rows, as_of: int | None) -> Part:
+def lag_part(rows: Rows, as_of: int | None, total: int | None = None) -> Part:
     """Return lag, trend and partition times of committed offsets.
 
     A row has ``group``, ``topic``, ``topicPartition``, ``committedOffset``, ``endOffset``, ``lag``, ``metadata`` and
     ``commitTimestampMs``. Where they are known it has ``unreadMs``, the time of the oldest record that is not
     consumed; ``firstCommitMs`` and ``firstCommitOffset``, the oldest commit in the history; and ``firstEndOffset``,
     the end of the partition at that time. ``as_of`` is the newest time of the input, in milliseconds since the epoch.
+    ``total`` is how many rows there are, where the given ones are only those with the largest lags.
     """
     known = [with_times(row, as_of) for row in rows]
     timed = any(row["lagSeconds"] is not None for row in known)
@@ -81,9 +82,9 @@ def lag_part(rows: Rows, as_of: int | None) -> Part:
     streams = [row for row in known if row["streams"]]
     by_age = largest_first(groups, "lagSeconds", "group")
     sections: list[Section] = [
-        table_from("Lag and trend of each group", by_age, _GROUPS),
+        table_from("Lag and trend of each group", by_age, _GROUPS, made_of(rows, total, "the largest lags")),
         *_plot(by_age),
-        table_from("Lag in time and trend, the longest first", worst, _TIME, _NOTE),
+        table_from("Lag in time and trend, the longest first", worst, _TIME, _NOTE, total),
     ]
     if streams:
         sections.append(table_from("Partition times of Kafka Streams", streams, _STREAMS))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kafka_msgs.report.content import Kind, Part
-from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metric_of, table_from
+from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, made_of, metric_of, table_from
 
 __all__ = ["retention_part"]
 
@@ -54,21 +54,24 @@ _NOTE: Final = (
 )
 
 
-def retention_part(rows: Rows, configs: Mapping[str, Mapping[str, str]], as_of: int | None) -> Part:
+def retention_part(
+    rows: Rows, configs: Mapping[str, Mapping[str, str]], as_of: int | None, total: int | None = None
+) -> Part:
     """Return sizes, times and retention of topics, partitions and segments.
 
     A row is a segment: ``topic``, ``partition``, ``segment`` (a text that sorts by offset), ``bytes``, and ``oldestMs``
     and ``newestMs``, None where no record has a time. ``configs`` has the settings of topics, as far as they are known.
-    ``as_of`` is the newest time of the input.
+    ``as_of`` is the newest time of the input. ``total`` is how many segments there are, where the rows are only the
+    largest ones.
     """
     segments = _with_active(rows)
     partitions = [_sums(each) for each in grouped(segments, "topic", "partition").values()]
     topics = [_topic(each, configs.get(name, {}), as_of) for (name,), each in grouped(segments, "topic").items()]
     by_size = [largest_first(each, "bytes", "topic", "partition") for each in (topics, partitions, segments)]
     sections = (
-        table_from("Size and retention of topics", by_size[0], _TOPIC, _NOTE),
-        table_from("Size of partitions", by_size[1], _PARTITION),
-        table_from("Size of segments", by_size[2], _SEGMENT),
+        table_from("Size and retention of topics", by_size[0], _TOPIC, made_of(rows, total, "the most bytes", _NOTE)),
+        table_from("Size of partitions", by_size[1], _PARTITION, made_of(rows, total, "the most bytes")),
+        table_from("Size of segments", by_size[2], _SEGMENT, total=total),
     )
     return Part(sections, _metrics(by_size[0], by_size[1]))
 

@@ -10,7 +10,10 @@ from attrs import frozen
 
 from kafka_msgs.report.content import Kind, Metric, Sample, Table
 
-__all__ = ["Row", "Rows", "Spread", "grouped", "largest_first", "metric_of", "metrics_of", "spread_of", "table_from"]
+__all__ = [
+    "Row", "Rows", "Spread", "grouped", "largest_first", "made_of", "metric_of", "metrics_of", "spread_of",
+    "table_from",
+]  # fmt: skip
 
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
@@ -62,12 +65,22 @@ def _text_key(value: Any) -> tuple[bool, float, str]:
     return (True, 0, str(value)) if not isinstance(value, int | float) else (False, value, "")
 
 
-def table_from(title: str, rows: Rows, kinds: Mapping[str, Kind | None], note: str = "") -> Table:
-    """Return a table of rows. ``kinds`` has the columns in their order; None leaves the kind to the values."""
+def table_from(
+    title: str, rows: Rows, kinds: Mapping[str, Kind | None], note: str = "", total: int | None = None
+) -> Table:
+    """Return a table of rows. ``kinds`` has the columns in their order; None leaves the kind to the values.
+
+    ``total`` is how many rows there are, where ``rows`` are not all of them.
+    """
     shown = tuple(tuple(row.get(column) for column in kinds) for row in rows[:_SHOWN])
-    left = f"{len(shown):,} of {len(rows):,} rows" if len(rows) > len(shown) else ""
     known = {column: kind for column, kind in kinds.items() if kind is not None}
-    return Table(title, tuple(kinds), shown, "; ".join(filter(None, (left, note))), kinds=known)
+    return Table(title, tuple(kinds), shown, note, kinds=known, total=max(total or 0, len(rows)))
+
+
+def made_of(rows: Rows, total: int | None, which: str, note: str = "") -> str:
+    """Return a note about figures that are made of some of all rows; ``which`` says of which."""
+    some = f"out of {len(rows):,} of {total:,} rows, those with {which}" if (total or 0) > len(rows) else ""
+    return "; ".join(filter(None, (some, note)))
 
 
 def metric_of(name: str, help_text: str, rows: Rows, column: str, labels: Mapping[str, str]) -> Metric:

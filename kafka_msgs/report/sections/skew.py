@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kafka_msgs.report.content import Bars, Kind, Part, Section
-from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metric_of, spread_of, table_from
+from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, made_of, metric_of, spread_of, table_from
 
 __all__ = ["broker_part", "member_part", "partition_part"]
 
@@ -44,15 +44,16 @@ _MEMBERS: Final[dict[str, Kind | None]] = {
 _NOTE: Final = "skew: the largest by the mean, 1 where all are alike; variation: standard deviation by the mean"
 
 
-def partition_part(rows: Rows) -> Part:
+def partition_part(rows: Rows, total: int | None = None) -> Part:
     """Return the skew between the partitions of each topic.
 
-    A row is a partition: ``topic``, ``partition``, ``bytes``, ``records``.
+    A row is a partition: ``topic``, ``partition``, ``bytes``, ``records``. ``total`` is how many there are, where the
+    rows are only the largest ones.
     """
     topics = largest_first([_topic(name, each) for (name,), each in grouped(rows, "topic").items()], "skew", "topic")
-    labels = {"topic": "topic"}
+    labels, note = {"topic": "topic"}, made_of(rows, total, "the most bytes", _NOTE)
     return Part(
-        (table_from("Skew between partitions of a topic, the largest first", topics, _TOPIC, _NOTE),),
+        (table_from("Skew between partitions of a topic, the largest first", topics, _TOPIC, note),),
         (
             metric_of("kafka_msgs_topic_skew_ratio", "Largest partition by the mean, bytes.", topics, "skew", labels),
             metric_of("kafka_msgs_topic_bytes", "Bytes of the log of one replica.", topics, "bytes", labels),
@@ -125,16 +126,17 @@ def _broker_metrics(brokers: Rows) -> tuple[Any, ...]:
     )
 
 
-def member_part(rows: Rows) -> Part:
+def member_part(rows: Rows, total: int | None = None) -> Part:
     """Return how evenly partitions and active tasks are assigned to the members of each group.
 
     A row is a member: ``group``, ``memberId``, and ``assigned``, how many it has. Members without any are rows, too.
+    ``total`` is how many there are, where the rows are only those that have most.
     """
     groups = [_members(name, each) for (name,), each in grouped(rows, "group").items()]
     shown = largest_first(groups, "skew", "group")
-    labels = {"group": "group"}
+    labels, note = {"group": "group"}, made_of(rows, total, "the most partitions", _NOTE.partition(";")[0])
     return Part(
-        (table_from("Skew between members of a group", shown, _MEMBERS, _NOTE.partition(";")[0]),),
+        (table_from("Skew between members of a group", shown, _MEMBERS, note),),
         (
             metric_of("kafka_msgs_group_members", "Members of the group.", shown, "members", labels),
             metric_of("kafka_msgs_group_idle_members", "Members that have nothing.", shown, "idle", labels),
