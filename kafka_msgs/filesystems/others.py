@@ -76,6 +76,11 @@ class _Exactly(FSSpecHandler):  # type: ignore[misc]
         found: list[FileInfo] = super().get_file_info_selector(selector)
         return found
 
+    def move(self, src: str, dest: str) -> None:
+        """Give a file or a directory another name, in place of a file that has it."""
+        overwrites = {"overwrite": True} if self._address.shares else {}
+        self.fs.mv(src, dest, recursive=True, **overwrites)
+
     def open_input_file(self, path: str) -> NativeFile:
         """Return a file open for reading at any place."""
         if not self.fs.isfile(path):

@@ -142,24 +142,22 @@ def run_job(
             say(f"{one.topic}-{one.number} was read from its start again: {one.again}")
     summaries = [one.summary for one in done]
     found = job.found(summaries, place.new)
-    _put(job, place, summaries)
     place.new.write(json.dumps(_identity(run.inputs, job.name, job.options)).encode(), STATE, _JOB)
-    place.replace(STATE)
-    place.begin()
+    _put(job, place, summaries)
     return found
 
 
 def _put(job: Job[S, F], place: Place, summaries: Sequence[S]) -> None:
     """Put the tables into their places. One without a row has a file, too, which has the columns."""
+    extended: dict[str, set[str]] = {}
     for name, table in job.tables.items():
         new, there = place.new.inside(name), set(place.inside(name).files())
         replaced = set(job.grown[name](place, summaries)) if name in job.grown else there
         if not new.files() and not there - replaced:
             place.new.writer(table.schema, name, _NOTHING).close()
         if name in job.grown:
-            place.extend(name, replaced)
-        else:
-            place.replace(name)
+            extended[name] = replaced
+    place.publish([name for name in (*job.tables, STATE) if name not in extended], extended)
 
 
 def _identity(inputs: Sequence[str], name: str, options: Mapping[str, object]) -> dict[str, object]:
@@ -168,8 +166,10 @@ def _identity(inputs: Sequence[str], name: str, options: Mapping[str, object]) -
 
 
 def _identity_in(place: Place) -> dict[str, object] | None:
+    # A run that was killed while it put its tables in place has left its state where it was written.
+    content = place.read(STATE, _JOB) or (place.new.read(STATE, _JOB) if place.plan() is not None else None)
     try:
-        found = json.loads(place.read(STATE, _JOB) or b"")
+        found = json.loads(content or b"")
     except ValueError:
         return None
     return found if isinstance(found, dict) and "job" in found else None

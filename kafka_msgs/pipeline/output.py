@@ -1,14 +1,19 @@
 """Where tables go: written beside those of an earlier run first, and put in their place when all are complete.
 
-Owns the directory ``_new``, in which a run writes, and how a table is replaced. On this machine that is a rename of its
-directory. A store of objects has no directories: there the new files are moved in, and the old ones deleted after it.
+Owns the directory ``_new``, in which a run writes, and how tables are replaced. On this machine that is a rename of
+their directories. A store of objects has no directories: there new files are moved in, and old ones deleted after it.
+
+When all tables are complete, a plan in ``_new`` says so, and what is to be deleted. A run that is killed before that
+leaves the tables of the earlier run. One that is killed while it carries the plan out leaves tables of two runs, and on
+this machine perhaps one table in no place. The next run begins with the plan, and carries it out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -20,10 +25,11 @@ from pyarrow import fs
 from kafka_msgs.filesystems.copying import place_of
 from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
 
-__all__ = ["Place", "TableForm", "write_by", "write_table"]
+__all__ = ["Place", "Plan", "TableForm", "write_by", "write_table"]
 
 _NEW: Final = "_new"
 _OLD: Final = "_old"
+_PLAN: Final = "plan.json"
 _REPEATED: Final = frozenset(
     ["group", "topic", "topicPartition", "leaderEpoch", "metadata", "topicId", "tombstone", "transactional", "outcome",
      "logPartition", "file", "producerId", "kind", "state", "role", "producer", "stands_for"]
@@ -31,6 +37,9 @@ _REPEATED: Final = frozenset(
 """Columns with few different values. Dictionaries of the others would be given up, after the time to make them."""
 _DIFFERENCES: Final = (pa.int64(), pa.timestamp("us", tz="UTC"))
 """Types whose values are kept as differences, where they do not repeat: offsets and times."""
+
+Plan: TypeAlias = dict[str, dict[str, Any]]
+"""By table: whether it replaces the one that is there, and which files are deleted then."""
 
 
 @frozen
@@ -122,26 +131,56 @@ class Place:
             self.filesystem.delete_dir(self.path)
 
     def begin(self) -> None:
-        """Delete what a run left that did not come to its end."""
-        self.new.clear()
-        self.inside(_OLD).clear()
+        """Carry out the plan that a run left, and delete what is left of one that had none yet."""
+        plan = self.plan()
+        if plan is not None:
+            self._carry_out(plan)
+        self._clean()
 
-    def replace(self, name: str) -> None:
-        """Put the table that was written into the place of the one of an earlier run."""
+    def plan(self) -> Plan | None:
+        """Return what is to be deleted of each table when its new files are in their place; None without a plan."""
+        try:
+            found: Plan = json.loads(self.new.read(_PLAN) or b"")
+        except ValueError:
+            return None
+        return found
+
+    def publish(self, replaced: Iterable[str], extended: Mapping[str, Iterable[str]]) -> None:
+        """Put all tables in their places.
+
+        Those of ``replaced`` take the place of tables of an earlier run. Those of ``extended`` are added to them, and
+        replace the files that are named.
+        """
+        plan: Plan = {name: {"whole": True, "deleted": self.inside(name).files()} for name in replaced}
+        plan |= {name: {"whole": False, "deleted": sorted(files)} for name, files in extended.items()}
+        for name, each in plan.items():
+            each["deleted"] = sorted(set(each["deleted"]) - set(self.new.inside(name).files()))
+        self.new.write(json.dumps(plan).encode(), _PLAN)
+        self._carry_out(plan)
+        self._clean()
+
+    def _carry_out(self, plan: Plan) -> None:
+        """Do what is left of a plan: each step can be done again."""
+        for name, each in plan.items():
+            if each["whole"] and isinstance(self.filesystem, fs.LocalFileSystem):
+                self._swap(name)
+            else:
+                _move_in(self.new.inside(name), self.inside(name), each["deleted"])
+
+    def _swap(self, name: str) -> None:
         new, table, old = self.new.inside(name), self.inside(name), self.inside(_OLD, name)
-        if not isinstance(self.filesystem, fs.LocalFileSystem):
-            _move_in(new, table, replaces=set(table.files()))
+        if not new.files():
             return
         if table.files():
+            old.clear()
             self.filesystem.create_dir(self.at(_OLD), recursive=True)
             self.filesystem.move(table.path, old.path)
         table.clear()
         self.filesystem.move(new.path, table.path)
-        self.inside(_OLD).clear()
 
-    def extend(self, name: str, replaces: Iterable[str]) -> None:
-        """Add the files of a table to those of an earlier run, and delete those that they replace."""
-        _move_in(self.new.inside(name), self.inside(name), set(replaces))
+    def _clean(self) -> None:
+        self.new.clear()
+        self.inside(_OLD).clear()
 
 
 def _encodings(schema: pa.Schema) -> dict[str, str]:
@@ -151,13 +190,12 @@ def _encodings(schema: pa.Schema) -> dict[str, str]:
     return found | {name: "DELTA_BYTE_ARRAY" for name, type_ in varied.items() if name == "key"}
 
 
-def _move_in(new: Place, table: Place, replaces: set[str]) -> None:
-    added = new.files()
-    for name in added:
+def _move_in(new: Place, table: Place, deleted: Iterable[str]) -> None:
+    for name in new.files():
         table.filesystem.create_dir(table.at(name).rpartition("/")[0], recursive=True)
         _move(new.filesystem, new.at(name), table.at(name))
-    for name in replaces - set(added):
-        table.filesystem.delete_file(table.at(name))
+    for name in deleted:
+        table.remove(name)
 
 
 def _move(filesystem: Any, old: str, new: str) -> None:

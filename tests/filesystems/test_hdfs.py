@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StructType
 
@@ -13,11 +14,14 @@ from kafka_msgs.filesystems.copying import check_empty, copy_directory
 from kafka_msgs.filesystems.files import local_copy, log_files
 from kafka_msgs.filesystems.opening import filesystem_of
 from kafka_msgs.filesystems.settings import Settings
+from kafka_msgs.pipeline.group_offsets import in_this_process, run_job
+from kafka_msgs.pipeline.local import local_run
+from kafka_msgs.pipeline.output import Place
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.hdfs_cluster import HdfsCluster, hdfs_cluster
 from tests.support.maven import OracleUnavailableError
 from tests.support.not_run import not_run
-from tests.support.recordings import LOGS
+from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read
 
 NAME = f"{0:020}.log"
@@ -71,6 +75,20 @@ def test_a_directory_is_copied_and_a_segment_that_vanishes_is_a_row(cluster: Hdf
     rows = [row for batch in batches for row in batch.to_pylist()]
     assert rows[0]["_error"].startswith(f"{root}/copy of {form}/prices-0/{NAME} at byte 0: the file was deleted")
     assert without_file(rows[-1:]) == without_file(read(KafkaLogSource, LOGS / "prices-0")[-1:])
+
+
+def test_a_job_that_goes_on_replaces_its_tables(cluster: HdfsCluster) -> None:
+    out = f"{cluster.hdfs}/tables"
+    place = Place.of(out)
+    for _ in range(2):
+        found = run_job(local_run([str(GROUP_LOGS)]), out, in_this_process())
+        rows = [
+            pq.read_table(place.at("offsets", name), filesystem=place.filesystem)
+            for name in place.inside("offsets").names()
+        ]
+        assert sum(each.num_rows for each in rows) == sum(each.rows["offsets"] for each in found.summaries) > 0
+        assert not {"_new", "_old"} & set(place.names())
+    assert not any(each.from_start for each in found.summaries)
 
 
 def test_a_copy_that_the_server_does_not_take_is_an_error(cluster: HdfsCluster) -> None:

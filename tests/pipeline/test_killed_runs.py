@@ -1,0 +1,95 @@
+"""Runs that are killed while they put tables in place: the next run puts the rest in place, and goes on from it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from pyarrow import fs
+
+from kafka_msgs.filesystems.settings import NO_SETTINGS
+from kafka_msgs.pipeline.output import Place
+from tests.pipeline.test_append import from_nothing, run, tables
+from tests.support.offsets_topic import OffsetsTopic
+
+NAMES = ("offsets", "pending", "groups", "problems", "history")
+
+
+class KilledError(Exception):
+    """What ends a run here, in place of a signal."""
+
+
+class Dying:
+    """A filesystem on which so many changes of places work, and the next one does not."""
+
+    left: int
+
+    def move(self, *args: Any) -> None:
+        """Move, or die."""
+        self._live()
+        super().move(*args)  # type: ignore[misc]
+
+    def delete_file(self, *args: Any) -> None:
+        """Delete a file, or die."""
+        self._live()
+        super().delete_file(*args)  # type: ignore[misc]
+
+    def delete_dir(self, *args: Any) -> None:
+        """Delete a directory, or die."""
+        self._live()
+        super().delete_dir(*args)  # type: ignore[misc]
+
+    def _live(self) -> None:
+        if self.left == 0:
+            raise KilledError
+        self.left -= 1
+
+
+class Machine(Dying, fs.LocalFileSystem):  # type: ignore[misc]
+    """A filesystem whose directories are renamed."""
+
+
+class Store(Dying, fs.SubTreeFileSystem):  # type: ignore[misc]
+    """A filesystem whose files are moved one by one."""
+
+
+def machine() -> Any:
+    return Machine()
+
+
+def store() -> Any:
+    return Store("/", fs.LocalFileSystem())
+
+
+@pytest.mark.parametrize("make", [machine, store])
+def test_a_run_that_is_killed_at_any_step_is_completed_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[], Any]
+) -> None:
+    topic = OffsetsTopic(tmp_path / "logs", Random(7), problems=True)
+    topic.grow(60)
+    run(topic.write(), tmp_path / "first", history=True)
+    topic.grow(30)
+    topic.write()
+    wanted = from_nothing(topic.home, tmp_path / "fresh", history=True)
+    filesystem, steps, killed = make(), 0, True
+    start = isinstance(filesystem, Store)  # Below the root of a store paths have no slash in front.
+    monkeypatch.setattr(Place, "of", lambda out, _=NO_SETTINGS: Place(filesystem, str(Path(out).absolute())[start:]))
+    while killed:
+        out = tmp_path / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(tmp_path / "first", out)
+        filesystem.left = steps
+        try:
+            run(topic.home, out, history=True)
+            killed = False
+        except KilledError:
+            steps += 1
+        filesystem.left = -1
+        run(topic.home, out, history=True)
+        assert tables(out, *NAMES) == wanted, steps
+        assert not {"_new", "_old"} & {each.name for each in out.iterdir()}
+    assert steps > 8
